@@ -1,0 +1,124 @@
+"""Everything that can go wrong, as one tree.
+
+```text
+DumbbellError                 2  the request was wrong, or can't be met here
+├── ExperimentError           2  an experiment file says something it can't
+├── PlanError                 2  a sound experiment that this engine can't run
+├── KernelError               2  a kernel can't be found, built or used
+│   └── ToolMissing           2  a program that the build or the run needs
+├── OutputError               2  the result can't be put where it was asked
+├── ResultError               2  a result folder can't be read
+└── EngineError               1  a run started and gave no result
+    ├── GuestPanic            1  the guest kernel died
+    ├── GuestHang             1  the guest outlived its limit in wall time
+    └── GuestOutOfMemory      1  the guest had too little memory
+```
+
+The number is the command's exit status. A run that ends with a result, but an
+invalid one, raises nothing: `run.json` says why.
+"""
+
+from typing import ClassVar
+
+__all__ = [
+    "DumbbellError",
+    "EngineError",
+    "ExperimentError",
+    "GuestHang",
+    "GuestOutOfMemory",
+    "GuestPanic",
+    "KernelError",
+    "OutputError",
+    "PlanError",
+    "ResultError",
+    "ToolMissing",
+]
+
+
+class DumbbellError(Exception):
+    """Root of the tree; its text is written for the person who asked."""
+
+    exit_status: ClassVar[int] = 2
+
+
+class ExperimentError(DumbbellError):
+    """An experiment file says something it can't.
+
+    Names the file, the key, the value, what is wrong, and what would be right.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str = "",
+        key: str = "",
+        value: object = None,
+        right: str = "",
+    ) -> None:
+        self.problem = problem
+        self.file = file
+        self.key = key
+        self.value = value
+        self.right = right
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        where = ": ".join(part for part in (self.file, self.key) if part)
+        text = f"{where}: {self.problem}" if where else self.problem
+        if self.value is not None:
+            text += f", got {_shown(self.value)}"
+        if self.right:
+            text += f"; {self.right}"
+        return text
+
+
+class PlanError(DumbbellError):
+    """A sound experiment that this engine can't run."""
+
+
+class KernelError(DumbbellError):
+    """A kernel can't be found, built or used."""
+
+
+class ToolMissing(KernelError):
+    """A program that the build or the run needs is not on this machine."""
+
+    def __init__(self, tool: str, needed_for: str, package: str) -> None:
+        self.tool = tool
+        super().__init__(
+            f"'{tool}' is needed {needed_for} and is not on this machine; "
+            f"install it with: sudo apt-get install -y {package}"
+        )
+
+
+class OutputError(DumbbellError):
+    """The result can't be put where it was asked."""
+
+
+class ResultError(DumbbellError):
+    """A result folder can't be read."""
+
+
+class EngineError(DumbbellError):
+    """A run started and gave no result."""
+
+    exit_status = 1
+
+
+class GuestPanic(EngineError):
+    """The guest kernel died."""
+
+
+class GuestHang(EngineError):
+    """The guest outlived its limit in wall time."""
+
+
+class GuestOutOfMemory(EngineError):
+    """The guest had too little memory."""
+
+
+def _shown(value: object) -> str:
+    """A value as its writer would know it again, cut when long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"

@@ -1,0 +1,163 @@
+"""The result folder: one birth certificate and three tables, written whole or not at all.
+
+`docs/result.md` lists every column. This module knows names, types and files;
+what the numbers mean is `dumbbell.analysis`.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from dumbbell.errors import ResultError
+
+__all__ = ["FORMAT", "TABLES", "Run", "load", "write"]
+
+FORMAT = 1
+"""Version of the folder's layout; it grows when an old reader would misread a new folder."""
+
+FLOWS: dict[str, type[pl.DataType]] = {
+    "time_ns": pl.Int64,
+    "flow": pl.String,
+    "group": pl.String,
+    "state": pl.UInt8,
+    "ca_state": pl.String,
+    "cwnd_packets": pl.UInt32,
+    "ssthresh_packets": pl.UInt32,
+    "rtt_ns": pl.Int64,
+    "rttvar_ns": pl.Int64,
+    "min_rtt_ns": pl.Int64,
+    "rto_ns": pl.Int64,
+    "inflight_packets": pl.UInt32,
+    "inflight_bytes": pl.Int64,
+    "unacked_packets": pl.UInt32,
+    "sacked_packets": pl.UInt32,
+    "lost_packets": pl.UInt32,
+    "retrans_out_packets": pl.UInt32,
+    "retrans_packets": pl.UInt32,
+    "mss_bytes": pl.UInt32,
+    "pacing_rate_bps": pl.Int64,
+    "delivery_rate_bps": pl.Int64,
+    "app_limited": pl.Boolean,
+    "bytes_sent": pl.Int64,
+    "bytes_acked": pl.Int64,
+    "bytes_retrans": pl.Int64,
+    "segs_out": pl.UInt32,
+    "data_segs_out": pl.UInt32,
+    "delivered_packets": pl.UInt32,
+    "delivered_ce_packets": pl.UInt32,
+    "reordering_packets": pl.UInt32,
+    "reord_seen": pl.UInt32,
+    "snd_wnd_bytes": pl.UInt32,
+    "notsent_bytes": pl.UInt32,
+    "busy_ns": pl.Int64,
+    "rwnd_limited_ns": pl.Int64,
+    "sndbuf_limited_ns": pl.Int64,
+    "backoff": pl.UInt8,
+    "ecn": pl.Boolean,
+    "dsack_dups": pl.UInt32,
+    "bytes_received": pl.Int64,
+    "rcv_space_bytes": pl.UInt32,
+    "bbr_bw_bps": pl.Int64,
+    "bbr_min_rtt_ns": pl.Int64,
+    "bbr_pacing_gain": pl.Float64,
+    "bbr_cwnd_gain": pl.Float64,
+    "vegas_enabled": pl.Boolean,
+    "vegas_rttcnt": pl.UInt32,
+    "vegas_rtt_ns": pl.Int64,
+    "vegas_minrtt_ns": pl.Int64,
+    "dctcp_enabled": pl.Boolean,
+    "dctcp_ce_state": pl.UInt16,
+    "dctcp_alpha": pl.Float64,
+    "dctcp_ab_ecn_bytes": pl.Int64,
+    "dctcp_ab_tot_bytes": pl.Int64,
+}
+
+QUEUES: dict[str, type[pl.DataType]] = {
+    "time_ns": pl.Int64,
+    "queue": pl.String,
+    "kind": pl.String,
+    "under_test": pl.Boolean,
+    "backlog_bytes": pl.Int64,
+    "backlog_packets": pl.UInt32,
+    "sent_bytes": pl.Int64,
+    "sent_packets": pl.Int64,
+    "drops_packets": pl.Int64,
+    "marks_packets": pl.Int64,
+    "overlimits": pl.Int64,
+    "rate_bps": pl.Int64,
+    "delay_ns": pl.Int64,
+}
+
+PROBES: dict[str, type[pl.DataType]] = {
+    "sent_ns": pl.Int64,
+    "probe": pl.String,
+    "kind": pl.String,
+    "seq": pl.Int64,
+    "rtt_ns": pl.Int64,
+    "forward_ns": pl.Int64,
+    "backward_ns": pl.Int64,
+}
+
+TABLES: dict[str, dict[str, type[pl.DataType]]] = {"flows": FLOWS, "queues": QUEUES, "probes": PROBES}
+"""Every table's columns, in order, with their types."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One result folder in memory."""
+
+    folder: Path
+    birth: dict[str, Any]
+    """`run.json`, as it stands."""
+    flows: pl.DataFrame
+    queues: pl.DataFrame
+    probes: pl.DataFrame
+
+
+def load(folder: Path) -> Run:
+    """Read a result folder.
+
+    Raises `ResultError` when a file is missing, unreadable, or of a newer format.
+    """
+    birth = _birth(folder)
+    return Run(folder, birth, **{name: _table(folder, name) for name in TABLES})
+
+
+def write(folder: Path, birth: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> None:
+    """Write the four files into an existing, private `folder`; the caller moves it into place.
+
+    Each table must have exactly the columns of `TABLES`.
+    """
+    for name, columns in TABLES.items():
+        table = tables[name]
+        if table.schema != pl.Schema(columns):
+            raise AssertionError(f"{name}: columns {table.schema} differ from {columns}")
+        table.write_parquet(folder / f"{name}.parquet", compression="zstd", statistics=True)
+    (folder / "run.json").write_text(json.dumps(birth, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _birth(folder: Path) -> dict[str, Any]:
+    path = folder / "run.json"
+    try:
+        birth = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ResultError(f"{folder}: not a result folder: it has no run.json") from None
+    except (OSError, ValueError) as error:
+        raise ResultError(f"{path}: can't be read: {error}") from error
+    if not isinstance(birth, dict) or not isinstance(birth.get("format"), int):
+        raise ResultError(f"{path}: not a run's birth certificate: it has no 'format'")
+    if birth["format"] > FORMAT:
+        raise ResultError(f"{path}: format {birth['format']} is newer than this Dumbbell reads ({FORMAT})")
+    return birth
+
+
+def _table(folder: Path, name: str) -> pl.DataFrame:
+    path = folder / f"{name}.parquet"
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ResultError(f"{path}: can't be read: {error}") from error
