@@ -1,0 +1,30 @@
+//! What the kernel counted: the texts that show packets that died outside the queues under test.
+//!
+//! Kept as the kernel prints them; `dumbbell.engine.validity` reads and judges them.
+
+use crate::error::{Attempt, Result};
+use crate::sys;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// Files of `/proc/net`, by the name under which they are kept.
+const FILES: [&str; 4] = ["dev", "snmp", "netstat", "softnet_stat"];
+
+/// Host, then file, to text.
+pub type Counters = BTreeMap<String, BTreeMap<&'static str, String>>;
+
+/// Reads every host's counters.
+pub fn read(hosts: &[String]) -> Result<Counters> {
+    hosts.iter().map(|host| Ok((host.clone(), read_host(host)?))).collect()
+}
+
+fn read_host(host: &str) -> Result<BTreeMap<&'static str, String>> {
+    FILES
+        .iter()
+        .map(|file| {
+            let text = sys::within(host, || fs::read_to_string(format!("/proc/net/{file}")))
+                .attempt(|| format!("reading /proc/net/{file} of host '{host}'"))?;
+            Ok((*file, text))
+        })
+        .collect()
+}

@@ -1,0 +1,371 @@
+//! The event loop: what is due is done, then the lab sleeps until the next thing happens.
+//!
+//! One thread and one timer. In a guest time stands still while the lab works, so a sample
+//! of all flows and queues is a picture of one instant. What happens at one time happens in
+//! the order of [`Kind`]; equal kinds in the order of the plan.
+//!
+//! It leaves `flows.bin`, `queues.bin`, `probes.bin` (raw records, see `sample::record`) and
+//! `end.json` (reports, queues found, counters) in the run's folder.
+
+mod agenda;
+mod doors;
+mod sampler;
+
+use crate::counters;
+use crate::error::{Attempt, Result};
+use crate::plan::{Change, Plan, Transport};
+use crate::sample::record::Records;
+use crate::setup::{self, Standby};
+use crate::sys;
+use crate::traffic::probe::Probing;
+use crate::traffic::tcp::{Payload, TcpFlow};
+use crate::traffic::udp::UdpFlow;
+use crate::traffic::{Turn, report::Report};
+use agenda::{Agenda, Kind};
+use doors::{Door, Doors};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use sampler::Sampler;
+use serde::Serialize;
+use socket2::Socket;
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddrV4;
+use std::path::Path;
+
+/// Descriptors that a lab holds beside the two of each flow: listeners, probes, netlink, files.
+const OTHER_DESCRIPTORS: u64 = 1_024;
+/// Connections that may wait to be accepted when all flows start at once.
+const BACKLOG: i32 = 16_384;
+
+/// Reads `plan.json`, runs the experiment, writes the records.
+pub fn run(folder: &Path) -> Result<()> {
+    let text = fs::read_to_string(folder.join("plan.json")).attempt(|| "reading plan.json".into())?;
+    let plan: Plan = serde_json::from_str(&text)?;
+    allow_descriptors(2 * plan.flows.len() as u64 + OTHER_DESCRIPTORS)?;
+    setup::run(&plan.setup)?;
+    let before = counters::read(&plan.hosts)?;
+    let mut lab = Lab::open(&plan, folder)?;
+    lab.live()?;
+    lab.finish(folder, &plan.hosts, before)
+}
+
+/// Raises the limit of open files when the flows need more than there are.
+fn allow_descriptors(wanted: u64) -> Result<()> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).attempt(|| "reading the limit of open files".into())?;
+    if wanted <= soft {
+        return Ok(());
+    }
+    setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted))
+        .attempt(|| format!("raising the limit of open files to {wanted}"))
+}
+
+/// What is written to `end.json`.
+#[derive(Serialize)]
+struct End<'a> {
+    duration_ns: u64,
+    flows: Vec<&'a Report>,
+    queues: Vec<crate::sample::qdisc::Found>,
+    counters_before: counters::Counters,
+    counters: counters::Counters,
+}
+
+enum Traffic {
+    Tcp(TcpFlow),
+    Udp(UdpFlow),
+}
+
+struct Lab<'a> {
+    plan: &'a Plan,
+    start_ns: u64,
+    ended_ns: Option<u64>,
+    agenda: Agenda,
+    doors: Doors,
+    flows: Vec<Traffic>,
+    /// Listening sockets, in the order of the doors' numbers.
+    listeners: Vec<Socket>,
+    /// Which flow a connection belongs to, by the sender's address as the receiver sees it.
+    expected: BTreeMap<SocketAddrV4, usize>,
+    probes: Vec<Probing>,
+    sampler: Sampler,
+    standbys: Vec<Standby>,
+    payload: Payload,
+    unfinished: usize,
+}
+
+impl<'a> Lab<'a> {
+    fn open(plan: &'a Plan, folder: &Path) -> Result<Self> {
+        let mut lab = Self {
+            plan,
+            start_ns: 0,
+            ended_ns: None,
+            agenda: Agenda::default(),
+            doors: Doors::open()?,
+            flows: Vec::new(),
+            listeners: Vec::new(),
+            expected: BTreeMap::new(),
+            probes: Vec::new(),
+            sampler: Sampler::open(plan, folder)?,
+            standbys: standbys(&plan.changes)?,
+            payload: Payload::new()?,
+            unfinished: plan.flows.len(),
+        };
+        lab.listen()?;
+        lab.prepare_flows()?;
+        lab.prepare_probes()?;
+        for (number, change) in plan.changes.iter().enumerate() {
+            lab.agenda.add(change.at_ns, Kind::Change, number);
+        }
+        lab.agenda.add(plan.sample_ns.min(plan.duration_ns), Kind::Sample, 0);
+        lab.agenda.add(plan.duration_ns, Kind::End, 0);
+        Ok(lab)
+    }
+
+    fn listen(&mut self) -> Result<()> {
+        let mut doors = BTreeMap::new();
+        for flow in self.plan.flows.iter().filter(|flow| flow.transport == Transport::Tcp) {
+            doors.entry((&flow.receiver, flow.port)).or_insert(flow);
+        }
+        for flow in doors.into_values() {
+            let socket = doors::listen(flow, BACKLOG)?;
+            self.doors.watch(&socket, Door::Listener(self.listeners.len()))?;
+            self.listeners.push(socket);
+        }
+        Ok(())
+    }
+
+    fn prepare_flows(&mut self) -> Result<()> {
+        for (number, flow) in self.plan.flows.iter().enumerate() {
+            self.agenda.add(flow.start_ns, Kind::Start, number);
+            if let Some(stop_ns) = flow.stop_ns {
+                self.agenda.add(stop_ns, Kind::Stop, number);
+            }
+            self.flows.push(match flow.transport {
+                Transport::Tcp => Traffic::Tcp(TcpFlow::new(flow.clone())),
+                Transport::Udp => {
+                    let flow = UdpFlow::new(flow.clone())?;
+                    self.doors.watch_descriptor(flow.receiver(), Door::Receiver(number))?;
+                    Traffic::Udp(flow)
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn prepare_probes(&mut self) -> Result<()> {
+        for (number, probe) in self.plan.probes.iter().enumerate() {
+            let probing = Probing::open(u32::try_from(number).expect("few probes"), probe.clone())?;
+            let [asker, listener] = probing.descriptors();
+            self.doors.watch_descriptor(asker, Door::Answer(number))?;
+            self.doors.watch_descriptor(listener, Door::Arrival(number))?;
+            self.agenda.add(probing.start_ns(), Kind::Probe, number);
+            self.probes.push(probing);
+        }
+        Ok(())
+    }
+
+    fn live(&mut self) -> Result<()> {
+        self.start_ns = sys::now_ns();
+        while self.ended_ns.is_none() {
+            let now_ns = self.now_ns();
+            while let Some((at_ns, kind, number)) = self.agenda.due(now_ns) {
+                self.act(at_ns, now_ns, kind, number)?;
+            }
+            if self.ended_ns.is_some() {
+                break;
+            }
+            if let Some(next_ns) = self.agenda.next() {
+                self.doors.wake_at(self.start_ns + next_ns)?;
+            }
+            for door in self.doors.wait()? {
+                self.answer(door)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn now_ns(&self) -> u64 {
+        sys::now_ns() - self.start_ns
+    }
+
+    /// Something on the agenda is due.
+    fn act(&mut self, at_ns: u64, now_ns: u64, kind: Kind, number: usize) -> Result<()> {
+        match kind {
+            Kind::Change => self.change(number)?,
+            Kind::Start => self.start(number, now_ns)?,
+            Kind::Packet => self.send_packet(at_ns, number)?,
+            Kind::Probe => {
+                let next_ns = self.probes[number].send(at_ns, now_ns)?;
+                self.agenda.add(next_ns, Kind::Probe, number);
+            }
+            Kind::Wake => self.wake(number, now_ns)?,
+            Kind::Stop => self.stop(number, now_ns),
+            Kind::Sample => self.sample(at_ns, now_ns)?,
+            Kind::End => self.end(now_ns),
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, number: usize) -> Result<()> {
+        let command = &self.plan.changes[number].command;
+        let standby = self.standbys.iter_mut().find(|standby| standby.serves(command));
+        standby.expect("one was started for every change").send(command)
+    }
+
+    fn start(&mut self, number: usize, now_ns: u64) -> Result<()> {
+        match &mut self.flows[number] {
+            Traffic::Tcp(flow) => {
+                let descriptor = flow.start(now_ns)?;
+                self.doors.watch_descriptor(descriptor, Door::Sender(number))?;
+                let (local, _) = flow.addresses().expect("a started flow has addresses");
+                self.expected.insert(local, number);
+                if let Some((on_ns, _)) = self.plan.flows[number].on_off_ns {
+                    self.agenda.add(now_ns + on_ns, Kind::Wake, number);
+                }
+                Ok(())
+            }
+            Traffic::Udp(flow) => {
+                flow.start(now_ns)?;
+                self.send_packet(now_ns, number)
+            }
+        }
+    }
+
+    fn send_packet(&mut self, at_ns: u64, number: usize) -> Result<()> {
+        let Traffic::Udp(flow) = &mut self.flows[number] else { unreachable!("only UDP flows send packets") };
+        if let Some(next_ns) = flow.send(at_ns)? {
+            self.agenda.add(next_ns, Kind::Packet, number);
+        }
+        Ok(())
+    }
+
+    fn wake(&mut self, number: usize, now_ns: u64) -> Result<()> {
+        let Traffic::Tcp(flow) = &mut self.flows[number] else { return Ok(()) };
+        flow.wake(now_ns)?;
+        let turn = flow.toggle(now_ns, &self.payload)?;
+        self.after(number, turn);
+        Ok(())
+    }
+
+    fn stop(&mut self, number: usize, now_ns: u64) {
+        match &mut self.flows[number] {
+            Traffic::Tcp(flow) => flow.stop(now_ns),
+            Traffic::Udp(flow) => flow.stop(now_ns),
+        }
+        self.sampler.changed();
+    }
+
+    fn sample(&mut self, at_ns: u64, now_ns: u64) -> Result<()> {
+        self.sampler.sample(now_ns, &self.flows)?;
+        if at_ns < self.plan.duration_ns {
+            self.agenda.add((at_ns + self.plan.sample_ns).min(self.plan.duration_ns), Kind::Sample, 0);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, now_ns: u64) {
+        for number in 0..self.flows.len() {
+            self.stop(number, now_ns);
+        }
+        self.ended_ns = Some(now_ns);
+    }
+
+    /// A descriptor has something to say.
+    fn answer(&mut self, door: Door) -> Result<()> {
+        let now_ns = self.now_ns();
+        match door {
+            Door::Timer => Ok(()),
+            Door::Listener(number) => self.accept(number, now_ns),
+            Door::Sender(number) => {
+                let Traffic::Tcp(flow) = &mut self.flows[number] else { return Ok(()) };
+                let turn = flow.sender_ready(now_ns, &self.payload)?;
+                self.after(number, turn);
+                Ok(())
+            }
+            Door::Receiver(number) => {
+                let turn = match &mut self.flows[number] {
+                    Traffic::Tcp(flow) => flow.receiver_ready(now_ns)?,
+                    Traffic::Udp(flow) => {
+                        flow.receiver_ready();
+                        Turn::Same
+                    }
+                };
+                self.after(number, turn);
+                Ok(())
+            }
+            Door::Answer(number) => {
+                self.probes[number].answered(now_ns);
+                Ok(())
+            }
+            Door::Arrival(number) => {
+                self.probes[number].arrived(now_ns);
+                Ok(())
+            }
+        }
+    }
+
+    fn accept(&mut self, number: usize, now_ns: u64) -> Result<()> {
+        while let Some((socket, from)) = doors::accept(&self.listeners[number])? {
+            // A connection that no flow made can't be ours: it is closed by being dropped.
+            let Some(&number) = self.expected.get(&from) else { continue };
+            let Traffic::Tcp(flow) = &mut self.flows[number] else { unreachable!("UDP doesn't connect") };
+            if flow.is_over() {
+                continue;
+            }
+            self.doors.watch(&socket, Door::Receiver(number))?;
+            flow.accepted(socket, now_ns)?;
+            self.sampler.changed();
+        }
+        Ok(())
+    }
+
+    fn after(&mut self, number: usize, turn: Turn) {
+        match turn {
+            Turn::Same => {}
+            Turn::Changed => self.sampler.changed(),
+            Turn::WakeAt(at_ns) => self.agenda.add(at_ns, Kind::Wake, number),
+            Turn::Done => {
+                self.sampler.changed();
+                self.unfinished -= 1;
+                if self.unfinished == 0 && self.plan.ends_when_done {
+                    let now_ns = self.now_ns();
+                    self.agenda.add(now_ns, Kind::Sample, 0);
+                    self.agenda.add(now_ns, Kind::End, 0);
+                }
+            }
+        }
+    }
+
+    fn finish(self, folder: &Path, hosts: &[String], counters_before: counters::Counters) -> Result<()> {
+        self.standbys.into_iter().try_for_each(Standby::finish)?;
+        let mut records = Records::create(folder, "probes.bin")?;
+        self.probes.iter().try_for_each(|probing| probing.write(&mut records))?;
+        records.finish()?;
+        let flows = self
+            .flows
+            .iter()
+            .map(|flow| match flow {
+                Traffic::Tcp(flow) => &flow.report,
+                Traffic::Udp(flow) => &flow.report,
+            })
+            .collect();
+        let end = End {
+            duration_ns: self.ended_ns.expect("the lab has ended"),
+            flows,
+            queues: self.sampler.finish()?,
+            counters_before,
+            counters: counters::read(hosts)?,
+        };
+        let text = serde_json::to_vec(&end)?;
+        fs::write(folder.join("end.json"), text).attempt(|| "writing end.json".into())
+    }
+}
+
+fn standbys(changes: &[Change]) -> Result<Vec<Standby>> {
+    let mut standbys: Vec<Standby> = Vec::new();
+    for change in changes {
+        if !standbys.iter().any(|standby| standby.serves(&change.command)) {
+            standbys.push(Standby::start(&change.command)?);
+        }
+    }
+    Ok(standbys)
+}

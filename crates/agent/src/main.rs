@@ -1,0 +1,48 @@
+//! The one Linux program of Dumbbell: init of the guest, worker on a host.
+//!
+//! ```text
+//! main      who am I: init of a guest, or a worker in a folder
+//! guest     mount what a lab needs, run it, power off
+//! plan      what Python asked for (plan.json)
+//! setup     namespaces, links, qdiscs, sysctls, offloads
+//! lab       the event loop: agenda, flows, probes, samples, changes
+//! traffic/  flows and probes
+//! sample/   what the sockets and queues say, as raw records
+//! counters  what the kernel counted, to find packets that died elsewhere
+//! sys       every line of unsafe, and the clock
+//! ```
+//!
+//! It decides nothing: which packets are lost, what a rate means and whether a run
+//! is valid are questions for Python. It leaves raw records; `dumbbell.engine.decode`
+//! reads them.
+
+mod counters;
+mod error;
+mod guest;
+mod lab;
+mod plan;
+mod sample;
+mod setup;
+mod sys;
+mod traffic;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if std::process::id() == 1 {
+        guest::live();
+    }
+    let mut arguments = std::env::args_os().skip(1);
+    let (Some(folder), None) = (arguments.next(), arguments.next()) else {
+        eprintln!("usage: dumbbell-agent FOLDER   (a folder with plan.json; needs root)");
+        return ExitCode::from(2);
+    };
+    match lab::run(Path::new(&folder)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("dumbbell-agent: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

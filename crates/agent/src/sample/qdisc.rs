@@ -1,0 +1,160 @@
+//! Every queueing discipline's statistics, by rtnetlink.
+//!
+//! Found once after set-up by a dump, then asked for by device and handle
+//! (Linux `net/sched/sch_api.c`; the answer to a single request reaches the asker only with
+//! the echo flag).
+
+use super::netlink::{Netlink, attributes, number};
+use super::record::QueueSample;
+use crate::error::{Attempt, Result};
+use crate::sys;
+use netlink_packet_core::{
+    NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::tc::{TcHandle, TcHeader, TcMessage};
+use nix::sys::socket::SockProtocol;
+use serde::Serialize;
+
+/// Length of `struct tcmsg`, before the attributes.
+const MESSAGE_BYTES: usize = 20;
+const RTM_NEWQDISC: u16 = 36;
+
+const KIND: u16 = 1;
+const XSTATS: u16 = 4;
+const STATS2: u16 = 7;
+const STATS_BASIC: u16 = 1;
+const STATS_QUEUE: u16 = 3;
+const STATS_APP: u16 = 4;
+const STATS_PACKETS64: u16 = 8;
+
+/// A discipline found on a device.
+#[derive(Clone, Debug, Serialize)]
+pub struct Found {
+    /// Host.
+    pub host: String,
+    /// Device name.
+    pub device: String,
+    /// `fq_codel`, `htb`, …
+    pub kind: String,
+    /// As tc writes it: `10:`.
+    pub handle: String,
+    /// As tc writes it: `1:1`, or `root`.
+    pub parent: String,
+    #[serde(skip)]
+    index: u32,
+    #[serde(skip)]
+    raw_handle: u32,
+}
+
+/// All disciplines of one host.
+pub struct Queues {
+    netlink: Netlink,
+    requests: Vec<u8>,
+    /// What was found; samples name its positions.
+    pub found: Vec<Found>,
+}
+
+impl Queues {
+    /// Finds every discipline of the host that can hold a packet back.
+    pub fn discover(host: &str, number_of_first: u32) -> Result<Self> {
+        let mut netlink = Netlink::open(host, SockProtocol::NetlinkRoute)?;
+        let mut found = Vec::new();
+        netlink.dump(&request(0, 0, 0, NLM_F_REQUEST | NLM_F_DUMP), |answer| {
+            if answer.kind == RTM_NEWQDISC {
+                found.push(discipline(host, answer.payload));
+            }
+        })?;
+        found.retain(|queue: &Found| queue.kind != "noqueue" && queue.raw_handle != 0);
+        for queue in &mut found {
+            queue.device = device_name(host, queue.index)?;
+        }
+        let requests = (number_of_first..)
+            .zip(&found)
+            .flat_map(|(number, queue)| request(number, queue.index, queue.raw_handle, NLM_F_REQUEST | NLM_F_ECHO))
+            .collect();
+        Ok(Self { netlink, requests, found })
+    }
+
+    /// Asks all and hands each answer to `hear`.
+    pub fn sample(&mut self, time_ns: u64, mut hear: impl FnMut(&QueueSample<'_>)) -> Result<()> {
+        self.netlink.ask(&self.requests, self.found.len(), |answer| {
+            if answer.kind == RTM_NEWQDISC {
+                hear(&statistics(time_ns, answer.sequence, &answer.payload[MESSAGE_BYTES..]));
+            }
+        })
+    }
+}
+
+fn request(sequence: u32, index: u32, handle: u32, flags: u16) -> Vec<u8> {
+    let mut message = TcMessage::default();
+    message.header = TcHeader { index: index.cast_signed(), handle: TcHandle::from(handle), ..TcHeader::default() };
+    let mut header = NetlinkHeader::default();
+    header.flags = flags;
+    header.sequence_number = sequence;
+    let payload = NetlinkPayload::from(RouteNetlinkMessage::GetQueueDiscipline(message));
+    let mut message = NetlinkMessage::new(header, payload);
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    bytes
+}
+
+fn discipline(host: &str, payload: &[u8]) -> Found {
+    let (index, raw_handle, parent) = (number(payload, 4), number(payload, 8), number(payload, 12));
+    let kind = attributes(&payload[MESSAGE_BYTES..])
+        .find(|(kind, _)| *kind == KIND)
+        .map(|(_, name)| String::from_utf8_lossy(name).trim_end_matches('\0').to_string())
+        .unwrap_or_default();
+    Found {
+        host: host.into(),
+        device: String::new(),
+        kind,
+        handle: format!("{:x}:", raw_handle >> 16),
+        parent: if parent == u32::MAX { "root".into() } else { format!("{:x}:{:x}", parent >> 16, parent & 0xffff) },
+        index,
+        raw_handle,
+    }
+}
+
+fn device_name(host: &str, index: u32) -> Result<String> {
+    let name = sys::within(host, || Ok(nix::net::if_::if_indextoname(index)?))
+        .attempt(|| format!("naming device {index} of host '{host}'"))?;
+    Ok(name.to_string_lossy().into_owned())
+}
+
+fn statistics(time_ns: u64, queue: u32, bytes: &[u8]) -> QueueSample<'_> {
+    let mut sample =
+        QueueSample { time_ns, queue, counts: [0; 5], sent_bytes: 0, sent_packets: 0, xstats: &[] };
+    for (kind, value) in attributes(bytes) {
+        match kind {
+            STATS2 => shared_statistics(&mut sample, value),
+            XSTATS if sample.xstats.is_empty() => sample.xstats = value,
+            _ => {}
+        }
+    }
+    sample
+}
+
+fn shared_statistics<'a>(sample: &mut QueueSample<'a>, bytes: &'a [u8]) {
+    for (kind, value) in attributes(bytes) {
+        match kind {
+            STATS_BASIC => {
+                sample.sent_bytes = wide(value, 0);
+                sample.sent_packets = sample.sent_packets.max(number(value, 8).into());
+            }
+            STATS_PACKETS64 => sample.sent_packets = wide(value, 0),
+            STATS_QUEUE => {
+                for (position, count) in sample.counts.iter_mut().enumerate() {
+                    *count = number(value, 4 * position);
+                }
+            }
+            STATS_APP => sample.xstats = value,
+            _ => {}
+        }
+    }
+}
+
+fn wide(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}

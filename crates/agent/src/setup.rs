@@ -1,0 +1,143 @@
+//! Carries out the plan's commands: `ip` and `tc` in batches, sysctls and offloads by itself.
+//!
+//! A process in the guest costs milliseconds, so neighbouring commands of one program in one
+//! host go to one `ip -batch` or `tc -batch`. Which commands, and why, is `dumbbell.plan`'s.
+
+use crate::error::{Attempt, Error, Result};
+use crate::plan::Command;
+use crate::sys;
+use std::fs;
+use std::io::{self, Write};
+use std::process::{Child, ChildStdin, Stdio};
+
+/// Runs all commands in order; stops at the first that is refused.
+pub fn run(commands: &[Command]) -> Result<()> {
+    for batch in commands.chunk_by(|a, b| batches(a) && a.host == b.host && a.argv[0] == b.argv[0]) {
+        match batch[0].argv[0].as_str() {
+            "ip" | "tc" => run_batch(batch)?,
+            "sysctl" => batch.iter().try_for_each(set_sysctl)?,
+            "ethtool" => batch.iter().try_for_each(set_offloads)?,
+            other => panic!("the plan holds a program that it may not: {other}"),
+        }
+    }
+    Ok(())
+}
+
+fn batches(command: &Command) -> bool {
+    matches!(command.argv[0].as_str(), "ip" | "tc")
+}
+
+fn run_batch(batch: &[Command]) -> Result<()> {
+    let program = &batch[0].argv[0];
+    let mut child = spawn(program, &batch[0].host)?;
+    let mut input = child.stdin.take().expect("stdin is piped");
+    let lines: String = batch.iter().map(batch_line).collect();
+    // The program may stop reading at the line that it refuses; its message says more than EPIPE.
+    let _ = input.write_all(lines.as_bytes());
+    drop(input);
+    let output = child.wait_with_output().attempt(|| format!("waiting for {program}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let reason = String::from_utf8_lossy(&output.stderr).into_owned();
+    let command = refused_line(&reason).and_then(|line| batch.get(line - 1)).unwrap_or(&batch[0]);
+    Err(Error::Refused { command: command.line(), reason: reason.trim().into() })
+}
+
+/// `ip` and `tc` end their complaint with "Command failed -:LINE".
+fn refused_line(complaint: &str) -> Option<usize> {
+    complaint.lines().rev().find_map(|line| line.strip_prefix("Command failed -:")?.trim().parse().ok())
+}
+
+fn batch_line(command: &Command) -> String {
+    format!("{}\n", command.argv[1..].join(" "))
+}
+
+fn spawn(program: &str, host: &str) -> Result<Child> {
+    let mut command = std::process::Command::new(program);
+    command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    if !host.is_empty() {
+        command.args(["-n", host]);
+    }
+    command.args(["-batch", "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().attempt(|| format!("starting {program} (package iproute2)"))
+}
+
+fn set_sysctl(command: &Command) -> Result<()> {
+    let setting = command.argv.last().expect("sysctl -w KEY=VALUE");
+    let (key, value) = setting.split_once('=').expect("sysctl -w KEY=VALUE");
+    let path = format!("/proc/sys/{}", key.replace('.', "/"));
+    sys::within(&command.host, || fs::write(&path, value)).map_err(|error| Error::Refused {
+        command: command.line(),
+        reason: match error.kind() {
+            io::ErrorKind::NotFound => format!("this kernel has no {key}"),
+            _ => error.to_string(),
+        },
+    })
+}
+
+/// The features of `ethtool -K DEVICE FEATURE on|off …` that the plan uses, as ioctl numbers.
+const OFFLOADS: [(&str, u32); 3] = [("tso", 0x1f), ("gso", 0x24), ("gro", 0x2c)];
+
+fn set_offloads(command: &Command) -> Result<()> {
+    let device = &command.argv[2];
+    for pair in command.argv[3..].chunks_exact(2) {
+        let number = OFFLOADS.iter().find(|(name, _)| *name == pair[0]).expect("an offload of the plan").1;
+        sys::within(&command.host, || Ok(sys::set_offload(device, number, pair[1] == "on")?))
+            .attempt(|| command.line())?;
+    }
+    Ok(())
+}
+
+/// A `tc` or `ip` that stays open for the changes to come: starting one costs milliseconds.
+pub struct Standby {
+    host: String,
+    program: String,
+    child: Child,
+    input: ChildStdin,
+    sent: Vec<Command>,
+}
+
+impl Standby {
+    /// Starts the program in a host.
+    pub fn start(command: &Command) -> Result<Self> {
+        let mut child = spawn(&command.argv[0], &command.host)?;
+        let input = child.stdin.take().expect("stdin is piped");
+        Ok(Self { host: command.host.clone(), program: command.argv[0].clone(), child, input, sent: Vec::new() })
+    }
+
+    /// Is this the one for the command?
+    pub fn serves(&self, command: &Command) -> bool {
+        self.host == command.host && self.program == command.argv[0]
+    }
+
+    /// Hands the command over; it is carried out before time moves on.
+    pub fn send(&mut self, command: &Command) -> Result<()> {
+        self.sent.push(command.clone());
+        self.input.write_all(batch_line(command).as_bytes()).attempt(|| command.line())
+    }
+
+    /// Waits for the program's end and tells of a refused change.
+    pub fn finish(self) -> Result<()> {
+        drop(self.input);
+        let output = self.child.wait_with_output().attempt(|| format!("waiting for {}", self.program))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let reason = String::from_utf8_lossy(&output.stderr).trim().to_string();
+        let command = refused_line(&reason).and_then(|line| self.sent.get(line - 1)).map(Command::line);
+        Err(Error::Refused { command: command.unwrap_or_default(), reason })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complaint_names_its_line() {
+        assert_eq!(refused_line("What is \"limt\"?\nCommand failed -:3\n"), Some(3));
+        assert_eq!(refused_line("Cannot find device \"x\""), None);
+    }
+}

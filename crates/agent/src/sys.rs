@@ -1,0 +1,104 @@
+//! Every line of `unsafe` of the agent, and its clock.
+//!
+//! Each function is one call that no safe crate offers in the form that a lab needs.
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, setns};
+use nix::time::{ClockId, clock_gettime};
+use std::fs::File;
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+
+/// Bytes kept of `struct tcp_info`; Linux 6.12 fills 248, older ones fewer.
+pub const TCP_INFO_BYTES: usize = 256;
+
+/// Monotonic time. The only place that reads a clock.
+pub fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC always answers");
+    u64::try_from(now.tv_sec()).expect("monotonic time is positive") * 1_000_000_000
+        + u64::try_from(now.tv_nsec()).expect("nanoseconds are positive")
+}
+
+/// Runs `work` inside a named network namespace and comes back.
+///
+/// The agent has one thread, so nobody else sees the excursion.
+pub fn within<T>(host: &str, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    if host.is_empty() {
+        return work();
+    }
+    let home = File::open("/proc/self/ns/net")?;
+    setns(File::open(format!("/run/netns/{host}"))?, CloneFlags::CLONE_NEWNET)?;
+    let result = work();
+    setns(home, CloneFlags::CLONE_NEWNET)?;
+    result
+}
+
+/// Throws away what has arrived at a TCP socket, without copying it: `recv` with `MSG_TRUNC`.
+///
+/// Returns the number of bytes, 0 at the end of the stream.
+pub fn discard(socket: RawFd, most: usize) -> nix::Result<usize> {
+    // SAFETY: with MSG_TRUNC TCP never writes to the buffer (tcp(7)), so a null one is sound.
+    let taken = unsafe { libc::recv(socket, std::ptr::null_mut(), most, libc::MSG_TRUNC | libc::MSG_DONTWAIT) };
+    Errno::result(taken).map(isize::cast_unsigned)
+}
+
+/// Lends a descriptor for one call.
+pub fn borrow<'a>(descriptor: RawFd) -> BorrowedFd<'a> {
+    // SAFETY: every caller owns the socket behind the number and keeps it open during the call.
+    unsafe { BorrowedFd::borrow_raw(descriptor) }
+}
+
+/// `getsockopt(TCP_INFO)`: the raw bytes, zero beyond what this kernel fills.
+pub fn tcp_info(socket: RawFd) -> nix::Result<[u8; TCP_INFO_BYTES]> {
+    let mut info = [0u8; TCP_INFO_BYTES];
+    let mut length = libc::socklen_t::try_from(TCP_INFO_BYTES).expect("256 fits");
+    // SAFETY: the kernel writes at most `length` bytes to `info`, which has that many.
+    let answer = unsafe {
+        libc::getsockopt(socket, libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &raw mut length)
+    };
+    Errno::result(answer).map(|_| info)
+}
+
+/// `setsockopt` with a plain number of the option's own size.
+pub fn set_option<T: Copy>(socket: RawFd, level: i32, option: i32, value: T) -> nix::Result<()> {
+    let length = libc::socklen_t::try_from(size_of::<T>()).expect("an option is small");
+    // SAFETY: `value` lives until the call returns and has `length` bytes.
+    let answer = unsafe { libc::setsockopt(socket, level, option, (&raw const value).cast(), length) };
+    Errno::result(answer).map(drop)
+}
+
+/// `getsockopt` of a plain integer.
+pub fn get_option(socket: RawFd, level: i32, option: i32) -> nix::Result<i32> {
+    let mut value: i32 = 0;
+    let mut length = libc::socklen_t::try_from(size_of::<i32>()).expect("an integer is small");
+    // SAFETY: the kernel writes at most four bytes to `value`, which has four.
+    let answer = unsafe { libc::getsockopt(socket, level, option, (&raw mut value).cast(), &raw mut length) };
+    Errno::result(answer).map(|_| value)
+}
+
+/// One feature as `ethtool -K` sets it, by the ioctl that programs have used since Linux 2.6.
+pub fn set_offload(device: &str, command: u32, on: bool) -> nix::Result<()> {
+    #[repr(C)]
+    struct Value {
+        command: u32,
+        data: u32,
+    }
+    let socket = nix::sys::socket::socket(
+        nix::sys::socket::AddressFamily::Inet,
+        nix::sys::socket::SockType::Datagram,
+        nix::sys::socket::SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
+    let mut value = Value { command, data: u32::from(on) };
+    // SAFETY: an all-zero ifreq is valid: it is plain bytes and integers.
+    let mut request: libc::ifreq = unsafe { zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(device.bytes()) {
+        *to = from.cast_signed().into();
+    }
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: SIOCETHTOOL reads a zero-terminated name and the eight bytes that `ifru_data` points to,
+    // and both live until the call returns.
+    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    Errno::result(answer).map(drop)
+}

@@ -1,0 +1,182 @@
+//! Pings and UDP probes, timed at both ends on one clock.
+//!
+//! A ping is answered by the receiver's kernel; a raw socket beside it sees the request
+//! arrive, which gives both one-way delays. A UDP probe is answered by the agent.
+
+use crate::error::{Attempt, Result};
+use crate::plan::{Probe, ProbeKind};
+use crate::sample::record::{ProbeSample, Records};
+use crate::sys;
+use nix::sys::socket::{MsgFlags, SockaddrIn, recvfrom, sendto};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsRawFd, RawFd};
+
+/// One series of probes.
+pub struct Probing {
+    number: u32,
+    plan: Probe,
+    asker: Socket,
+    listener: Socket,
+    sent: Vec<ProbeSample>,
+}
+
+impl Probing {
+    /// Opens both ends.
+    pub fn open(number: u32, plan: Probe) -> Result<Self> {
+        let (asker, listener) = open_ends(&plan).attempt(|| format!("opening probe {number}"))?;
+        Ok(Self { number, plan, asker, listener, sent: Vec::new() })
+    }
+
+    /// Descriptors of both ends: the asker's, the listener's.
+    pub fn descriptors(&self) -> [RawFd; 2] {
+        [self.asker.as_raw_fd(), self.listener.as_raw_fd()]
+    }
+
+    /// When the first is due.
+    pub fn start_ns(&self) -> u64 {
+        self.plan.start_ns
+    }
+
+    /// Sends the next; says when the one after is due.
+    pub fn send(&mut self, due_ns: u64, now_ns: u64) -> Result<u64> {
+        let sequence = u32::try_from(self.sent.len()).expect("fewer probes than 2^32");
+        let packet = match self.plan.kind {
+            ProbeKind::Ping => echo_request(self.identifier(), sequence, self.plan.payload),
+            ProbeKind::Udp => datagram(sequence, self.plan.payload),
+        };
+        let target = SockAddr::from(SocketAddrV4::new(self.plan.address, self.target_port()));
+        match self.asker.send_to(&packet, &target) {
+            Ok(_) => {}
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
+            Err(error) => return Err(error).attempt(|| format!("sending probe {}", self.number)),
+        }
+        self.sent.push(ProbeSample {
+            probe: self.number,
+            sequence,
+            sent_ns: now_ns,
+            arrived_ns: u64::MAX,
+            answered_ns: u64::MAX,
+        });
+        Ok(due_ns + self.plan.interval_ns)
+    }
+
+    /// The asker's end has something: an answer came back.
+    pub fn answered(&mut self, now_ns: u64) {
+        while let Some((packet, _)) = receive(&self.asker) {
+            if let Some(sample) = self.recognise(&packet, ECHO_REPLY) {
+                sample.answered_ns = sample.answered_ns.min(now_ns);
+            }
+        }
+    }
+
+    /// The listener's end has something: a probe arrived.
+    pub fn arrived(&mut self, now_ns: u64) {
+        while let Some((packet, from)) = receive(&self.listener) {
+            if let Some(sample) = self.recognise(&packet, ECHO_REQUEST) {
+                sample.arrived_ns = sample.arrived_ns.min(now_ns);
+            }
+            if let (ProbeKind::Udp, Some(asker)) = (self.plan.kind, from) {
+                // A full queue on the way back loses the answer, and the record says so.
+                let _ = sendto(self.listener.as_raw_fd(), &packet, &asker, MsgFlags::empty());
+            }
+        }
+    }
+
+    /// Writes all probes, answered or not.
+    pub fn write(&self, records: &mut Records) -> Result<()> {
+        self.sent.iter().try_for_each(|sample| records.probe(sample))
+    }
+
+    fn identifier(&self) -> u16 {
+        0xdb00 | u16::try_from(self.number & 0xff).expect("eight bits")
+    }
+
+    fn target_port(&self) -> u16 {
+        if self.plan.kind == ProbeKind::Udp { self.plan.port } else { 0 }
+    }
+
+    fn recognise(&mut self, packet: &[u8], kind: u8) -> Option<&mut ProbeSample> {
+        let sequence = match self.plan.kind {
+            ProbeKind::Ping => echo_sequence(packet, kind, self.identifier())?,
+            ProbeKind::Udp => u32::from_be_bytes(packet.get(..4)?.try_into().ok()?),
+        };
+        self.sent.get_mut(sequence as usize)
+    }
+}
+
+const ECHO_REPLY: u8 = 0;
+const ECHO_REQUEST: u8 = 8;
+
+fn open_ends(plan: &Probe) -> io::Result<(Socket, Socket)> {
+    let open = || match plan.kind {
+        ProbeKind::Ping => Socket::new(Domain::IPV4, Type::RAW.nonblocking(), Some(Protocol::ICMPV4)),
+        ProbeKind::Udp => Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP)),
+    };
+    let asker = sys::within(&plan.sender, open)?;
+    let listener = sys::within(&plan.receiver, open)?;
+    if plan.kind == ProbeKind::Udp {
+        listener.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, plan.port).into())?;
+    }
+    Ok((asker, listener))
+}
+
+fn receive(socket: &Socket) -> Option<(Vec<u8>, Option<SockaddrIn>)> {
+    let mut packet = vec![0; 2048];
+    let (length, from) = recvfrom::<SockaddrIn>(socket.as_raw_fd(), &mut packet).ok()?;
+    packet.truncate(length);
+    Some((packet, from))
+}
+
+fn datagram(sequence: u32, payload: usize) -> Vec<u8> {
+    let mut packet = vec![0; payload.max(4)];
+    packet[..4].copy_from_slice(&sequence.to_be_bytes());
+    packet
+}
+
+/// An ICMP echo request (RFC 792) whose payload carries the full sequence number.
+fn echo_request(identifier: u16, sequence: u32, payload: usize) -> Vec<u8> {
+    let mut packet = vec![0; 8 + payload.max(4)];
+    packet[0] = ECHO_REQUEST;
+    packet[4..6].copy_from_slice(&identifier.to_be_bytes());
+    packet[6..8].copy_from_slice(&sequence.to_be_bytes()[2..]);
+    packet[8..12].copy_from_slice(&sequence.to_be_bytes());
+    let sum = checksum(&packet);
+    packet[2..4].copy_from_slice(&sum.to_be_bytes());
+    packet
+}
+
+/// Sequence number of an echo message of ours; raw sockets hand over the IP header too.
+fn echo_sequence(packet: &[u8], kind: u8, identifier: u16) -> Option<u32> {
+    let header = usize::from(packet.first()? & 0x0f) * 4;
+    let icmp = packet.get(header..header + 12)?;
+    let ours = icmp[0] == kind && icmp[4..6] == identifier.to_be_bytes();
+    ours.then(|| u32::from_be_bytes([icmp[8], icmp[9], icmp[10], icmp[11]]))
+}
+
+/// The Internet checksum (RFC 1071).
+fn checksum(bytes: &[u8]) -> u16 {
+    let sum: u32 = bytes
+        .chunks(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)])))
+        .sum();
+    let folded = (sum >> 16) + (sum & 0xffff);
+    !u16::try_from((folded >> 16) + (folded & 0xffff)).expect("folded twice")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_echo_request_checks_and_reads_back() {
+        let packet = echo_request(0xdb01, 70_000, 56);
+        assert_eq!(packet.len(), 64);
+        assert_eq!(checksum(&packet), 0, "a packet with its checksum sums to zero (RFC 1071 section 1)");
+        let mut with_ip_header = vec![0x45; 20];
+        with_ip_header.extend(&packet);
+        assert_eq!(echo_sequence(&with_ip_header, ECHO_REQUEST, 0xdb01), Some(70_000));
+        assert_eq!(echo_sequence(&with_ip_header, ECHO_REQUEST, 0xdb02), None);
+    }
+}

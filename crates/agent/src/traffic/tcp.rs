@@ -1,0 +1,351 @@
+//! One TCP flow: bulk, sized, on/off or request/response.
+//!
+//! ```text
+//!            start            writable             accepted
+//!   Waiting ------> Connecting --------> Connected ---------> Flowing
+//!                        |                                      |
+//!                        +------------- error ---> Over <-- all bytes, stop
+//! ```
+//!
+//! The sender splices pages of one file into the socket, so nothing is copied; the receiver
+//! discards with `MSG_TRUNC` and asks to be woken for large amounts only. What TCP does with
+//! the bytes is the kernel's affair.
+
+use super::Turn;
+use super::report::Report;
+use crate::error::{Attempt, Result};
+use crate::plan::{Exchange, Flow};
+use crate::sys;
+use nix::errno::Errno;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::sendfile::sendfile;
+use nix::sys::socket::{getsockopt, sockopt};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::{Shutdown, SocketAddrV4};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+/// The pages that all senders send: shared, so that queued data costs no memory.
+pub struct Payload {
+    file: OwnedFd,
+}
+
+/// Length of the payload; long enough that one call fills any socket buffer's free part.
+const PAYLOAD_BYTES: usize = 4 << 20;
+
+impl Payload {
+    /// Makes the file; its bytes are zero.
+    pub fn new() -> Result<Self> {
+        let file = memfd_create(c"payload", MFdFlags::MFD_CLOEXEC).attempt(|| "making the payload".into())?;
+        nix::unistd::ftruncate(&file, i64::try_from(PAYLOAD_BYTES).expect("4 MiB fits"))
+            .attempt(|| "sizing the payload".into())?;
+        Ok(Self { file })
+    }
+
+    /// Sends up to `most` bytes, as many as the socket takes.
+    fn send(&self, socket: &Socket, most: u64) -> nix::Result<u64> {
+        let count = usize::try_from(most).unwrap_or(usize::MAX).min(PAYLOAD_BYTES);
+        let mut offset = 0;
+        sendfile(socket, &self.file, Some(&mut offset), count).map(|sent| sent as u64)
+    }
+}
+
+/// One flow: both ends.
+pub struct TcpFlow {
+    plan: Flow,
+    sender: Option<Socket>,
+    receiver: Option<Socket>,
+    addresses: Option<(SocketAddrV4, SocketAddrV4)>,
+    /// Bytes that may still be written: of the flow, or of the answer under way.
+    to_send: u64,
+    resting: bool,
+    received: u64,
+    reads: u32,
+    asking: Option<Question>,
+    /// What will be reported.
+    pub report: Report,
+}
+
+/// A question under way in a request/response flow.
+struct Question {
+    rules: Exchange,
+    request_left: u64,
+    response_left: u64,
+    asked_ns: u64,
+}
+
+impl TcpFlow {
+    /// A flow that has not started.
+    pub fn new(plan: Flow) -> Self {
+        let report = Report { name: plan.name.clone(), ..Report::default() };
+        let to_send = if plan.exchange.is_some() { 0 } else { plan.bytes.unwrap_or(u64::MAX) };
+        Self {
+            plan,
+            sender: None,
+            receiver: None,
+            addresses: None,
+            to_send,
+            resting: false,
+            received: 0,
+            reads: 0,
+            asking: None,
+            report,
+        }
+    }
+
+    /// Opens the sender's socket and begins to connect.
+    pub fn start(&mut self, now_ns: u64) -> Result<RawFd> {
+        self.report.started_ns = Some(now_ns);
+        let (socket, local) = sys::within(&self.plan.sender, || self.connect())
+            .attempt(|| format!("starting flow '{}'", self.plan.name))?;
+        let descriptor = socket.as_raw_fd();
+        self.addresses = Some((local, SocketAddrV4::new(self.plan.address, self.plan.port)));
+        self.sender = Some(socket);
+        Ok(descriptor)
+    }
+
+    fn connect(&self) -> io::Result<(Socket, SocketAddrV4)> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
+        if let Some(cc) = &self.plan.cc {
+            socket.set_tcp_congestion(cc.as_bytes())?;
+        }
+        if let Some(mark) = self.plan.mark {
+            socket.set_mark(mark)?;
+        }
+        if let Some(bytes) = self.plan.sndbuf {
+            socket.set_send_buffer_size(bytes)?;
+        }
+        if let Some(rate) = self.plan.pacing_rate {
+            sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate)?;
+        }
+        let remote = SocketAddrV4::new(self.plan.address, self.plan.port);
+        match socket.connect(&remote.into()) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
+            _ => {}
+        }
+        let local = socket.local_addr()?.as_socket_ipv4().expect("an IPv4 socket has an IPv4 address");
+        Ok((socket, local))
+    }
+
+    /// Own and peer's address of the sender.
+    pub fn addresses(&self) -> Option<(SocketAddrV4, SocketAddrV4)> {
+        self.addresses
+    }
+
+    /// Host of the sending end.
+    pub fn sender_host(&self) -> &str {
+        &self.plan.sender
+    }
+
+    /// Host of the receiving end.
+    pub fn receiver_host(&self) -> &str {
+        &self.plan.receiver
+    }
+
+    /// Is there a connection to sample?
+    pub fn is_flowing(&self) -> bool {
+        self.receiver.is_some() && self.report.stopped_ns.is_none()
+    }
+
+    /// Has it ended?
+    pub fn is_over(&self) -> bool {
+        self.report.stopped_ns.is_some()
+    }
+
+    /// The receiver's host has accepted the connection.
+    pub fn accepted(&mut self, socket: Socket, now_ns: u64) -> Result<()> {
+        let descriptor = socket.as_raw_fd();
+        self.receiver = Some(socket);
+        self.wake_rarely(descriptor)?;
+        if self.plan.exchange.is_some() {
+            self.ask(now_ns)?;
+        }
+        Ok(())
+    }
+
+    /// The sender's socket became writable (or, in request/response, readable).
+    pub fn sender_ready(&mut self, now_ns: u64, payload: &Payload) -> Result<Turn> {
+        let Some(socket) = &self.sender else { return Ok(Turn::Same) };
+        if let Some(error) = socket.take_error().attempt(|| "reading a socket's error".into())? {
+            self.report.error = Some(error.to_string());
+            self.stop(now_ns);
+            return Ok(Turn::Changed);
+        }
+        let first = self.report.connected_ns.is_none();
+        self.report.connected_ns.get_or_insert(now_ns);
+        self.hear_question();
+        self.write(payload)?;
+        Ok(if first { Turn::Changed } else { Turn::Same })
+    }
+
+    fn write(&mut self, payload: &Payload) -> Result<()> {
+        let Some(socket) = &self.sender else { return Ok(()) };
+        if self.resting || self.report.connected_ns.is_none() {
+            return Ok(());
+        }
+        while self.to_send > 0 {
+            match payload.send(socket, self.to_send) {
+                Ok(sent) => self.to_send -= if self.to_send == u64::MAX { 0 } else { sent },
+                Err(Errno::EAGAIN) => return Ok(()),
+                Err(error) => return Err(error).attempt(|| format!("sending in flow '{}'", self.plan.name)),
+            }
+        }
+        if self.plan.bytes.is_some() && self.plan.exchange.is_none() {
+            socket.shutdown(Shutdown::Write).attempt(|| format!("ending flow '{}'", self.plan.name))?;
+        }
+        Ok(())
+    }
+
+    /// The receiver's socket has something.
+    pub fn receiver_ready(&mut self, now_ns: u64) -> Result<Turn> {
+        let Some(socket) = &self.receiver else { return Ok(Turn::Same) };
+        let descriptor = socket.as_raw_fd();
+        loop {
+            match sys::discard(descriptor, 1 << 30) {
+                Ok(0) => return Ok(self.finished(now_ns)),
+                Ok(bytes) => self.received += bytes as u64,
+                Err(Errno::EAGAIN) => break,
+                Err(error) => {
+                    self.report.error.get_or_insert(error.to_string());
+                    self.stop(now_ns);
+                    return Ok(Turn::Changed);
+                }
+            }
+            if self.plan.bytes.is_none() {
+                break; // One call takes all that is there; the next edge tells of more.
+            }
+        }
+        self.reads += 1;
+        if self.reads.is_power_of_two() || self.reads.is_multiple_of(256) {
+            self.wake_rarely(descriptor)?;
+        }
+        if self.plan.exchange.is_some() {
+            return self.hear_answer(now_ns);
+        }
+        Ok(if self.plan.bytes == Some(self.received) { self.finished(now_ns) } else { Turn::Same })
+    }
+
+    /// Wakes for an eighth of the buffer that autotuning has reached, so that it never grows for our sake.
+    fn wake_rarely(&self, descriptor: RawFd) -> Result<()> {
+        if self.plan.exchange.is_some() {
+            return Ok(());
+        }
+        let buffer = sys::get_option(descriptor, libc::SOL_SOCKET, libc::SO_RCVBUF)
+            .attempt(|| "reading a receive buffer's size".into())?;
+        let left = self.plan.bytes.map_or(u64::MAX, |bytes| bytes.saturating_sub(self.received));
+        let amount = (buffer / 8).min(MOST_UNREAD).min(i32::try_from(left).unwrap_or(i32::MAX)).max(1);
+        sys::set_option(descriptor, libc::SOL_SOCKET, libc::SO_RCVLOWAT, amount)
+            .attempt(|| "setting SO_RCVLOWAT".into())
+    }
+
+    /// Time to rest or to go on, for on/off flows.
+    pub fn toggle(&mut self, now_ns: u64, payload: &Payload) -> Result<Turn> {
+        let Some((on_ns, off_ns)) = self.plan.on_off_ns else { return Ok(Turn::Same) };
+        if self.is_over() {
+            return Ok(Turn::Same);
+        }
+        self.resting = !self.resting;
+        self.write(payload)?;
+        Ok(Turn::WakeAt(now_ns + if self.resting { off_ns } else { on_ns }))
+    }
+
+    fn finished(&mut self, now_ns: u64) -> Turn {
+        if self.report.stopped_ns.is_some() {
+            return Turn::Same;
+        }
+        if self.plan.bytes == Some(self.received) {
+            self.report.completed_ns = Some(now_ns);
+        }
+        self.stop(now_ns);
+        Turn::Done
+    }
+
+    /// Ends the flow: reads what the sockets say, and closes them.
+    pub fn stop(&mut self, now_ns: u64) {
+        if self.report.started_ns.is_none() || self.report.stopped_ns.is_some() {
+            return;
+        }
+        self.report.stopped_ns = Some(now_ns);
+        if let Some(socket) = self.sender.take() {
+            self.report.cc = getsockopt(&socket, sockopt::TcpCongestion)
+                .ok()
+                .map(|name| name.to_string_lossy().trim_end_matches('\0').to_string());
+            if let Ok(info) = sys::tcp_info(socket.as_raw_fd()) {
+                self.report.retransmits = word(&info, TOTAL_RETRANS).into();
+                self.report.data_segs_out = word(&info, DATA_SEGS_OUT).into();
+            }
+        }
+        if let Some(socket) = self.receiver.take()
+            && let Ok(info) = sys::tcp_info(socket.as_raw_fd())
+        {
+            // The counter includes the FIN's place in the sequence space.
+            let most = self.plan.bytes.filter(|_| self.plan.exchange.is_none()).unwrap_or(u64::MAX);
+            self.report.bytes_received = received_bytes(&info).min(most);
+        }
+    }
+
+    fn ask(&mut self, now_ns: u64) -> Result<()> {
+        let (Some(rules), Some(socket)) = (self.plan.exchange, &self.receiver) else { return Ok(()) };
+        let question = vec![0; usize::try_from(rules.request).expect("a request fits in memory")];
+        let sent = socket.send(&question).attempt(|| format!("asking in flow '{}'", self.plan.name))?;
+        assert_eq!(sent, question.len(), "a request fits in a socket buffer");
+        self.asking =
+            Some(Question { rules, request_left: rules.request, response_left: rules.response, asked_ns: now_ns });
+        Ok(())
+    }
+
+    fn hear_question(&mut self) {
+        let (Some(question), Some(socket)) = (&mut self.asking, &self.sender) else { return };
+        if let Ok(bytes) = sys::discard(socket.as_raw_fd(), 1 << 30) {
+            let before = question.request_left;
+            question.request_left = before.saturating_sub(bytes as u64);
+            if before > 0 && question.request_left == 0 {
+                self.to_send += question.rules.response;
+            }
+        }
+    }
+
+    fn hear_answer(&mut self, now_ns: u64) -> Result<Turn> {
+        let Some(question) = &mut self.asking else { return Ok(Turn::Same) };
+        question.response_left = question.response_left.saturating_sub(std::mem::take(&mut self.received));
+        if question.response_left > 0 {
+            return Ok(Turn::Same);
+        }
+        self.report.exchanges_ns.push(now_ns - question.asked_ns);
+        let think_ns = question.rules.think_ns;
+        self.asking = None;
+        if think_ns > 0 {
+            return Ok(Turn::WakeAt(now_ns + think_ns));
+        }
+        self.ask(now_ns).map(|()| Turn::Same)
+    }
+
+    /// The pause after an answer is over.
+    pub fn wake(&mut self, now_ns: u64) -> Result<()> {
+        if self.asking.is_none() && !self.is_over() { self.ask(now_ns) } else { Ok(()) }
+    }
+}
+
+/// Bytes in order at a receiver, from its raw `tcp_info`.
+pub fn received_bytes(info: &[u8]) -> u64 {
+    info.get(BYTES_RECEIVED..BYTES_RECEIVED + 8)
+        .map_or(0, |bytes| u64::from_ne_bytes(bytes.try_into().expect("eight bytes")))
+}
+
+/// Receive buffer's autotuned space, from raw `tcp_info`.
+pub fn receive_space(info: &[u8]) -> u32 {
+    if info.len() >= RCV_SPACE + 4 { word(info, RCV_SPACE) } else { 0 }
+}
+
+fn word(info: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes(info[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// Unread bytes that a receiver may be left with; more would shrink the advertised window.
+const MOST_UNREAD: i32 = 1 << 20;
+
+/// Offsets in `struct tcp_info` (include/uapi/linux/tcp.h).
+const RCV_SPACE: usize = 96;
+const TOTAL_RETRANS: usize = 100;
+const BYTES_RECEIVED: usize = 128;
+const DATA_SEGS_OUT: usize = 156;

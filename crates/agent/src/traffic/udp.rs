@@ -1,0 +1,98 @@
+//! One UDP flow at a constant rate, with the receiver's count of what came through.
+
+use super::report::Report;
+use crate::error::{Attempt, Result};
+use crate::plan::Flow;
+use crate::sys;
+use nix::sys::socket::{MsgFlags, recv};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::{AsRawFd, RawFd};
+
+/// One flow: both ends.
+pub struct UdpFlow {
+    plan: Flow,
+    sender: Option<UdpSocket>,
+    receiver: UdpSocket,
+    packet: Vec<u8>,
+    /// Payload bytes sent so far.
+    pub sent_bytes: u64,
+    /// Payload bytes received so far.
+    pub received_bytes: u64,
+    /// What will be reported.
+    pub report: Report,
+}
+
+impl UdpFlow {
+    /// Binds the receiver's end.
+    pub fn new(plan: Flow) -> Result<Self> {
+        let receiver = sys::within(&plan.receiver, || {
+            let socket = UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, plan.port))?;
+            socket.set_nonblocking(true)?;
+            Ok(socket)
+        })
+        .attempt(|| format!("binding the receiver of flow '{}'", plan.name))?;
+        let report = Report { name: plan.name.clone(), ..Report::default() };
+        let packet = vec![0; plan.packet.expect("a UDP flow has a packet size")];
+        Ok(Self { plan, sender: None, receiver, packet, sent_bytes: 0, received_bytes: 0, report })
+    }
+
+    /// Descriptor of the receiver's end.
+    pub fn receiver(&self) -> RawFd {
+        self.receiver.as_raw_fd()
+    }
+
+    /// Opens the sender's end.
+    pub fn start(&mut self, now_ns: u64) -> Result<()> {
+        let remote = SocketAddrV4::new(self.plan.address, self.plan.port);
+        let socket = sys::within(&self.plan.sender, || {
+            let socket = UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))?;
+            socket.connect(remote)?;
+            socket.set_nonblocking(true)?;
+            if let Some(mark) = self.plan.mark {
+                sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MARK, mark)?;
+            }
+            Ok(socket)
+        })
+        .attempt(|| format!("starting flow '{}'", self.plan.name))?;
+        self.report.started_ns = Some(now_ns);
+        self.report.connected_ns = Some(now_ns);
+        self.sender = Some(socket);
+        Ok(())
+    }
+
+    /// Sends one packet; says when the next is due, unless the flow is over.
+    pub fn send(&mut self, due_ns: u64) -> Result<Option<u64>> {
+        let Some(socket) = &self.sender else { return Ok(None) };
+        match socket.send(&self.packet) {
+            Ok(bytes) => self.sent_bytes += bytes as u64,
+            // A full device queue is a loss like another: the receiver's count shows it.
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock) => {}
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
+            Err(error) => return Err(error).attempt(|| format!("sending in flow '{}'", self.plan.name)),
+        }
+        self.report.data_segs_out += 1;
+        Ok(Some(due_ns + self.plan.interval_ns.expect("a UDP flow has an interval")))
+    }
+
+    /// Counts what has arrived.
+    pub fn receiver_ready(&mut self) {
+        let mut byte = [0u8; 1];
+        while let Ok(length) = recv(self.receiver.as_raw_fd(), &mut byte, MsgFlags::MSG_TRUNC) {
+            self.received_bytes += length as u64;
+        }
+    }
+
+    /// Is it sending?
+    pub fn is_flowing(&self) -> bool {
+        self.sender.is_some()
+    }
+
+    /// Ends the flow.
+    pub fn stop(&mut self, now_ns: u64) {
+        if self.sender.take().is_some() {
+            self.report.stopped_ns = Some(now_ns);
+            self.report.bytes_received = self.received_bytes;
+        }
+    }
+}
