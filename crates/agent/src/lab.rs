@@ -16,7 +16,7 @@ use crate::error::{Attempt, Result};
 use crate::plan::{Change, Plan, Transport};
 use crate::sample::record::Records;
 use crate::setup::{self, Standby};
-use crate::sys;
+use crate::sys::Clock;
 use crate::traffic::probe::Probing;
 use crate::traffic::tcp::{Payload, TcpFlow};
 use crate::traffic::udp::UdpFlow;
@@ -76,7 +76,7 @@ enum Traffic {
 
 struct Lab<'a> {
     plan: &'a Plan,
-    start_ns: u64,
+    clock: Clock,
     ended_ns: Option<u64>,
     agenda: Agenda,
     doors: Doors,
@@ -96,7 +96,7 @@ impl<'a> Lab<'a> {
     fn open(plan: &'a Plan, folder: &Path) -> Result<Self> {
         let mut lab = Self {
             plan,
-            start_ns: 0,
+            clock: Clock::start(),
             ended_ns: None,
             agenda: Agenda::default(),
             doors: Doors::open()?,
@@ -164,42 +164,46 @@ impl<'a> Lab<'a> {
     }
 
     fn live(&mut self) -> Result<()> {
-        self.start_ns = sys::now_ns();
-        while self.ended_ns.is_none() {
-            let now_ns = self.now_ns();
-            while let Some((at_ns, kind, number)) = self.agenda.due(now_ns) {
-                self.act(at_ns, now_ns, kind, number)?;
-            }
-            if self.ended_ns.is_some() {
-                break;
-            }
+        self.clock = Clock::start();
+        loop {
             if let Some(next_ns) = self.agenda.next() {
-                self.doors.wake_at(self.start_ns + next_ns)?;
+                self.doors.wake_at(self.clock.monotonic_ns(next_ns))?;
             }
             for door in self.doors.wait()? {
                 self.answer(door)?;
+                if self.ended_ns.is_some() {
+                    return Ok(());
+                }
             }
+        }
+    }
+
+    /// The timer went off: time is what it was set to, without a look at the clock.
+    fn do_what_is_due(&mut self) -> Result<()> {
+        let Some(now_ns) = self.agenda.next() else { return Ok(()) };
+        while let Some((kind, number)) = self.agenda.due(now_ns) {
+            self.act(now_ns, kind, number)?;
         }
         Ok(())
     }
 
     fn now_ns(&self) -> u64 {
-        sys::now_ns() - self.start_ns
+        self.clock.now_ns()
     }
 
     /// Something on the agenda is due.
-    fn act(&mut self, at_ns: u64, now_ns: u64, kind: Kind, number: usize) -> Result<()> {
+    fn act(&mut self, now_ns: u64, kind: Kind, number: usize) -> Result<()> {
         match kind {
             Kind::Change => self.change(number)?,
             Kind::Start => self.start(number, now_ns)?,
-            Kind::Packet => self.send_packet(at_ns, number)?,
+            Kind::Packet => self.send_packet(now_ns, number)?,
             Kind::Probe => {
-                let next_ns = self.probes[number].send(at_ns, now_ns)?;
+                let next_ns = self.probes[number].send(now_ns)?;
                 self.agenda.add(next_ns, Kind::Probe, number);
             }
             Kind::Wake => self.wake(number, now_ns)?,
             Kind::Stop => self.stop(number, now_ns),
-            Kind::Sample => self.sample(at_ns, now_ns)?,
+            Kind::Sample => self.sample(now_ns)?,
             Kind::End => self.end(now_ns),
         }
         Ok(())
@@ -230,9 +234,9 @@ impl<'a> Lab<'a> {
         }
     }
 
-    fn send_packet(&mut self, at_ns: u64, number: usize) -> Result<()> {
+    fn send_packet(&mut self, now_ns: u64, number: usize) -> Result<()> {
         let Traffic::Udp(flow) = &mut self.flows[number] else { unreachable!("only UDP flows send packets") };
-        if let Some(next_ns) = flow.send(at_ns)? {
+        if let Some(next_ns) = flow.send(now_ns)? {
             self.agenda.add(next_ns, Kind::Packet, number);
         }
         Ok(())
@@ -241,7 +245,7 @@ impl<'a> Lab<'a> {
     fn wake(&mut self, number: usize, now_ns: u64) -> Result<()> {
         let Traffic::Tcp(flow) = &mut self.flows[number] else { return Ok(()) };
         flow.wake(now_ns)?;
-        let turn = flow.toggle(now_ns, &self.payload)?;
+        let turn = flow.toggle(self.clock, now_ns, &self.payload)?;
         self.after(number, turn);
         Ok(())
     }
@@ -254,10 +258,10 @@ impl<'a> Lab<'a> {
         self.sampler.changed();
     }
 
-    fn sample(&mut self, at_ns: u64, now_ns: u64) -> Result<()> {
+    fn sample(&mut self, now_ns: u64) -> Result<()> {
         self.sampler.sample(now_ns, &self.flows)?;
-        if at_ns < self.plan.duration_ns {
-            self.agenda.add((at_ns + self.plan.sample_ns).min(self.plan.duration_ns), Kind::Sample, 0);
+        if now_ns < self.plan.duration_ns {
+            self.agenda.add((now_ns + self.plan.sample_ns).min(self.plan.duration_ns), Kind::Sample, 0);
         }
         Ok(())
     }
@@ -271,39 +275,31 @@ impl<'a> Lab<'a> {
 
     /// A descriptor has something to say.
     fn answer(&mut self, door: Door) -> Result<()> {
-        let now_ns = self.now_ns();
         match door {
-            Door::Timer => Ok(()),
-            Door::Listener(number) => self.accept(number, now_ns),
+            Door::Timer => self.do_what_is_due()?,
+            Door::Listener(number) => self.accept(number)?,
             Door::Sender(number) => {
                 let Traffic::Tcp(flow) = &mut self.flows[number] else { return Ok(()) };
-                let turn = flow.sender_ready(now_ns, &self.payload)?;
+                let turn = flow.sender_ready(self.clock, &self.payload)?;
                 self.after(number, turn);
-                Ok(())
             }
             Door::Receiver(number) => {
                 let turn = match &mut self.flows[number] {
-                    Traffic::Tcp(flow) => flow.receiver_ready(now_ns)?,
+                    Traffic::Tcp(flow) => flow.receiver_ready(self.clock)?,
                     Traffic::Udp(flow) => {
                         flow.receiver_ready();
                         Turn::Same
                     }
                 };
                 self.after(number, turn);
-                Ok(())
             }
-            Door::Answer(number) => {
-                self.probes[number].answered(now_ns);
-                Ok(())
-            }
-            Door::Arrival(number) => {
-                self.probes[number].arrived(now_ns);
-                Ok(())
-            }
+            Door::Answer(number) => self.probes[number].answered(self.clock.now_ns()),
+            Door::Arrival(number) => self.probes[number].arrived(self.clock.now_ns()),
         }
+        Ok(())
     }
 
-    fn accept(&mut self, number: usize, now_ns: u64) -> Result<()> {
+    fn accept(&mut self, number: usize) -> Result<()> {
         while let Some((socket, from)) = doors::accept(&self.listeners[number])? {
             // A connection that no flow made can't be ours: it is closed by being dropped.
             let Some(&number) = self.expected.get(&from) else { continue };
@@ -312,7 +308,7 @@ impl<'a> Lab<'a> {
                 continue;
             }
             self.doors.watch(&socket, Door::Receiver(number))?;
-            flow.accepted(socket, now_ns)?;
+            flow.accepted(socket, self.clock.now_ns())?;
             self.sampler.changed();
         }
         Ok(())

@@ -13,8 +13,32 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 /// Bytes kept of `struct tcp_info`; Linux 6.12 fills 248, older ones fewer.
 pub const TCP_INFO_BYTES: usize = 256;
 
-/// Monotonic time. The only place that reads a clock.
-pub fn now_ns() -> u64 {
+/// The experiment's time. A reading is a system call, and in a guest one costs more than a
+/// packet: so whoever may need the time is handed the clock, and reads it when he does.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start_ns: u64,
+}
+
+impl Clock {
+    /// The experiment begins now.
+    pub fn start() -> Self {
+        Self { start_ns: monotonic_ns() }
+    }
+
+    /// Time since the experiment's start.
+    pub fn now_ns(self) -> u64 {
+        monotonic_ns() - self.start_ns
+    }
+
+    /// The same moment as a timer wants it.
+    pub fn monotonic_ns(self, at_ns: u64) -> u64 {
+        self.start_ns + at_ns
+    }
+}
+
+/// The only place that reads a clock.
+fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC always answers");
     u64::try_from(now.tv_sec()).expect("monotonic time is positive") * 1_000_000_000
         + u64::try_from(now.tv_nsec()).expect("nanoseconds are positive")

@@ -38,11 +38,11 @@ impl Agenda {
     }
 
     /// Takes the first entry that is due.
-    pub fn due(&mut self, now_ns: u64) -> Option<(u64, Kind, usize)> {
+    pub fn due(&mut self, now_ns: u64) -> Option<(Kind, usize)> {
         if self.next()? > now_ns {
             return None;
         }
-        self.heap.pop().map(|Reverse(entry)| entry)
+        self.heap.pop().map(|Reverse((_, kind, number))| (kind, number))
     }
 
     /// Time of the first entry.
@@ -63,7 +63,7 @@ mod tests {
         agenda.add(10, Kind::Start, 1);
         agenda.add(10, Kind::Start, 0);
         let order: Vec<_> = std::iter::from_fn(|| agenda.due(15)).collect();
-        assert_eq!(order, [(10, Kind::Start, 0), (10, Kind::Start, 1), (10, Kind::End, 0)]);
+        assert_eq!(order, [(Kind::Start, 0), (Kind::Start, 1), (Kind::End, 0)]);
         assert_eq!(agenda.next(), Some(20));
     }
 }

@@ -40,7 +40,7 @@ impl Probing {
     }
 
     /// Sends the next; says when the one after is due.
-    pub fn send(&mut self, due_ns: u64, now_ns: u64) -> Result<u64> {
+    pub fn send(&mut self, now_ns: u64) -> Result<u64> {
         let sequence = u32::try_from(self.sent.len()).expect("fewer probes than 2^32");
         let packet = match self.plan.kind {
             ProbeKind::Ping => echo_request(self.identifier(), sequence, self.plan.payload),
@@ -59,7 +59,7 @@ impl Probing {
             arrived_ns: u64::MAX,
             answered_ns: u64::MAX,
         });
-        Ok(due_ns + self.plan.interval_ns)
+        Ok(now_ns + self.plan.interval_ns)
     }
 
     /// The asker's end has something: an answer came back.

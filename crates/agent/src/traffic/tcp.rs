@@ -15,12 +15,13 @@ use super::Turn;
 use super::report::Report;
 use crate::error::{Attempt, Result};
 use crate::plan::{Exchange, Flow};
-use crate::sys;
+use crate::sys::{self, Clock};
 use nix::errno::Errno;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::sendfile::sendfile;
 use nix::sys::socket::{getsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
+use std::fmt::Display;
 use std::io;
 use std::net::{Shutdown, SocketAddrV4};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -42,11 +43,12 @@ impl Payload {
         Ok(Self { file })
     }
 
-    /// Sends up to `most` bytes, as many as the socket takes.
-    fn send(&self, socket: &Socket, most: u64) -> nix::Result<u64> {
+    /// Sends up to `most` bytes, as many as the socket takes; and was that all it could take?
+    fn send(&self, socket: &Socket, most: u64) -> nix::Result<(u64, bool)> {
         let count = usize::try_from(most).unwrap_or(usize::MAX).min(PAYLOAD_BYTES);
         let mut offset = 0;
-        sendfile(socket, &self.file, Some(&mut offset), count).map(|sent| sent as u64)
+        let sent = sendfile(socket, &self.file, Some(&mut offset), count)?;
+        Ok((sent as u64, sent < count))
     }
 }
 
@@ -164,52 +166,66 @@ impl TcpFlow {
     }
 
     /// The sender's socket became writable (or, in request/response, readable).
-    pub fn sender_ready(&mut self, now_ns: u64, payload: &Payload) -> Result<Turn> {
-        let Some(socket) = &self.sender else { return Ok(Turn::Same) };
-        if let Some(error) = socket.take_error().attempt(|| "reading a socket's error".into())? {
-            self.report.error = Some(error.to_string());
-            self.stop(now_ns);
-            return Ok(Turn::Changed);
-        }
+    pub fn sender_ready(&mut self, clock: Clock, payload: &Payload) -> Result<Turn> {
         let first = self.report.connected_ns.is_none();
-        self.report.connected_ns.get_or_insert(now_ns);
+        if first {
+            return self.connected(clock, payload);
+        }
         self.hear_question();
-        self.write(payload)?;
-        Ok(if first { Turn::Changed } else { Turn::Same })
+        self.write(clock, payload)
     }
 
-    fn write(&mut self, payload: &Payload) -> Result<()> {
-        let Some(socket) = &self.sender else { return Ok(()) };
+    fn connected(&mut self, clock: Clock, payload: &Payload) -> Result<Turn> {
+        let Some(socket) = &self.sender else { return Ok(Turn::Same) };
+        if let Some(error) = socket.take_error().attempt(|| "reading a socket's error".into())? {
+            return Ok(self.failed(error, clock));
+        }
+        self.report.connected_ns = Some(clock.now_ns());
+        self.hear_question();
+        self.write(clock, payload)?;
+        Ok(Turn::Changed)
+    }
+
+    fn write(&mut self, clock: Clock, payload: &Payload) -> Result<Turn> {
+        let Some(socket) = &self.sender else { return Ok(Turn::Same) };
         if self.resting || self.report.connected_ns.is_none() {
-            return Ok(());
+            return Ok(Turn::Same);
         }
         while self.to_send > 0 {
             match payload.send(socket, self.to_send) {
-                Ok(sent) => self.to_send -= if self.to_send == u64::MAX { 0 } else { sent },
-                Err(Errno::EAGAIN) => return Ok(()),
-                Err(error) => return Err(error).attempt(|| format!("sending in flow '{}'", self.plan.name)),
+                Ok((sent, full)) => {
+                    self.to_send -= if self.to_send == u64::MAX { 0 } else { sent };
+                    if full {
+                        return Ok(Turn::Same);
+                    }
+                }
+                Err(Errno::EAGAIN) => return Ok(Turn::Same),
+                Err(error) => return Ok(self.failed(error, clock)),
             }
         }
         if self.plan.bytes.is_some() && self.plan.exchange.is_none() {
             socket.shutdown(Shutdown::Write).attempt(|| format!("ending flow '{}'", self.plan.name))?;
         }
-        Ok(())
+        Ok(Turn::Same)
+    }
+
+    /// A connection that broke is the flow's fate, not the run's.
+    fn failed(&mut self, error: impl Display, clock: Clock) -> Turn {
+        self.report.error.get_or_insert(error.to_string());
+        self.stop(clock.now_ns());
+        Turn::Done
     }
 
     /// The receiver's socket has something.
-    pub fn receiver_ready(&mut self, now_ns: u64) -> Result<Turn> {
+    pub fn receiver_ready(&mut self, clock: Clock) -> Result<Turn> {
         let Some(socket) = &self.receiver else { return Ok(Turn::Same) };
         let descriptor = socket.as_raw_fd();
         loop {
             match sys::discard(descriptor, 1 << 30) {
-                Ok(0) => return Ok(self.finished(now_ns)),
+                Ok(0) => return Ok(self.finished(clock)),
                 Ok(bytes) => self.received += bytes as u64,
                 Err(Errno::EAGAIN) => break,
-                Err(error) => {
-                    self.report.error.get_or_insert(error.to_string());
-                    self.stop(now_ns);
-                    return Ok(Turn::Changed);
-                }
+                Err(error) => return Ok(self.failed(error, clock)),
             }
             if self.plan.bytes.is_none() {
                 break; // One call takes all that is there; the next edge tells of more.
@@ -220,9 +236,9 @@ impl TcpFlow {
             self.wake_rarely(descriptor)?;
         }
         if self.plan.exchange.is_some() {
-            return self.hear_answer(now_ns);
+            return self.hear_answer(clock);
         }
-        Ok(if self.plan.bytes == Some(self.received) { self.finished(now_ns) } else { Turn::Same })
+        Ok(if self.plan.bytes == Some(self.received) { self.finished(clock) } else { Turn::Same })
     }
 
     /// Wakes for an eighth of the buffer that autotuning has reached, so that it never grows for our sake.
@@ -239,20 +255,21 @@ impl TcpFlow {
     }
 
     /// Time to rest or to go on, for on/off flows.
-    pub fn toggle(&mut self, now_ns: u64, payload: &Payload) -> Result<Turn> {
+    pub fn toggle(&mut self, clock: Clock, now_ns: u64, payload: &Payload) -> Result<Turn> {
         let Some((on_ns, off_ns)) = self.plan.on_off_ns else { return Ok(Turn::Same) };
         if self.is_over() {
             return Ok(Turn::Same);
         }
         self.resting = !self.resting;
-        self.write(payload)?;
+        self.write(clock, payload)?;
         Ok(Turn::WakeAt(now_ns + if self.resting { off_ns } else { on_ns }))
     }
 
-    fn finished(&mut self, now_ns: u64) -> Turn {
+    fn finished(&mut self, clock: Clock) -> Turn {
         if self.report.stopped_ns.is_some() {
             return Turn::Same;
         }
+        let now_ns = clock.now_ns();
         if self.plan.bytes == Some(self.received) {
             self.report.completed_ns = Some(now_ns);
         }
@@ -305,12 +322,13 @@ impl TcpFlow {
         }
     }
 
-    fn hear_answer(&mut self, now_ns: u64) -> Result<Turn> {
+    fn hear_answer(&mut self, clock: Clock) -> Result<Turn> {
         let Some(question) = &mut self.asking else { return Ok(Turn::Same) };
         question.response_left = question.response_left.saturating_sub(std::mem::take(&mut self.received));
         if question.response_left > 0 {
             return Ok(Turn::Same);
         }
+        let now_ns = clock.now_ns();
         self.report.exchanges_ns.push(now_ns - question.asked_ns);
         let think_ns = question.rules.think_ns;
         self.asking = None;

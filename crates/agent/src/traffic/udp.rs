@@ -62,7 +62,7 @@ impl UdpFlow {
     }
 
     /// Sends one packet; says when the next is due, unless the flow is over.
-    pub fn send(&mut self, due_ns: u64) -> Result<Option<u64>> {
+    pub fn send(&mut self, now_ns: u64) -> Result<Option<u64>> {
         let Some(socket) = &self.sender else { return Ok(None) };
         match socket.send(&self.packet) {
             Ok(bytes) => self.sent_bytes += bytes as u64,
@@ -72,7 +72,7 @@ impl UdpFlow {
             Err(error) => return Err(error).attempt(|| format!("sending in flow '{}'", self.plan.name)),
         }
         self.report.data_segs_out += 1;
-        Ok(Some(due_ns + self.plan.interval_ns.expect("a UDP flow has an interval")))
+        Ok(Some(now_ns + self.plan.interval_ns.expect("a UDP flow has an interval")))
     }
 
     /// Counts what has arrived.

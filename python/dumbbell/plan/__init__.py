@@ -1,0 +1,24 @@
+"""How Linux is told: a pure function from an experiment to commands, flows, probes and changes.
+
+```text
+layout    hosts, wires, addresses: who is connected to whom
+shaping   disciplines for a stretch of path: shaper, queue, netem
+build     the whole plan, in order
+traffic   groups of flows to single flows, Poisson arrivals drawn
+changes   scheduled changes and traces to commands at their times
+shell     a plan as a script that a person can read and run
+```
+
+Emulation is right by default. The queue under test sits on a router of its own, never on the
+sender, where TCP would feel a full queue as back-pressure instead of loss. Delay and loss sit on
+devices of their own, never in front of the queue under test. netem's limits hold rate × delay
+and more, so that the emulation drops nothing by itself. Offloads are off unless asked for: with
+them a queue counts super-packets of up to 64 KB as one (fidelity of every netem loss depends on it).
+"""
+
+from dumbbell.plan.build import make
+from dumbbell.plan.layout import Command
+from dumbbell.plan.model import FlowPlan, Plan, QueuePlan, TimedCommand
+from dumbbell.plan.shell import as_script
+
+__all__ = ["Command", "FlowPlan", "Plan", "QueuePlan", "TimedCommand", "as_script", "make"]

@@ -1,0 +1,308 @@
+"""The whole plan, in order: hosts, wires, disciplines, settings, flows, changes."""
+
+from dataclasses import dataclass, field
+
+from dumbbell.errors import PlanError
+from dumbbell.plan import changes as timed
+from dumbbell.plan.layout import Command, Layout
+from dumbbell.plan.model import Plan, QueuePlan
+from dumbbell.plan.shaping import Device, Netem, netem, queue
+from dumbbell.plan.traffic import flow_plans, probe_plans
+from dumbbell.spec.attachments import Attachments
+from dumbbell.spec.model import Access, Experiment, Flows, Impairment, Link
+from dumbbell.spec.qdisc import GRAMMAR
+from dumbbell.spec.script import DEVICE
+
+__all__ = ["Building", "make"]
+
+ROUTER, RECEIVER, SENDER = "router", "receiver", "sender"
+MOST_SAMPLES = 20_000_000
+"""Rows of flow samples that a run may give: 20 million are about 8 GB of raw records."""
+
+
+@dataclass
+class Building:
+    """A plan under construction."""
+
+    experiment: Experiment
+    attachments: Attachments
+    layout: Layout = field(default_factory=Layout)
+    disciplines: list[Command] = field(default_factory=list)
+    queues: list[QueuePlan] = field(default_factory=list)
+    netems: dict[str, tuple[list[Device], Netem]] = field(default_factory=dict)
+    """By queue name: where it stands and what it does, for later changes."""
+    shapers: dict[str, Device] = field(default_factory=dict)
+    senders: dict[int, str] = field(default_factory=dict)
+    """Sender host by group number."""
+
+    def sender_hosts(self) -> list[str]:
+        """Every sender once, in order."""
+        return list(dict.fromkeys(self.senders.values()))
+
+
+def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
+    """The plan of one run.
+
+    Raises `PlanError` for what can't be run in bounded memory, `ExperimentError` for sizes that can't be reckoned.
+    """
+    building = Building(experiment, attachments)
+    _lay_out(building)
+    path_changes = timed.changes(building)
+    receiver = building.layout.hosts[RECEIVER].lefts[0]
+    marks = dict(attachments.script.marks) if attachments.script else {}
+    flows = flow_plans(experiment, building.senders, RECEIVER, receiver.right_address, marks, seed)
+    plan = Plan(
+        duration_ns=experiment.duration,
+        sample_ns=experiment.sample,
+        ends_when_done=all(flow.bytes is not None and flow.transport == "tcp" for flow in flows),
+        hosts=tuple(building.layout.hosts),
+        setup=tuple(_setup(building)),
+        flows=tuple(flows),
+        probes=tuple(probe_plans(experiment, building.sender_hosts()[0], RECEIVER, receiver.right_address)),
+        changes=tuple(path_changes),
+        queues=tuple(building.queues),
+        bottleneck=_bottleneck(building),
+        warnings=tuple(_warnings(building)),
+    )
+    _refuse_too_much(plan)
+    return plan
+
+
+def _lay_out(building: Building) -> None:
+    """Hosts from left to right, each with the disciplines of its devices."""
+    path, layout = building.experiment.path, building.layout
+    chain: list[tuple[str, Link | None, str]] = []
+    if path.impairs or timed.needs_path_netem(building.experiment) or _delay_there(building):
+        chain.append(("netem", None, "path"))
+    for number, link in enumerate((link for link in path.links if link.where == "before"), start=1):
+        chain += _link_hosts(f"before{number}", link, netem_first=True)
+    chain.append((ROUTER, None, "bottleneck"))
+    for number, link in enumerate((link for link in path.links if link.where == "after"), start=1):
+        chain += _link_hosts(f"after{number}", link, netem_first=False)
+    if path.reverse and (path.reverse.rate or path.reverse.qdisc):
+        chain.append(("back", None, "reverse"))
+    _add_senders(building)
+    for name, _, _ in chain:
+        layout.add(name)
+    layout.add(RECEIVER, routes=False)
+    for number, group in enumerate(building.experiment.flows):
+        _connect_sender(building, number, group, chain[0][0])
+    names = [name for name, _, _ in chain] + [RECEIVER]
+    for left, right in zip(names, names[1:], strict=False):
+        layout.connect(left, right)
+    for name, link, role in chain:
+        _furnish(building, name, link, role)
+
+
+def _link_hosts(name: str, link: Link, *, netem_first: bool) -> list[tuple[str, Link | None, str]]:
+    hosts: list[tuple[str, Link | None, str]] = []
+    if link.rate or link.qdisc:
+        hosts.append((name, link, "queue"))
+    if link.impairs:
+        hosts.insert(0 if netem_first else len(hosts), (f"{name}n", link, "netem"))
+    return hosts
+
+
+def _add_senders(building: Building) -> None:
+    """One host for all plain groups, one each for those that differ in access, ECN, window or ACKs."""
+    for number, group in enumerate(building.experiment.flows):
+        name = f"{SENDER}{number + 1}" if _stands_alone(group) else SENDER
+        building.senders[number] = name
+        if name not in building.layout.hosts:
+            host = building.layout.add(name, routes=False)
+            ecn = group.ecn and not building.experiment.tcp.ecn
+            host.route_options = " ".join(
+                ([f"initcwnd {group.initial_window}"] if group.initial_window else []) + (["features ecn"] if ecn else [])
+            )
+            host.quickack = not group.delayed_ack
+
+
+def _stands_alone(group: Flows) -> bool:
+    return bool(group.access or group.ecn or group.initial_window or not group.delayed_ack)
+
+
+def _connect_sender(building: Building, number: int, group: Flows, first: str) -> None:
+    """The group's host, its access link when it has one, then the first host that all share."""
+    host = building.senders[number]
+    if building.layout.hosts[host].rights:
+        return
+    access = group.access or Access()
+    name = building.experiment.group_names[number]
+    hosts = [host]
+    if access.rate or access.qdisc:
+        hosts.append(f"access{number + 1}")
+    if access.impairs:
+        hosts.append(f"air{number + 1}")
+    for added in hosts[1:]:
+        building.layout.add(added)
+    for left, right in zip(hosts, [*hosts[1:], first], strict=True):
+        building.layout.connect(left, right)
+    if f"access{number + 1}" in hosts:
+        _queue(building, f"access{number + 1}", f"access-{name}", access.rate, access, f"flows.{number}.access")
+    if f"air{number + 1}" in hosts:
+        _netem(building, [_right(building, f"air{number + 1}")], f"access-{name}.netem", access, access.rate)
+
+
+def _furnish(building: Building, host: str, link: Link | None, role: str) -> None:
+    """Put the disciplines on a shared host's devices."""
+    experiment = building.experiment
+    path, bottleneck = experiment.path, experiment.path.bottleneck
+    if role == "path":
+        there = path.model_copy(update={"delay": _delay_there(building)})
+        _netem(building, [_right(building, host)], "path.netem", there, None)
+    elif link is not None and role == "netem":
+        _netem(building, [_right(building, host)], f"{link.name}.netem", link, link.rate)
+    elif link is not None:
+        _queue(building, host, link.name, link.rate, link, f"path.links.{link.name}")
+    elif role == "reverse" and path.reverse:
+        back = [Device(host, wire.right_device) for wire in building.layout.hosts[host].lefts]
+        _queue_on(building, back[0], "reverse", path.reverse.rate, path.reverse, "path.reverse")
+    else:
+        if bottleneck is not None:
+            rates = building.attachments.trace
+            _queue(building, host, "bottleneck", bottleneck.rate or (rates[0][1] if rates else None), bottleneck, "path.bottleneck")
+        back = [Device(host, wire.right_device) for wire in building.layout.hosts[host].lefts]
+        _netem(building, back, "reverse.netem", _way_back(building), _fastest(building))
+
+
+def _queue(building: Building, host: str, name: str, rate: int | None, what: object, key: str) -> None:
+    _queue_on(building, _right(building, host), name, rate, what, key)
+
+
+def _queue_on(building: Building, device: Device, name: str, rate: int | None, what: object, key: str) -> None:
+    path = building.experiment.path
+    commands, queues = queue(
+        device, name, rate, getattr(what, "qdisc", None), rtt_ns=path.rtt, mtu=path.mtu, key=key
+    )
+    building.disciplines += commands
+    building.queues += queues
+    if rate:
+        building.shapers[name] = device
+
+
+def _netem(building: Building, devices: list[Device], name: str, what: Impairment, rate: int | None) -> None:
+    settings = Netem(what, rate)
+    building.netems[name] = (devices, settings)
+    for number, device in enumerate(devices, start=1):
+        commands, queues = netem(device, name if number == 1 else f"{name}-{number}", settings)
+        building.disciplines += commands
+        building.queues += queues
+
+
+def _right(building: Building, host: str) -> Device:
+    return Device(host, building.layout.hosts[host].rights[0].left_device)
+
+
+def _delay_there(building: Building) -> int:
+    """Delay of the data's direction: the path's own, or what the way back leaves of the rtt."""
+    path = building.experiment.path
+    if path.delay or not (path.reverse and path.reverse.delay):
+        return path.delay
+    return max(path.rtt - path.reverse.delay, 0)
+
+
+def _way_back(building: Building) -> Impairment:
+    path = building.experiment.path
+    asked = path.reverse or Impairment()
+    back = {key: getattr(asked, key) for key in Impairment.model_fields}
+    return Impairment.model_construct(**back | {"delay": path.rtt - _delay_there(building)})
+
+
+def _fastest(building: Building) -> int | None:
+    """The highest rate that data can ever arrive with, or None when nothing limits it."""
+    experiment = building.experiment
+    bottleneck = experiment.path.bottleneck
+    if bottleneck is None:
+        return None
+    rates = [bottleneck.rate, bottleneck.qdisc.shaped_rate_bps, *(change.rate for change in experiment.changes)]
+    return max((rate for rate in [*rates, *(rate for _, rate in building.attachments.trace)] if rate), default=None)
+
+
+def _setup(building: Building) -> list[Command]:
+    experiment, layout = building.experiment, building.layout
+    senders = building.sender_hosts()
+    commands = [Command.of("", f"sysctl -w net.core.netdev_max_backlog={NETDEV_BACKLOG}")]
+    commands += layout.commands(senders, RECEIVER, experiment.path.mtu, offloads=experiment.path.offloads)
+    for host in (*senders, RECEIVER):
+        commands += [Command(host, ("sysctl", "-w", f"{key}={value}")) for key, value in _settings(experiment).items()]
+    return commands + building.disciplines + _verbatim(building)
+
+
+NETDEV_BACKLOG = 1_000_000
+"""Packets that may wait for a veth's receiver: infinite CPUs hand over bursts that real ones don't."""
+
+
+def _settings(experiment: Experiment) -> dict[str, str]:
+    tcp = experiment.tcp
+    settings = {
+        "net.ipv4.tcp_no_metrics_save": "1",
+        "net.ipv4.tcp_rmem": f"4096 131072 {tcp.rmem_max}",
+        "net.ipv4.tcp_wmem": f"4096 16384 {tcp.wmem_max}",
+    }
+    if tcp.ecn:
+        settings["net.ipv4.tcp_ecn"] = "1"
+    if not tcp.slow_start_after_idle:
+        settings["net.ipv4.tcp_slow_start_after_idle"] = "0"
+    return settings | tcp.sysctl
+
+
+def _verbatim(building: Building) -> list[Command]:
+    """The script's lines on every sender's device."""
+    script = building.attachments.script
+    if script is None:
+        return []
+    commands = []
+    for host in building.sender_hosts():
+        device = _right(building, host)
+        for words in script.lines:
+            commands.append(Command(host, tuple(device.name if word == DEVICE else word for word in words)))
+    building.queues += _verbatim_queues(building)
+    return commands
+
+
+def _verbatim_queues(building: Building) -> list[QueuePlan]:
+    script = building.attachments.script
+    several = len(building.sender_hosts()) > 1
+    queues = []
+    for host in building.sender_hosts() if script else []:
+        for words in script.lines if script else ():
+            if words[1] == "qdisc":
+                handle = words[words.index("handle") + 1].split(":")[0] + ":" if "handle" in words else ""
+                name = f"tc.{handle.rstrip(':') or 'root'}" + (f"@{host}" if several else "")
+                kind = next(position for position, word in enumerate(words) if word in _KINDS)
+                text = " ".join(words[kind:])
+                device = _right(building, host).name
+                queues.append(QueuePlan(name, host, device, handle, text, under_test=True, may_drop=True))
+    return queues
+
+
+_KINDS = frozenset(GRAMMAR)
+
+
+def _bottleneck(building: Building) -> str | None:
+    path = building.experiment.path
+    if path.bottleneck is not None:
+        return "bottleneck"
+    if path.tc is not None and path.tc.queue is not None:
+        return f"tc.{path.tc.queue.rstrip(':')}"
+    return None
+
+
+def _warnings(building: Building) -> list[str]:
+    warnings = []
+    if building.experiment.path.tc is not None:
+        warnings.append(
+            "the queue under test is on the sender's own device, as in the script: TCP feels it as back-pressure, "
+            "and with offloads on loss hits whole super-packets"
+        )
+    return warnings
+
+
+def _refuse_too_much(plan: Plan) -> None:
+    rows = sum((flow.stop_ns or plan.duration_ns) - flow.start_ns for flow in plan.flows) // plan.sample_ns
+    if rows > MOST_SAMPLES:
+        enough = -(-rows // MOST_SAMPLES) * plan.sample_ns
+        raise PlanError(
+            f"{len(plan.flows)} flows sampled every {plan.sample_ns / 1e6:g} ms would give {rows:,} samples, "
+            f"more than {MOST_SAMPLES:,}; sample less often: --set sample={-(-enough // 10**6)}ms"
+        )

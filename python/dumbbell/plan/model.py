@@ -1,0 +1,111 @@
+"""What a plan is made of; `crates/agent/src/plan.rs` reads the same names."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dumbbell.plan.layout import Command
+
+__all__ = ["Exchange", "FlowPlan", "Plan", "ProbePlan", "QueuePlan", "TimedCommand"]
+
+
+@dataclass(frozen=True)
+class TimedCommand:
+    """A command with a time."""
+
+    at_ns: int
+    command: Command
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Request/response: the receiver asks, the sender answers."""
+
+    request: int
+    response: int
+    think_ns: int
+
+
+@dataclass(frozen=True)
+class FlowPlan:
+    """One flow."""
+
+    name: str
+    group: str
+    transport: str
+    sender: str
+    receiver: str
+    address: str
+    port: int
+    cc: str | None
+    start_ns: int
+    stop_ns: int | None
+    bytes: int | None
+    on_off_ns: tuple[int, int] | None
+    exchange: Exchange | None
+    sndbuf: int | None
+    rcvbuf: int | None
+    pacing_rate: int | None
+    mark: int | None
+    packet: int | None
+    interval_ns: int | None
+
+
+@dataclass(frozen=True)
+class ProbePlan:
+    """One series of probes."""
+
+    kind: str
+    sender: str
+    receiver: str
+    address: str
+    port: int
+    start_ns: int
+    interval_ns: int
+    payload: int
+
+
+@dataclass(frozen=True)
+class QueuePlan:
+    """A discipline that the plan sets up, by the place where the kernel has it."""
+
+    name: str
+    host: str
+    device: str
+    handle: str
+    text: str
+    under_test: bool = False
+    may_drop: bool = False
+    """Under test, or a netem that was asked to lose packets."""
+    rates: tuple[tuple[int, int], ...] = ()
+    """(time in ns, bits per second) from time 0 on; empty where nothing limits it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run, ready for an engine."""
+
+    duration_ns: int
+    sample_ns: int
+    ends_when_done: bool
+    hosts: tuple[str, ...]
+    setup: tuple[Command, ...]
+    flows: tuple[FlowPlan, ...]
+    probes: tuple[ProbePlan, ...]
+    changes: tuple[TimedCommand, ...]
+    queues: tuple[QueuePlan, ...]
+    bottleneck: str | None
+    """Name of the queue that a summary calls the queue."""
+    warnings: tuple[str, ...] = ()
+
+    def for_agent(self) -> dict[str, Any]:
+        """`plan.json`: what the agent needs of it."""
+        return {
+            "duration_ns": self.duration_ns,
+            "sample_ns": self.sample_ns,
+            "ends_when_done": self.ends_when_done,
+            "hosts": list(self.hosts),
+            "setup": [asdict(command) for command in self.setup],
+            "flows": [{key: value for key, value in asdict(flow).items() if key != "group"} for flow in self.flows],
+            "probes": [asdict(probe) for probe in self.probes],
+            "changes": [asdict(change) for change in self.changes],
+        }

@@ -1,0 +1,103 @@
+"""A plan as a script that a person can read and run on a Linux box."""
+
+import shlex
+
+from dumbbell.plan.layout import Command
+from dumbbell.plan.model import FlowPlan, Plan
+
+__all__ = ["as_script"]
+
+
+def as_script(plan: Plan, title: str) -> str:
+    """A shell script with the same commands that the engines run, and iperf3 and ping for the traffic."""
+    parts = [
+        "#!/bin/sh",
+        f"# {' '.join(title.split())}",
+        "# Needs root, iproute2, ethtool, iperf3 and ping; every host is a network namespace.",
+        "set -e",
+        "trap 'for n in " + " ".join(plan.hosts) + "; do ip netns del $n; done' EXIT",
+        "",
+        *_setup(plan),
+        "",
+        *_receivers(plan),
+        *_changes(plan),
+        *_probes(plan),
+        *_senders(plan),
+        "wait",
+        "",
+        "# What the queues did",
+        *[f"tc -n {host} -s qdisc show" for host in dict.fromkeys(queue.host for queue in plan.queues)],
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _setup(plan: Plan) -> list[str]:
+    lines: list[str] = []
+    host = None
+    for command in plan.setup:
+        if command.host != host:
+            host = command.host
+            lines.append(f"\n# {host}" if host else "\n# namespaces and wires")
+        lines.append(_line(command))
+    return lines
+
+
+def _line(command: Command) -> str:
+    words = list(command.argv)
+    if command.host and words[0] in ("ip", "tc"):
+        words[1:1] = ["-n", command.host]
+    elif command.host:
+        words[:0] = ["ip", "netns", "exec", command.host]
+    return shlex.join(words)
+
+
+def _receivers(plan: Plan) -> list[str]:
+    # One server a flow: an iperf3 server serves one client at a time.
+    servers = [f"ip netns exec {flow.receiver} iperf3 -s -D -1 -p {_port(plan, flow)}" for flow in plan.flows]
+    return ["# receivers", *servers, "sleep 1", ""]
+
+
+def _senders(plan: Plan) -> list[str]:
+    return ["# flows", *(_sender(plan, flow) for flow in plan.flows)]
+
+
+def _sender(plan: Plan, flow: FlowPlan) -> str:
+    port = _port(plan, flow)
+    if flow.bytes is not None:
+        amount = f"-n {flow.bytes}"
+    else:
+        amount = f"-t {((flow.stop_ns or plan.duration_ns) - flow.start_ns) / 1e9:g}"
+    if flow.packet is not None and flow.interval_ns:
+        how = f"-u -b {flow.packet * 8 * 10**9 // flow.interval_ns} -l {flow.packet}"
+    else:
+        how = f"-C {flow.cc}"
+    wait = f"sleep {flow.start_ns / 1e9:g}; " if flow.start_ns else ""
+    return f"({wait}exec ip netns exec {flow.sender} iperf3 -c {flow.address} -p {port} {how} {amount}) &"
+
+
+def _port(plan: Plan, flow: FlowPlan) -> int:
+    """iperf3 needs a port for each flow; alone in its group a flow keeps its own."""
+    alike = [other for other in plan.flows if other.port == flow.port]
+    return flow.port if len(alike) == 1 else 20_000 + plan.flows.index(flow)
+
+
+def _probes(plan: Plan) -> list[str]:
+    pings = [
+        f"ip netns exec {probe.sender} ping -q -i {probe.interval_ns / 1e9:g} -s {probe.payload} "
+        f"-w {max(plan.duration_ns // 10**9, 1)} {probe.address} &"
+        for probe in plan.probes
+        if probe.kind == "ping"
+    ]
+    return ["# probes", *pings, ""] if pings else []
+
+
+def _changes(plan: Plan) -> list[str]:
+    if not plan.changes:
+        return []
+    lines, now_ns = ["# changes, at their times", "("], 0
+    for change in plan.changes:
+        if change.at_ns > now_ns:
+            lines.append(f"  sleep {(change.at_ns - now_ns) / 1e9:g}")
+            now_ns = change.at_ns
+        lines.append(f"  {_line(change.command)}")
+    return [*lines, ") &", ""]

@@ -1,0 +1,76 @@
+"""Groups of flows to single flows; Poisson arrivals are drawn here, from the run's seed."""
+
+import random
+from collections.abc import Iterator, Mapping
+
+from dumbbell.plan.model import Exchange, FlowPlan, ProbePlan
+from dumbbell.spec.model import FIRST_PORT, Experiment, Flows
+
+__all__ = ["MOST_ARRIVALS", "flow_plans", "probe_plans"]
+
+MOST_ARRIVALS = 10_000
+FIRST_PROBE_PORT = 5100
+
+
+def flow_plans(
+    experiment: Experiment, senders: Mapping[int, str], receiver: str, address: str, marks: Mapping[int, int], seed: int
+) -> list[FlowPlan]:
+    """Every flow of every group, in the order written. `senders`: host by group number."""
+    plans: list[FlowPlan] = []
+    for number, (group, flows) in enumerate(zip(experiment.group_names, experiment.flows, strict=True)):
+        port = flows.port or FIRST_PORT + number
+        starts = list(_starts(flows, group, experiment.duration, seed))
+        for position, start_ns in enumerate(starts, start=1):
+            plans.append(
+                FlowPlan(
+                    name=group if len(starts) == 1 else f"{group}-{position}",
+                    group=group,
+                    transport=flows.kind,
+                    sender=senders[number],
+                    receiver=receiver,
+                    address=address,
+                    port=port,
+                    cc=flows.cc,
+                    start_ns=start_ns,
+                    stop_ns=flows.stop,
+                    bytes=flows.bytes,
+                    on_off_ns=(flows.on, flows.off) if flows.on and flows.off else None,
+                    exchange=_exchange(flows),
+                    sndbuf=flows.sndbuf,
+                    rcvbuf=flows.rcvbuf,
+                    pacing_rate=flows.pacing_rate // 8 if flows.pacing_rate else None,
+                    mark=marks.get(port),
+                    packet=flows.packet if flows.kind == "udp" else None,
+                    interval_ns=flows.packet * 8 * 10**9 // flows.rate if flows.rate else None,
+                )
+            )
+    return plans
+
+
+def probe_plans(experiment: Experiment, sender: str, receiver: str, address: str) -> list[ProbePlan]:
+    """The probes, from the first sender."""
+    return [
+        ProbePlan(
+            probe.kind, sender, receiver, address, FIRST_PROBE_PORT + number, probe.start, probe.interval, probe.payload
+        )
+        for number, probe in enumerate(experiment.probes)
+    ]
+
+
+def _starts(flows: Flows, group: str, duration_ns: int, seed: int) -> Iterator[int]:
+    if flows.arrivals is None:
+        yield from (flows.start + position * flows.stagger for position in range(flows.count))
+        return
+    dice = random.Random(f"{seed}/arrivals/{group}")  # noqa: S311 — drawn for an experiment, not for a secret
+    time_ns, most = flows.start, flows.count if flows.count > 1 else MOST_ARRIVALS
+    for _ in range(most):
+        time_ns += round(dice.expovariate(flows.arrivals) * 10**9)
+        if time_ns >= (flows.stop or duration_ns):
+            return
+        yield time_ns
+
+
+def _exchange(flows: Flows) -> Exchange | None:
+    if flows.request is None or flows.response is None:
+        return None
+    return Exchange(flows.request, flows.response, flows.think)

@@ -1,0 +1,21 @@
+"""The experiment: what a person asks for, as frozen values.
+
+```text
+units      quantities as tc writes them: rates, times, sizes, shares
+qdisc      the grammar of queueing disciplines, as tc has it
+netem      the grammar of what netem takes: loss, jitter, reordering
+script     tc commands verbatim, made harmless
+model      the keys of an experiment and what each may hold
+document   a TOML file to experiments: settings, cases, errors that name the place
+trace      Mahimahi's trace files
+scenarios  the experiments that come with Dumbbell
+```
+
+How Linux is told is `dumbbell.plan`; nothing here knows an engine.
+"""
+
+from dumbbell.spec.document import Case, load, parse
+from dumbbell.spec.model import Experiment
+from dumbbell.spec.scenarios import find, scenarios
+
+__all__ = ["Case", "Experiment", "find", "load", "parse", "scenarios"]

@@ -1,0 +1,222 @@
+"""A TOML file to experiments: settings from the command line, cases, and errors that name the place."""
+
+import itertools
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from dumbbell.errors import ExperimentError
+from dumbbell.spec.model import Experiment
+from dumbbell.spec.qdisc import suggest
+from dumbbell.spec.units import Wrong
+
+__all__ = ["Case", "load", "parse"]
+
+MOST_CASES = 10_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """One experiment of a file."""
+
+    name: str
+    """Empty when the file is one experiment."""
+    experiment: Experiment
+    file: Path
+    """Where it was written; files that it names lie beside this one."""
+    settings: dict[str, Any]
+    """What this case set, by dotted key."""
+
+
+def load(file: Path, settings: Sequence[str] = ()) -> list[Case]:
+    """Read a file; `settings` are `key=value` texts that come last.
+
+    Raises `ExperimentError`.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ExperimentError("no such experiment file", file=str(file)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExperimentError(f"can't be read: {error}", file=str(file)) from error
+    return parse(text, file, settings)
+
+
+def parse(text: str, file: Path, settings: Sequence[str] = ()) -> list[Case]:
+    """The same for a text that came from `file`."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ExperimentError(f"not TOML: {error}", file=str(file)) from None
+    document.setdefault("title", file.stem)
+    for setting in settings:
+        _apply(document, *_split_setting(setting), file)
+    cases = document.pop("cases", [])
+    return [
+        Case(name, _experiment(changed, file, name), file, changes)
+        for name, changed, changes in _variants(document, cases, file)
+    ]
+
+
+def _variants(document: dict[str, Any], cases: object, file: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
+        raise ExperimentError("not a list of cases", file=str(file), key="cases", right="write [[cases]] with name and set")
+    if not cases:
+        yield "", document, {}
+        return
+    names: set[str] = set()
+    for number, case in enumerate(cases):
+        for name, settings in _crossed(case, f"cases.{number}", file):
+            if name in names:
+                raise ExperimentError("two cases of one name", file=str(file), key=f"cases.{number}.name", value=name)
+            names.add(name)
+            if len(names) > MOST_CASES:
+                raise ExperimentError(f"more than {MOST_CASES} cases", file=str(file), key="cases")
+            changed = deepcopy(document)
+            for key, value in settings.items():
+                _apply(changed, key, value, file)
+            yield name, changed, settings
+
+
+def _crossed(case: dict[str, Any], key: str, file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every combination of a case's lists, each with its name."""
+    unknown = set(case) - {"name", "set"}
+    if unknown or not isinstance(case.get("set"), dict):
+        wrong = f"unknown key '{min(unknown)}'" if unknown else "a case without 'set'"
+        raise ExperimentError(wrong, file=str(file), key=key, right="a case has 'name' and 'set', a table of dotted keys")
+    choices = [[(k, v) for v in (value if isinstance(value, list) else [value])] for k, value in case["set"].items()]
+    several = any(len(choice) > 1 for choice in choices)
+    for combination in itertools.product(*choices):
+        settings = dict(combination)
+        template = case.get("name") or ", ".join(f"{{{k}}}" for k in settings)
+        if several and case.get("name") and "{" not in template:
+            template = f"{template} {', '.join(f'{{{k}}}' for k, v in case['set'].items() if isinstance(v, list))}"
+        yield re.sub(r"\{([^{}]+)\}", lambda match: str(settings.get(match[1], match[0])), template), settings  # noqa: B023
+
+
+def _experiment(document: Mapping[str, Any], file: Path, case: str) -> Experiment:
+    where = f"{file} (case '{case}')" if case else str(file)
+    document = dict(document)
+    if "seed" in document:
+        if "seeds" in document:
+            raise ExperimentError("both 'seed' and 'seeds'", file=where, right="give one of them")
+        document["seeds"] = [document.pop("seed")]
+    try:
+        if "seeds" in document:
+            document["seeds"] = seeds(document["seeds"])
+        return Experiment.model_validate(document)
+    except Wrong as wrong:
+        raise ExperimentError(wrong.problem, file=where, key="seeds", value=document["seeds"], right=wrong.right) from None
+    except ValidationError as error:
+        raise _explained(error, where) from None
+
+
+def seeds(value: object) -> tuple[int, ...]:
+    """Seeds from `7`, `[1, 2]` or `"1..5"`; raises `Wrong`."""
+    right = 'a whole number, a list such as [1, 2, 3], or a range such as "1..5"'
+    if isinstance(value, str) and (match := re.fullmatch(r"(\d+)\.\.(\d+)", value)):
+        value = list(range(int(match[1]), int(match[2]) + 1))
+    if isinstance(value, int):
+        value = [value]
+    if isinstance(value, str) and value.isdigit():
+        value = [int(value)]
+    if not isinstance(value, list | tuple) or not value or len(value) > MOST_CASES:
+        raise Wrong("not a seed", right)
+    if any(isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63 for seed in value):
+        raise Wrong("not a seed", right)
+    return tuple(value)
+
+
+def _explained(error: ValidationError, where: str) -> ExperimentError:
+    """The first thing that is wrong, in the field's words."""
+    first = error.errors()[0]
+    location = tuple(part for part in first["loc"] if part != "function-before")
+    key = ".".join(str(part) for part in location)
+    value = first["input"]
+    match first["type"]:
+        case "extra_forbidden":
+            known = [name for name in _model_at(location[:-1]).model_fields if name != "seeds"]
+            return ExperimentError(f"unknown key '{location[-1]}'", file=where, key=key, right=suggest(str(location[-1]), known))
+        case "missing":
+            return ExperimentError("this key is missing", file=where, key=key, right=_EXAMPLES.get(key, ""))
+        case "value_error" if isinstance(wrong := first["ctx"]["error"], Wrong):
+            shown = None if isinstance(value, dict) else value
+            return ExperimentError(wrong.problem, file=where, key=key, value=shown, right=wrong.right)
+        case "bool_type" | "bool_parsing":
+            return ExperimentError("not a yes or no", file=where, key=key, value=value, right="write true or false")
+        case _:
+            shown = None if isinstance(value, dict) else value
+            return ExperimentError(first["msg"][:1].lower() + first["msg"][1:], file=where, key=key, value=shown)
+
+
+def _model_at(location: Sequence[str | int]) -> type[BaseModel]:
+    """The model whose keys are allowed at this place."""
+    model: type[BaseModel] = Experiment
+    for part in location:
+        if isinstance(part, str) and part in model.model_fields:
+            model = _models_in(model.model_fields[part].annotation)[0]
+    return model
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models_in(part)]
+
+
+def _split_setting(setting: str) -> tuple[str, Any]:
+    key, equals, text = setting.partition("=")
+    if not equals or not key.strip():
+        raise ExperimentError("not a setting", value=setting, right="--set KEY=VALUE, such as --set duration=20s")
+    return key.strip(), _toml_value(text.strip())
+
+
+def _toml_value(text: str) -> Any:
+    """The value as TOML where it is TOML, else the text itself: `20s` needs no quotes on a command line."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _apply(document: dict[str, Any], key: str, value: Any, file: Path) -> None:
+    """Set a dotted key; numbers index lists, and `flows.bbr.count` finds a group by its name or controller."""
+    place: Any = document
+    *parents, last = key.split(".")
+    for part in parents:
+        place = _step(place, part, key, file)
+    if isinstance(place, list):
+        place[_index(place, last, key, file)] = value
+    else:
+        place[last] = value
+
+
+def _step(place: Any, part: str, key: str, file: Path) -> Any:
+    below = place[_index(place, part, key, file)] if isinstance(place, list) else place.setdefault(part, {})
+    if not isinstance(below, dict | list):
+        raise ExperimentError(f"'{part}' holds a value, not keys", file=str(file), key=key)
+    return below
+
+
+def _index(items: list[Any], part: str, key: str, file: Path) -> int:
+    names = [str(item.get("name") or item.get("cc") or "") if isinstance(item, dict) else "" for item in items]
+    if part.isdigit() and int(part) < len(items):
+        return int(part)
+    if part in names:
+        return names.index(part)
+    right = f"a number from 0 to {len(items) - 1}, or a name: {', '.join(name for name in names if name)}"
+    raise ExperimentError(f"nothing is called '{part}' here", file=str(file), key=key, right=right)
+
+
+_EXAMPLES = {
+    "duration": 'such as duration = "60s"',
+    "path": 'such as [path] with rtt = "13ms"',
+    "path.rtt": 'such as rtt = "13ms"',
+    "flows": 'such as [[flows]] with cc = "cubic"',
+}

@@ -1,0 +1,363 @@
+"""The keys of an experiment and what each may hold.
+
+`docs/experiment.md` is the same list for people. Values are parsed once: rates are bits per
+second, times nanoseconds, sizes bytes, disciplines checked words. Every model is frozen and
+refuses unknown keys; an error here is a `Wrong`, which `document` turns into one that names
+file and key.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+
+from dumbbell.analysis.expect import parse_expectation
+from dumbbell.spec import units
+from dumbbell.spec.netem import netem_words
+from dumbbell.spec.qdisc import Qdisc, parse_qdisc
+from dumbbell.spec.units import Wrong
+
+__all__ = ["Access", "Bottleneck", "Change", "Experiment", "Flows", "Impairment", "Link", "Path", "Probe", "Verbatim"]
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}\Z")
+CC = re.compile(r"[a-z][a-z0-9_-]{0,14}\Z")
+SYSCTL = re.compile(r"net\.ipv4\.tcp_[a-z0-9_]+\Z")
+
+FIRST_PORT = 5201
+
+
+def _from_text(parse: Callable[[object], Any]) -> BeforeValidator:
+    return BeforeValidator(parse)
+
+
+def _positive_time(value: object) -> int:
+    time = units.duration_ns(value)
+    if time == 0:
+        raise Wrong("a time of zero", "it must be longer than zero")
+    return time
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str) or not NAME.match(value):
+        raise Wrong("not a name", "letters, digits, spaces and . _ + -, at most 40, beginning with a letter or digit")
+    return value
+
+
+def _cc(value: object) -> str:
+    if not isinstance(value, str) or not CC.match(value):
+        raise Wrong("not the name of a congestion control", "a name as Linux gives it, such as cubic, bbr or reno")
+    return value
+
+
+def _qdisc(value: object) -> Qdisc:
+    return value if isinstance(value, Qdisc) else parse_qdisc(value)
+
+
+def _arrivals(value: object) -> float:
+    right = "flows per second, such as '10/s'"
+    if not isinstance(value, str) or not (match := re.fullmatch(r"(\d+\.?\d*)/s", value.strip())):
+        raise Wrong("not a rate of arrivals", right)
+    if (rate := float(match[1])) <= 0:
+        raise Wrong("no arrivals", right)
+    return rate
+
+
+def _sysctl(value: object) -> dict[str, str]:
+    right = "a table of net.ipv4.tcp_* settings, such as { 'net.ipv4.tcp_early_retrans' = 3 }"
+    if not isinstance(value, dict):
+        raise Wrong("not a table of settings", right)
+    for key, setting in value.items():
+        if not SYSCTL.match(str(key)):
+            raise Wrong(f"'{key}' is not a setting that an experiment may change", right)
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", str(setting)):
+            raise Wrong(f"'{setting}' is not a plain value for {key}", right)
+    return {str(key): str(setting) for key, setting in value.items()}
+
+
+def _expectation(value: object) -> str:
+    try:
+        parse_expectation(str(value))
+    except ValueError as error:
+        raise Wrong(str(error)) from None
+    return str(value)
+
+
+def _netem(option: str) -> BeforeValidator:
+    return BeforeValidator(lambda value: netem_words(option, value))
+
+
+Rate = Annotated[int, _from_text(units.rate_bps), PlainSerializer(units.rate_text)]
+Time = Annotated[int, _from_text(units.duration_ns), PlainSerializer(units.time_text)]
+Duration = Annotated[int, _from_text(_positive_time), PlainSerializer(units.time_text)]
+Size = Annotated[int, _from_text(units.size_bytes)]
+Name = Annotated[str, _from_text(_name)]
+Controller = Annotated[str, _from_text(_cc)]
+Discipline = Annotated[Qdisc, _from_text(_qdisc), PlainSerializer(lambda qdisc: qdisc.text)]
+
+
+class Strict(BaseModel):
+    """Frozen, and no key that nobody reads."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class Impairment(Strict):
+    """What a stretch of the path does to packets, in the data's direction."""
+
+    delay: Time = 0
+    loss: Annotated[str | None, _netem("loss")] = None
+    jitter: Time = 0
+    distribution: Annotated[str | None, _netem("distribution")] = None
+    reorder: Annotated[str | None, _netem("reorder")] = None
+    duplicate: Annotated[str | None, _netem("duplicate")] = None
+    corrupt: Annotated[str | None, _netem("corrupt")] = None
+
+    @model_validator(mode="after")
+    def _delay_where_netem_needs_it(self) -> "Impairment":
+        for key in ("jitter", "reorder", "distribution"):
+            if getattr(self, key) and not self.delay:
+                raise Wrong(f"'{key}' without a delay", f"netem needs a delay beside {key}: add delay = \"5ms\"")
+        if self.distribution and not self.jitter:
+            raise Wrong("'distribution' without a jitter", "add jitter = \"1ms\"")
+        return self
+
+    @property
+    def impairs(self) -> bool:
+        """Is there anything for netem to do?"""
+        return bool(self.delay or self.loss or self.duplicate or self.corrupt)
+
+
+class Bottleneck(Strict):
+    """The queue under test and the rate behind it."""
+
+    rate: Rate | None = None
+    qdisc: Discipline = Field(default_factory=lambda: parse_qdisc("pfifo limit 1000"))
+    trace: str | None = None
+    trace_step: Duration = 100_000_000
+
+    @model_validator(mode="after")
+    def _one_source_of_rate(self) -> "Bottleneck":
+        if self.trace and self.rate:
+            raise Wrong("both a rate and a trace", "give one of them")
+        if not (self.trace or self.rate or self.qdisc.shapes):
+            raise Wrong("no rate", 'such as rate = "80mbit", or a qdisc that shapes by itself, such as "tbf rate …"')
+        return self
+
+
+class Link(Impairment):
+    """One more link in the row."""
+
+    name: Name
+    where: Literal["before", "after"] = "after"
+    rate: Rate | None = None
+    qdisc: Discipline | None = None
+
+
+class Reverse(Impairment):
+    """A different way back."""
+
+    rate: Rate | None = None
+    qdisc: Discipline | None = None
+
+
+class Access(Impairment):
+    """An access link of a group's own."""
+
+    rate: Rate | None = None
+    qdisc: Discipline | None = None
+
+
+class Verbatim(Strict):
+    """tc commands as somebody ran them, on the senders' device."""
+
+    interface: Name
+    commands: tuple[str, ...] = ()
+    script: str | None = None
+    queue: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _text_to_lines(cls, value: Any) -> Any:
+        if isinstance(value, dict) and isinstance(value.get("commands"), str):
+            return value | {"commands": tuple(value["commands"].splitlines())}
+        return value
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "Verbatim":
+        if bool(self.commands) == bool(self.script):
+            raise Wrong("tc commands must come from one place", "give either 'commands' or 'script'")
+        return self
+
+
+class Path(Impairment):
+    """From the senders to the receivers and back."""
+
+    rtt: Time
+    offloads: bool = False
+    mtu: Annotated[int, Field(ge=576, le=9000)] = 1500
+    bottleneck: Bottleneck | None = None
+    links: tuple[Link, ...] = ()
+    reverse: Reverse | None = None
+    tc: Verbatim | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Path":
+        if self.bottleneck is None and self.tc is None:
+            raise Wrong("no bottleneck", "add [path.bottleneck] with rate and qdisc, or tc commands in [path.tc]")
+        if self.delay > self.rtt:
+            raise Wrong("a delay on the way there that is longer than the whole rtt", "delay is a part of rtt")
+        names = [link.name for link in self.links]
+        if len(set(names)) < len(names) or "bottleneck" in names:
+            raise Wrong("two links of one name", "name each link differently, and none 'bottleneck'")
+        return self
+
+
+class Flows(Strict):
+    """A group of flows that are alike."""
+
+    name: Name | None = None
+    kind: Literal["tcp", "udp"] = "tcp"
+    cc: Controller | None = None
+    count: Annotated[int, Field(ge=1, le=100_000)] = 1
+    start: Time = 0
+    stop: Time | None = None
+    stagger: Time = 0
+    bytes: Size | None = None
+    port: Annotated[int | None, Field(ge=1, le=65535)] = None
+    on: Duration | None = None
+    off: Duration | None = None
+    request: Size | None = None
+    response: Size | None = None
+    think: Time = 0
+    arrivals: Annotated[float | None, BeforeValidator(lambda value: _arrivals(value))] = None
+    rate: Rate | None = None
+    packet: Annotated[int, Field(ge=16, le=8900)] = 1200
+    ecn: bool = False
+    sndbuf: Size | None = None
+    rcvbuf: Size | None = None
+    initial_window: Annotated[int | None, Field(ge=1, le=1000)] = None
+    delayed_ack: bool = True
+    pacing_rate: Rate | None = None
+    access: Access | None = None
+
+    @model_validator(mode="after")
+    def _sound(self) -> "Flows":
+        for sound, problem, right in self._rules():
+            if not sound:
+                raise Wrong(problem, right)
+        return self
+
+    def _rules(self) -> list[tuple[bool, str, str]]:
+        tcp = self.kind == "tcp"
+        return [
+            (tcp == (self.cc is not None), "'cc' goes with TCP flows, and only with them", 'such as cc = "bbr"'),
+            (tcp or self.rate is not None, "a UDP flow without a rate", 'such as rate = "1mbit"'),
+            (not tcp or self.rate is None, "'rate' is for UDP flows", "pacing_rate limits a TCP flow"),
+            (self.stop is None or self.stop > self.start, "a flow that stops before it starts", "stop must be after start"),
+            ((self.on is None) == (self.off is None), "'on' and 'off' go together", "give both or none"),
+            ((self.request is None) == (self.response is None), "'request' and 'response' go together", "give both"),
+            (self.request is None or self.bytes is None, "both 'request' and 'bytes'", "a flow is one of the two"),
+            ((self.request or 0) <= 16384, "a request longer than 16384 bytes", "requests fit one socket buffer"),
+            (self.arrivals is None or self.bytes is not None, "'arrivals' without 'bytes'", "Poisson flows have a size"),
+        ]
+
+
+class Probe(Strict):
+    """Pings or UDP probes at a steady pace."""
+
+    kind: Literal["ping", "udp"] = "ping"
+    interval: Duration = 100_000_000
+    start: Time = 0
+    payload: Annotated[int, Field(ge=4, le=1400)] = 56
+
+
+class Tcp(Strict):
+    """Settings of every host."""
+
+    ecn: bool = False
+    rmem_max: Size = 64 << 20
+    wmem_max: Size = 64 << 20
+    slow_start_after_idle: bool = True
+    sysctl: Annotated[dict[str, str], BeforeValidator(_sysctl)] = Field(default_factory=dict)
+
+
+class Change(Strict):
+    """What changes at a time."""
+
+    at: Time
+    link: Name | None = None
+    rate: Rate | None = None
+    rtt: Time | None = None
+    delay: Time | None = None
+    jitter: Time | None = None
+    loss: Annotated[str | None, _netem("loss")] = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> "Change":
+        if all(getattr(self, key) is None for key in ("rate", "rtt", "delay", "jitter", "loss")):
+            raise Wrong("a change that changes nothing", "give rate, rtt, delay, jitter or loss")
+        return self
+
+
+class Seen(Strict):
+    """One thing that a source saw."""
+
+    what: str
+    value: float | str
+    metric: str | None = None
+
+
+class Source(Strict):
+    """Where an experiment comes from."""
+
+    title: str
+    url: str | None = None
+    note: str | None = None
+    seen: tuple[Seen, ...] = ()
+
+
+class Experiment(Strict):
+    """The whole of it."""
+
+    title: str = "experiment"
+    duration: Duration
+    seeds: tuple[int, ...] = (1,)
+    sample: Duration = 10_000_000
+    expect: tuple[Annotated[str, BeforeValidator(_expectation)], ...] = ()
+    source: Source | None = None
+    path: Path
+    flows: tuple[Flows, ...] = Field(min_length=1)
+    probes: tuple[Probe, ...] = (Probe(),)
+    tcp: Tcp = Tcp()
+    changes: tuple[Change, ...] = ()
+
+    @model_validator(mode="after")
+    def _sound(self) -> "Experiment":
+        if self.sample < 100_000:
+            raise Wrong("samples closer than 100us", 'such as sample = "10ms"')
+        for change in self.changes:
+            self._check_change(change)
+        for flows in self.flows:
+            if flows.start >= self.duration:
+                raise Wrong(f"flow group '{flows.name or flows.cc}' starts after the end", "start it before the duration is over")
+        return self
+
+    def _check_change(self, change: Change) -> None:
+        links = {"bottleneck", *(link.name for link in self.path.links)}
+        if change.link is not None and change.link not in links:
+            raise Wrong(f"a change of a link that does not exist: '{change.link}'", f"there is: {', '.join(sorted(links))}")
+        if change.rate is not None and (change.link in (None, "bottleneck")):
+            bottleneck = self.path.bottleneck
+            if bottleneck is None or bottleneck.rate is None:
+                raise Wrong("a change of a rate that is not set", "changes of rate need path.bottleneck.rate")
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """A name for each group: its own, or its controller's, numbered when taken."""
+        names: list[str] = []
+        for flows in self.flows:
+            wanted = flows.name or flows.cc or flows.kind
+            taken = sum(name == wanted or name.startswith(f"{wanted}-") for name in names)
+            names.append(wanted if wanted not in names else f"{wanted}-{taken + 1}")
+        return tuple(names)

@@ -1,0 +1,318 @@
+"""The grammar of queueing disciplines, as tc has it.
+
+One table: a discipline's options, and what each takes. It exists so that a slip is found
+where it was made, with the right spelling beside it, and so that a file from a stranger
+can say nothing to tc but a discipline: every word is a known option or a checked quantity.
+Sources: the manual pages tc-*(8) of iproute2 6.1 and the parsers in its `tc/q_*.c`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from dumbbell.spec import units
+from dumbbell.spec.units import Wrong
+
+__all__ = ["GRAMMAR", "Qdisc", "parse_qdisc", "suggest"]
+
+TIME, RATE, SIZE, PACKETS, COUNT, SHARE, FRACTION = "time", "rate", "size", "packets", "count", "share", "fraction"
+
+_CHECKS: dict[str, Callable[[object], object]] = {
+    TIME: units.duration_ns,
+    RATE: units.rate_bps,
+    SIZE: units.size_or_bdp,
+    COUNT: units.count,
+    SHARE: units.share,
+}
+
+Options = dict[str, tuple[str, ...]]
+"""An option's arguments; a trailing ? marks one that may be missing; words|like|this are a choice."""
+
+_FLAG: tuple[str, ...] = ()
+_CODEL: Options = {
+    "limit": (PACKETS,),
+    "target": (TIME,),
+    "interval": (TIME,),
+    "ecn": _FLAG,
+    "noecn": _FLAG,
+    "ce_threshold": (TIME,),
+}
+_PIE: Options = {
+    "limit": (PACKETS,),
+    "target": (TIME,),
+    "tupdate": (TIME,),
+    "alpha": (COUNT,),
+    "beta": (COUNT,),
+    "ecn": _FLAG,
+    "noecn": _FLAG,
+    "bytemode": _FLAG,
+    "nobytemode": _FLAG,
+    "dq_rate_estimator": _FLAG,
+    "no_dq_rate_estimator": _FLAG,
+}
+_RED: Options = {
+    "limit": (SIZE,),
+    "min": (SIZE,),
+    "max": (SIZE,),
+    "avpkt": (SIZE,),
+    "burst": (COUNT,),
+    "bandwidth": (RATE,),
+    "probability": (FRACTION,),
+    "ecn": _FLAG,
+    "harddrop": _FLAG,
+    "nodrop": _FLAG,
+    "adaptive": _FLAG,
+}
+_PRIO: Options = {"bands": (COUNT,)}
+
+GRAMMAR: dict[str, Options] = {
+    "pfifo": {"limit": (PACKETS,)},
+    "bfifo": {"limit": (SIZE,)},
+    "pfifo_head_drop": {"limit": (PACKETS,)},
+    "tbf": {
+        "rate": (RATE,),
+        "burst": (SIZE,),
+        "buffer": (SIZE,),
+        "maxburst": (SIZE,),
+        "limit": (SIZE,),
+        "latency": (TIME,),
+        "peakrate": (RATE,),
+        "mtu": (SIZE,),
+        "minburst": (SIZE,),
+        "mpu": (SIZE,),
+        "overhead": (COUNT,),
+    },
+    "htb": {"default": (COUNT,), "r2q": (COUNT,), "direct_qlen": (COUNT,)},
+    "netem": {
+        "limit": (PACKETS,),
+        "delay": (TIME, f"{TIME}?", f"{SHARE}?"),
+        "latency": (TIME, f"{TIME}?", f"{SHARE}?"),
+        "distribution": ("uniform|normal|pareto|paretonormal",),
+        "loss": ("random|state|gemodel?", *([f"{SHARE}?"] * 5)),
+        "drop": ("random|state|gemodel?", *([f"{SHARE}?"] * 5)),
+        "ecn": _FLAG,
+        "corrupt": (SHARE, f"{SHARE}?"),
+        "duplicate": (SHARE, f"{SHARE}?"),
+        "reorder": (SHARE, f"{SHARE}?"),
+        "gap": (COUNT,),
+        "rate": (RATE, f"{COUNT}?", f"{COUNT}?", f"{COUNT}?"),
+        "slot": (TIME, f"{TIME}?"),
+        "seed": (COUNT,),
+    },
+    "red": _RED,
+    "codel": _CODEL,
+    "fq_codel": _CODEL
+    | {"flows": (COUNT,), "quantum": (SIZE,), "memory_limit": (SIZE,), "drop_batch": (COUNT,)},
+    "pie": _PIE,
+    "fq_pie": _PIE
+    | {"flows": (COUNT,), "quantum": (SIZE,), "memory_limit": (SIZE,), "ecn_prob": (COUNT,)},
+    "fq": {
+        "limit": (PACKETS,),
+        "flow_limit": (PACKETS,),
+        "quantum": (SIZE,),
+        "initial_quantum": (SIZE,),
+        "maxrate": (RATE,),
+        "buckets": (COUNT,),
+        "orphan_mask": (COUNT,),
+        "pacing": _FLAG,
+        "nopacing": _FLAG,
+        "refill_delay": (TIME,),
+        "low_rate_threshold": (RATE,),
+        "ce_threshold": (TIME,),
+        "timer_slack": (TIME,),
+        "horizon": (TIME,),
+        "horizon_cap": _FLAG,
+        "horizon_drop": _FLAG,
+    },
+    "cake": {
+        "bandwidth": (RATE,),
+        "unlimited": _FLAG,
+        "rtt": (TIME,),
+        "memlimit": (SIZE,),
+        "overhead": (COUNT,),
+        "mpu": (COUNT,),
+        "fwmark": (COUNT,),
+    }
+    | dict.fromkeys(
+        "besteffort diffserv3 diffserv4 diffserv8 precedence flowblind srchost dsthost hosts flows dual-srchost "
+        "dual-dsthost triple-isolate nat nonat wash nowash ack-filter ack-filter-aggressive no-ack-filter split-gso "
+        "no-split-gso raw conservative noatm atm ptm ethernet ingress egress autorate-ingress datacentre lan metro "
+        "regional internet oceanic satellite interplanetary".split(),
+        _FLAG,
+    ),
+    "sfq": {
+        "limit": (PACKETS,),
+        "perturb": (COUNT,),
+        "quantum": (SIZE,),
+        "divisor": (COUNT,),
+        "depth": (COUNT,),
+        "flows": (COUNT,),
+        "headdrop": _FLAG,
+    }
+    | {key: _RED[key] for key in ("min", "max", "avpkt", "burst", "probability", "ecn", "harddrop")},
+    "choke": {
+        "limit": (PACKETS,),
+        "min": (COUNT,),
+        "max": (COUNT,),
+        "avpkt": (SIZE,),
+        "burst": (COUNT,),
+        "bandwidth": (RATE,),
+        "probability": (FRACTION,),
+        "ecn": _FLAG,
+    },
+    "sfb": {
+        "rehash": (TIME,),
+        "db": (TIME,),
+        "limit": (PACKETS,),
+        "max": (COUNT,),
+        "target": (COUNT,),
+        "increment": (FRACTION,),
+        "decrement": (FRACTION,),
+        "penalty_rate": (COUNT,),
+        "penalty_burst": (COUNT,),
+    },
+    "hhf": {
+        "limit": (PACKETS,),
+        "quantum": (SIZE,),
+        "hh_limit": (COUNT,),
+        "reset_timeout": (TIME,),
+        "admit_bytes": (SIZE,),
+        "evict_timeout": (TIME,),
+        "non_hh_weight": (COUNT,),
+    },
+    "dualpi2": {
+        "limit": (PACKETS,),
+        "target": (TIME,),
+        "tupdate": (TIME,),
+        "alpha": (FRACTION,),
+        "beta": (FRACTION,),
+        "step_thresh": (TIME,),
+        "coupling_factor": (COUNT,),
+        "drop_enqueue": _FLAG,
+        "drop_dequeue": _FLAG,
+        "split_gso": _FLAG,
+        "no_split_gso": _FLAG,
+    },
+    "pfifo_fast": {},
+    "skbprio": {"limit": (PACKETS,)},
+    "prio": _PRIO,
+    "drr": {},
+    "ets": {"bands": (COUNT,), "strict": (COUNT,)},
+}
+
+
+@dataclass(frozen=True)
+class Qdisc:
+    """A discipline whose every word was checked."""
+
+    kind: str
+    words: tuple[str, ...]
+    """What follows the kind, as written."""
+    bdp_words: dict[int, tuple[float, str]]
+    """Position of each size in bandwidth-delay products, with its number and its unit (`size` or `packets`)."""
+
+    @property
+    def text(self) -> str:
+        """As written."""
+        return " ".join((self.kind, *self.words))
+
+    def option(self, *names: str) -> str | None:
+        """First argument of the first of these options that was written."""
+        for name in names:
+            if name in self.words[:-1]:
+                return self.words[self.words.index(name) + 1]
+        return None
+
+    @property
+    def shapes(self) -> bool:
+        """Does it limit the rate by itself?"""
+        return self.shaped_rate_bps is not None
+
+    @property
+    def shaped_rate_bps(self) -> int | None:
+        """The rate that it limits to, in bits per second."""
+        option = {"tbf": "rate", "cake": "bandwidth", "netem": "rate", "fq": "maxrate"}.get(self.kind)
+        rate = self.option(option) if option else None
+        return None if rate is None else units.rate_bps(rate)
+
+    def resolved(self, bdp_bytes: int | None, mtu_bytes: int) -> str:
+        """The text for tc: sizes in bandwidth-delay products as bytes or packets, at least one packet.
+
+        Raises `Wrong` when there is such a size and `bdp_bytes` is unknown.
+        """
+        words = list(self.words)
+        for position, (products, unit) in self.bdp_words.items():
+            if bdp_bytes is None:
+                raise Wrong("a queue in bdp needs both a rate and a path.rtt above zero", "give both, or a size in bytes")
+            size = max(products * bdp_bytes, mtu_bytes)
+            words[position] = str(round(size if unit == SIZE else size / mtu_bytes))
+        return " ".join((self.kind, *words))
+
+
+def parse_qdisc(value: object) -> Qdisc:
+    """Check a discipline as one would write it to tc; raises `Wrong`."""
+    if not isinstance(value, str) or not value.split():
+        raise Wrong("not a queueing discipline", "write it as to tc, such as 'fq_codel limit 1000 target 5ms'")
+    if any(not (character.isprintable() and character.isascii()) for character in value):
+        raise Wrong("a queueing discipline holds plain words only", "one line of printable ASCII")
+    kind, *words = value.split(" ") if "  " not in value else value.split()
+    if kind not in GRAMMAR:
+        raise Wrong(f"no queueing discipline is called '{kind}'", suggest(kind, GRAMMAR))
+    return Qdisc(kind, tuple(words), check_options(kind, words, GRAMMAR[kind]))
+
+
+def check_options(kind: str, words: list[str], options: Options) -> dict[int, tuple[float, str]]:
+    """Check every word after the kind; returns the sizes in bdp by position."""
+    sizes: dict[int, tuple[float, str]] = {}
+    position = 0
+    while position < len(words):
+        option = words[position]
+        if option not in options:
+            raise Wrong(f"{kind} has no option '{option}'", suggest(option, options))
+        position += 1
+        for wanted in options[option]:
+            optional, kind_of_word = wanted.endswith("?"), wanted.removesuffix("?")
+            if position < len(words) and _fits(words[position], kind_of_word, options if optional else {}):
+                if words[position].lower().endswith("bdp"):
+                    sizes[position] = (float(words[position][:-3]), kind_of_word)
+                position += 1
+            elif not optional:
+                written = f", got '{words[position]}'" if position < len(words) else ""
+                raise Wrong(f"{kind}: '{option}' takes a {kind_of_word.replace('|', ' or ')}{written}", _example(kind_of_word))
+    return sizes
+
+
+def suggest(word: str, known: "dict[str, Options] | Options | list[str]") -> str:
+    """What could have been meant, and what there is."""
+    close = get_close_matches(word, list(known), n=1)
+    meant = f"did you mean '{close[0]}'? " if close else ""
+    return f"{meant}there is: {', '.join(sorted(known))}" if known else f"{meant}it takes no options"
+
+
+def _fits(word: str, wanted: str, options: Options) -> bool:
+    if word in options:
+        return False
+    if "|" in wanted:
+        return word in wanted.split("|")
+    try:
+        if wanted == FRACTION:
+            return 0 <= float(word) <= 1e9
+        if wanted == PACKETS:
+            return isinstance(units.size_or_bdp(word), float) or units.count(word) > 0
+        _CHECKS[wanted](word)
+    except ValueError:
+        return False
+    return True
+
+
+def _example(wanted: str) -> str:
+    examples = {
+        TIME: "such as 5ms",
+        RATE: "such as 80mbit",
+        SIZE: "such as 225000, 64kb or 1.5bdp",
+        PACKETS: "such as 1000 or 1.5bdp",
+        COUNT: "such as 10",
+        SHARE: "such as 1%",
+        FRACTION: "such as 0.02",
+    }
+    return examples.get(wanted, "")

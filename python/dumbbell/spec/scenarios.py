@@ -1,0 +1,31 @@
+"""The experiments that come with Dumbbell, by name."""
+
+from pathlib import Path
+
+from dumbbell.errors import ExperimentError
+from dumbbell.spec.qdisc import suggest
+
+__all__ = ["find", "scenarios"]
+
+_INSTALLED = Path(__file__).parent.parent / "scenarios"
+_CHECKOUT = Path(__file__).parents[3] / "scenarios"
+
+
+def scenarios() -> dict[str, Path]:
+    """Every built-in experiment's file, by name."""
+    folder = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
+    return {file.stem: file for file in sorted(folder.glob("*.toml"))}
+
+
+def find(name: str) -> Path:
+    """The file of a scenario, or the file itself.
+
+    Raises `ExperimentError` naming what there is.
+    """
+    known = scenarios()
+    if name in known:
+        return known[name]
+    path = Path(name)
+    if path.suffix == ".toml" or path.is_file() or "/" in name:
+        return path
+    raise ExperimentError(f"no scenario is called '{name}'", right=suggest(name, list(known)) + "; or name a .toml file")

@@ -1,0 +1,64 @@
+"""Mahimahi's trace files: when a link may send a packet.
+
+A line is a time in milliseconds at which one packet of 1500 bytes may leave; the file
+repeats from its last time on (Netravali et al., "Mahimahi: Accurate Record-and-Replay for
+HTTP", 2015; mm-link(1)). The rate of each step is the number of opportunities in it.
+"""
+
+from pathlib import Path
+
+from dumbbell.errors import ExperimentError
+
+__all__ = ["OPPORTUNITY_BYTES", "read_trace", "trace_rates"]
+
+OPPORTUNITY_BYTES = 1504
+"""What Mahimahi counts for one opportunity: 1500 bytes of IP and 4 of its tunnel."""
+
+
+def read_trace(path: Path) -> list[int]:
+    """Opportunities in milliseconds, in order; at least one.
+
+    Raises `ExperimentError` naming the file and the line.
+    """
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+    except FileNotFoundError:
+        raise ExperimentError("no such trace file", file=str(path), right="it lies beside the experiment") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExperimentError(f"the trace can't be read: {error}", file=str(path)) from error
+    times: list[int] = []
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        if not text.isdigit() or (times and int(text) < times[-1]):
+            raise ExperimentError(
+                "not a Mahimahi trace",
+                file=str(path),
+                key=f"line {number}",
+                value=text,
+                right="each line is a whole number of milliseconds, none smaller than the one before",
+            )
+        times.append(int(text))
+    if not times or times[-1] == 0:
+        raise ExperimentError("the trace is empty", file=str(path), right="it holds at least one time above 0")
+    return times
+
+
+def trace_rates(times_ms: list[int], step_ms: int, duration_ns: int) -> list[tuple[int, int]]:
+    """The trace as steps: (time in ns, rate in bits per second), only where the rate changes.
+
+    A step without an opportunity gets the rate of one packet in ten steps: Linux's shapers have no rate of zero.
+    """
+    period_ms = times_ms[-1]
+    steps = -(-period_ms // step_ms)
+    sent = [0] * steps
+    for time in times_ms:
+        sent[min(max(time - 1, 0) // step_ms, steps - 1)] += 1
+    rates: list[tuple[int, int]] = []
+    for number in range(-(-duration_ns // (step_ms * 10**6))):
+        packets = sent[number % steps] or 0.1
+        rate = round(packets * OPPORTUNITY_BYTES * 8 * 1000 / step_ms)
+        if not rates or rates[-1][1] != rate:
+            rates.append((number * step_ms * 10**6, rate))
+    return rates
