@@ -306,6 +306,8 @@ class Seen(Strict):
     what: str
     value: float | str
     metric: str | None = None
+    case: str | None = None
+    """The case that this was seen in; none: all of them."""
 
 
 class Source(Strict):

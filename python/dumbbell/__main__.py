@@ -1,0 +1,5 @@
+"""`python -m dumbbell` is the `dumbbell` command."""
+
+from dumbbell.cli import main
+
+main()

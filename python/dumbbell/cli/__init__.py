@@ -1,0 +1,43 @@
+"""The command: the only room that prints and exits.
+
+```text
+app       every command and its options
+runs      one run or many, side by side, with progress and Ctrl-C
+summary   a result as tables for reading
+kernels   kernel build and list
+```
+
+Standard output holds what was asked for; progress and messages go to standard error. Exit status: 0
+done, 1 an expectation failed or the run is invalid, 2 the request was wrong, 130 interrupted.
+"""
+
+import os
+import signal
+import sys
+from types import FrameType
+
+from dumbbell.errors import DumbbellError
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Entry point of the `dumbbell` command."""
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    from dumbbell.cli.app import app  # noqa: PLC0415 — typer and rich only once the signal is safe
+
+    try:
+        app(standalone_mode=True)
+    except DumbbellError as error:
+        print(f"dumbbell: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(error.exit_status)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        print("dumbbell: interrupted; nothing was left behind", file=sys.stderr)  # noqa: T201
+        sys.exit(130)
+
+
+def _as_interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

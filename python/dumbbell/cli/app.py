@@ -1,0 +1,205 @@
+"""Every command and its options; what they do is elsewhere, and imported when it is needed."""
+# Modules are imported inside the commands: `dumbbell --help` and a slip in an option answer at once.
+# ruff: noqa: PLC0415
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import dumbbell
+from dumbbell.cli.kernels import kernel_app
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="dumbbell",
+    help="A laboratory for TCP congestion control.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(kernel_app, name="kernel")
+
+out = Console(highlight=False, soft_wrap=False)
+err = Console(stderr=True, highlight=False)
+
+ScenarioOrFile = Annotated[str, typer.Argument(metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A result folder.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else.")]
+Settings = Annotated[
+    list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as path.bottleneck.rate=50mbit.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    """A laboratory for TCP congestion control."""
+    if show:
+        out.print(f"dumbbell {dumbbell.__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    scenario: ScenarioOrFile,
+    engine: Annotated[str, typer.Option(help="kernel: the real Linux in virtual time.")] = "kernel",
+    seed: Annotated[str | None, typer.Option(metavar="N", help="A seed, or several: 1..5.")] = None,
+    settings: Settings = [],  # noqa: B006 — typer copies it
+    folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the result goes.")] = None,
+    kernel: Annotated[str | None, typer.Option(metavar="NAME", help="Which kernel; see kernel list.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs side by side; default: one a core.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run an experiment and show what came out."""
+    from dumbbell.cli.runs import run_all
+    from dumbbell.cli.summary import show_cases, show_run
+
+    done = run_all(scenario, engine=engine, seed=seed, settings=settings, out=folder, kernel=kernel, jobs=jobs)
+    if as_json:
+        _print_json(done.as_json())
+    elif len(done.runs) == 1 and not done.several:
+        show_run(out, done.runs[0])
+    else:
+        show_cases(out, done)
+    raise typer.Exit(0 if done.good else 1)
+
+
+@app.command()
+def scenarios(as_json: Json = False) -> None:
+    """List the built-in experiments and their sources."""
+    from dumbbell.spec import load
+    from dumbbell.spec import scenarios as known
+
+    cases = {name: load(file) for name, file in known().items()}
+    if as_json:
+        _print_json({"scenarios": [_scenario_entry(name, case[0], len(case)) for name, case in cases.items()]})
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("scenario", "cases", "title", "source"):
+        table.add_column(column, justify="right" if column == "cases" else "left", overflow="fold")
+    for name, case in cases.items():
+        entry = _scenario_entry(name, case[0], len(case))
+        table.add_row(name, str(entry["cases"]), entry["title"], entry["source"] or "")
+    out.print(table)
+
+
+@app.command()
+def plan(
+    scenario: ScenarioOrFile,
+    seed: Annotated[int, typer.Option(min=0, help="Matters for Poisson arrivals only.")] = 1,
+    settings: Settings = [],  # noqa: B006
+    case: Annotated[str | None, typer.Option(help="Which case; default: the first.")] = None,
+) -> None:
+    """Print the exact tc and ip commands as a script that runs on a Linux box."""
+    from dumbbell.errors import ExperimentError
+    from dumbbell.plan import as_script, make
+    from dumbbell.spec import find, load
+    from dumbbell.spec.attachments import read_attachments
+
+    cases = load(find(scenario), settings)
+    names = [each.name for each in cases]
+    if case is not None and case not in names:
+        raise ExperimentError(f"no case is called '{case}'", file=scenario, right="there is: " + "; ".join(names))
+    chosen = cases[names.index(case)] if case is not None else cases[0]
+    if case is None and len(cases) > 1:
+        err.print(f"the first of {len(cases)} cases; choose one with --case: {'; '.join(names)}", markup=False)
+    title = ": ".join(part for part in (chosen.experiment.title, chosen.name) if part)
+    sys.stdout.write(as_script(make(chosen.experiment, read_attachments(chosen), seed), title))
+
+
+@app.command()
+def stats(
+    folder: RunFolder,
+    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Leave out what came before.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Leave out what came after.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show the numbers of a result, of all of it or of a window."""
+    from dumbbell.analysis import Window, summary
+    from dumbbell.cli.summary import show_run
+    from dumbbell.errors import ExperimentError
+    from dumbbell.result import load
+    from dumbbell.spec.units import Wrong, duration_ns
+
+    loaded = load(folder)
+    try:
+        whole = round(loaded.birth["duration_s"] * 1e9)
+        window = Window(duration_ns(start or 0), min(duration_ns(end), whole) if end else whole) if start or end else None
+    except Wrong as wrong:
+        raise ExperimentError(wrong.problem, key="--from or --to", right=wrong.right) from None
+    if as_json:
+        _print_json(summary(loaded, window))
+    else:
+        show_run(out, loaded, window)
+
+
+@app.command()
+def plot(
+    folder: RunFolder,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help=".svg, .png, .pdf, .html or .json")],
+    panels: Annotated[str | None, typer.Option(metavar="NAME,NAME", help="Which panels, from top to bottom.")] = None,
+    width: Annotated[int, typer.Option(min=200, max=4000, help="Pixels.")] = 760,
+) -> None:
+    """Draw panels of a result on one axis of time."""
+    from dumbbell.plot import DEFAULT, figure, save
+    from dumbbell.result import load
+
+    names = [name.strip() for name in panels.split(",")] if panels else list(DEFAULT)
+    save(figure(load(folder), names, width=width), output)
+    err.print(f"wrote {output}", markup=False)
+
+
+@app.command()
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Result folders.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page.")] = Path("report.html"),
+) -> None:
+    """Write one self-contained HTML page about results."""
+    from dumbbell.report import write
+    from dumbbell.result import load
+
+    write([load(folder) for folder in folders], output)
+    err.print(f"wrote {output}", markup=False)
+
+
+@app.command(name="list")
+def list_(
+    what: Annotated[str, typer.Argument(metavar="controllers|queues", help="What to list.")],
+) -> None:
+    """List the congestion controls of the built kernel, or the queueing disciplines that are understood."""
+    from dumbbell.errors import ExperimentError
+    from dumbbell.kernel import find
+    from dumbbell.kernel.controllers import controllers
+    from dumbbell.spec.qdisc import GRAMMAR
+
+    if what == "controllers":
+        out.print("\n".join(controllers(find(None)) or ()))
+    elif what == "queues":
+        for kind, options in sorted(GRAMMAR.items()):
+            out.print(f"{kind:16} {' '.join(options)}", markup=False, soft_wrap=True)
+    else:
+        raise ExperimentError("can't be listed", value=what, right="there is: controllers, queues")
+
+
+def _scenario_entry(name: str, case: Any, cases: int) -> dict[str, Any]:
+    source = case.experiment.source
+    return {
+        "name": name,
+        "title": case.experiment.title,
+        "cases": cases,
+        "duration_s": case.experiment.duration / 1e9,
+        "source": source.title if source else None,
+        "file": str(case.file),
+    }
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")

@@ -1,0 +1,73 @@
+"""`dumbbell kernel`: build and list."""
+# ruff: noqa: PLC0415
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+__all__ = ["kernel_app"]
+
+kernel_app = typer.Typer(help="Build and list kernels in virtual time.", no_args_is_help=True)
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+@kernel_app.command()
+def build(
+    name: Annotated[str | None, typer.Option(help="Default: the version's.")] = None,
+    source: Annotated[
+        Path | None, typer.Option(metavar="DIR|TARBALL", help="Default: the distribution's source package.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Compilers side by side; default: one a core.")] = None,
+) -> None:
+    """Get the source, configure, build, and keep the kernel in the cache. Does nothing when it is there."""
+    from dumbbell.kernel import build as build_kernel
+
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn(),
+        console=err, transient=True,
+    ) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def progress(phase: str, done: int, total: int) -> None:
+            if phase not in tasks:
+                tasks[phase] = bars.add_task(phase, total=None)
+                if not err.is_terminal:
+                    err.print(f"{phase} …", markup=False)
+            bars.update(tasks[phase], completed=done, total=total or None)
+
+        kernel = build_kernel(name, source=source, jobs=jobs, progress=progress)
+    err.print(f"kernel '{kernel.name}' ({kernel.release}) is ready in {kernel.folder}", markup=False)
+
+
+@kernel_app.command(name="list")
+def list_(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> None:
+    """List the kernels that are built."""
+    from dumbbell.kernel import find, kernels
+
+    found = kernels()
+    default = find(None).name if found else None
+    if as_json:
+        entries = [
+            {"name": k.name, "release": k.release, "source": k.source, "config_sha256": k.config_sha256,
+             "binary_sha256": k.binary_sha256, "built_at": k.built_at, "folder": str(k.folder), "default": k.name == default}
+            for k in found
+        ]  # fmt: skip
+        sys.stdout.write(json.dumps({"kernels": entries}) + "\n")
+        return
+    if not found:
+        err.print("no kernel is built yet; build one with: dumbbell kernel build")
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("", "name", "release", "source", "config", "built"):
+        table.add_column(column, overflow="fold")
+    for kernel in found:
+        mark = "*" if kernel.name == default else ""
+        table.add_row(mark, kernel.name, kernel.release, kernel.source, kernel.config_sha256[:12], kernel.built_at)
+    out.print(table)

@@ -1,0 +1,227 @@
+"""A result as tables for reading."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dumbbell.analysis import Window, check, metric, summary
+from dumbbell.errors import ResultError
+from dumbbell.result import Run
+
+if TYPE_CHECKING:
+    from dumbbell.cli.runs import Done
+
+__all__ = ["show_cases", "show_run"]
+
+MOST_FLOWS = 20
+
+
+def show_run(out: Console, run: Run, window: Window | None = None) -> None:
+    """Everything about one run, the important first."""
+    numbers, birth = summary(run, window), run.birth
+    out.print(Text(birth["title"] + (f": {birth['case']}" if birth.get("case") else ""), style="bold"))
+    out.print(Text(_setting(birth), style="dim"))
+    for reason in birth["invalid"]:
+        out.print(Text(f"INVALID: {reason}", style="bold red"))
+    out.print()
+    out.print(_flows(numbers))
+    if len(numbers["groups"]) > 1:
+        out.print()
+        out.print(_groups(numbers))
+    out.print()
+    for name, text in _lines(numbers):
+        out.print(Text.assemble((f"{name:<12}", "dim"), text))
+    _show_seen(out, birth, numbers)
+    _show_expectations(out, birth, numbers)
+    for warning in birth["warnings"]:
+        out.print(Text(f"note: {warning}", style="yellow"))
+    out.print()
+    out.print(Text(f"{run.folder}", style="cyan"), soft_wrap=True)
+
+
+def show_cases(out: Console, done: "Done") -> None:
+    """One row a case."""
+    table = _table(["case", "seed", "group"], ["Mbit/s", "share", "seconds", "retrans", "RTT ms", "queue ms", "ping ms", "util."])
+    for run, numbers in zip(done.runs, done.summaries, strict=True):
+        name = (run.birth["case"] or run.birth["name"]) + ("" if run.birth["valid"] else "  INVALID")
+        for position, (group, got) in enumerate(numbers["groups"].items()):
+            flows = [flow for flow in numbers["flows"] if flow["group"] == group]
+            first = position == 0
+            table.add_row(
+                Text(name if first else "", style="" if run.birth["valid"] else "red"),
+                str(numbers["seed"]) if first else "",
+                group,
+                _number(got["throughput_mbps"]),
+                _percent(got["share"]),
+                _number(_mean([flow.get("fct_s") for flow in flows])),
+                str(sum(flow["retransmits"] or 0 for flow in flows)),
+                _number(_mean([flow["rtt_ms"]["mean"] for flow in flows])),
+                _number(_of(numbers["queue"], "delay_ms")) if first else "",
+                _number(_of(numbers, "ping_ms")) if first else "",
+                _percent(numbers["utilisation"]) if first else "",
+            )
+    birth = done.runs[0].birth
+    out.print(Text(birth["title"], style="bold"))
+    out.print(Text(f"{len(done.runs)} runs on {done.engine}, {done.wall_s:.1f} s", style="dim"))
+    out.print()
+    out.print(table)
+    _show_seen_cases(out, done)
+    for run, numbers in zip(done.runs, done.summaries, strict=True):
+        for reason in run.birth["invalid"]:
+            out.print(Text(f"INVALID: {run.birth['case']}: {reason}", style="bold red"))
+        _show_expectations(out, run.birth, numbers)
+    for warning in sorted({warning for run in done.runs for warning in run.birth["warnings"]}):
+        out.print(Text(f"note: {warning}", style="yellow"))
+    out.print()
+    out.print(Text(f"{done.out}", style="cyan"), soft_wrap=True)
+
+
+def _setting(birth: Mapping[str, Any]) -> str:
+    kernel = birth.get("kernel") or {}
+    speed = birth["duration_s"] / birth["wall_s"] if birth["wall_s"] else 0
+    return (
+        f"{birth['engine']} {kernel.get('release', '')}, seed {birth['seed']}, {birth['duration_s']:g} s "
+        f"in {birth['wall_s']:.1f} s ({speed:.0f}× real time)"
+    )
+
+
+def _flows(numbers: Mapping[str, Any]) -> Table:
+    sized = any("fct_s" in flow for flow in numbers["flows"])
+    table = _table(["flow", "cc"], ["Mbit/s", *(["seconds"] if sized else []), "retrans", "rate", "RTT ms", "p95", "cwnd", "max"])
+    for flow in numbers["flows"][:MOST_FLOWS]:
+        table.add_row(
+            flow["name"],
+            flow["cc"] or "udp",
+            _number(flow["throughput_mbps"]),
+            *([_number(flow.get("fct_s"))] if sized else []),
+            "" if flow["retransmits"] is None else str(flow["retransmits"]),
+            _percent(flow["retransmit_rate"]),
+            _number(flow["rtt_ms"]["mean"]),
+            _number(flow["rtt_ms"]["p95"]),
+            _number(flow["cwnd_packets"]["mean"]),
+            _number(flow["cwnd_packets"]["max"]),
+        )
+    if len(numbers["flows"]) > MOST_FLOWS:
+        table.add_row(f"… and {len(numbers['flows']) - MOST_FLOWS} more", *[""] * (len(table.columns) - 1))
+    return table
+
+
+def _groups(numbers: Mapping[str, Any]) -> Table:
+    table = _table(["group"], ["Mbit/s", "share"])
+    for name, group in numbers["groups"].items():
+        table.add_row(name, _number(group["throughput_mbps"]), _percent(group["share"]))
+    return table
+
+
+def _lines(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
+    lines = []
+    if queue := numbers["queue"]:
+        marks = f", {queue['marks']} marks" if queue["marks"] else ""
+        lines.append(("queue", f"{_spread(queue['packets'])} packets, {queue['drops']} drops{marks}"))
+        if queue["delay_ms"] and queue["delay_ms"]["mean"] is not None:
+            lines.append(("", f"{_spread(queue['delay_ms'])} ms"))
+    if numbers["ping_ms"] and numbers["ping_ms"]["mean"] is not None:
+        lines.append(("ping", f"{_spread(numbers['ping_ms'])} ms"))
+    if numbers["utilisation"] is not None:
+        lines.append(("utilisation", _percent(numbers["utilisation"])))
+    if numbers["jain"] is not None:
+        lines.append(("Jain", f"{numbers['jain']:.3f}"))
+    if cycle := numbers["cycle"]:
+        lines.append(("cycle", f"the groups take turns every {cycle['period_s']:.1f} s (strength {cycle['strength']:.2f})"))
+    return lines
+
+
+def _show_seen(out: Console, birth: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:
+    source = birth["source"]
+    if not source or not source["seen"]:
+        return
+    table = _table(["what the source saw", "there"], ["here"])
+    for seen in source["seen"]:
+        if _belongs(seen, birth):
+            table.add_row(seen["what"], _shown(seen["value"]), _measured(seen, numbers))
+    if table.row_count:
+        out.print()
+        out.print(table)
+        out.print(Text(f"source: {source['title']}", style="dim"))
+
+
+def _show_seen_cases(out: Console, done: "Done") -> None:
+    """What the source saw of each case, beside what was measured."""
+    source = done.runs[0].birth["source"]
+    if not source or not source["seen"]:
+        return
+    table = _table(["what the source saw", "case", "there"], ["here"])
+    for run, numbers in zip(done.runs, done.summaries, strict=True):
+        for seen in source["seen"]:
+            if _belongs(seen, run.birth):
+                table.add_row(seen["what"], run.birth["case"] or "", _shown(seen["value"]), _measured(seen, numbers))
+    out.print()
+    out.print(table)
+    out.print(Text(f"source: {source['title']}", style="dim"))
+
+
+def _belongs(seen: Mapping[str, Any], birth: Mapping[str, Any]) -> bool:
+    return seen.get("case") in (None, birth.get("case"))
+
+
+def _measured(seen: Mapping[str, Any], numbers: Mapping[str, Any]) -> str:
+    if not seen["metric"]:
+        return ""
+    try:
+        return _shown(metric(numbers, seen["metric"]))
+    except ResultError:
+        return "none"
+
+
+def _show_expectations(out: Console, birth: Mapping[str, Any], numbers: dict[str, Any]) -> None:
+    for text in birth["expect"]:
+        outcome = check(numbers, text)
+        style, word = ("green", "as expected") if outcome.passed else ("bold red", "NOT as expected")
+        out.print(Text(f"{word}: {outcome.expression} (it is {_shown(outcome.value)})", style=style))
+
+
+def _table(left: list[str], right: list[str]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in left:
+        table.add_column(name, overflow="fold")
+    for name in right:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _of(numbers: Mapping[str, Any] | None, key: str) -> float | None:
+    return numbers[key]["mean"] if numbers and numbers[key] else None
+
+
+def _shown(value: object) -> str:
+    return _number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value or "none")
+
+
+def _number(value: float | None) -> str:
+    """Four digits that matter, no more."""
+    if value is None:
+        return ""
+    magnitude = abs(value)
+    digits = 0 if magnitude >= 1000 else 1 if magnitude >= 100 else 2 if magnitude >= 1 else 4  # noqa: PLR2004
+    return f"{value:.{digits}f}"
+
+
+def _percent(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{100 * value:.{1 if value >= 0.01 else 3}f}%"  # noqa: PLR2004
+
+
+def _spread(values: Mapping[str, float | None]) -> str:
+    return (
+        f"mean {_number(values['mean'])}, p50 {_number(values['p50'])}, "
+        f"p95 {_number(values['p95'])}, max {_number(values['max'])}"
+    )

@@ -1,0 +1,16 @@
+"""Engines: one verb, `run`, from an experiment to a result folder.
+
+```text
+base      what every engine offers, and the progress that it tells
+kernel    the real Linux kernel as User-Mode Linux in virtual time
+guest     one guest as a process of the host: command line, limits, last words
+decode    the agent's raw records to tables
+validity  did the run measure what was asked?
+output    a result folder that appears whole or not at all
+```
+"""
+
+from dumbbell.engine.base import Engine, Progress, Request
+from dumbbell.engine.kernel import KernelEngine
+
+__all__ = ["Engine", "KernelEngine", "Progress", "Request"]

@@ -1,0 +1,235 @@
+"""The agent's raw records to tables.
+
+The layouts are those of `crates/agent/src/sample/record.rs`, of `struct tcp_info` and of the
+controllers' and disciplines' own structures (Linux include/uapi/linux/{tcp,inet_diag,pkt_sched}.h).
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dumbbell.plan.model import Plan, QueuePlan
+from dumbbell.result import FLOWS, PROBES, QUEUES
+
+__all__ = ["FLOW_RECORD", "PROBE_RECORD", "QUEUE_RECORD", "flows", "name_queues", "probes", "queues"]
+
+TCP_INFO = np.dtype(
+    [(name, "u1") for name in ("state", "ca_state", "retransmits", "probes", "backoff", "options", "wscale", "flags")]
+    + [(name, "<u4") for name in (
+        "rto ato snd_mss rcv_mss unacked sacked lost retrans fackets last_data_sent last_ack_sent last_data_recv "
+        "last_ack_recv pmtu rcv_ssthresh rtt rttvar snd_ssthresh snd_cwnd advmss reordering rcv_rtt rcv_space total_retrans"
+    ).split()]
+    + [(name, "<u8") for name in ("pacing_rate", "max_pacing_rate", "bytes_acked", "bytes_received")]
+    + [(name, "<u4") for name in ("segs_out", "segs_in", "notsent_bytes", "min_rtt", "data_segs_in", "data_segs_out")]
+    + [(name, "<u8") for name in ("delivery_rate", "busy_time", "rwnd_limited", "sndbuf_limited")]
+    + [("delivered", "<u4"), ("delivered_ce", "<u4"), ("bytes_sent", "<u8"), ("bytes_retrans", "<u8")]
+    + [(name, "<u4") for name in ("dsack_dups", "reord_seen", "rcv_ooopack", "snd_wnd", "rcv_wnd", "rehash")]
+    + [("total_rto", "<u2"), ("total_rto_recoveries", "<u2"), ("total_rto_time", "<u4"), ("rest", "V8")]
+)  # fmt: skip
+FLOW_RECORD = np.dtype([
+    ("time_ns", "<u8"), ("flow", "<u4"), ("info_bytes", "<u2"), ("cc_kind", "<u2"), ("bytes_received", "<u8"),
+    ("rcv_space", "<u4"), ("pad", "<u4"), ("cc", "V32"), ("info", TCP_INFO),
+])  # fmt: skip
+QUEUE_RECORD = np.dtype([
+    ("time_ns", "<u8"), ("queue", "<u4"), ("qlen", "<u4"), ("backlog", "<u4"), ("drops", "<u4"), ("requeues", "<u4"),
+    ("overlimits", "<u4"), ("sent_bytes", "<u8"), ("sent_packets", "<u8"), ("xstats", "V64"),
+])  # fmt: skip
+PROBE_RECORD = np.dtype([
+    ("probe", "<u4"), ("sequence", "<u4"), ("sent_ns", "<u8"), ("arrived_ns", "<u8"), ("answered_ns", "<u8"),
+])  # fmt: skip
+
+BBR_INFO = np.dtype([("bw_lo", "<u4"), ("bw_hi", "<u4"), ("min_rtt", "<u4"), ("pacing_gain", "<u4"), ("cwnd_gain", "<u4"), ("rest", "V12")])
+VEGAS_INFO = np.dtype([("enabled", "<u4"), ("rttcnt", "<u4"), ("rtt", "<u4"), ("minrtt", "<u4"), ("rest", "V16")])
+DCTCP_INFO = np.dtype([("enabled", "<u2"), ("ce_state", "<u2"), ("alpha", "<u4"), ("ab_ecn", "<u4"), ("ab_tot", "<u4"), ("rest", "V16")])
+VEGAS, DCTCP, BBR, UDP = 3, 9, 16, 0xFFFF
+
+CA_STATES = ("open", "disorder", "cwr", "recovery", "loss")
+INFINITE_SSTHRESH = 0x7FFFFFFF
+OPTION_ECN = 8
+BBR_UNIT = 256
+DCTCP_ALPHA_ONE = 1024
+MARKS_OFFSET = {"codel": 24, "fq_codel": 12, "red": 12, "pie": 36, "fq_pie": 16, "choke": 12}
+"""Where a discipline's own statistics count packets that it marked."""
+NEVER = 2**64 - 1
+
+
+def flows(file: Path, plan: Plan) -> pl.DataFrame:
+    """`flows.bin` as the table `flows`."""
+    records = np.fromfile(file, FLOW_RECORD)
+    records = records[np.lexsort((records["flow"], records["time_ns"]))]
+    info, number = records["info"], records["flow"]
+    tcp = records["cc_kind"] != UDP
+    columns: dict[str, pl.Series] = {
+        "time_ns": _series(records["time_ns"], pl.Int64),
+        "flow": _names(number, [flow.name for flow in plan.flows]),
+        "group": _names(number, [flow.group for flow in plan.flows]),
+        **_transport_columns(info, tcp),
+        **_controller_columns(records),
+    }
+    udp_sent = np.ascontiguousarray(info).view(np.uint8).reshape(len(records), -1)[:, :8].copy().view("<u8").ravel() if len(records) else info["bytes_sent"]
+    columns["bytes_sent"] = _series(np.where(tcp, info["bytes_sent"], udp_sent), pl.Int64)
+    columns["bytes_received"] = _series(_capped(records, plan), pl.Int64)
+    columns["rcv_space_bytes"] = _series(records["rcv_space"], pl.UInt32, tcp)
+    return pl.DataFrame({name: columns[name].cast(kind) for name, kind in FLOWS.items()}, schema=FLOWS)
+
+
+def queues(file: Path, named: Sequence[QueuePlan], kinds: Sequence[str]) -> pl.DataFrame:
+    """`queues.bin` as the table `queues`; `named` and `kinds` in the order in which the agent found them."""
+    records = np.fromfile(file, QUEUE_RECORD)
+    number, time = records["queue"], records["time_ns"].astype(np.int64)
+    rate = _rates(number, time, named)
+    known = rate > 0
+    delay = np.where(known, records["backlog"].astype(np.float64) * 8e9 / np.where(known, rate, 1), 0).round()
+    marks, marking = _marks(records, kinds)
+    columns = {
+        "time_ns": _series(time, pl.Int64),
+        "queue": _names(number, [queue.name for queue in named]),
+        "kind": _names(number, list(kinds)),
+        "under_test": _series(np.array([queue.under_test for queue in named] or [False])[number], pl.Boolean),
+        "backlog_bytes": _series(records["backlog"], pl.Int64),
+        "backlog_packets": _series(records["qlen"], pl.UInt32),
+        "sent_bytes": _series(records["sent_bytes"], pl.Int64),
+        "sent_packets": _series(records["sent_packets"], pl.Int64),
+        "drops_packets": _series(records["drops"], pl.Int64),
+        "marks_packets": _series(marks, pl.Int64, marking),
+        "overlimits": _series(records["overlimits"], pl.Int64),
+        "rate_bps": _series(rate, pl.Int64, known),
+        "delay_ns": _series(delay, pl.Int64, known),
+    }
+    return pl.DataFrame(columns, schema=QUEUES)
+
+
+def probes(file: Path, plan: Plan) -> pl.DataFrame:
+    """`probes.bin` as the table `probes`, in order of sending."""
+    records = np.fromfile(file, PROBE_RECORD)
+    records = records[np.lexsort((records["probe"], records["sent_ns"]))]
+    sent, arrived, answered = (records[key] for key in ("sent_ns", "arrived_ns", "answered_ns"))
+    came, back = arrived != NEVER, answered != NEVER
+    columns = {
+        "sent_ns": _series(sent, pl.Int64),
+        "probe": _names(records["probe"], [f"{probe.kind}-{number}" for number, probe in enumerate(plan.probes, start=1)]),
+        "kind": _names(records["probe"], [probe.kind for probe in plan.probes]),
+        "seq": _series(records["sequence"], pl.Int64),
+        "rtt_ns": _series(answered - sent, pl.Int64, back),
+        "forward_ns": _series(arrived - sent, pl.Int64, came),
+        "backward_ns": _series(answered - arrived, pl.Int64, came & back),
+    }
+    return pl.DataFrame(columns, schema=PROBES)
+
+
+def name_queues(found: Sequence[dict[str, Any]], planned: Sequence[QueuePlan]) -> list[QueuePlan]:
+    """Give each discipline that the agent found the plan's name, or one made of its place."""
+    by_place = {(queue.host, queue.device, queue.handle): queue for queue in planned}
+    named = []
+    for queue in found:
+        place = (queue["host"], queue["device"], queue["handle"])
+        fallback = QueuePlan(f"{place[0]}.{place[1]}.{place[2].rstrip(':')}", *place, text=queue["kind"])
+        named.append(by_place.get(place, fallback))
+    return named
+
+
+def _transport_columns(info: np.ndarray, tcp: np.ndarray) -> dict[str, pl.Series]:
+    """Columns that `struct tcp_info` gives. Its times are microseconds, its rates bytes per second."""
+    pipe = info["unacked"].astype(np.int64) - info["sacked"] - info["lost"] + info["retrans"]
+    pacing = info["pacing_rate"]
+    plain = {
+        "state": "state", "cwnd_packets": "snd_cwnd", "unacked_packets": "unacked", "sacked_packets": "sacked",
+        "lost_packets": "lost", "retrans_out_packets": "retrans", "retrans_packets": "total_retrans", "mss_bytes": "snd_mss",
+        "bytes_acked": "bytes_acked", "bytes_retrans": "bytes_retrans", "segs_out": "segs_out", "data_segs_out": "data_segs_out",
+        "delivered_packets": "delivered", "delivered_ce_packets": "delivered_ce", "reordering_packets": "reordering",
+        "reord_seen": "reord_seen", "snd_wnd_bytes": "snd_wnd", "notsent_bytes": "notsent_bytes", "backoff": "backoff",
+        "dsack_dups": "dsack_dups",
+    }  # fmt: skip
+    micros = {
+        "rtt_ns": "rtt", "rttvar_ns": "rttvar", "min_rtt_ns": "min_rtt", "rto_ns": "rto", "busy_ns": "busy_time",
+        "rwnd_limited_ns": "rwnd_limited", "sndbuf_limited_ns": "sndbuf_limited",
+    }  # fmt: skip
+    columns = {name: _series(info[field], pl.Int64, tcp) for name, field in plain.items()}
+    columns |= {name: _series(info[field].astype(np.int64) * 1000, pl.Int64, tcp) for name, field in micros.items()}
+    unsent = info["min_rtt"] == 0xFFFFFFFF
+    columns["min_rtt_ns"] = _series(info["min_rtt"].astype(np.int64) * 1000, pl.Int64, tcp & ~unsent)
+    columns["rtt_ns"] = _series(info["rtt"].astype(np.int64) * 1000, pl.Int64, tcp & (info["rtt"] > 0))
+    columns |= {
+        "ca_state": _names(np.minimum(info["ca_state"], len(CA_STATES) - 1), list(CA_STATES), tcp),
+        "ssthresh_packets": _series(info["snd_ssthresh"], pl.Int64, tcp & (info["snd_ssthresh"] < INFINITE_SSTHRESH)),
+        "inflight_packets": _series(np.maximum(pipe, 0), pl.Int64, tcp),
+        "inflight_bytes": _series(np.maximum(pipe, 0) * info["snd_mss"], pl.Int64, tcp),
+        "pacing_rate_bps": _series(np.where(pacing == NEVER, 0, pacing) * 8, pl.Int64, tcp & (pacing != NEVER)),
+        "delivery_rate_bps": _series(info["delivery_rate"] * 8, pl.Int64, tcp),
+        "app_limited": _series((info["flags"] & 1).astype(bool), pl.Boolean, tcp),
+        "ecn": _series((info["options"] & OPTION_ECN) != 0, pl.Boolean, tcp),
+    }
+    return columns
+
+
+def _controller_columns(records: np.ndarray) -> dict[str, pl.Series]:
+    """Columns that the controllers give of themselves; null for all others."""
+    raw, kind = np.ascontiguousarray(records["cc"]), records["cc_kind"]
+    bbr, vegas, dctcp = (raw.view(layout).reshape(-1) for layout in (BBR_INFO, VEGAS_INFO, DCTCP_INFO))
+    is_bbr, is_vegas, is_dctcp = kind == BBR, kind == VEGAS, kind == DCTCP
+    bandwidth = (bbr["bw_hi"].astype(np.uint64) << np.uint64(32)) | bbr["bw_lo"]
+    return {
+        "bbr_bw_bps": _series(bandwidth * 8, pl.Int64, is_bbr),
+        "bbr_min_rtt_ns": _series(bbr["min_rtt"].astype(np.int64) * 1000, pl.Int64, is_bbr),
+        "bbr_pacing_gain": _series(bbr["pacing_gain"] / BBR_UNIT, pl.Float64, is_bbr),
+        "bbr_cwnd_gain": _series(bbr["cwnd_gain"] / BBR_UNIT, pl.Float64, is_bbr),
+        "vegas_enabled": _series(vegas["enabled"] != 0, pl.Boolean, is_vegas),
+        "vegas_rttcnt": _series(vegas["rttcnt"], pl.Int64, is_vegas),
+        "vegas_rtt_ns": _series(vegas["rtt"].astype(np.int64) * 1000, pl.Int64, is_vegas),
+        "vegas_minrtt_ns": _series(vegas["minrtt"].astype(np.int64) * 1000, pl.Int64, is_vegas),
+        "dctcp_enabled": _series(dctcp["enabled"] != 0, pl.Boolean, is_dctcp),
+        "dctcp_ce_state": _series(dctcp["ce_state"], pl.Int64, is_dctcp),
+        "dctcp_alpha": _series(dctcp["alpha"] / DCTCP_ALPHA_ONE, pl.Float64, is_dctcp),
+        "dctcp_ab_ecn_bytes": _series(dctcp["ab_ecn"], pl.Int64, is_dctcp),
+        "dctcp_ab_tot_bytes": _series(dctcp["ab_tot"], pl.Int64, is_dctcp),
+    }
+
+
+def _capped(records: np.ndarray, plan: Plan) -> np.ndarray:
+    """In-order bytes; the kernel's counter includes the FIN's place in the sequence space."""
+    most = np.array([flow.bytes if flow.bytes is not None else NEVER for flow in plan.flows] or [NEVER], dtype=np.uint64)
+    return np.minimum(records["bytes_received"], most[records["flow"]])
+
+
+def _rates(number: np.ndarray, time: np.ndarray, named: Sequence[QueuePlan]) -> np.ndarray:
+    """The rate behind each sampled queue at that time; 0 where nothing limits it."""
+    rate = np.zeros(len(number), dtype=np.int64)
+    for position, queue in enumerate(named):
+        if queue.rates:
+            mine = number == position
+            starts = np.array([start for start, _ in queue.rates])
+            values = np.array([value for _, value in queue.rates])
+            # A sample at the moment of a change still saw the old rate.
+            rate[mine] = values[np.maximum(np.searchsorted(starts, time[mine], side="left") - 1, 0)]
+    return rate
+
+
+def _marks(records: np.ndarray, kinds: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    raw = np.ascontiguousarray(records["xstats"]).view(np.uint8).reshape(len(records), -1)
+    marks, marking = np.zeros(len(records), dtype=np.int64), np.zeros(len(records), dtype=bool)
+    for position, kind in enumerate(kinds):
+        if kind in MARKS_OFFSET:
+            mine, offset = records["queue"] == position, MARKS_OFFSET[kind]
+            marks[mine] = raw[mine][:, offset : offset + 4].copy().view("<u4").ravel()
+            marking |= mine
+    return marks, marking
+
+
+def _series(values: np.ndarray, kind: type[pl.DataType], known: np.ndarray | None = None) -> pl.Series:
+    target: Any = {pl.Int64: np.int64, pl.UInt32: np.uint32, pl.Float64: np.float64, pl.Boolean: np.bool_}[kind]
+    series = pl.Series(values=np.ascontiguousarray(values).astype(target))
+    if known is None or known.all():
+        return series
+    return pl.select(pl.when(pl.Series(values=np.ascontiguousarray(known))).then(series)).to_series()
+
+
+def _names(numbers: np.ndarray, names: list[str], known: np.ndarray | None = None) -> pl.Series:
+    """Names by position, as text; null where `known` is false."""
+    positions = pl.Series(values=np.ascontiguousarray(numbers).astype(np.uint32))
+    series = pl.Series(values=names, dtype=pl.String).gather(positions)
+    if known is None or known.all():
+        return series
+    return pl.select(pl.when(pl.Series(values=np.ascontiguousarray(known))).then(series)).to_series()

@@ -1,0 +1,121 @@
+"""One guest as a process of the host: its command line, its limits, its last words.
+
+The guest is a function of the kernel, the folder's `plan.json` and the seed. Whatever else could
+reach its random pool or its memory layout is kept away: the command line and the environment are
+the same for every run (the folder is `/proc/self/cwd`), addresses are not randomised, time starts at
+a fixed moment, and `getrandom` is seeded (see `dumbbell.kernel`).
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dumbbell.errors import EngineError, ExperimentError, GuestHang, GuestOutOfMemory, GuestPanic, ToolMissing
+from dumbbell.kernel import Kernel
+
+__all__ = ["Guest", "live"]
+
+START_NS = 1_700_000_000_000_000_000
+"""When every guest's time starts: a day in November 2023."""
+POLL_S = 0.02
+
+
+@dataclass(frozen=True)
+class Guest:
+    """What to start."""
+
+    kernel: Kernel
+    agent: Path
+    folder: Path
+    """Private to this guest; it becomes the guest's root."""
+    seed: int
+    memory_mib: int
+    wall_limit_s: float
+
+
+def live(guest: Guest, watch: Callable[[], None]) -> None:
+    """Run the guest to its end; `watch` is called now and then.
+
+    Raises `GuestHang`, `GuestOutOfMemory`, `GuestPanic`, `EngineError`, or `ExperimentError` when
+    the guest refused a command of the experiment.
+    """
+    for folder in ("dev", "host", "preload", "uml"):
+        (guest.folder / folder).mkdir(exist_ok=True)
+    shutil.copy2(guest.agent, guest.folder / "agent")
+    shutil.copy2(guest.kernel.preload, guest.folder / "preload" / "seeded_getrandom.so")
+    console = guest.folder / "console.txt"
+    with console.open("wb") as output:
+        process = subprocess.Popen(
+            _command(guest), cwd=guest.folder, env=_environment(guest.seed), stdin=subprocess.DEVNULL,
+            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+        )
+        try:
+            _wait(process, guest.wall_limit_s, watch)
+        finally:
+            _end(process)
+    _judge(guest, console.read_text(errors="replace"))
+
+
+def _command(guest: Guest) -> list[str]:
+    setarch = shutil.which("setarch")
+    if setarch is None:
+        raise ToolMissing("setarch", "to start a guest without address randomisation", "util-linux")
+    return [
+        setarch, "-R", str(guest.kernel.binary), f"mem={guest.memory_mib}M",
+        "time-travel=inf-cpu", f"time-travel-start={START_NS}",
+        "rootfstype=hostfs", "rootflags=/proc/self/cwd", "rw", "init=/agent",
+        "uml_dir=./uml", "con=null", "con0=null,fd:1", "quiet", "loglevel=4", "panic=-1", "random.trust_cpu=1",
+    ]  # fmt: skip
+
+
+def _environment(seed: int) -> dict[str, str]:
+    shared = "/dev/shm"  # noqa: S108 — UML's memory is an unlinked file there
+    place = shared if os.access(shared, os.W_OK) else "/tmp"  # noqa: S108
+    return {
+        "DUMBBELL_SEED": f"{seed:016x}",
+        "HOME": "/nonexistent",
+        "LD_PRELOAD": "./preload/seeded_getrandom.so",
+        "TMPDIR": place,
+    }
+
+
+def _wait(process: subprocess.Popen[bytes], limit_s: float, watch: Callable[[], None]) -> None:
+    deadline = time.monotonic() + limit_s
+    while True:
+        try:
+            process.wait(timeout=POLL_S)
+            return
+        except subprocess.TimeoutExpired:
+            watch()
+        if time.monotonic() > deadline:
+            raise GuestHang(f"the guest was still running after {limit_s:.0f} s of wall time, and was stopped")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill whatever is left: the guest's own processes are children of its kernel."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def _judge(guest: Guest, console: str) -> None:
+    failure = guest.folder / "failure.txt"
+    if failure.exists():
+        text = failure.read_text(encoding="utf-8")
+        if text.startswith("command refused: "):
+            command, _, reason = text.removeprefix("command refused: ").partition("\n")
+            raise ExperimentError(f"the kernel refused '{command}': {reason}")
+        raise EngineError(f"the agent gave up: {text}")
+    if (guest.folder / "end.json").exists():
+        return
+    last = "\n".join(console.strip().splitlines()[-12:])
+    if "Out of memory" in console or "out of memory" in console:
+        raise GuestOutOfMemory(f"the guest ran out of its {guest.memory_mib} MiB of memory; its last words:\n{last}")
+    raise GuestPanic(f"the guest kernel died without a result; its last words:\n{last}")

@@ -1,0 +1,82 @@
+"""A result folder that appears whole or not at all.
+
+Everything is written into a hidden folder beside the wanted one, which takes its name at the end. A
+lock in it tells a run that still lives from one that was cut off.
+"""
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dumbbell.errors import OutputError
+
+__all__ = ["staged"]
+
+
+@contextmanager
+def staged(out: Path) -> Iterator[Path]:
+    """A private folder that becomes `out` when the block ends well, and is removed when not.
+
+    Raises `OutputError` when `out` exists, is being written by another run, or can't be written.
+    """
+    _refuse_taken(out)
+    staging = out.parent / f".{out.name}.running"
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        staging.mkdir(exist_ok=True)
+        lock = (staging / ".lock").open("w")
+    except OSError as error:
+        raise OutputError(f"{out}: can't be written: {error.strerror}") from error
+    with lock:
+        _claim(lock.fileno(), out)
+        _empty(staging)
+        try:
+            yield staging
+            _publish(staging, out)
+        except OSError as error:
+            raise _explained(error, out) from error
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+def _refuse_taken(out: Path) -> None:
+    if out.exists() or out.is_symlink():
+        raise OutputError(f"{out}: exists already; results are never overwritten: name another folder with --out, or remove it")
+
+
+def _claim(descriptor: int, out: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OutputError(f"{out}: another run is writing there now; name another folder with --out") from None
+
+
+def _empty(staging: Path) -> None:
+    """Remove what a run that was cut off left."""
+    for left in staging.iterdir():
+        if left.name == ".lock":
+            continue
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
+
+
+def _publish(staging: Path, out: Path) -> None:
+    (staging / ".lock").unlink()
+    try:
+        os.rename(staging, out)  # noqa: PTH104 — Path.rename would do the same; this one's errors are documented
+    except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+            raise OutputError(f"{out}: appeared during the run; nothing was overwritten, and this run's result is gone") from None
+        raise
+
+
+def _explained(error: OSError, out: Path) -> OutputError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return OutputError(f"{out}: the disk is full; the run left nothing behind")
+    return OutputError(f"{out}: can't be written: {error.strerror or error}")

@@ -1,0 +1,133 @@
+"""Did the run measure what was asked?
+
+A packet that died anywhere but in a queue that may drop, a flow that ran another controller than the
+one asked for or never connected, a socket that threw data away: each makes a run invalid, and the
+result says so. Reads the kernel's own counters (proc_net_dev, softnet_stat, snmp and netstat).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dumbbell.plan.model import FlowPlan, Plan, QueuePlan
+
+__all__ = ["Verdict", "judge"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Why a run is invalid, and what else should be known."""
+
+    invalid: list[str]
+    warnings: list[str]
+
+
+SOCKET_DROPS = {
+    "TCPBacklogDrop": "segments that a busy socket dropped",
+    "TCPRcvQDrop": "segments for which a receive buffer had no room",
+    "TCPOFODrop": "out-of-order segments for which a receive buffer had no room",
+    "RcvPruned": "segments pruned from a full receive queue",
+    "OfoPruned": "out-of-order queues pruned for memory",
+    "ListenDrops": "connections dropped at a listening socket",
+    "PFMemallocDrop": "packets dropped for lack of memory",
+    "TCPAbortOnMemory": "connections aborted for lack of memory",
+}
+PRESSURE = "TCPMemoryPressures"
+
+
+def judge(plan: Plan, end: Mapping[str, Any], named: Sequence[QueuePlan], drops: Mapping[str, int]) -> Verdict:
+    """Look at everything that could have spoiled the run. `drops`: by queue name, at the end."""
+    invalid = [
+        f"{count} packets were dropped in '{queue.name}' ({queue.text}), which is not under test"
+        for queue in named
+        # A shaper counts what the queue below it refused among its own drops.
+        if (count := _own_drops(queue.name, drops)) and not queue.may_drop
+    ]
+    for host, now in end["counters"].items():
+        before = end["counters_before"][host]
+        invalid += _device_drops(host, before, now, [queue for queue in named if queue.host == host])
+        invalid += _socket_drops(host, before, now)
+    invalid += _softnet_drops(end)
+    for flow, report in zip(plan.flows, end["flows"], strict=True):
+        invalid += _flow(flow, report)
+    warnings = list(plan.warnings)
+    for host, now in end["counters"].items():
+        if _tcp_counters(now).get(PRESSURE, 0) > _tcp_counters(end["counters_before"][host]).get(PRESSURE, 0):
+            warnings.append(f"TCP in '{host}' came under memory pressure: windows were held back")
+    warnings += _unfinished(plan, end)
+    return Verdict(invalid, warnings)
+
+
+def _own_drops(name: str, drops: Mapping[str, int]) -> int:
+    below = drops.get(name.removesuffix(".shaper"), 0) if name.endswith(".shaper") else 0
+    return drops.get(name, 0) - below
+
+
+def _flow(flow: FlowPlan, report: Mapping[str, Any]) -> list[str]:
+    if report["started_ns"] is None:
+        return []
+    problems = []
+    if report["connected_ns"] is None:
+        problems.append(f"flow '{flow.name}' never connected" + (f": {report['error']}" if report["error"] else ""))
+    elif report["error"]:
+        problems.append(f"flow '{flow.name}' broke: {report['error']}")
+    if flow.transport == "tcp" and report["cc"] is not None and report["cc"] != flow.cc:
+        problems.append(f"flow '{flow.name}' ran '{report['cc']}', not '{flow.cc}'")
+    return problems
+
+
+def _unfinished(plan: Plan, end: Mapping[str, Any]) -> list[str]:
+    sized = [(flow, report) for flow, report in zip(plan.flows, end["flows"], strict=True) if flow.bytes is not None]
+    late = [flow.name for flow, report in sized if report["started_ns"] is not None and report["completed_ns"] is None]
+    if not late:
+        return []
+    shown = ", ".join(late[:5]) + (f" and {len(late) - 5} more" if len(late) > 5 else "")
+    return [f"not done when the experiment ended: {shown}"]
+
+
+def _device_drops(host: str, before: Mapping[str, str], now: Mapping[str, str], queues: Sequence[QueuePlan]) -> list[str]:
+    """Drops that a device counts and no discipline does: a receiver's backlog, a veth without a peer."""
+    problems = []
+    old = _devices(before["dev"])
+    for device, counts in _devices(now["dev"]).items():
+        for name, column in (("received", 3), ("sent", 11)):
+            lost = counts[column] - old.get(device, [0] * 16)[column]
+            # A device's own count of packets not sent includes what its disciplines refused.
+            excused = name == "sent" and any(queue.device == device and queue.may_drop for queue in queues)
+            if lost > 0 and not excused:
+                problems.append(f"device '{device}' of '{host}' dropped {lost} packets that it {name}")
+    return problems
+
+
+def _devices(text: str) -> dict[str, list[int]]:
+    lines = (line.partition(":") for line in text.splitlines()[2:])
+    return {name.strip(): [int(word) for word in counts.split()] for name, _, counts in lines}
+
+
+def _socket_drops(host: str, before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    old, new = _tcp_counters(before), _tcp_counters(now)
+    return [
+        f"{new[key] - old.get(key, 0)} {what} in '{host}' ({key})"
+        for key, what in SOCKET_DROPS.items()
+        if new.get(key, 0) > old.get(key, 0)
+    ]
+
+
+def _tcp_counters(texts: Mapping[str, str]) -> dict[str, int]:
+    counters: dict[str, int] = {}
+    for text in (texts["snmp"], texts["netstat"]):
+        lines = text.splitlines()
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            counters |= {key: int(value) for key, value in zip(names.split()[1:], values.split()[1:], strict=True)}
+    return counters
+
+
+def _softnet_drops(end: Mapping[str, Any]) -> list[str]:
+    """softnet_stat belongs to the machine: every host shows the same; its second column counts drops."""
+
+    def dropped(counters: Mapping[str, Mapping[str, str]]) -> int:
+        text = next(iter(counters.values()))["softnet_stat"]
+        return sum(int(line.split()[1], 16) for line in text.splitlines())
+
+    lost = dropped(end["counters"]) - dropped(end["counters_before"])
+    return [f"{lost} packets were dropped in the machine's input backlog (net.core.netdev_max_backlog)"] if lost else []
