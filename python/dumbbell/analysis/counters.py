@@ -1,0 +1,87 @@
+"""A counter that was read now and then, as a function of time.
+
+Between two readings a counter grows in a straight line, so what is counted in
+the bins of any grid adds up to what was counted in all. What a counter means is
+`rates` and `flows`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from dumbbell.analysis.window import life_ns
+from dumbbell.result import Run
+
+__all__ = ["Counter", "Floats", "bytes_counters", "counters"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Counter:
+    """One counter: its readings in order of time."""
+
+    def __init__(self, times_ns: npt.ArrayLike, values: npt.ArrayLike) -> None:
+        self.times_ns = np.asarray(times_ns, dtype=np.float64)
+        self.values = np.asarray(values, dtype=np.float64)
+
+    def __bool__(self) -> bool:
+        return self.times_ns.size > 0
+
+    def at(self, times_ns: npt.ArrayLike) -> Floats:
+        """The count at these times: flat before the first and after the last reading, straight between two."""
+        return np.interp(np.asarray(times_ns, dtype=np.float64), self.times_ns, self.values)
+
+    def between(self, from_ns: int, to_ns: int) -> float:
+        """What was counted from one time to another."""
+        before, after = self.at([from_ns, to_ns])
+        return float(after - before)
+
+    def anchored(self, start_ns: int, stop_ns: int, total: float | None) -> "Counter":
+        """The same counter, that also knows 0 at its start and its total at its end, unless a reading says more."""
+        times, values = self.times_ns, self.values
+        if not self or start_ns < times[0]:
+            times, values = np.insert(times, 0, start_ns), np.insert(values, 0, 0.0)
+        if total is not None and stop_ns > times[-1] and total >= values[-1]:
+            times, values = np.append(times, stop_ns), np.append(values, total)
+        return Counter(times, values)
+
+
+def counters(run: Run, column: str, total: str | None = None) -> dict[str, Counter]:
+    """A column of `flows.parquet` as one counter a flow; `total` names the birth certificate's final value of it.
+
+    A flow of which the column says nothing, and the birth certificate neither, has an empty counter.
+    """
+    read = _readings(run.flows, column)
+    return {flow["name"]: _anchored(run, flow, read.get(flow["name"], _EMPTY), total) for flow in run.birth["flows"]}
+
+
+def bytes_counters(run: Run) -> dict[str, Counter]:
+    """The goodput's counter of every flow: bytes that the receiver's socket got in order.
+
+    Where nobody looked at the receiver (an imported `ss` log), what the sender saw
+    acknowledged stands for it: the same bytes, half a round trip later.
+    """
+    received = counters(run, "bytes_received", "bytes_received")
+    if all(received.values()):
+        return received
+    acked = counters(run, "bytes_acked")
+    return {name: counter or acked[name] for name, counter in received.items()}
+
+
+_EMPTY = Counter([], [])
+
+
+def _readings(flows: pl.DataFrame, column: str) -> dict[str, Counter]:
+    read = flows.select("flow", "time_ns", pl.col(column).cast(pl.Float64)).drop_nulls()
+    parts = read.partition_by("flow", as_dict=True, maintain_order=True)
+    return {str(name): Counter(part["time_ns"].to_numpy(), part[column].to_numpy()) for (name,), part in parts.items()}
+
+
+def _anchored(run: Run, flow: Mapping[str, Any], counter: Counter, total: str | None) -> Counter:
+    final = None if total is None else flow.get(total)
+    if not counter and final is None:
+        return counter
+    return counter.anchored(*life_ns(run, flow), final)

@@ -1,0 +1,64 @@
+"""How evenly the flows shared, and how soon.
+
+Reads rates, returns numbers. The rates themselves are `flows` and `rates`.
+"""
+
+from collections.abc import Sequence
+
+from dumbbell.analysis.flows import flow_throughput_bps
+from dumbbell.analysis.rates import throughput
+from dumbbell.analysis.window import NS, Window, life_ns, long_lived
+from dumbbell.result import Run
+
+__all__ = ["convergence_s", "jain", "jain_index"]
+
+
+def jain_index(rates: Sequence[float]) -> float:
+    """Jain's index (Σx)² ÷ (n Σx²): 1 when all rates are equal, 1/n when one flow has everything.
+
+    Jain, Chiu & Hawe 1984, "A quantitative measure of fairness and discrimination", DEC-TR-301.
+
+    >>> jain_index([10.0, 10.0])
+    1.0
+    >>> jain_index([10.0, 0.0])
+    0.5
+    """
+    if not rates:
+        raise ValueError("jain_index needs at least one rate")
+    largest = max(rates)
+    if largest == 0:
+        return 1.0  # Nobody got anything: equal.
+    shares = [rate / largest for rate in rates]  # Squares of very small rates would vanish.
+    return sum(shares) ** 2 / (len(shares) * sum(share * share for share in shares))
+
+
+def jain(run: Run, window: Window | None = None) -> float | None:
+    """Jain's index over the throughput of the long-lived flows, each over its own life.
+
+    Long-lived is `window.long_lived`: TCP, of no fixed size, alive for at least half of the window. None without such.
+    """
+    rates = flow_throughput_bps(run, window)
+    known = [rate for flow in long_lived(run, window) if (rate := rates[flow["name"]]) is not None]
+    return jain_index(known) if known else None
+
+
+def convergence_s(run: Run, step_ns: int = NS, epsilon: float = 0.8) -> float | None:
+    """How long the last long-lived flow took to get `epsilon` of what it got in the long run.
+
+    The ε-convergence time of Li, Leith & Shorten 2007, "Experimental evaluation of TCP protocols for high-speed
+    networks": from the start of the flow to the end of the first bin whose throughput is at least
+    ε × its mean over the second half of its life. None with fewer than two long-lived flows, or when it got nothing.
+    """
+    flows = long_lived(run)
+    if len(flows) < 2:
+        return None
+    last = max(flows, key=lambda flow: life_ns(run, flow)[0])
+    start_ns, stop_ns = life_ns(run, last)
+    late = flow_throughput_bps(run, ((start_ns + stop_ns) // 2, stop_ns))[last["name"]]
+    if not late:
+        return None
+    rates = throughput(run, step_ns, (start_ns, stop_ns))
+    for time_ns, name, rate in rates.select("time_ns", "flow", "throughput_bps").iter_rows():
+        if name == last["name"] and rate >= epsilon * late:
+            return float(time_ns + step_ns // 2 - start_ns) / NS
+    return None

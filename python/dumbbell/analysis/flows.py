@@ -1,0 +1,121 @@
+"""What each flow, and each group of flows, got: one number each.
+
+Rates over time are `rates`; how evenly it was shared is `fairness`.
+"""
+
+import numpy.typing as npt
+import polars as pl
+
+from dumbbell.analysis.counters import Counter, bytes_counters, counters
+from dumbbell.analysis.spread import spread
+from dumbbell.analysis.window import NS, Window, bounds_ns, clip_ns
+from dumbbell.result import Run
+
+__all__ = [
+    "bytes_received",
+    "cwnd_packets",
+    "flow_throughput_bps",
+    "group_shares",
+    "group_throughput_bps",
+    "retransmits",
+    "rtt_ms",
+]
+
+_Spread = dict[str, float | None]
+
+
+def bytes_received(run: Run, window: Window | None = None) -> dict[str, float | None]:
+    """Bytes that each flow's receiver got in order, by flow; None where nobody counted."""
+    if window is None and all(flow.get("bytes_received") is not None for flow in run.birth["flows"]):
+        return {flow["name"]: flow["bytes_received"] for flow in run.birth["flows"]}
+    counted = bytes_counters(run)
+    bounds = bounds_ns(run, window)
+    return {name: counter.between(*bounds) if counter else None for name, counter in counted.items()}
+
+
+def flow_throughput_bps(run: Run, window: Window | None = None) -> dict[str, float | None]:
+    """8 × bytes received ÷ lifetime, by flow: goodput (RFC 2647 section 3.17) over the flow's own life.
+
+    With a window both are of the part of the life inside it. None for a flow without any.
+    """
+    received = bytes_received(run, window)
+    return {flow["name"]: _rate_bps(received[flow["name"]], clip_ns(run, flow, window)) for flow in run.birth["flows"]}
+
+
+def group_throughput_bps(run: Run, window: Window | None = None) -> dict[str, float | None]:
+    """8 × bytes received by the group's flows ÷ length of the window, by group.
+
+    Without a window the length is the experiment's, however long the flows lived.
+    """
+    bounds = bounds_ns(run, window)
+    received = bytes_received(run, window)
+    groups: dict[str, list[float | None]] = {}
+    for flow in run.birth["flows"]:
+        groups.setdefault(flow["group"], []).append(received[flow["name"]])
+    return {group: _rate_bps(_total(counts), bounds) for group, counts in groups.items()}
+
+
+def group_shares(run: Run, window: Window | None = None) -> dict[str, float | None]:
+    """A group's goodput ÷ all groups' goodput; they add up to 1. None while nobody got anything."""
+    rates = group_throughput_bps(run, window)
+    total = sum(rate or 0.0 for rate in rates.values())
+    return {group: None if rate is None or total == 0 else rate / total for group, rate in rates.items()}
+
+
+def retransmits(run: Run, window: Window | None = None) -> dict[str, tuple[int | None, float | None]]:
+    """Retransmitted segments, and retransmitted ÷ sent data segments, by flow.
+
+    Both from the sender's socket (SegsRetrans and DataSegsOut of RFC 4898; sent counts retransmissions too).
+    None where the socket doesn't say, as for UDP; the ratio is None for a flow that sent nothing.
+    """
+    if window is None:
+        pairs = {f["name"]: (f.get("retransmits"), f.get("data_segs_out")) for f in run.birth["flows"]}
+    else:
+        again, sent = counters(run, "retrans_packets", "retransmits"), counters(run, "data_segs_out", "data_segs_out")
+        bounds = bounds_ns(run, window)
+        pairs = {name: (_count(again[name], bounds), _count(sent[name], bounds)) for name in again}
+    return {
+        name: (packets, packets / segments if packets is not None and segments else None)
+        for name, (packets, segments) in pairs.items()
+    }
+
+
+def rtt_ms(run: Run, window: Window | None = None) -> dict[str, _Spread]:
+    """Spread of the smoothed RTT (`tcpi_rtt`, RFC 6298) over all samples in the flow's life, by flow.
+
+    An RTT of 0 is the kernel's word for "none measured yet" and is no sample.
+    """
+    return _spread_by_flow(run, "rtt_ns", pl.col("rtt_ns").replace(0, None) / 1e6, window)
+
+
+def cwnd_packets(run: Run, window: Window | None = None) -> dict[str, _Spread]:
+    """Spread of the congestion window over all samples in the flow's life, by flow."""
+    return _spread_by_flow(run, "cwnd_packets", pl.col("cwnd_packets").cast(pl.Float64), window)
+
+
+def _spread_by_flow(run: Run, column: str, values: pl.Expr, window: Window | None) -> dict[str, _Spread]:
+    rows = run.flows.select("flow", "time_ns", values.alias(column)).drop_nulls()
+    parts = rows.partition_by("flow", as_dict=True)
+    found = {}
+    for flow in run.birth["flows"]:
+        part, life = parts.get((flow["name"],)), clip_ns(run, flow, window)
+        samples: npt.ArrayLike = (
+            [] if part is None or life is None else part.filter(pl.col("time_ns").is_between(*life))[column]
+        )
+        found[flow["name"]] = spread(samples)
+    return found
+
+
+def _rate_bps(count: float | None, bounds: Window | None) -> float | None:
+    if count is None or bounds is None:
+        return None
+    return 8 * count * NS / (bounds[1] - bounds[0])
+
+
+def _total(counts: list[float | None]) -> float | None:
+    known = [count for count in counts if count is not None]
+    return float(sum(known)) if known else None
+
+
+def _count(counter: Counter, bounds: Window) -> int | None:
+    return round(counter.between(*bounds)) if counter else None

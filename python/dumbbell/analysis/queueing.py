@@ -1,0 +1,99 @@
+"""What the queue under test held, dropped and sent, and what probes felt of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from dumbbell.analysis.counters import Counter, Floats
+from dumbbell.analysis.spread import spread
+from dumbbell.analysis.window import NS, Window, bounds_ns
+from dumbbell.result import Run
+
+__all__ = ["bottleneck", "one_way_delay_p95_ms", "ping_ms", "queue", "utilisation"]
+
+
+def bottleneck(run: Run) -> Mapping[str, Any] | None:
+    """The birth certificate's entry of the bottleneck's queue; None when the run names none."""
+    name = run.birth.get("bottleneck")
+    return next((queue for queue in run.birth["queues"] if queue["name"] == name), None)
+
+
+def queue(run: Run, window: Window | None = None) -> dict[str, Any]:
+    """The bottleneck's backlog (`packets`), queueing delay (`delay_ms`), `drops` and `marks`.
+
+    Spreads are over all samples of the window. The delay of a sample is backlog ÷ rate:
+    what the next packet would wait in a first-in first-out queue.
+    """
+    entry = bottleneck(run)
+    if entry is None:
+        return {"packets": spread([]), "delay_ms": spread([]), "drops": None, "marks": None}
+    rows = run.queues.filter(pl.col("queue") == entry["name"])
+    inside = rows.filter(pl.col("time_ns").is_between(*bounds_ns(run, window)))
+    return {
+        "packets": spread(inside["backlog_packets"].drop_nulls().to_numpy()),
+        "delay_ms": spread(inside["delay_ns"].drop_nulls().to_numpy() / 1e6),
+        "drops": entry.get("drops") if window is None else _counted(rows, "drops_packets", bounds_ns(run, window)),
+        "marks": entry.get("marks") if window is None else _counted(rows, "marks_packets", bounds_ns(run, window)),
+    }
+
+
+def ping_ms(run: Run, window: Window | None = None) -> dict[str, float | None]:
+    """Spread of the round-trip time of all answered pings that were sent in the window."""
+    return spread(_probes(run, pl.col("kind") == "ping", "rtt_ns", window) / 1e6)
+
+
+def one_way_delay_p95_ms(run: Run, window: Window | None = None) -> float | None:
+    """95th percentile of the probes' one-way delay in the data's direction (the delay of Pantheon, Yan et al. 2018).
+
+    None where there is no common clock.
+    """
+    return spread(_probes(run, pl.lit(value=True), "forward_ns", window) / 1e6)["p95"]
+
+
+def utilisation(run: Run, window: Window | None = None) -> float | None:
+    """Bits that the bottleneck sent ÷ bits that it could have sent: 8 × sent bytes ÷ ∫ rate dt.
+
+    Sent bytes are the qdisc's own count, with link headers; the rate is the step function that the birth
+    certificate lists. None when the bottleneck has no rate, or had none for a part of the window.
+    """
+    entry = bottleneck(run)
+    if entry is None:
+        return None
+    bounds = bounds_ns(run, window)
+    could_bits = _integral_bits(entry.get("rates") or [], bounds)
+    sent_bytes = entry.get("sent_bytes")
+    if window is not None:
+        sent_bytes = _counted(run.queues.filter(pl.col("queue") == entry["name"]), "sent_bytes", bounds)
+    if not could_bits or sent_bytes is None:
+        return None
+    return 8 * float(sent_bytes) / could_bits
+
+
+def _probes(run: Run, which: pl.Expr, column: str, window: Window | None) -> Floats:
+    inside = pl.col("sent_ns").is_between(*bounds_ns(run, window))
+    return run.probes.filter(which & inside)[column].drop_nulls().cast(pl.Float64).to_numpy()
+
+
+def _counted(rows: pl.DataFrame, column: str, bounds: Window) -> int | None:
+    read = rows.select("time_ns", column).drop_nulls()
+    if read.is_empty():
+        return None
+    return round(Counter(read["time_ns"].to_numpy(), read[column].to_numpy()).between(*bounds))
+
+
+def _integral_bits(rates: Sequence[Sequence[float | None]], bounds: Window) -> float | None:
+    """∫ rate dt of a step function [[time_s, bps], ...] between two times; None where it has no value."""
+    from_s, to_s = bounds[0] / NS, bounds[1] / NS
+    if not rates or (rates[0][0] or 0.0) > from_s:
+        return None
+    starts = [max(float(time or 0.0), from_s) for time, _ in rates]
+    ends = [*starts[1:], to_s]
+    bits = 0.0
+    for (_, rate), start_s, end_s in zip(rates, starts, ends, strict=True):
+        length_s = min(end_s, to_s) - start_s
+        if length_s > 0:
+            if rate is None:
+                return None
+            bits += rate * length_s
+    return bits

@@ -1,0 +1,89 @@
+"""A run as one JSON object: what `--json` prints, expectations name and reports read.
+
+Its keys are a contract (DESIGN.md, section 4). Each number is defined where it is
+computed: `flows`, `queueing`, `fairness`, `cycles`. What isn't known is None, never NaN.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dumbbell.analysis import flows, queueing
+from dumbbell.analysis.cycles import cycle
+from dumbbell.analysis.fairness import jain
+from dumbbell.analysis.window import Window
+from dumbbell.result import Run
+
+__all__ = ["summary", "warnings"]
+
+
+def summary(run: Run, window: Window | None = None) -> dict[str, Any]:
+    """The whole contract. With a window, everything that happens in time is of that window only."""
+    found = cycle(run, window)
+    result = {
+        "run": str(run.folder),
+        "engine": run.birth.get("engine"),
+        "seed": run.birth.get("seed"),
+        "valid": run.birth.get("valid"),
+        "warnings": warnings(run),
+        "wall_s": run.birth.get("wall_s"),
+        "duration_s": float(run.birth["duration_s"]),
+        "flows": _flows(run, window),
+        "groups": _groups(run, window),
+        "queue": queueing.queue(run, window),
+        "ping_ms": queueing.ping_ms(run, window),
+        "utilisation": queueing.utilisation(run, window),
+        "jain": jain(run, window),
+        "cycle": None if found is None else {"period_s": found.period_s, "strength": found.strength},
+    }
+    return {key: _plain(value) for key, value in result.items()}
+
+
+def warnings(run: Run) -> list[str]:
+    """Why the run is invalid, if it is, and then what else to know about it."""
+    return [f"invalid: {reason}" for reason in run.birth.get("invalid") or []] + list(run.birth.get("warnings") or [])
+
+
+def _flows(run: Run, window: Window | None) -> list[dict[str, Any]]:
+    throughput, received = flows.flow_throughput_bps(run, window), flows.bytes_received(run, window)
+    again, rtt, cwnd = flows.retransmits(run, window), flows.rtt_ms(run, window), flows.cwnd_packets(run, window)
+    return [
+        {
+            "name": name,
+            "group": flow["group"],
+            "cc": flow.get("cc"),
+            "throughput_mbps": _mega(throughput[name]),
+            "bytes": None if (count := received[name]) is None else round(count),
+            **_completion(flow),
+            "retransmits": again[name][0],
+            "retransmit_rate": again[name][1],
+            "rtt_ms": rtt[name],
+            "cwnd_packets": cwnd[name],
+        }
+        for flow in run.birth["flows"]
+        for name in [flow["name"]]
+    ]
+
+
+def _completion(flow: Mapping[str, Any]) -> dict[str, float | None]:
+    """The completion time: a key of sized flows only, None until they are done."""
+    return {} if flow.get("bytes_asked") is None else {"fct_s": flow.get("fct_s")}
+
+
+def _groups(run: Run, window: Window | None) -> dict[str, dict[str, float | None]]:
+    shares = flows.group_shares(run, window)
+    rates = flows.group_throughput_bps(run, window)
+    return {group: {"throughput_mbps": _mega(rate), "share": shares[group]} for group, rate in rates.items()}
+
+
+def _mega(rate_bps: float | None) -> float | None:
+    return None if rate_bps is None else rate_bps / 1e6
+
+
+def _plain(value: object) -> object:
+    """The same with nothing that JSON can't say."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,157 @@
+"""A source tree that can be built in: extracted without its bulk, or a shadow.
+
+Linux is 1.5 GB in 92,000 files, of which a User-Mode Linux build reads a tenth.
+Code of drivers, file systems and architectures that it can't use stays out;
+Kconfig and Makefile files all come, since `make` reads every one of them.
+
+A person's own tree is never written to: its shadow is a folder of symbolic
+links, and `make` puts its objects beside them. Where the source comes from is
+`source`'s affair.
+"""
+
+import os
+import shutil
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+from dumbbell.errors import KernelError
+from dumbbell.kernel import process
+from dumbbell.kernel.process import Progress
+from dumbbell.kernel.tools import Tool, require
+
+__all__ = ["check_tree", "extract", "files_of", "is_bulk", "shadow"]
+
+
+def extract(tarball: Path, tree: Path, *, log: Path, progress: Progress) -> None:
+    """Unpack `tarball` into `tree`, without its first folder and without the bulk.
+
+    Overwrites, so that an interrupted extraction is done again on top of itself.
+    Raises KernelError when it is no tarball of Linux, ToolMissing for its compressor.
+    """
+    option = _decompressor(tarball)
+    tree.mkdir(parents=True, exist_ok=True)
+    total = tarball.stat().st_size
+    command = ["tar", "-x", *option, "-f", "-", "-C", str(tree), "--strip-components=1", "--no-same-owner"]
+    with tarball.open("rb") as archive:
+        process.watch(
+            [*command, *(f"--exclude={pattern}" for pattern in BULK)],
+            log=log,
+            cwd=tree,
+            stdin=archive,
+            # tar shares our file offset: where it reads is how far it has come.
+            tick=lambda: progress("extract", os.lseek(archive.fileno(), 0, os.SEEK_CUR), total),
+        )
+    check_tree(tree, called=tarball)
+    progress("extract", total, total)
+
+
+def shadow(original: Path, files: Iterable[str], tree: Path, *, progress: Progress) -> None:
+    """Make `tree` a shadow of `original`: a link for each of `files` that is not bulk.
+
+    Called again after the original has changed, it adds and removes links; what
+    `make` has built there stays, so that the next build is an incremental one.
+    """
+    wanted = {file for file in files if not is_bulk(file) and file not in OURS}
+    _drop_stale_links(tree, original, wanted)
+    for done, file in enumerate(sorted(wanted)):
+        link = tree / file
+        if not link.is_symlink():
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.unlink(missing_ok=True)
+            link.symlink_to(original / file)
+        if done % 1000 == 0:
+            progress("extract", done, len(wanted))
+    for file in OURS:
+        _copy_if_changed(original / file, tree / file)
+    progress("extract", len(wanted), len(wanted))
+
+
+def files_of(original: Path) -> list[str]:
+    """The files of a person's tree, relative to it; what git ignores is left out.
+
+    Raises KernelError for a tree that was built in and that git doesn't know:
+    its objects can't be told from its source.
+    """
+    if (original / ".git").exists():
+        listed = process.output(["git", "-C", str(original), "ls-files", "-z", "-co", "--exclude-standard"])
+        # A file that is deleted but not yet committed is listed too.
+        return [file for file in listed.split("\0") if file and (original / file).is_file()]
+    if (original / ".config").exists() or (original / "include/config").exists():
+        raise KernelError(f"{original}: was built in; clean a copy of it with: make mrproper")
+    return [
+        str((Path(folder) / file).relative_to(original))
+        for folder, _, files in os.walk(original)
+        for file in files
+        if (Path(folder) / file).is_file()
+    ]
+
+
+def check_tree(tree: Path, *, called: Path) -> None:
+    """Raises KernelError unless `tree` looks like Linux with the `um` architecture."""
+    for file in ("Makefile", "Kconfig", *OURS):
+        if not (tree / file).is_file():
+            raise KernelError(f"{called}: is not the source of Linux, it has no {file}")
+
+
+def is_bulk(file: str) -> bool:
+    """Whether `extract` leaves this file (a path inside the tree) out."""
+    *folders, name = file.split("/")
+    _, dot, ending = name.rpartition(".")
+    inside = {"/".join(folders[start:end]) for end in range(len(folders) + 1) for start in range(max(0, end - 3), end)}
+    return bool(dot) and (
+        ending in _ENDINGS
+        or not _DOTTED.isdisjoint(inside)
+        or (ending in ("c", "h", "S") and not _FOLDERS.isdisjoint(inside))
+    )
+
+
+def _decompressor(tarball: Path) -> list[str]:
+    """The option that tar needs for this archive; read from a pipe it can't find out by itself."""
+    with tarball.open("rb") as file:
+        start = file.read(262)
+    for magic, option, tool in _COMPRESSIONS:
+        if start.startswith(magic):
+            require(Tool(tool[0], f"to unpack {tarball.name}", tool[1]))
+            return [option]
+    if start[257:262] == b"ustar":
+        return []
+    raise KernelError(f"{tarball}: is not a tar archive (plain, .xz, .gz, .bz2 or .zst)")
+
+
+def _drop_stale_links(tree: Path, original: Path, wanted: set[str]) -> None:
+    """Links to files that are gone, or to another original, would be built in still."""
+    for folder, _, files in os.walk(tree):
+        for file in files:
+            path = Path(folder) / file
+            inside = str(path.relative_to(tree))
+            if path.is_symlink() and (inside not in wanted or path.readlink() != original / inside):
+                path.unlink()
+
+
+def _copy_if_changed(source: Path, target: Path) -> None:
+    """`configure` edits this file: it must be a file, not a link to the person's own."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    kept = target.with_name(f".{target.name}.original")
+    if not target.is_file() or not kept.is_file() or kept.read_bytes() != source.read_bytes():
+        shutil.copyfile(source, kept)
+        shutil.copyfile(source, target)
+
+
+OURS = ("arch/um/Kconfig",)
+"""Files that are copied into a shadow, because they are edited there."""
+
+_COMPRESSIONS = (
+    (b"\xfd7zXZ\0", "-J", ("xz", "xz-utils")),
+    (b"\x1f\x8b", "-z", ("gzip", "gzip")),
+    (b"BZh", "-j", ("bzip2", "bzip2")),
+    (b"\x28\xb5\x2f\xfd", "--zstd", ("zstd", "zstd")),
+)
+_BULK = tomllib.loads(Path(__file__).with_name("bulk.toml").read_text(encoding="utf-8"))
+_ENDINGS, _DOTTED, _FOLDERS = (frozenset(_BULK[key].split()) for key in ("endings", "dotted", "folders"))
+BULK = [
+    *(f"*.{ending}" for ending in sorted(_ENDINGS)),
+    *(f"*/{folder}/*.*" for folder in sorted(_DOTTED)),
+    *(f"*/{folder}/*.[chS]" for folder in sorted(_FOLDERS)),
+]
+"""What stays out of a tree, as tar reads it."""

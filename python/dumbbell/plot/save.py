@@ -1,0 +1,89 @@
+"""A figure as a file: SVG, PNG, PDF, its JSON description, or an HTML page that needs no network."""
+
+import html
+import json
+import re
+from pathlib import Path
+
+import altair as alt
+import vl_convert
+
+from dumbbell.errors import OutputError
+
+__all__ = ["SUFFIXES", "library", "save", "script_json"]
+
+SUFFIXES = (".svg", ".png", ".pdf", ".html", ".json")
+PNG_SCALE = 2.0
+
+
+def save(chart: alt.TopLevelMixin, path: Path) -> None:
+    """Write the figure, as the path's suffix says. Raises `OutputError` for another suffix or a path that can't be."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise OutputError(f"{path}: a figure can't be written as '{suffix}'; choose one of {' '.join(SUFFIXES)}")
+    try:
+        path.write_bytes(_bytes(chart, suffix))
+    except OSError as error:
+        raise OutputError(f"{path}: can't be written: {error}") from error
+
+
+def library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script; it defines `vegaEmbed`."""
+    script: str = vl_convert.javascript_bundle(None, _version())  # type: ignore[arg-type]  # its stub forgets None
+    if re.search(r"</script|<!--", script, re.IGNORECASE):
+        raise AssertionError("Vega's script would end its own element")
+    return script
+
+
+def script_json(value: object) -> str:
+    """JSON that can stand in a `<script>`: nothing in it ends the element, whatever strangers named their flows."""
+    return json.dumps(value, ensure_ascii=False).translate(_ESCAPES)
+
+
+_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>body {{ margin: 1rem; background: #fff; }} #figure svg {{ touch-action: pan-y pinch-zoom; }}</style>
+</head>
+<body>
+<div id="figure"></div>
+<script>{library}</script>
+<script>vegaEmbed("#figure", {spec}, {options});</script>
+</body>
+</html>
+"""
+
+OPTIONS = {"renderer": "svg", "actions": {"export": True, "source": False, "compiled": False, "editor": False}}
+"""For `vegaEmbed`: no button that sends the data to a web site."""
+
+
+def _bytes(chart: alt.TopLevelMixin, suffix: str) -> bytes:
+    spec = chart.to_dict()
+    version = _version()
+    if suffix == ".svg":
+        return str(vl_convert.vegalite_to_svg(spec, vl_version=version)).encode()
+    if suffix == ".png":
+        return bytes(vl_convert.vegalite_to_png(spec, vl_version=version, scale=PNG_SCALE))
+    if suffix == ".pdf":
+        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=version))
+    if suffix == ".json":
+        return (json.dumps(spec, ensure_ascii=False) + "\n").encode()
+    page = _PAGE.format(
+        title=html.escape(_title(spec)), library=library(), spec=script_json(spec), options=script_json(OPTIONS)
+    )
+    return page.encode()
+
+
+def _title(spec: dict[str, object]) -> str:
+    title = spec.get("title")
+    return str(title.get("text", "")) if isinstance(title, dict) else "Dumbbell"
+
+
+def _version() -> str:
+    """The Vega-Lite that Altair writes for, as vl-convert names it: v6.4.1 is 6.4."""
+    return ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])

@@ -1,0 +1,151 @@
+"""The parts of a report about one run, each from the run, its summary, or both."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from dumbbell.analysis import SPREAD, metric
+from dumbbell.errors import ResultError
+from dumbbell.report.markup import Markup, details, element, join, table
+from dumbbell.report.words import jain_text, number, percent, sentences
+from dumbbell.result import Run
+
+__all__ = ["banner", "birth", "facts", "flows", "groups", "queue", "repeat", "repeat_command", "seen"]
+
+
+def banner(run: Run) -> Markup:
+    """Whether to believe the run."""
+    if not run.birth["valid"]:
+        reasons = element("ul", *(element("li", reason) for reason in run.birth.get("invalid") or ["no reason given"]))
+        return element("div", element("strong", "INVALID: don't use these numbers."), reasons, css="banner invalid")
+    return element("div", element("strong", "Valid:"), " none of the run's checks failed.", css="banner")
+
+
+def facts(run: Run, summary: Mapping[str, Any]) -> Markup:
+    """What happened in a few sentences, then what to know about it."""
+    warnings = [element("li", warning) for warning in run.birth.get("warnings") or []]
+    noted = element("div", element("strong", "Warnings"), element("ul", *warnings), css="banner warning")
+    said = element("ul", *(element("li", sentence) for sentence in sentences(summary)), css="facts")
+    return join([said, noted if warnings else ""])
+
+
+def seen(run: Run, summary: Mapping[str, Any]) -> Markup:
+    """What the experiment's source saw, beside what was measured here."""
+    source = run.birth.get("source") or {}
+    if not source:
+        return Markup()
+    where = [str(source[key]) for key in ("title", "url", "note") if source.get(key)]
+    rows = [
+        (item.get("what", ""), item.get("value", ""), *_measured(item, summary)) for item in source.get("seen") or []
+    ]
+    head = ("", "the source saw", "measured here", "metric")
+    return join(
+        [
+            element("h3", "What the source saw"),
+            element("p", " · ".join(where), css="quiet") if where else "",
+            table(head, rows, css="text") if rows else "",
+        ]
+    )
+
+
+def groups(summary: Mapping[str, Any]) -> Markup:
+    """A row for each group."""
+    rows = [
+        (name, number(group["throughput_mbps"]), percent(group["share"])) for name, group in summary["groups"].items()
+    ]
+    return join([element("h3", "Groups"), table(("group", "throughput, Mbit/s", "share of goodput"), rows)])
+
+
+def flows(summary: Mapping[str, Any]) -> Markup:
+    """A row for each flow; the completion time where a flow has a size."""
+    sized = any("fct_s" in flow for flow in summary["flows"])
+    head = ["flow", "controller", "Mbit/s", "MB", *(["done in, s"] if sized else []), "retransmits", "of sent"]
+    head += [f"{name} {what}" for what in ("RTT, ms", "cwnd, packets") for name in SPREAD]
+    rows = [
+        [
+            flow["name"],
+            flow["cc"] or "UDP",
+            number(flow["throughput_mbps"]),
+            number(None if flow["bytes"] is None else flow["bytes"] / 1e6),
+            *([number(flow.get("fct_s"))] if sized else []),
+            number(flow["retransmits"]),
+            percent(flow["retransmit_rate"]),
+            *(number(flow[what][name]) for what in ("rtt_ms", "cwnd_packets") for name in SPREAD),
+        ]
+        for flow in summary["flows"]
+    ]
+    return join([element("h3", "Flows"), table(head, rows)])
+
+
+def queue(summary: Mapping[str, Any]) -> Markup:
+    """The bottleneck's queue and the ping."""
+    held, ping = summary["queue"], summary["ping_ms"]
+    rows = [
+        ("queue, packets", *(number(held["packets"][name]) for name in SPREAD)),
+        ("queueing delay, ms", *(number(held["delay_ms"][name]) for name in SPREAD)),
+        ("ping, ms", *(number(ping[name]) for name in SPREAD)),
+    ]
+    counts = (
+        f"{number(held['drops'])} packets dropped, {number(held['marks'])} marked; "
+        f"utilisation {percent(summary['utilisation'])}; Jain's index {jain_text(summary['jain'])}"
+    )
+    return join([element("h3", "Queue and ping"), table(("", *SPREAD), rows), element("p", counts, css="quiet")])
+
+
+def repeat_command(run: Run) -> str:
+    """The command that gives the same run again, as far as the birth certificate knows."""
+    if command := run.birth.get("command"):
+        return str(command)
+    birth = run.birth
+    parts = ["dumbbell", "run", str(birth.get("name")), "--engine", str(birth["engine"]), "--seed", str(birth["seed"])]
+    return shlex.join(parts)
+
+
+def repeat(run: Run) -> Markup:
+    """How to get the same numbers again."""
+    commands = "\n".join(str(line) for line in run.birth.get("commands") or [])
+    experiment = json.dumps(run.birth.get("experiment"), indent=1, ensure_ascii=False)
+    return join(
+        [
+            element("h3", "Do it again"),
+            element("pre", repeat_command(run)),
+            details("tc and ip commands", element("pre", commands)) if commands else "",
+            details("The experiment, every default filled in", element("pre", experiment)),
+        ]
+    )
+
+
+def birth(run: Run) -> Markup:
+    """Which build, which dice, which machine."""
+    record = run.birth
+    kernel, agent, host = (record.get(key) or {} for key in ("kernel", "agent", "host"))
+    rows = [
+        ("Dumbbell", record.get("dumbbell")),
+        ("engine, seed", f"{record['engine']}, {record['seed']}"),
+        (
+            "experiment ran",
+            f"{number(float(record['duration_s']))} s, in {number(record.get('wall_s'))} s of wall time",
+        ),
+        ("kernel", " ".join(str(kernel[key]) for key in ("name", "release", "version") if kernel.get(key))),
+        ("kernel configuration", kernel.get("config_sha256")),
+        ("kernel binary", kernel.get("binary_sha256")),
+        ("agent", " ".join(str(agent[key]) for key in ("version", "sha256") if agent.get(key))),
+        ("host", ", ".join(f"{key} {value}" for key, value in host.items()) if isinstance(host, Mapping) else host),
+        ("result folder", run.folder),
+        ("random numbers", record.get("generator")),
+    ]
+    return join([element("h3", "Birth certificate"), table(("", ""), [row for row in rows if row[1]], css="text")])
+
+
+def _measured(item: Mapping[str, Any], summary: Mapping[str, Any]) -> tuple[str, str]:
+    name = item.get("metric")
+    if not name:
+        return "see the figure", ""
+    try:
+        value = metric(summary, str(name))
+    except ResultError as error:
+        return f"no such metric: {error}", str(name)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {number(inner)}" for key, inner in value.items()), str(name)
+    return number(value), str(name)

@@ -1,0 +1,99 @@
+from typing import Any
+
+import pytest
+
+from dumbbell.analysis import Expectation, Outcome, check, metric, parse_expectation
+from dumbbell.errors import ResultError
+
+SUMMARY: dict[str, Any] = {
+    "valid": True,
+    "engine": "sim",
+    "groups": {"bbr": {"share": 0.75}, "v1.2 beta": {"share": 0.25}},
+    "flows": [{"name": "bbr-1", "bytes": 7}, {"name": "10.0.0.1", "bytes": 8}, {"name": "0", "bytes": 9}],
+    "cycle": None,
+    "jain": 0.5,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("jain", 0.5),
+        ("groups.bbr.share", 0.75),
+        ("groups.v1.2 beta.share", 0.25),
+        ("flows.bbr-1.bytes", 7),
+        ("flows.10.0.0.1.bytes", 8),
+        ("flows.1.bytes", 8),
+        ("flows.0.bytes", 9),
+        ("cycle.period_s", None),
+    ],
+)
+def test_metrics_by_name(name: str, value: object) -> None:
+    assert metric(SUMMARY, name) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nope", r"no 'nope'; a summary holds: valid, engine, groups"),
+        ("groups.reno.share", r"no 'reno'; 'groups' holds: bbr, v1\.2 beta"),
+        ("flows.7.bytes", r"'flows' holds: bbr-1, 10\.0\.0\.1, 0"),
+        ("jain.mean", r"'jain' is a single value"),
+    ],
+)
+def test_an_unknown_metric_names_those_that_exist(name: str, said: str) -> None:
+    with pytest.raises(ResultError, match=said):
+        metric(SUMMARY, name)
+
+
+@pytest.mark.parametrize(
+    ("expression", "passed"),
+    [
+        ("groups.bbr.share > 0.6", True),
+        ("groups.bbr.share>=0.75", True),
+        ("groups.bbr.share < 0.75", False),
+        ("groups.bbr.share <= 7.5e-1", True),
+        ("groups.bbr.share == 0.75", True),
+        ("groups.bbr.share in 0.6..0.8", True),
+        ("groups.bbr.share in 0.75..0.75", True),
+        ("groups.bbr.share  in  -1 .. 0.7", False),
+        ("groups.v1.2 beta.share < 0.3", True),
+        ("valid == true", True),
+        ("valid == false", False),
+        ("cycle == null", True),
+        ("jain == null", False),
+        ("cycle.period_s > 1", False),
+        ("cycle.period_s < 1", False),
+        ("valid > 0", False),
+        ("engine > 0", False),
+    ],
+)
+def test_outcomes(expression: str, passed: bool) -> None:
+    outcome = check(SUMMARY, expression)
+    assert outcome.expression == expression
+    assert outcome.passed is passed
+
+
+def test_an_outcome_tells_the_value() -> None:
+    assert check(SUMMARY, "jain > 0.9") == Outcome("jain > 0.9", 0.5, passed=False)
+
+
+def test_a_group_of_values_can_not_be_compared() -> None:
+    with pytest.raises(ResultError, match="no single number; it holds: share"):
+        check(SUMMARY, "groups.bbr > 1")
+    assert check(SUMMARY, "groups == null").passed is False
+
+
+def test_parsing_needs_no_run() -> None:
+    assert parse_expectation("a.b in 1..2") == Expectation("a.b", "in", 1.0, 2.0)
+    assert parse_expectation(" a<-1 ") == Expectation("a", "<", -1.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "share", "> 1", "a >", "a > b", "a > nan", "a > inf", "a in 1", "a in 2..1", "a in 1..", "a = 1", "a != 1",
+     "a > 1 > 2", "a..b > 1", "a. > 1", "a > true", "a > __import__('os')"],
+)  # fmt: skip
+def test_what_can_not_be_read_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="write"):
+        parse_expectation(text)

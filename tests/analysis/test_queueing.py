@@ -1,0 +1,64 @@
+import pytest
+
+from dumbbell.analysis import one_way_delay_p95_ms, utilisation
+from dumbbell.analysis.queueing import ping_ms, queue
+from dumbbell.result import Run
+from synthetic import NS, Bench, Flow, sawtooth
+
+ONE = [Flow("a", "a", rate_bps=20e6)]
+
+
+def rated(rates: list[list[float | None]]) -> Run:
+    run = Bench(ONE).make()
+    run.birth["queues"][0]["rates"] = rates
+    return run
+
+
+def test_backlog_and_delay_of_a_constant_queue() -> None:
+    found = queue(Bench(ONE, queue_packets=100.0, rate_bps=12.112e6, drops=7).make())
+    assert found["packets"] == {"mean": 100, "p50": 100, "p95": 100, "max": 100}
+    assert found["delay_ms"]["mean"] == pytest.approx(100)  # 1514 bytes at 12.112 Mbit/s: 1 ms a packet.
+    assert (found["drops"], found["marks"]) == (7, None)
+
+
+def test_a_window_counts_its_own_drops() -> None:
+    run = Bench(ONE, drops=100, marks=50, queue_packets=sawtooth(0, 100, 10)).make()
+    found = queue(run, (0, 5 * NS))
+    assert (found["drops"], found["marks"]) == (50, 25)
+    assert found["packets"]["max"] == 50
+
+
+def test_without_a_bottleneck_nothing_is_known() -> None:
+    run = Bench(ONE, birth={"bottleneck": None}).make()
+    assert queue(run)["packets"]["mean"] is None
+    assert queue(run)["drops"] is None
+    assert utilisation(run) is None
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [
+        ([[0, 40e6]], 0.5),
+        ([[0, 20e6]], 1.0),
+        ([[0, 40e6], [5, 10e6]], 0.8),
+        ([[0, 10e6], [5, 40e6], [20, 1e3]], 0.8),
+        ([], None),
+        ([[0, 40e6], [5, None]], None),
+        ([[1, 40e6]], None),
+        ([[0, 0]], None),
+    ],
+)
+def test_utilisation_follows_the_rates_steps(rates: list[list[float | None]], expected: float | None) -> None:
+    found = utilisation(rated(rates))
+    assert found == (None if expected is None else pytest.approx(expected))
+
+
+def test_utilisation_of_a_window() -> None:
+    assert utilisation(rated([[0, 40e6], [5, 20e6]]), (5 * NS, 10 * NS)) == pytest.approx(1, rel=1e-6)
+
+
+def test_only_answered_pings_count() -> None:
+    run = Bench(ONE, ping_ms=30.0, lost_pings=10).make()
+    assert ping_ms(run) == {"mean": 30, "p50": 30, "p95": 30, "max": 30}
+    assert one_way_delay_p95_ms(run) == pytest.approx(25)
+    assert ping_ms(run, (0, NS // 2)) == dict.fromkeys(["mean", "p50", "p95", "max"])

@@ -1,0 +1,108 @@
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dumbbell import result
+from dumbbell.analysis import summary
+from synthetic import NS, Bench, Flow, taking_turns
+
+KEYS = [
+    *("run", "engine", "seed", "valid", "warnings", "wall_s", "duration_s", "flows", "groups"),
+    *("queue", "ping_ms", "utilisation", "jain", "cycle"),
+]
+SPREAD = ["mean", "p50", "p95", "max"]
+
+
+def test_the_contract() -> None:
+    bench = Bench(
+        [
+            Flow("bbr-1", "bbr", rate_bps=30e6, cc="bbr", retransmit_rate=0.02),
+            Flow("page", "web", rate_bps=10e6, bytes_asked=12_500_000, fct_s=10.0),
+        ],
+        birth={"valid": False, "invalid": ["a packet died"], "warnings": ["short"]},
+    )
+    found = summary(bench.make(Path("some/folder")))
+    assert list(found) == KEYS
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert found["run"] == "some/folder"
+    assert found["valid"] is False
+    assert found["warnings"] == ["invalid: a packet died", "short"]
+    bulk, page = found["flows"]
+    common = ["throughput_mbps", "bytes"], ["retransmits", "retransmit_rate", "rtt_ms", "cwnd_packets"]
+    assert list(bulk) == ["name", "group", "cc", *common[0], *common[1]]
+    assert list(page) == ["name", "group", "cc", *common[0], "fct_s", *common[1]]
+    assert (bulk["throughput_mbps"], bulk["bytes"]) == (pytest.approx(30), 37_500_000)
+    assert bulk["retransmit_rate"] == pytest.approx(0.02, rel=0.01)
+    assert list(bulk["rtt_ms"]) == list(bulk["cwnd_packets"]) == list(found["ping_ms"]) == SPREAD
+    assert page["fct_s"] == 10
+    assert found["groups"] == {
+        "bbr": {"throughput_mbps": pytest.approx(30), "share": pytest.approx(0.75)},
+        "web": {"throughput_mbps": pytest.approx(10), "share": pytest.approx(0.25)},
+    }
+    assert list(found["queue"]) == ["packets", "delay_ms", "drops", "marks"]
+    assert found["utilisation"] == pytest.approx(1)
+    assert found["jain"] == 1
+    assert found["cycle"] is None
+
+
+def test_a_cycle_is_told() -> None:
+    assert summary(taking_turns(60, 10, 0.1).make())["cycle"] == {
+        "period_s": pytest.approx(10, abs=0.2),
+        "strength": pytest.approx(1, abs=0.02),
+    }
+
+
+def test_a_run_without_anything_is_all_null() -> None:
+    found = summary(Bench([]).make())
+    assert found["flows"] == []
+    assert found["groups"] == {}
+    assert found["jain"] is None
+    json.dumps(found, allow_nan=False)
+
+
+def test_nulls_of_an_import_stay_null() -> None:
+    run = Bench([Flow("a", "a")]).make()
+    run.birth["flows"][0] |= {"retransmits": None, "data_segs_out": None, "stop_s": None, "start_s": None}
+    flow = summary(run)["flows"][0]
+    assert (flow["retransmits"], flow["retransmit_rate"]) == (None, None)
+    assert flow["throughput_mbps"] == pytest.approx(10)
+
+
+def test_a_folder_reads_back_the_same(tmp_path: Path) -> None:
+    bench = taking_turns(12, 4, 0.1)
+    folder = bench.make_folder(tmp_path / "run")
+    assert summary(result.load(folder)) == summary(bench.make(folder))
+
+
+def test_a_window() -> None:
+    found = summary(taking_turns(20, 20, 0.1).make(), (0, 10 * NS))
+    assert found["groups"]["bbr"]["share"] == pytest.approx(68 / 76)
+    assert found["flows"][0]["throughput_mbps"] == pytest.approx(34)
+    assert found["queue"]["drops"] == 1000
+
+
+def test_it_is_quick() -> None:
+    run = taking_turns(120, 10, 0.01).make()
+    assert run.flows.height == 4 * 12_001
+    summary(run)
+    best = min(_seconds(run) for _ in range(5))
+    assert best < 0.15
+
+
+def test_importing_it_brings_nothing_slow() -> None:
+    code = "import dumbbell.analysis, sys; print([m for m in ('altair', 'scipy', 'pandas') if m in sys.modules])"
+    path = str(Path(result.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": path}
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def _seconds(run: result.Run) -> float:
+    start = time.perf_counter()
+    summary(run)
+    return time.perf_counter() - start

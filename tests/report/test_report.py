@@ -1,0 +1,170 @@
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from dumbbell.analysis import summary
+from dumbbell.errors import OutputError
+from dumbbell.report import page, repeat_command, sentences, write
+from dumbbell.report.markup import Markup, element, join, table
+from dumbbell.report.words import number, percent
+from synthetic import Bench, Flow, taking_turns
+
+SOURCE = {
+    "title": "Turns",
+    "url": "https://example.org/?a=1&b=2",
+    "seen": [
+        {"what": "period", "value": "about 10 s", "metric": "cycle.period_s"},
+        {"what": "wrong", "value": 1, "metric": "groups.nope.share"},
+        {"what": "swings", "value": "near 0 to near 100"},
+    ],
+}
+
+
+class Checker(HTMLParser):
+    """Every element that must be closed is closed, in order."""
+
+    VOID = frozenset({"meta", "link", "br", "hr", "img", "input"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.addresses += [value or "" for name, value in attrs if name in {"src", "href"}]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not self.open or self.open[-1] not in {"script", "style"}:
+            self.text.append(data)
+
+
+def read(text: str) -> Checker:
+    checker = Checker()
+    checker.feed(text)
+    checker.close()
+    assert checker.open == []
+    return checker
+
+
+def text_of(text: str) -> str:
+    return " ".join(" ".join(read(text).text).split())
+
+
+def test_a_page_says_what_happened() -> None:
+    run = taking_turns(60, 10, 0.1)
+    run.birth = {"source": SOURCE, "name": "cyclic", "kernel": {"release": "6.12.117", "config_sha256": "abc123"}}
+    said = text_of(page([run.make()]))
+    for expected in (
+        "Valid:",
+        "bbr took 50 % of the goodput (38.0 Mbit/s)",
+        "took turns every",
+        "The queue held 11",
+        "What the source saw",
+        "about 10 s",
+        "no such metric: 'groups.nope.share'",
+        "dumbbell run cyclic --engine sim --seed 1",
+        "tc qdisc add dev r1 root pfifo limit 150",
+        "6.12.117",
+        "abc123",
+    ):
+        assert expected in said
+
+
+def test_an_invalid_run_is_told_in_red_with_its_reasons() -> None:
+    run = Bench([Flow("a", "a")], birth={"valid": False, "invalid": ["12 packets died <in> softnet"]}).make()
+    text = page([run])
+    assert '<div class="banner invalid">' in text
+    assert "INVALID: don't use these numbers. 12 packets died <in> softnet" in text_of(text)
+
+
+def test_it_needs_no_network_and_no_file() -> None:
+    assert read(page([Bench([Flow("a", "a")]).make()])).addresses == []
+
+
+def test_nothing_that_strangers_wrote_is_run() -> None:
+    evil = "</script><script>alert(1)</script><img src=x onerror=alert(1)>$title"
+    bench = Bench(
+        [Flow(evil, evil)],
+        birth={
+            "title": evil,
+            "name": evil,
+            "invalid": [evil],
+            "valid": False,
+            "warnings": [evil],
+            "commands": [evil],
+            "experiment": {"title": evil},
+            "source": {"title": evil, "note": evil, "seen": [{"what": evil, "value": evil, "metric": evil}]},
+            "host": {evil: evil},
+            "kernel": {"release": evil},
+        },
+    )
+    text = page([bench.make(), bench.make()])
+    assert "<script>alert" not in text
+    assert "<img src=x" not in text
+    assert len(re.findall(r"<script>", text)) == 2
+    assert evil in "".join(read(text).text)
+
+
+def test_several_runs_share_one_page_and_one_library() -> None:
+    runs = [taking_turns(12, 4, 0.1).make(), Bench([Flow("a", "a")], birth={"title": "Other"}).make()]
+    text = page(runs)
+    assert 'id="figure-1"' in text
+    assert text.count("window.vegaEmbed=") == 1
+    assert "2 runs" in text_of(text)
+    with pytest.raises(ValueError, match="at least one"):
+        page([])
+
+
+def test_a_long_run_stays_below_three_megabytes(tmp_path: Path) -> None:
+    write([taking_turns(120, 10, 0.01).make()], tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size < 3_000_000
+
+
+def test_a_place_that_can_not_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="nowhere"):
+        write([Bench([]).make()], tmp_path / "nowhere" / "report.html")
+
+
+def test_sized_flows_tell_when_they_were_done() -> None:
+    run = Bench([Flow("page", "web", bytes_asked=10**7, fct_s=9.25)]).make()
+    assert "done in, s" in text_of(page([run]))
+    assert "9.25" in text_of(page([run]))
+
+
+def test_what_is_unknown_is_left_out_of_the_sentences() -> None:
+    assert sentences(summary(Bench([], birth={"bottleneck": None}).make()))[:1] != ["."]
+    run = Bench([Flow("a", "a")], birth={"bottleneck": None}).make()
+    assert not any("queue" in sentence for sentence in sentences(summary(run)))
+
+
+def test_the_command_is_quoted_for_a_shell() -> None:
+    run = Bench([], birth={"name": "my file; rm -rf.toml"}).make()
+    assert repeat_command(run) == "dumbbell run 'my file; rm -rf.toml' --engine sim --seed 1"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (0, "0"), (0.0, "0.00"), (0.0123, "0.012"), (1.5, "1.50"), (0.9999, "1.00"), (20.13, "20.1"),
+     (1234567, "1\u2009234\u2009567"), (2500.4, "2\u2009500"), ("abc", "abc"), (True, "True")],
+)  # fmt: skip
+def test_numbers(value: object, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(("share", "text"), [(None, "–"), (0.734, "73 %"), (0.0123, "1.2 %"), (0.00042, "0.042 %")])
+def test_shares(share: float | None, text: str) -> None:
+    assert percent(share) == text
+
+
+def test_only_markup_is_not_escaped() -> None:
+    assert element("p", "<b>", Markup("<i></i>"), css='a"b') == '<p class="a&quot;b">&lt;b&gt;<i></i></p>'
+    assert join(["a & b"]) == "a &amp; b"
+    assert "<th>x&lt;</th>" in table(("",), [("x<",)])
