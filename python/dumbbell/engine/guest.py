@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dumbbell.engine.cores import claimed
 from dumbbell.errors import EngineError, ExperimentError, GuestHang, GuestOutOfMemory, GuestPanic, ToolMissing
 from dumbbell.kernel import Kernel
 
@@ -49,12 +50,14 @@ def live(guest: Guest, watch: Callable[[], None]) -> None:
     shutil.copy2(guest.agent, guest.folder / "agent")
     shutil.copy2(guest.kernel.preload, guest.folder / "preload" / "seeded_getrandom.so")
     console = guest.folder / "console.txt"
-    with console.open("wb") as output:
+    with console.open("wb") as output, claimed() as core:
         process = subprocess.Popen(
             _command(guest), cwd=guest.folder, env=_environment(guest.seed), stdin=subprocess.DEVNULL,
             stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-        )
+        )  # fmt: skip
         try:
+            # Before the guest has processes of its own: they inherit it.
+            os.sched_setaffinity(process.pid, {core})
             _wait(process, guest.wall_limit_s, watch)
         finally:
             _end(process)
@@ -69,7 +72,7 @@ def _command(guest: Guest) -> list[str]:
         setarch, "-R", str(guest.kernel.binary), f"mem={guest.memory_mib}M",
         "time-travel=inf-cpu", f"time-travel-start={START_NS}",
         "rootfstype=hostfs", "rootflags=/proc/self/cwd", "rw", "init=/agent",
-        "uml_dir=./uml", "con=null", "con0=null,fd:1", "quiet", "loglevel=4", "panic=-1", "random.trust_cpu=1",
+        "uml_dir=./uml", "con=null", "con0=fd:0,fd:1", "quiet", "loglevel=4", "panic=-1", "random.trust_cpu=1",
     ]  # fmt: skip
 
 

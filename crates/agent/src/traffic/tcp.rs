@@ -61,6 +61,7 @@ pub struct TcpFlow {
     /// Bytes that may still be written: of the flow, or of the answer under way.
     to_send: u64,
     resting: bool,
+    closing: bool,
     received: u64,
     reads: u32,
     asking: Option<Question>,
@@ -88,6 +89,7 @@ impl TcpFlow {
             addresses: None,
             to_send,
             resting: false,
+            closing: false,
             received: 0,
             reads: 0,
             asking: None,
@@ -203,7 +205,9 @@ impl TcpFlow {
                 Err(error) => return Ok(self.failed(error, clock)),
             }
         }
-        if self.plan.bytes.is_some() && self.plan.exchange.is_none() {
+        if self.plan.bytes.is_some() && self.plan.exchange.is_none() && !self.closing {
+            // Once: a shutdown wakes its own socket's waiters, even when it is down already.
+            self.closing = true;
             socket.shutdown(Shutdown::Write).attempt(|| format!("ending flow '{}'", self.plan.name))?;
         }
         Ok(Turn::Same)
