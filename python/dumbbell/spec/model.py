@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
-from dumbbell.analysis.expect import parse_expectation
 from dumbbell.spec import units
+from dumbbell.spec.expectation import parse_expectation
 from dumbbell.spec.netem import netem_words
 from dumbbell.spec.qdisc import Qdisc, parse_qdisc
 from dumbbell.spec.units import Wrong

@@ -1,0 +1,156 @@
+"""Every case of an independent harness, run here: do the means agree?
+
+    python conformance/against_truth.py [CASE...] [--seeds 5] [--jobs N] [-o conformance/truth.md]
+
+Throughput, RTT and ping must agree within the larger of 3 % and two standard errors of the difference;
+cwnd, queue and retransmits are shown beside them. Exit status 1 when one does not.
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from dumbbell import result
+from dumbbell.analysis import summary
+from dumbbell.engine import KernelEngine, Request
+from dumbbell.spec import parse
+
+HERE = Path(__file__).parent
+TOLERANCE = 0.03
+STANDARD_ERRORS = 2
+WARM_UP_NS = 2 * 10**9
+JUDGED = ("mbps", "rtt_ms", "ping_ms", "secs")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of one case, there and here."""
+
+    case: str
+    metric: str
+    there: float
+    here: float
+    allowed: float
+    judged: bool
+
+    @property
+    def agrees(self) -> bool:
+        return abs(self.here - self.there) <= self.allowed
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("cases", nargs="*")
+    arguments.add_argument("--seeds", type=int, default=5)
+    arguments.add_argument("--jobs", type=int, default=os.cpu_count())
+    arguments.add_argument("-o", "--output", type=Path)
+    asked = arguments.parse_args()
+    truth = json.loads((HERE / "truth" / "truth.json").read_text(encoding="utf-8"))
+    names = asked.cases or list(truth)
+    began = time.perf_counter()
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        work = [(name, seed) for name in names for seed in range(1, asked.seeds + 1)]
+        measured: dict[str, list[dict[str, float]]] = {}
+        for (name, _), metrics in zip(work, pool.map(measure, work), strict=True):
+            measured.setdefault(name, []).append(metrics)
+            if len(measured[name]) == asked.seeds:
+                print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
+    rows = [row for name in names for row in compare(name, truth[name]["result"], measured[name])]
+    text = table(rows, asked.seeds, time.perf_counter() - began)
+    print(text)
+    if asked.output:
+        asked.output.write_text(text, encoding="utf-8")
+    return 0 if all(row.agrees for row in rows if row.judged) else 1
+
+
+def measure(work: tuple[str, int]) -> dict[str, float]:
+    """Run one case with one seed; the truth's metrics."""
+    name, seed = work
+    file = experiment_file(name)
+    case = parse(file.read_text(encoding="utf-8"), file)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        out = KernelEngine().run(Request(name, case, seed, Path(folder) / "run"), lambda _: None)
+        run = result.load(out)
+    if not run.birth["valid"]:
+        raise RuntimeError(f"{name}, seed {seed}: {run.birth['invalid']}")
+    return dict(metrics(run))
+
+
+def experiment_file(name: str) -> Path:
+    """Where a case is written as an experiment."""
+    return HERE / "truth" / f"{name}.toml"
+
+
+def metrics(run: result.Run) -> Iterator[tuple[str, float]]:
+    """The truth's metrics of one run, by their names there."""
+    numbers = summary(run)
+    samples = run.flows.filter(pl.col("time_ns") >= WARM_UP_NS if run.birth["duration_s"] > 10 else pl.lit(True))
+    for cc in dict.fromkeys(flow["cc"] for flow in numbers["flows"]):
+        flows = [flow for flow in numbers["flows"] if flow["cc"] == cc]
+        mine = samples.filter(pl.col("flow").is_in([flow["name"] for flow in flows])).group_by("flow")
+        yield f"{cc}.mbps", sum(flow["throughput_mbps"] for flow in flows)
+        yield f"{cc}.rtt_ms", _mean(mine.agg(pl.col("rtt_ns").mean())["rtt_ns"]) / 1e6
+        yield f"{cc}.cwnd", _mean(mine.agg(pl.col("cwnd_packets").mean())["cwnd_packets"])
+        yield f"{cc}.retrans", float(sum(flow["retransmits"] for flow in flows))
+        if "fct_s" in flows[0]:
+            yield f"{cc}.secs", flows[0]["fct_s"] or math.nan
+    yield "ping_ms", numbers["ping_ms"]["mean"] if numbers["ping_ms"]["mean"] is not None else math.nan
+    yield "ping_p95_ms", numbers["ping_ms"]["p95"] if numbers["ping_ms"]["p95"] is not None else math.nan
+    yield "queue_packets", numbers["queue"]["packets"]["mean"]
+
+
+def compare(case: str, there: Mapping[str, Mapping[str, float]], here: list[dict[str, float]]) -> Iterator[Row]:
+    """Means there and here, and how far apart they may be."""
+    for metric, truth in there.items():
+        values = [run[metric] for run in here]
+        mean = sum(values) / len(values)
+        variance = sum((value - mean) ** 2 for value in values) / max(len(values) - 1, 1)
+        standard_error = math.sqrt(truth["sd"] ** 2 / truth["n"] + variance / len(values))
+        allowed = max(TOLERANCE * abs(truth["mean"]), STANDARD_ERRORS * standard_error)
+        yield Row(case, metric, truth["mean"], mean, allowed, metric.endswith(JUDGED))
+
+
+def table(rows: list[Row], seeds: int, seconds: float) -> str:
+    """The whole comparison as Markdown, the worst judged rows first."""
+    judged = [row for row in rows if row.judged]
+    outside = [row for row in judged if not row.agrees]
+    cases = {row.case for row in judged}
+    failed = {row.case for row in outside}
+    lines = [
+        "# Against the truth",
+        "",
+        f"{len(cases)} cases, {seeds} seeds each, {seconds:.0f} s of wall time on {os.cpu_count()} cores. Of {len(judged)} judged means",
+        f"(throughput, RTT, ping, completion time) {len(judged) - len(outside)} agree within the larger of "
+        f"{TOLERANCE:.0%} and {STANDARD_ERRORS} standard errors; {len(cases - failed)} cases agree in all.",
+        "",
+        "Made by `make conformance`.",
+        "",
+        "| case | metric | there | here | difference | allowed | |",
+        "| --- | --- | ---: | ---: | ---: | ---: | --- |",
+    ]
+    for row in sorted(rows, key=lambda row: (not row.judged, -abs(row.here - row.there) / (row.allowed or 1e-9))):
+        mark = ("ok" if row.agrees else "**outside**") if row.judged else "shown"
+        change = f"{row.here / row.there - 1:+.1%}" if row.there else f"{row.here:+.3g}"
+        allowed = f"{row.allowed / row.there:.1%}" if row.there else f"{row.allowed:.3g}"
+        lines.append(f"| {row.case} | {row.metric} | {row.there:.5g} | {row.here:.5g} | {change} | {allowed} | {mark} |")
+    return "\n".join(lines) + "\n"
+
+
+def _mean(values: Any) -> float:
+    mean = values.mean()
+    return math.nan if mean is None else float(mean)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
