@@ -1,7 +1,7 @@
 """tc commands verbatim, made harmless.
 
 A script of somebody's lab is read line by line. What sets up disciplines, classes and filters
-is kept, word for word but for the interface's name; `iptables … -j MARK` becomes a mark on the
+is kept, word for word but for the interface's name and a handle where it has none; `iptables … -j MARK` becomes a mark on the
 sockets of the flows to that port; what only shows or deletes is left out, since the lab starts
 empty. Anything else, and any word that could reach a file or a program, is an error with its line.
 """
@@ -17,6 +17,8 @@ __all__ = ["DEVICE", "Script", "read_script"]
 
 DEVICE = "{device}"
 """Stands for the device in the lines of a `Script`."""
+
+FIRST_HANDLE = 0xDB00
 
 _WORD = re.compile(r"[A-Za-z0-9_.:,%/-]+\Z")
 _SHOWS = ("show", "list", "ls", "lst")
@@ -66,7 +68,15 @@ def read_script(lines: list[str], interface: str) -> Script:
                 raise Wrong(f"'{words[0]}' is not a command that an experiment may hold", "only tc, and iptables … -j MARK")
         except Wrong as wrong:
             raise Wrong(f"line {number} ('{line.strip()[:80]}'): {wrong.problem}", wrong.right) from None
-    return Script(tuple(kept), tuple(marks), tuple(left_out))
+    return Script(tuple(_with_handle(words, number) for number, words in enumerate(kept)), tuple(marks), tuple(left_out))
+
+
+def _with_handle(words: tuple[str, ...], number: int) -> tuple[str, ...]:
+    """A discipline without a handle gets one, so that its statistics can be told from others'."""
+    if words[1] != "qdisc" or "handle" in words:
+        return words
+    kind = next(position for position, word in enumerate(words) if word in GRAMMAR)
+    return (*words[:kind], "handle", f"{FIRST_HANDLE + number:x}:", *words[kind:])
 
 
 def _words(line: str) -> list[str]:
