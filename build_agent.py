@@ -9,7 +9,7 @@ from typing import Any
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 except ModuleNotFoundError:  # Run by hand, to build the agent alone.
-    BuildHookInterface = object
+    BuildHookInterface = object  # type: ignore[assignment,misc]
 
 
 ROOT = Path(__file__).parent

@@ -130,9 +130,9 @@ def table(rows: list[Row], seeds: int, seconds: float) -> str:
     lines = [
         "# Against the truth",
         "",
-        f"{len(cases)} cases, {seeds} seeds each, {seconds:.0f} s of wall time on {os.cpu_count()} cores. Of {len(judged)} judged means",
-        f"(throughput, RTT, ping, completion time) {len(judged) - len(outside)} agree within the larger of "
-        f"{TOLERANCE:.0%} and {STANDARD_ERRORS} standard errors; {len(cases - failed)} cases agree in all.",
+        f"{len(cases)} cases, {seeds} seeds each, {seconds:.0f} s of wall time on {os.cpu_count()} cores.",
+        f"Of {len(judged)} judged means (throughput, RTT, ping, completion time) {len(judged) - len(outside)} agree "
+        f"within the larger of {TOLERANCE:.0%} and {STANDARD_ERRORS} standard errors; {len(cases - failed)} cases agree in all.",
         "",
         "Made by `make conformance`.",
         "",
@@ -143,7 +143,9 @@ def table(rows: list[Row], seeds: int, seconds: float) -> str:
         mark = ("ok" if row.agrees else "**outside**") if row.judged else "shown"
         change = f"{row.here / row.there - 1:+.1%}" if row.there else f"{row.here:+.3g}"
         allowed = f"{row.allowed / row.there:.1%}" if row.there else f"{row.allowed:.3g}"
-        lines.append(f"| {row.case} | {row.metric} | {row.there:.5g} | {row.here:.5g} | {change} | {allowed} | {mark} |")
+        lines.append(
+            f"| {row.case} | {row.metric} | {row.there:.5g} | {row.here:.5g} | {change} | {allowed} | {mark} |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -39,5 +39,5 @@ def main() -> None:
         sys.exit(130)
 
 
-def _as_interrupt(number: int, frame: FrameType | None) -> None:
+def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt

@@ -123,7 +123,7 @@ def stats(
     as_json: Json = False,
 ) -> None:
     """Show the numbers of a result, of all of it or of a window."""
-    from dumbbell.analysis import Window, summary
+    from dumbbell.analysis import summary
     from dumbbell.cli.summary import show_run
     from dumbbell.errors import ExperimentError
     from dumbbell.result import load
@@ -132,7 +132,8 @@ def stats(
     loaded = load(folder)
     try:
         whole = round(loaded.birth["duration_s"] * 1e9)
-        window = Window(duration_ns(start or 0), min(duration_ns(end), whole) if end else whole) if start or end else None
+        last = min(duration_ns(end), whole) if end else whole
+        window = (duration_ns(start or 0), last) if start or end else None
     except Wrong as wrong:
         raise ExperimentError(wrong.problem, key="--from or --to", right=wrong.right) from None
     if as_json:

@@ -30,8 +30,12 @@ def build(
     from dumbbell.kernel import build as build_kernel
 
     with Progress(
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn(),
-        console=err, transient=True,
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total}"),
+        TimeElapsedColumn(),
+        console=err,
+        transient=True,
     ) as bars:
         tasks: dict[str, TaskID] = {}
 
@@ -54,11 +58,12 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.
     found = kernels()
     default = find(None).name if found else None
     if as_json:
+        keys = ("name", "release", "source", "config_sha256", "binary_sha256", "built_at")
         entries = [
-            {"name": k.name, "release": k.release, "source": k.source, "config_sha256": k.config_sha256,
-             "binary_sha256": k.binary_sha256, "built_at": k.built_at, "folder": str(k.folder), "default": k.name == default}
-            for k in found
-        ]  # fmt: skip
+            {key: getattr(kernel, key) for key in keys}
+            | {"folder": str(kernel.folder), "default": kernel.name == default}
+            for kernel in found
+        ]
         sys.stdout.write(json.dumps({"kernels": entries}) + "\n")
         return
     if not found:

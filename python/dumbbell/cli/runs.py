@@ -172,7 +172,13 @@ def _bar(requests: Sequence[Request]) -> Iterator[Callable[[int, float], None]]:
     done = [0.0] * len(requests)
     console = Console(stderr=True, highlight=False)
     name = f"{requests[0].name}" + (f" ({len(requests)} runs)" if len(requests) > 1 else "")
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.0f}/{task.total:.0f} s"), _Speed(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f} s"),
+        _Speed(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         task = bars.add_task(name, total=sum(lengths))
 

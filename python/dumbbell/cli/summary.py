@@ -44,7 +44,9 @@ def show_run(out: Console, run: Run, window: Window | None = None) -> None:
 
 def show_cases(out: Console, done: "Done") -> None:
     """One row a case."""
-    table = _table(["case", "seed", "group"], ["Mbit/s", "share", "seconds", "retrans", "RTT ms", "queue ms", "ping ms", "util."])
+    table = _table(
+        ["case", "seed", "group"], ["Mbit/s", "share", "seconds", "retrans", "RTT ms", "queue ms", "ping ms", "util."]
+    )
     for run, numbers in zip(done.runs, done.summaries, strict=True):
         name = (run.birth["case"] or run.birth["name"]) + ("" if run.birth["valid"] else "  INVALID")
         for position, (group, got) in enumerate(numbers["groups"].items()):
@@ -90,7 +92,9 @@ def _setting(birth: Mapping[str, Any]) -> str:
 
 def _flows(numbers: Mapping[str, Any]) -> Table:
     sized = any("fct_s" in flow for flow in numbers["flows"])
-    table = _table(["flow", "cc"], ["Mbit/s", *(["seconds"] if sized else []), "retrans", "rate", "RTT ms", "p95", "cwnd", "max"])
+    table = _table(
+        ["flow", "cc"], ["Mbit/s", *(["seconds"] if sized else []), "retrans", "rate", "RTT ms", "p95", "cwnd", "max"]
+    )
     for flow in numbers["flows"][:MOST_FLOWS]:
         table.add_row(
             flow["name"],
@@ -130,7 +134,9 @@ def _lines(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
     if numbers["jain"] is not None:
         lines.append(("Jain", f"{numbers['jain']:.3f}"))
     if cycle := numbers["cycle"]:
-        lines.append(("cycle", f"the groups take turns every {cycle['period_s']:.1f} s (strength {cycle['strength']:.2f})"))
+        lines.append(
+            ("cycle", f"the groups take turns every {cycle['period_s']:.1f} s (strength {cycle['strength']:.2f})")
+        )
     return lines
 
 
@@ -210,14 +216,14 @@ def _number(value: float | None) -> str:
     if value is None:
         return ""
     magnitude = abs(value)
-    digits = 0 if magnitude >= 1000 else 1 if magnitude >= 100 else 2 if magnitude >= 1 else 4  # noqa: PLR2004
+    digits = 0 if magnitude >= 1000 else 1 if magnitude >= 100 else 2 if magnitude >= 1 else 4
     return f"{value:.{digits}f}"
 
 
 def _percent(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{100 * value:.{1 if value >= 0.01 else 3}f}%"  # noqa: PLR2004
+    return f"{100 * value:.{1 if value >= 0.01 else 3}f}%"
 
 
 def _spread(values: Mapping[str, float | None]) -> str:

@@ -1,8 +1,4 @@
-"""The agent's raw records to tables.
-
-The layouts are those of `crates/agent/src/sample/record.rs`, of `struct tcp_info` and of the
-controllers' and disciplines' own structures (Linux include/uapi/linux/{tcp,inet_diag,pkt_sched}.h).
-"""
+"""The agent's raw records to tables; the records themselves are `records`'."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,49 +7,30 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from dumbbell.engine.records import (
+    BBR,
+    BBR_INFO,
+    BBR_UNIT,
+    CA_STATES,
+    DCTCP,
+    DCTCP_ALPHA_ONE,
+    DCTCP_INFO,
+    FLOW_RECORD,
+    INFINITE_SSTHRESH,
+    MARKS_OFFSET,
+    NEVER,
+    OPTION_ECN,
+    PROBE_RECORD,
+    QUEUE_RECORD,
+    UDP,
+    UDP_INFO,
+    VEGAS,
+    VEGAS_INFO,
+)
 from dumbbell.plan.model import Plan, QueuePlan
 from dumbbell.result import FLOWS, PROBES, QUEUES
 
 __all__ = ["FLOW_RECORD", "PROBE_RECORD", "QUEUE_RECORD", "flows", "name_queues", "probes", "queues"]
-
-TCP_INFO = np.dtype(
-    [(name, "u1") for name in ("state", "ca_state", "retransmits", "probes", "backoff", "options", "wscale", "flags")]
-    + [(name, "<u4") for name in (
-        "rto ato snd_mss rcv_mss unacked sacked lost retrans fackets last_data_sent last_ack_sent last_data_recv "
-        "last_ack_recv pmtu rcv_ssthresh rtt rttvar snd_ssthresh snd_cwnd advmss reordering rcv_rtt rcv_space total_retrans"
-    ).split()]
-    + [(name, "<u8") for name in ("pacing_rate", "max_pacing_rate", "bytes_acked", "bytes_received")]
-    + [(name, "<u4") for name in ("segs_out", "segs_in", "notsent_bytes", "min_rtt", "data_segs_in", "data_segs_out")]
-    + [(name, "<u8") for name in ("delivery_rate", "busy_time", "rwnd_limited", "sndbuf_limited")]
-    + [("delivered", "<u4"), ("delivered_ce", "<u4"), ("bytes_sent", "<u8"), ("bytes_retrans", "<u8")]
-    + [(name, "<u4") for name in ("dsack_dups", "reord_seen", "rcv_ooopack", "snd_wnd", "rcv_wnd", "rehash")]
-    + [("total_rto", "<u2"), ("total_rto_recoveries", "<u2"), ("total_rto_time", "<u4"), ("rest", "V8")]
-)  # fmt: skip
-FLOW_RECORD = np.dtype([
-    ("time_ns", "<u8"), ("flow", "<u4"), ("info_bytes", "<u2"), ("cc_kind", "<u2"), ("bytes_received", "<u8"),
-    ("rcv_space", "<u4"), ("pad", "<u4"), ("cc", "V32"), ("info", TCP_INFO),
-])  # fmt: skip
-QUEUE_RECORD = np.dtype([
-    ("time_ns", "<u8"), ("queue", "<u4"), ("qlen", "<u4"), ("backlog", "<u4"), ("drops", "<u4"), ("requeues", "<u4"),
-    ("overlimits", "<u4"), ("sent_bytes", "<u8"), ("sent_packets", "<u8"), ("xstats", "V64"),
-])  # fmt: skip
-PROBE_RECORD = np.dtype([
-    ("probe", "<u4"), ("sequence", "<u4"), ("sent_ns", "<u8"), ("arrived_ns", "<u8"), ("answered_ns", "<u8"),
-])  # fmt: skip
-
-BBR_INFO = np.dtype([("bw_lo", "<u4"), ("bw_hi", "<u4"), ("min_rtt", "<u4"), ("pacing_gain", "<u4"), ("cwnd_gain", "<u4"), ("rest", "V12")])
-VEGAS_INFO = np.dtype([("enabled", "<u4"), ("rttcnt", "<u4"), ("rtt", "<u4"), ("minrtt", "<u4"), ("rest", "V16")])
-DCTCP_INFO = np.dtype([("enabled", "<u2"), ("ce_state", "<u2"), ("alpha", "<u4"), ("ab_ecn", "<u4"), ("ab_tot", "<u4"), ("rest", "V16")])
-VEGAS, DCTCP, BBR, UDP = 3, 9, 16, 0xFFFF
-
-CA_STATES = ("open", "disorder", "cwr", "recovery", "loss")
-INFINITE_SSTHRESH = 0x7FFFFFFF
-OPTION_ECN = 8
-BBR_UNIT = 256
-DCTCP_ALPHA_ONE = 1024
-MARKS_OFFSET = {"codel": 24, "fq_codel": 12, "red": 12, "pie": 36, "fq_pie": 16, "choke": 12}
-"""Where a discipline's own statistics count packets that it marked."""
-NEVER = 2**64 - 1
 
 
 def flows(file: Path, plan: Plan) -> pl.DataFrame:
@@ -69,7 +46,8 @@ def flows(file: Path, plan: Plan) -> pl.DataFrame:
         **_transport_columns(info, tcp),
         **_controller_columns(records),
     }
-    udp_sent = np.ascontiguousarray(info).view(np.uint8).reshape(len(records), -1)[:, :8].copy().view("<u8").ravel() if len(records) else info["bytes_sent"]
+    # A UDP flow's record holds its bytes sent where a TCP flow's begins.
+    udp_sent = np.ascontiguousarray(info).view(UDP_INFO)["bytes_sent"].reshape(-1)
     columns["bytes_sent"] = _series(np.where(tcp, info["bytes_sent"], udp_sent), pl.Int64)
     columns["bytes_received"] = _series(_capped(records, plan), pl.Int64)
     columns["rcv_space_bytes"] = _series(records["rcv_space"], pl.UInt32, tcp)
@@ -110,7 +88,9 @@ def probes(file: Path, plan: Plan) -> pl.DataFrame:
     came, back = arrived != NEVER, answered != NEVER
     columns = {
         "sent_ns": _series(sent, pl.Int64),
-        "probe": _names(records["probe"], [f"{probe.kind}-{number}" for number, probe in enumerate(plan.probes, start=1)]),
+        "probe": _names(
+            records["probe"], [f"{probe.kind}-{number}" for number, probe in enumerate(plan.probes, start=1)]
+        ),
         "kind": _names(records["probe"], [probe.kind for probe in plan.probes]),
         "seq": _series(records["sequence"], pl.Int64),
         "rtt_ns": _series(answered - sent, pl.Int64, back),
@@ -137,8 +117,9 @@ def _transport_columns(info: np.ndarray, tcp: np.ndarray) -> dict[str, pl.Series
     pacing = info["pacing_rate"]
     plain = {
         "state": "state", "cwnd_packets": "snd_cwnd", "unacked_packets": "unacked", "sacked_packets": "sacked",
-        "lost_packets": "lost", "retrans_out_packets": "retrans", "retrans_packets": "total_retrans", "mss_bytes": "snd_mss",
-        "bytes_acked": "bytes_acked", "bytes_retrans": "bytes_retrans", "segs_out": "segs_out", "data_segs_out": "data_segs_out",
+        "lost_packets": "lost", "retrans_out_packets": "retrans", "retrans_packets": "total_retrans",
+        "mss_bytes": "snd_mss", "bytes_acked": "bytes_acked", "bytes_retrans": "bytes_retrans",
+        "segs_out": "segs_out", "data_segs_out": "data_segs_out",
         "delivered_packets": "delivered", "delivered_ce_packets": "delivered_ce", "reordering_packets": "reordering",
         "reord_seen": "reord_seen", "snd_wnd_bytes": "snd_wnd", "notsent_bytes": "notsent_bytes", "backoff": "backoff",
         "dsack_dups": "dsack_dups",
@@ -190,8 +171,11 @@ def _controller_columns(records: np.ndarray) -> dict[str, pl.Series]:
 
 def _capped(records: np.ndarray, plan: Plan) -> np.ndarray:
     """In-order bytes; the kernel's counter includes the FIN's place in the sequence space."""
-    most = np.array([flow.bytes if flow.bytes is not None else NEVER for flow in plan.flows] or [NEVER], dtype=np.uint64)
-    return np.minimum(records["bytes_received"], most[records["flow"]])
+    most = np.array(
+        [flow.bytes if flow.bytes is not None else NEVER for flow in plan.flows] or [NEVER], dtype=np.uint64
+    )
+    capped: np.ndarray = np.minimum(records["bytes_received"], most[records["flow"]])
+    return capped
 
 
 def _rates(number: np.ndarray, time: np.ndarray, named: Sequence[QueuePlan]) -> np.ndarray:

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,10 +102,8 @@ def _wait(process: subprocess.Popen[bytes], limit_s: float, watch: Callable[[], 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill whatever is left: the guest's own processes are children of its kernel."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 

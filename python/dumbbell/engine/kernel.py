@@ -71,7 +71,11 @@ class KernelEngine:
             tables, end, named = _decode(room, plan)
             verdict = judge(plan, end, named, _totals(tables["queues"], "drops_packets"))
             birth = self._birth(request, plan, end, verdict, _queue_entries(named, tables["queues"]))
-            birth["phases_s"] = {"plan": planned - began, "guest": lived - planned, "decode": time.perf_counter() - lived}
+            birth["phases_s"] = {
+                "plan": planned - began,
+                "guest": lived - planned,
+                "decode": time.perf_counter() - lived,
+            }
             birth["wall_s"] = time.perf_counter() - began
             shutil.rmtree(room)
             result.write(folder, birth, tables)
@@ -99,7 +103,8 @@ class KernelEngine:
             "expect": list(experiment.expect),
             "source": experiment.source.model_dump(mode="json") if experiment.source else None,
             "kernel": {
-                key: getattr(self.kernel, key) for key in ("name", "release", "version", "config_sha256", "binary_sha256")
+                key: getattr(self.kernel, key)
+                for key in ("name", "release", "version", "config_sha256", "binary_sha256")
             },
             "agent": {"version": __version__, "sha256": _sha256(self.agent)},
             "host": {"machine": platform.machine(), "release": platform.release(), "python": platform.python_version()},
@@ -169,7 +174,12 @@ def _totals(queues: pl.DataFrame, column: str) -> dict[str, int]:
 
 
 def _queue_entries(named: Sequence[QueuePlan], queues: pl.DataFrame) -> list[dict[str, Any]]:
-    columns = {"drops": "drops_packets", "marks": "marks_packets", "sent_bytes": "sent_bytes", "sent_packets": "sent_packets"}
+    columns = {
+        "drops": "drops_packets",
+        "marks": "marks_packets",
+        "sent_bytes": "sent_bytes",
+        "sent_packets": "sent_packets",
+    }
     totals = {key: _totals(queues, column) for key, column in columns.items()}
     kinds = dict(queues.select("queue", "kind").unique(maintain_order=True).iter_rows())
     return [

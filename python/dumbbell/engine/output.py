@@ -45,7 +45,9 @@ def staged(out: Path) -> Iterator[Path]:
 
 def _refuse_taken(out: Path) -> None:
     if out.exists() or out.is_symlink():
-        raise OutputError(f"{out}: exists already; results are never overwritten: name another folder with --out, or remove it")
+        raise OutputError(
+            f"{out}: exists already; results are never overwritten: name another folder with --out, or remove it"
+        )
 
 
 def _claim(descriptor: int, out: Path) -> None:
@@ -72,7 +74,9 @@ def _publish(staging: Path, out: Path) -> None:
         os.rename(staging, out)  # noqa: PTH104 — Path.rename would do the same; this one's errors are documented
     except OSError as error:
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
-            raise OutputError(f"{out}: appeared during the run; nothing was overwritten, and this run's result is gone") from None
+            raise OutputError(
+                f"{out}: appeared during the run; nothing was overwritten, and this run's result is gone"
+            ) from None
         raise
 
 

@@ -85,7 +85,9 @@ def _unfinished(plan: Plan, end: Mapping[str, Any]) -> list[str]:
     return [f"not done when the experiment ended: {shown}"]
 
 
-def _device_drops(host: str, before: Mapping[str, str], now: Mapping[str, str], queues: Sequence[QueuePlan]) -> list[str]:
+def _device_drops(
+    host: str, before: Mapping[str, str], now: Mapping[str, str], queues: Sequence[QueuePlan]
+) -> list[str]:
     """Drops that a device counts and no discipline does: a receiver's backlog, a veth without a peer."""
     problems = []
     old = _devices(before["dev"])

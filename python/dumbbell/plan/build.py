@@ -1,6 +1,7 @@
 """The whole plan, in order: hosts, wires, disciplines, settings, flows, changes."""
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from dumbbell.errors import PlanError
 from dumbbell.plan import changes as timed
@@ -88,10 +89,10 @@ def _lay_out(building: Building) -> None:
     for number, group in enumerate(building.experiment.flows):
         _connect_sender(building, number, group, chain[0][0])
     names = [name for name, _, _ in chain] + [RECEIVER]
-    for left, right in zip(names, names[1:], strict=False):
+    for left, right in pairwise(names):
         layout.connect(left, right)
-    for name, link, role in chain:
-        _furnish(building, name, link, role)
+    for name, owner, role in chain:
+        _furnish(building, name, owner, role)
 
 
 def _link_hosts(name: str, link: Link, *, netem_first: bool) -> list[tuple[str, Link | None, str]]:
@@ -112,7 +113,8 @@ def _add_senders(building: Building) -> None:
             host = building.layout.add(name, routes=False)
             ecn = group.ecn and not building.experiment.tcp.ecn
             host.route_options = " ".join(
-                ([f"initcwnd {group.initial_window}"] if group.initial_window else []) + (["features ecn"] if ecn else [])
+                ([f"initcwnd {group.initial_window}"] if group.initial_window else [])
+                + (["features ecn"] if ecn else [])
             )
             host.quickack = not group.delayed_ack
 
@@ -160,7 +162,14 @@ def _furnish(building: Building, host: str, link: Link | None, role: str) -> Non
     else:
         if bottleneck is not None:
             rates = building.attachments.trace
-            _queue(building, host, "bottleneck", bottleneck.rate or (rates[0][1] if rates else None), bottleneck, "path.bottleneck")
+            _queue(
+                building,
+                host,
+                "bottleneck",
+                bottleneck.rate or (rates[0][1] if rates else None),
+                bottleneck,
+                "path.bottleneck",
+            )
         back = [Device(host, wire.right_device) for wire in building.layout.hosts[host].lefts]
         _netem(building, back, "reverse.netem", _way_back(building), _fastest(building))
 
@@ -171,9 +180,7 @@ def _queue(building: Building, host: str, name: str, rate: int | None, what: obj
 
 def _queue_on(building: Building, device: Device, name: str, rate: int | None, what: object, key: str) -> None:
     path = building.experiment.path
-    commands, queues = queue(
-        device, name, rate, getattr(what, "qdisc", None), rtt_ns=path.rtt, mtu=path.mtu, key=key
-    )
+    commands, queues = queue(device, name, rate, getattr(what, "qdisc", None), rtt_ns=path.rtt, mtu=path.mtu, key=key)
     building.disciplines += commands
     building.queues += queues
     if rate:

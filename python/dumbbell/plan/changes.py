@@ -55,7 +55,9 @@ def _netem(building: "Building", change: Change) -> list[TimedCommand]:
     if change.rtt is not None:
         forward = building.netems["path.netem"][1].impairment.delay if "path.netem" in building.netems else 0
         if change.rtt < forward:
-            raise PlanError(f"an rtt of {change.rtt / 1e6:g} ms is shorter than the {forward / 1e6:g} ms of the way there")
+            raise PlanError(
+                f"an rtt of {change.rtt / 1e6:g} ms is shorter than the {forward / 1e6:g} ms of the way there"
+            )
         targets.append(("reverse.netem", {"delay": change.rtt - forward}))
     commands = []
     for name, update in targets:

@@ -114,7 +114,9 @@ class Layout:
         return commands
 
     def _host(self, host: Host, senders: list[str], receiver: str) -> list[Command]:
-        quiet = [Command.of(host.name, f"sysctl -w net.ipv6.conf.{which}.disable_ipv6=1") for which in ("all", "default")]
+        quiet = [
+            Command.of(host.name, f"sysctl -w net.ipv6.conf.{which}.disable_ipv6=1") for which in ("all", "default")
+        ]
         forward = [Command.of(host.name, "sysctl -w net.ipv4.ip_forward=1")] if host.routes else []
         lines = ["ip link set lo up"]
         for wire in host.rights:

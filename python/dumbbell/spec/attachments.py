@@ -27,7 +27,8 @@ def read_attachments(case: Case) -> Attachments:
     Raises `ExperimentError` for a file that is missing, malformed, or outside the experiment's folder.
     """
     path = case.experiment.path
-    script, trace = None, ()
+    script: Script | None = None
+    trace: tuple[tuple[int, int], ...] = ()
     if path.tc is not None:
         lines = list(path.tc.commands)
         if path.tc.script is not None:
@@ -49,8 +50,14 @@ def _beside(case: Case, name: str, key: str) -> Path:
     path = (folder / name).resolve()
     if not path.is_relative_to(folder):
         raise ExperimentError(
-            "a file outside the experiment's folder", file=str(case.file), key=key, value=name, right="put it beside the experiment"
+            "a file outside the experiment's folder",
+            file=str(case.file),
+            key=key,
+            value=name,
+            right="put it beside the experiment",
         )
     if not path.is_file():
-        raise ExperimentError("no such file", file=str(case.file), key=key, value=name, right=f"it should lie in {folder}")
+        raise ExperimentError(
+            "no such file", file=str(case.file), key=key, value=name, right=f"it should lie in {folder}"
+        )
     return path

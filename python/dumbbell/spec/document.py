@@ -64,9 +64,13 @@ def parse(text: str, file: Path, settings: Sequence[str] = ()) -> list[Case]:
     ]
 
 
-def _variants(document: dict[str, Any], cases: object, file: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+def _variants(
+    document: dict[str, Any], cases: object, file: Path
+) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
-        raise ExperimentError("not a list of cases", file=str(file), key="cases", right="write [[cases]] with name and set")
+        raise ExperimentError(
+            "not a list of cases", file=str(file), key="cases", right="write [[cases]] with name and set"
+        )
     if not cases:
         yield "", document, {}
         return
@@ -89,7 +93,9 @@ def _crossed(case: dict[str, Any], key: str, file: Path) -> Iterator[tuple[str, 
     unknown = set(case) - {"name", "set"}
     if unknown or not isinstance(case.get("set"), dict):
         wrong = f"unknown key '{min(unknown)}'" if unknown else "a case without 'set'"
-        raise ExperimentError(wrong, file=str(file), key=key, right="a case has 'name' and 'set', a table of dotted keys")
+        raise ExperimentError(
+            wrong, file=str(file), key=key, right="a case has 'name' and 'set', a table of dotted keys"
+        )
     choices = [[(k, v) for v in (value if isinstance(value, list) else [value])] for k, value in case["set"].items()]
     several = any(len(choice) > 1 for choice in choices)
     for combination in itertools.product(*choices):
@@ -112,7 +118,9 @@ def _experiment(document: Mapping[str, Any], file: Path, case: str) -> Experimen
             document["seeds"] = seeds(document["seeds"])
         return Experiment.model_validate(document)
     except Wrong as wrong:
-        raise ExperimentError(wrong.problem, file=where, key="seeds", value=document["seeds"], right=wrong.right) from None
+        raise ExperimentError(
+            wrong.problem, file=where, key="seeds", value=document["seeds"], right=wrong.right
+        ) from None
     except ValidationError as error:
         raise _explained(error, where) from None
 
@@ -142,7 +150,9 @@ def _explained(error: ValidationError, where: str) -> ExperimentError:
     match first["type"]:
         case "extra_forbidden":
             known = [name for name in _model_at(location[:-1]).model_fields if name != "seeds"]
-            return ExperimentError(f"unknown key '{location[-1]}'", file=where, key=key, right=suggest(str(location[-1]), known))
+            return ExperimentError(
+                f"unknown key '{location[-1]}'", file=where, key=key, right=suggest(str(location[-1]), known)
+            )
         case "missing":
             return ExperimentError("this key is missing", file=where, key=key, right=_EXAMPLES.get(key, ""))
         case "value_error" if isinstance(wrong := first["ctx"]["error"], Wrong):

@@ -117,9 +117,9 @@ class Impairment(Strict):
     def _delay_where_netem_needs_it(self) -> "Impairment":
         for key in ("jitter", "reorder", "distribution"):
             if getattr(self, key) and not self.delay:
-                raise Wrong(f"'{key}' without a delay", f"netem needs a delay beside {key}: add delay = \"5ms\"")
+                raise Wrong(f"'{key}' without a delay", f'netem needs a delay beside {key}: add delay = "5ms"')
         if self.distribution and not self.jitter:
-            raise Wrong("'distribution' without a jitter", "add jitter = \"1ms\"")
+            raise Wrong("'distribution' without a jitter", 'add jitter = "1ms"')
         return self
 
     @property
@@ -230,7 +230,7 @@ class Flows(Strict):
     request: Size | None = None
     response: Size | None = None
     think: Time = 0
-    arrivals: Annotated[float | None, BeforeValidator(lambda value: _arrivals(value))] = None
+    arrivals: Annotated[float | None, BeforeValidator(_arrivals)] = None
     rate: Rate | None = None
     packet: Annotated[int, Field(ge=16, le=8900)] = 1200
     ecn: bool = False
@@ -254,12 +254,20 @@ class Flows(Strict):
             (tcp == (self.cc is not None), "'cc' goes with TCP flows, and only with them", 'such as cc = "bbr"'),
             (tcp or self.rate is not None, "a UDP flow without a rate", 'such as rate = "1mbit"'),
             (not tcp or self.rate is None, "'rate' is for UDP flows", "pacing_rate limits a TCP flow"),
-            (self.stop is None or self.stop > self.start, "a flow that stops before it starts", "stop must be after start"),
+            (
+                self.stop is None or self.stop > self.start,
+                "a flow that stops before it starts",
+                "stop must be after start",
+            ),
             ((self.on is None) == (self.off is None), "'on' and 'off' go together", "give both or none"),
             ((self.request is None) == (self.response is None), "'request' and 'response' go together", "give both"),
             (self.request is None or self.bytes is None, "both 'request' and 'bytes'", "a flow is one of the two"),
             ((self.request or 0) <= 16384, "a request longer than 16384 bytes", "requests fit one socket buffer"),
-            (self.arrivals is None or self.bytes is not None, "'arrivals' without 'bytes'", "Poisson flows have a size"),
+            (
+                self.arrivals is None or self.bytes is not None,
+                "'arrivals' without 'bytes'",
+                "Poisson flows have a size",
+            ),
         ]
 
 
@@ -342,13 +350,18 @@ class Experiment(Strict):
             self._check_change(change)
         for flows in self.flows:
             if flows.start >= self.duration:
-                raise Wrong(f"flow group '{flows.name or flows.cc}' starts after the end", "start it before the duration is over")
+                raise Wrong(
+                    f"flow group '{flows.name or flows.cc}' starts after the end",
+                    "start it before the duration is over",
+                )
         return self
 
     def _check_change(self, change: Change) -> None:
         links = {"bottleneck", *(link.name for link in self.path.links)}
         if change.link is not None and change.link not in links:
-            raise Wrong(f"a change of a link that does not exist: '{change.link}'", f"there is: {', '.join(sorted(links))}")
+            raise Wrong(
+                f"a change of a link that does not exist: '{change.link}'", f"there is: {', '.join(sorted(links))}"
+            )
         if change.rate is not None and (change.link in (None, "bottleneck")):
             bottleneck = self.path.bottleneck
             if bottleneck is None or bottleneck.rate is None:

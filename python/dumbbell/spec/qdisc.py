@@ -101,11 +101,9 @@ GRAMMAR: dict[str, Options] = {
     },
     "red": _RED,
     "codel": _CODEL,
-    "fq_codel": _CODEL
-    | {"flows": (COUNT,), "quantum": (SIZE,), "memory_limit": (SIZE,), "drop_batch": (COUNT,)},
+    "fq_codel": _CODEL | {"flows": (COUNT,), "quantum": (SIZE,), "memory_limit": (SIZE,), "drop_batch": (COUNT,)},
     "pie": _PIE,
-    "fq_pie": _PIE
-    | {"flows": (COUNT,), "quantum": (SIZE,), "memory_limit": (SIZE,), "ecn_prob": (COUNT,)},
+    "fq_pie": _PIE | {"flows": (COUNT,), "quantum": (SIZE,), "memory_limit": (SIZE,), "ecn_prob": (COUNT,)},
     "fq": {
         "limit": (PACKETS,),
         "flow_limit": (PACKETS,),
@@ -243,7 +241,9 @@ class Qdisc:
         words = list(self.words)
         for position, (products, unit) in self.bdp_words.items():
             if bdp_bytes is None:
-                raise Wrong("a queue in bdp needs both a rate and a path.rtt above zero", "give both, or a size in bytes")
+                raise Wrong(
+                    "a queue in bdp needs both a rate and a path.rtt above zero", "give both, or a size in bytes"
+                )
             size = max(products * bdp_bytes, mtu_bytes)
             words[position] = str(round(size if unit == SIZE else size / mtu_bytes))
         return " ".join((self.kind, *words))
@@ -278,7 +278,9 @@ def check_options(kind: str, words: list[str], options: Options) -> dict[int, tu
                 position += 1
             elif not optional:
                 written = f", got '{words[position]}'" if position < len(words) else ""
-                raise Wrong(f"{kind}: '{option}' takes a {kind_of_word.replace('|', ' or ')}{written}", _example(kind_of_word))
+                raise Wrong(
+                    f"{kind}: '{option}' takes a {kind_of_word.replace('|', ' or ')}{written}", _example(kind_of_word)
+                )
     return sizes
 
 

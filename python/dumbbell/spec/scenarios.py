@@ -28,4 +28,6 @@ def find(name: str) -> Path:
     path = Path(name)
     if path.suffix == ".toml" or path.is_file() or "/" in name:
         return path
-    raise ExperimentError(f"no scenario is called '{name}'", right=suggest(name, list(known)) + "; or name a .toml file")
+    raise ExperimentError(
+        f"no scenario is called '{name}'", right=suggest(name, list(known)) + "; or name a .toml file"
+    )

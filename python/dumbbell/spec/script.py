@@ -1,16 +1,17 @@
 """tc commands verbatim, made harmless.
 
 A script of somebody's lab is read line by line. What sets up disciplines, classes and filters
-is kept, word for word but for the interface's name and a handle where it has none; `iptables … -j MARK` becomes a mark on the
-sockets of the flows to that port; what only shows or deletes is left out, since the lab starts
-empty. Anything else, and any word that could reach a file or a program, is an error with its line.
+is kept, word for word but for the interface's name and a handle where it has none; an iptables
+rule that marks by port becomes a mark on the sockets of the flows to that port; what only shows
+or deletes is left out, since the lab starts empty. Anything else, and any word that could reach
+a file or a program, is an error with its line.
 """
 
 import re
 import shlex
 from dataclasses import dataclass
 
-from dumbbell.spec.qdisc import GRAMMAR, check_options
+from dumbbell.spec.qdisc import GRAMMAR, Options, check_options
 from dumbbell.spec.units import Wrong
 
 __all__ = ["DEVICE", "Script", "read_script"]
@@ -22,7 +23,7 @@ FIRST_HANDLE = 0xDB00
 
 _WORD = re.compile(r"[A-Za-z0-9_.:,%/-]+\Z")
 _SHOWS = ("show", "list", "ls", "lst")
-_CLASS_OPTIONS = {
+_CLASS_OPTIONS: dict[str, Options] = {
     "htb": dict.fromkeys(("rate", "ceil"), ("rate",))
     | dict.fromkeys(("burst", "cburst", "quantum", "mtu", "mpu"), ("size",))
     | {"prio": ("count",), "overhead": ("count",)},
@@ -31,8 +32,8 @@ _CLASS_OPTIONS = {
 _FILTER_KINDS = ("fw", "u32", "matchall", "flower", "route")
 _FILTER_WORDS = frozenset(
     "dev parent root protocol ip ipv6 all prio pref handle fw u32 matchall flower route match sport dport src dst "
-    "tos ip_proto tcp udp icmp src_ip dst_ip src_port dst_port flowid classid from to divisor offset at nexthdr".split()
-    + ["0xffff", "0xff", "0xfc"]
+    "tos ip_proto tcp udp icmp src_ip dst_ip src_port dst_port flowid classid from to divisor offset at nexthdr "
+    "0xffff 0xff 0xfc".split()
 )
 _NUMBERS = re.compile(r"(0x)?[0-9a-fA-F]*(:[0-9a-fA-F]*)?\Z|\d+\.\d+\.\d+\.\d+(/\d+)?\Z")
 
@@ -65,10 +66,14 @@ def read_script(lines: list[str], interface: str) -> Script:
                 command = _tc(words, interface)
                 (kept.append(command) if command else left_out.append(line.strip()))
             else:
-                raise Wrong(f"'{words[0]}' is not a command that an experiment may hold", "only tc, and iptables … -j MARK")
+                raise Wrong(
+                    f"'{words[0]}' is not a command that an experiment may hold", "only tc, and iptables … -j MARK"
+                )
         except Wrong as wrong:
             raise Wrong(f"line {number} ('{line.strip()[:80]}'): {wrong.problem}", wrong.right) from None
-    return Script(tuple(_with_handle(words, number) for number, words in enumerate(kept)), tuple(marks), tuple(left_out))
+    return Script(
+        tuple(_with_handle(words, number) for number, words in enumerate(kept)), tuple(marks), tuple(left_out)
+    )
 
 
 def _with_handle(words: tuple[str, ...], number: int) -> tuple[str, ...]:
@@ -98,7 +103,9 @@ def _mark(words: list[str]) -> tuple[int, int]:
         if words[words.index("-j") + 1] != "MARK":
             raise ValueError
     except (ValueError, IndexError):
-        raise Wrong("an iptables rule that is not a mark by destination port", "--dport PORT -j MARK --set-mark NUMBER") from None
+        raise Wrong(
+            "an iptables rule that is not a mark by destination port", "--dport PORT -j MARK --set-mark NUMBER"
+        ) from None
     return port, mark
 
 
@@ -114,7 +121,9 @@ def _tc(words: list[str], interface: str) -> tuple[str, ...] | None:
     if words[1] not in ("add", "replace", "change"):
         raise Wrong(f"'{words[1]}' is not something to do with a {words[0]}", "add, replace or change")
     if "dev" not in words or words[words.index("dev") + 1 :][:1] != [interface]:
-        raise Wrong(f"not for the interface {interface}", f"each command names dev {interface}, or set path.tc.interface")
+        raise Wrong(
+            f"not for the interface {interface}", f"each command names dev {interface}, or set path.tc.interface"
+        )
     words[words.index("dev") + 1] = DEVICE
     {"qdisc": _check_qdisc, "class": _check_class, "filter": _check_filter}[words[0]](words)
     return ("tc", *words)
@@ -131,14 +140,19 @@ def _check_qdisc(words: list[str]) -> None:
 def _check_class(words: list[str]) -> None:
     _, rest = _place(words)
     if not rest or rest[0] not in _CLASS_OPTIONS:
-        raise Wrong(f"classes of '{rest[0] if rest else ''}' are not known here", f"there is: {', '.join(_CLASS_OPTIONS)}")
+        raise Wrong(
+            f"classes of '{rest[0] if rest else ''}' are not known here", f"there is: {', '.join(_CLASS_OPTIONS)}"
+        )
     check_options(rest[0], rest[1:], _CLASS_OPTIONS[rest[0]])
 
 
 def _check_filter(words: list[str]) -> None:
     for word in words[2:]:
         if word != DEVICE and word not in _FILTER_WORDS and not _NUMBERS.match(word):
-            raise Wrong(f"filters may not say '{word}' here", f"filters of kind {', '.join(_FILTER_KINDS)}, by mark, port or address")
+            raise Wrong(
+                f"filters may not say '{word}' here",
+                f"filters of kind {', '.join(_FILTER_KINDS)}, by mark, port or address",
+            )
 
 
 def _place(words: list[str]) -> tuple[dict[str, str], list[str]]:

@@ -1,0 +1,55 @@
+# One command per intent, the same here and in CI. `make help` lists them.
+SHELL := /bin/sh
+BIN := .venv/bin
+PY := $(BIN)/python
+
+.DEFAULT_GOAL := help
+.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery fuzz clean
+
+help: ## List the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+setup: ## Install what is needed (apt packages, virtual environment, agent)
+	@scripts/setup.sh
+
+kernel: setup ## Build the kernel in virtual time (once; about 3 minutes on 2 cores)
+	@$(BIN)/dumbbell kernel build
+
+demo: kernel ## Run the main job: cyclic on the real kernel, summary and report
+	@mkdir -p runs && out=runs/demo-$$(date +%Y%m%d-%H%M%S) && \
+	$(BIN)/dumbbell run cyclic --engine kernel --seed 1 --out $$out && \
+	$(BIN)/dumbbell report $$out -o $$out/report.html 2>/dev/null && \
+	echo && echo "the report: $$PWD/$$out/report.html"
+
+test: kernel lint unit ## Everything that must pass
+
+lint: setup ## Formatting, lints, types
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+
+unit: setup ## Tests of both languages, on the built kernel
+	cargo test --workspace --quiet
+	$(BIN)/pytest
+
+fmt: setup ## Format both languages
+	cargo fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix --quiet .
+
+conformance: kernel ## Every case of the truth, five seeds each (about 8 minutes on 2 cores)
+	$(PY) conformance/against_truth.py -o conformance/truth.md >/dev/null
+
+bench: kernel ## Speed and memory
+	$(PY) bench/speed.py -o bench/speed.md
+
+gallery: kernel ## Pictures of the six scenarios
+	$(PY) scripts/gallery.py docs/gallery
+
+fuzz: setup ## Fuzz every parser for longer than the tests do
+	HYPOTHESIS_PROFILE=long $(BIN)/pytest -k "fuzz or arbitrary" -p no:cacheprovider
+
+clean: ## Remove what was built here (kernels stay in the user's cache)
+	rm -rf .venv target runs dist python/dumbbell/bin

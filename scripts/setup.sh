@@ -1,0 +1,59 @@
+#!/bin/sh
+# Installs what Dumbbell needs: apt packages (as root or with sudo), a virtual environment, the agent.
+# Quick when there is nothing to do.
+set -eu
+cd "$(dirname "$0")/.."
+
+fail() { echo "setup: $*" >&2; exit 1; }
+
+# Programs and the Debian packages that have them.
+packages=""
+need() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ] || packages="$packages $2"; }
+need gcc gcc
+need make make
+need flex flex
+need bison bison
+need bc bc
+need xz xz-utils
+need ip iproute2
+need tc iproute2
+need setarch util-linux
+[ -e /usr/include/stdio.h ] || packages="$packages libc6-dev"
+# A virtual environment needs ensurepip, which Debian keeps in a package of its own.
+python3 -c 'import ensurepip, venv' 2>/dev/null || packages="$packages python3-venv"
+
+if [ -n "$packages" ] || ! apt-cache show linux-source >/dev/null 2>&1; then
+    if [ "$(id -u)" = 0 ]; then sudo=""
+    elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then sudo="sudo"
+    elif [ -n "$packages" ]; then fail "please install these packages first: sudo apt-get install -y$packages"
+    else sudo="none"; echo "setup: no package lists; if the kernel's source can't be found, run: sudo apt-get update" >&2
+    fi
+    if [ "$sudo" != none ]; then
+        echo "setup: apt-get update" >&2
+        $sudo apt-get update -qq >/dev/null || fail "apt-get update failed"
+    fi
+    if [ -n "$packages" ]; then
+        echo "setup: installing$packages" >&2
+        # shellcheck disable=SC2086
+        DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends $packages >/dev/null ||
+            fail "apt-get install failed for:$packages"
+    fi
+fi
+
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "Python 3.11 or newer is needed; this is $(python3 -V)"
+command -v cargo >/dev/null 2>&1 || PATH="$HOME/.cargo/bin:$PATH"
+command -v cargo >/dev/null 2>&1 || fail "Rust is needed (1.88 or newer, with rustfmt and clippy): https://rustup.rs"
+
+# The environment is made anew when what it was made from changes.
+stamp=.venv/made-from
+wanted="$(cat pyproject.toml build_agent.py | cksum) $(python3 -V)"
+if [ ! -x .venv/bin/dumbbell ] || [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; then
+    echo "setup: making .venv" >&2
+    [ -x .venv/bin/python ] || python3 -m venv .venv
+    .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check uv
+    .venv/bin/uv pip install --quiet --python .venv/bin/python --group dev -e .
+    echo "$wanted" > $stamp
+else
+    python3 build_agent.py
+fi
