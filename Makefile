@@ -4,7 +4,7 @@ BIN := .venv/bin
 PY := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery fuzz clean
+.PHONY: help setup kernel demo test lint unit fmt conformance bench fuzz clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -44,9 +44,6 @@ conformance: kernel ## Every case of the truth, five seeds each (about 8 minutes
 
 bench: kernel ## Speed and memory
 	$(PY) bench/speed.py -o bench/speed.md
-
-gallery: kernel ## Pictures of the six scenarios
-	$(PY) scripts/gallery.py docs/gallery
 
 fuzz: setup ## Fuzz every parser for longer than the tests do
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -k "fuzz or arbitrary" -p no:cacheprovider

@@ -23,10 +23,11 @@ FIRST_HANDLE = 0xDB00
 
 _WORD = re.compile(r"[A-Za-z0-9_.:,%/-]+\Z")
 _SHOWS = ("show", "list", "ls", "lst")
+_HTB: Options = {option: ("rate",) for option in ("rate", "ceil")}
+_HTB |= {option: ("size",) for option in ("burst", "cburst", "quantum", "mtu", "mpu")}
+_HTB |= {option: ("count",) for option in ("prio", "overhead")}
 _CLASS_OPTIONS: dict[str, Options] = {
-    "htb": dict.fromkeys(("rate", "ceil"), ("rate",))
-    | dict.fromkeys(("burst", "cburst", "quantum", "mtu", "mpu"), ("size",))
-    | {"prio": ("count",), "overhead": ("count",)},
+    "htb": _HTB,
     "drr": {"quantum": ("size",)},
 }
 _FILTER_KINDS = ("fw", "u32", "matchall", "flower", "route")
