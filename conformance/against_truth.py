@@ -132,8 +132,9 @@ def table(rows: list[Row], seeds: int, seconds: float) -> str:
         "",
         f"{len(cases)} cases, {seeds} seeds each, {seconds:.0f} s of wall time on {os.cpu_count()} cores.",
         f"Of {len(judged)} judged means (throughput, RTT, ping, completion time)",
-        f"{len(judged) - len(outside)} agree within the larger of {TOLERANCE:.0%} and {STANDARD_ERRORS} standard errors;",
-        f"{len(cases - failed)} cases agree in all.",
+        f"{len(judged) - len(outside)} agree within the larger of {TOLERANCE:.0%} and "
+        f"{STANDARD_ERRORS} standard errors,",
+        f"and {len(cases - failed)} cases agree in all.",
         "",
         "Made by `make conformance`.",
         "",

@@ -40,8 +40,8 @@ class Guest:
     wall_limit_s: float
 
 
-def live(guest: Guest, watch: Callable[[], None]) -> None:
-    """Run the guest to its end; `watch` is called now and then.
+def live(guest: Guest, watch: Callable[[], None]) -> int:
+    """Run the guest to its end; `watch` is called now and then. Returns its peak memory in bytes.
 
     Raises `GuestHang`, `GuestOutOfMemory`, `GuestPanic`, `EngineError`, or `ExperimentError` when
     the guest refused a command of the experiment.
@@ -59,10 +59,11 @@ def live(guest: Guest, watch: Callable[[], None]) -> None:
         try:
             # Before the guest has processes of its own: they inherit it.
             os.sched_setaffinity(process.pid, {core})
-            _wait(process, guest.wall_limit_s, watch)
+            peak_bytes = _wait(process, guest.wall_limit_s, watch)
         finally:
             _end(process)
     _judge(guest, console.read_text(errors="replace"))
+    return peak_bytes
 
 
 def _command(guest: Guest) -> list[str]:
@@ -88,16 +89,26 @@ def _environment(seed: int) -> dict[str, str]:
     }
 
 
-def _wait(process: subprocess.Popen[bytes], limit_s: float, watch: Callable[[], None]) -> None:
-    deadline = time.monotonic() + limit_s
+def _wait(process: subprocess.Popen[bytes], limit_s: float, watch: Callable[[], None]) -> int:
+    deadline, peak_bytes = time.monotonic() + limit_s, 0
     while True:
         try:
             process.wait(timeout=POLL_S)
-            return
+            return peak_bytes
         except subprocess.TimeoutExpired:
+            peak_bytes = _peak_bytes(process.pid) or peak_bytes
             watch()
         if time.monotonic() > deadline:
             raise GuestHang(f"the guest was still running after {limit_s:.0f} s of wall time, and was stopped")
+
+
+def _peak_bytes(process: int) -> int:
+    """The most memory that a process ever had (VmHWM); 0 when it has just ended."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -65,7 +65,7 @@ class KernelEngine:
             (room / "plan.json").write_text(json.dumps(plan.for_agent()), encoding="utf-8")
             planned = time.perf_counter()
             guest = Guest(self.kernel, self.agent, room, request.seed, _memory_mib(plan), _wall_limit_s(plan))
-            live(guest, lambda: progress(_seconds_done(room / "queues.bin", plan)))
+            peak_bytes = live(guest, lambda: progress(_seconds_done(room / "queues.bin", plan)))
             lived = time.perf_counter()
             progress(plan.duration_ns / 1e9)
             tables, end, named = _decode(room, plan)
@@ -76,6 +76,7 @@ class KernelEngine:
                 "guest": lived - planned,
                 "decode": time.perf_counter() - lived,
             }
+            birth["guest_peak_bytes"] = peak_bytes
             birth["wall_s"] = time.perf_counter() - began
             shutil.rmtree(room)
             result.write(folder, birth, tables)

@@ -23,9 +23,9 @@ FIRST_HANDLE = 0xDB00
 
 _WORD = re.compile(r"[A-Za-z0-9_.:,%/-]+\Z")
 _SHOWS = ("show", "list", "ls", "lst")
-_HTB: Options = {option: ("rate",) for option in ("rate", "ceil")}
-_HTB |= {option: ("size",) for option in ("burst", "cburst", "quantum", "mtu", "mpu")}
-_HTB |= {option: ("count",) for option in ("prio", "overhead")}
+_HTB: Options = dict.fromkeys(("rate", "ceil"), ("rate",))
+_HTB |= dict.fromkeys(("burst", "cburst", "quantum", "mtu", "mpu"), ("size",))
+_HTB |= dict.fromkeys(("prio", "overhead"), ("count",))
 _CLASS_OPTIONS: dict[str, Options] = {
     "htb": _HTB,
     "drr": {"quantum": ("size",)},

@@ -1,0 +1,116 @@
+"""How fast, and with how much memory?
+
+    python bench/speed.py [-o bench/speed.md] [--runs 3]
+
+Each experiment runs in a process of its own, several times; the median counts. Wall time is that of the whole
+run (plan, guest, decoding, writing), without the start of Python. Packets are those that the bottleneck sent.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+HERE = Path(__file__).parent
+EXPERIMENTS = {
+    "cyclic": ("cyclic", "120 virtual s, 4 flows, 80 Mbit/s, sampled every 10 ms"),
+    "hundred-cubic": (
+        str(HERE / "hundred-cubic.toml"),
+        "10 virtual s, 100 CUBIC flows, 1 Gbit/s, sampled every 100 ms",
+    ),
+    "ten-bbr": (str(HERE / "ten-bbr.toml"), "5 virtual s, 10 BBR flows, 10 Gbit/s, sampled every 10 ms"),
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run's figures."""
+
+    wall_s: float
+    guest_s: float
+    duration_s: float
+    packets: int
+    peak_mib: float
+    utilisation: float
+    valid: bool
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("-o", "--output", type=Path)
+    arguments.add_argument("--runs", type=int, default=3)
+    arguments.add_argument("--one", help=argparse.SUPPRESS)
+    asked = arguments.parse_args()
+    if asked.one:
+        print(json.dumps(one(asked.one)))
+        return 0
+    lines = [
+        "# Speed",
+        "",
+        f"Median of {asked.runs} runs on {os.cpu_count()} cores ({processor()}), one core used. Made by `make bench`.",
+        "",
+        "| experiment | wall s | × real time | in the guest s | data packets | packets a wall second "
+        "| the guest's peak memory MiB | utilisation |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name, (what, text) in EXPERIMENTS.items():
+        runs = [measure(what) for _ in range(asked.runs)]
+        run = sorted(runs, key=lambda run: run.wall_s)[len(runs) // 2]
+        guest = median(run.guest_s for run in runs)
+        if not all(run.valid for run in runs):
+            raise SystemExit(f"{name}: an invalid run")
+        lines.append(
+            f"| `{name}`: {text} | {run.wall_s:.2f} | {run.duration_s / run.wall_s:.0f} | {guest:.2f} "
+            f"| {run.packets:,} | {run.packets / run.wall_s:,.0f} | {run.peak_mib:.0f} | {run.utilisation:.1%} |"
+        )
+        print(lines[-1], file=sys.stderr)
+    text = "\n".join(lines) + "\n"
+    print(text)
+    if asked.output:
+        asked.output.write_text(text, encoding="utf-8")
+    return 0
+
+
+def measure(experiment: str) -> Measured:
+    """Run it in a process of its own, so that its peak memory is its own."""
+    command = [sys.executable, __file__, "--one", experiment]
+    return Measured(**json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+
+
+def one(experiment: str) -> dict[str, float | int | bool]:
+    from dumbbell import result
+    from dumbbell.analysis import summary
+    from dumbbell.engine import KernelEngine, Request
+    from dumbbell.spec import find, load
+
+    file = find(experiment)
+    with tempfile.TemporaryDirectory() as folder:
+        out = KernelEngine().run(Request(file.stem, load(file)[0], 1, Path(folder) / "run"), lambda _: None)
+        run = result.load(out)
+    bottleneck = next(queue for queue in run.birth["queues"] if queue["name"] == "bottleneck")
+    return {
+        "wall_s": run.birth["wall_s"],
+        "guest_s": run.birth["phases_s"]["guest"],
+        "duration_s": run.birth["duration_s"],
+        "packets": bottleneck["sent_packets"],
+        "peak_mib": run.birth["guest_peak_bytes"] / 2**20,
+        "utilisation": summary(run)["utilisation"],
+        "valid": run.birth["valid"],
+    }
+
+
+def processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
