@@ -24,7 +24,9 @@ __all__ = ["main"]
 def main() -> None:
     """Entry point of the `dumbbell` command."""
     signal.signal(signal.SIGTERM, _as_interrupt)
-    from dumbbell.cli.app import app  # noqa: PLC0415 — typer and rich only once the signal is safe
+    # Only once the signal is safe: importing takes a moment.
+    from dumbbell.cli.app import app  # noqa: PLC0415
+    from dumbbell.cli.interrupt import Interrupted  # noqa: PLC0415
 
     try:
         app(standalone_mode=True)
@@ -34,7 +36,7 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted):
         print("dumbbell: interrupted; nothing was left behind", file=sys.stderr)  # noqa: T201
         sys.exit(130)
 

@@ -2,10 +2,11 @@
 
 import os
 import re
+import shlex
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from rich.text import Text
 
 from dumbbell import result
 from dumbbell.analysis import check, summary
+from dumbbell.cli.interrupt import Interrupted
 from dumbbell.engine import Engine, KernelEngine, Request
 from dumbbell.engine.output import staged
 from dumbbell.errors import ExperimentError
@@ -77,7 +79,7 @@ def run_all(
 ) -> Done:  # fmt: skip
     """Run every case with every seed.
 
-    Raises `DumbbellError`; `KeyboardInterrupt` once everything that was started has ended.
+    Raises `DumbbellError`; `Interrupted` once everything that was started has ended.
     """
     began = time.perf_counter()
     file = find(scenario)
@@ -87,15 +89,22 @@ def run_all(
     folder = out or Path("runs") / f"{file.stem}-{engine}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     several = len(cases) > 1 or len(wanted) > 1
     if not several:
-        _run(chosen, [Request(file.stem, wanted[0][0], wanted[0][1], folder)], 1)
+        command = _command(scenario, engine, wanted[0][1], settings)
+        _run(chosen, [Request(file.stem, wanted[0][0], wanted[0][1], folder, command)], 1)
         return Done(folder, [result.load(folder)], several, engine, time.perf_counter() - began)
     names = _folder_names(wanted)
     with staged(folder) as staging:
         requests = [
-            Request(file.stem, case, number, staging / name) for (case, number), name in zip(wanted, names, strict=True)
+            Request(file.stem, case, number, staging / name, _command(scenario, engine, number, settings))
+            for (case, number), name in zip(wanted, names, strict=True)
         ]
         _run(chosen, requests, jobs or os.cpu_count() or 1)
     return Done(folder, [result.load(folder / name) for name in names], several, engine, time.perf_counter() - began)
+
+
+def _command(scenario: str, engine: str, seed: int, settings: Sequence[str]) -> str:
+    words = ["dumbbell", "run", scenario, "--engine", engine, "--seed", str(seed)]
+    return shlex.join(words + [word for setting in settings for word in ("--set", setting)])
 
 
 def _engine(name: str, kernel: str | None) -> Engine:
@@ -147,14 +156,21 @@ def _run(engine: Engine, requests: Sequence[Request], jobs: int) -> None:
         futures = [pool.submit(one, number, request) for number, request in enumerate(requests)]
         try:
             _first_error(futures)
+        except KeyboardInterrupt:
+            cancel.set()
+            raise Interrupted from None
         except BaseException:
             cancel.set()
             raise
 
 
 def _first_error(futures: Sequence[Future[None]]) -> None:
-    for future in as_completed(futures):
-        future.result()
+    pending = set(futures)
+    while pending:
+        # In short waits: a signal that another thread received is heard only between two of them.
+        done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
 
 
 class _Speed(ProgressColumn):

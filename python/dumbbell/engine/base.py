@@ -23,6 +23,8 @@ class Request:
     seed: int
     out: Path
     """The result folder; it must not exist."""
+    command: str = ""
+    """What a person would type to get the same again."""
 
 
 class Engine(Protocol):

@@ -95,6 +95,7 @@ class KernelEngine:
             "title": experiment.title,
             "engine": self.name,
             "seed": request.seed,
+            "command": request.command or None,
             "duration_s": end["duration_ns"] // 1000 / 1e6,
             "asked_duration_s": plan.duration_ns / 1e9,
             "valid": not verdict.invalid,

@@ -133,7 +133,7 @@ def birth(run: Run) -> Markup:
         ("agent", " ".join(str(agent[key]) for key in ("version", "sha256") if agent.get(key))),
         ("host", ", ".join(f"{key} {value}" for key, value in host.items()) if isinstance(host, Mapping) else host),
         ("result folder", run.folder),
-        ("random numbers", record.get("generator")),
+        ("traffic", record.get("generator")),
     ]
     return join([element("h3", "Birth certificate"), table(("", ""), [row for row in rows if row[1]], css="text")])
 
