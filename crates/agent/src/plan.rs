@@ -96,6 +96,8 @@ pub struct Flow {
     pub sndbuf: Option<usize>,
     /// Fixed receive buffer.
     pub rcvbuf: Option<usize>,
+    /// Read each segment as it comes, as most applications do, instead of in large pieces.
+    pub prompt_reads: bool,
     /// `SO_MAX_PACING_RATE`, bytes per second.
     pub pacing_rate: Option<u64>,
     /// `SO_MARK` of the sender's socket.

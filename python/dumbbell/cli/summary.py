@@ -43,42 +43,53 @@ def show_run(out: Console, run: Run, window: Window | None = None) -> None:
 
 
 def show_cases(out: Console, done: "Done") -> None:
-    """One row a case."""
-    table = _table(
-        ["case", "seed", "group"], ["Mbit/s", "share", "seconds", "retrans", "RTT ms", "queue ms", "ping ms", "util."]
-    )
-    for run, numbers in zip(done.runs, done.summaries, strict=True):
-        name = (run.birth["case"] or run.birth["name"]) + ("" if run.birth["valid"] else "  INVALID")
-        for position, (group, got) in enumerate(numbers["groups"].items()):
-            flows = [flow for flow in numbers["flows"] if flow["group"] == group]
-            first = position == 0
-            table.add_row(
-                Text(name if first else "", style="" if run.birth["valid"] else "red"),
-                str(numbers["seed"]) if first else "",
-                group,
-                _number(got["throughput_mbps"]),
-                _percent(got["share"]),
-                _number(_mean([flow.get("fct_s") for flow in flows])),
-                str(sum(flow["retransmits"] or 0 for flow in flows)),
-                _number(_mean([flow["rtt_ms"]["mean"] for flow in flows])),
-                _number(_of(numbers["queue"], "delay_ms")) if first else "",
-                _number(_of(numbers, "ping_ms")) if first else "",
-                _percent(numbers["utilisation"]) if first else "",
-            )
+    """One row a case and group; a column is there when it says something."""
     birth = done.runs[0].birth
     out.print(Text(birth["title"], style="bold"))
     out.print(Text(f"{len(done.runs)} runs on {done.engine}, {done.wall_s:.1f} s", style="dim"))
     out.print()
-    out.print(table)
+    out.print(_cases(done))
     _show_seen_cases(out, done)
     for run, numbers in zip(done.runs, done.summaries, strict=True):
         for reason in run.birth["invalid"]:
-            out.print(Text(f"INVALID: {run.birth['case']}: {reason}", style="bold red"))
+            out.print(Text(f"INVALID: {_case_name(run)}: {reason}", style="bold red"))
         _show_expectations(out, run.birth, numbers)
     for warning in sorted({warning for run in done.runs for warning in run.birth["warnings"]}):
         out.print(Text(f"note: {warning}", style="yellow"))
     out.print()
     out.print(Text(f"{done.out}", style="cyan"), soft_wrap=True)
+
+
+def _cases(done: "Done") -> Table:
+    several_seeds = len({numbers["seed"] for numbers in done.summaries}) > 1
+    several_groups = any(len(numbers["groups"]) > 1 for numbers in done.summaries)
+    sized = any("fct_s" in flow for numbers in done.summaries for flow in numbers["flows"])
+    left = ["case"] + ["seed"] * several_seeds + ["group"] * several_groups
+    right = ["Mbit/s"] + ["share"] * several_groups + ["seconds"] * sized
+    table = _table(left, [*right, "retrans", "RTT ms", "queue ms", "ping ms", "util."])
+    for run, numbers in zip(done.runs, done.summaries, strict=True):
+        name = Text(_case_name(run), style="" if run.birth["valid"] else "red")
+        for position, (group, got) in enumerate(numbers["groups"].items()):
+            first = position == 0
+            flows = [flow for flow in numbers["flows"] if flow["group"] == group]
+            shared = [_of(numbers["queue"], "delay_ms"), _of(numbers, "ping_ms")] if first else [None, None]
+            table.add_row(
+                name if first else "",
+                *([str(numbers["seed"]) if first else ""] * several_seeds),
+                *([group] * several_groups),
+                _number(got["throughput_mbps"]),
+                *([_percent(got["share"])] * several_groups),
+                *([_number(_mean([flow.get("fct_s") for flow in flows]))] * sized),
+                str(sum(flow["retransmits"] or 0 for flow in flows)),
+                _number(_mean([flow["rtt_ms"]["mean"] for flow in flows])),
+                *(_number(value) for value in shared),
+                _percent(numbers["utilisation"]) if first else "",
+            )
+    return table
+
+
+def _case_name(run: Run) -> str:
+    return str(run.birth["case"] or run.birth["name"])
 
 
 def _setting(birth: Mapping[str, Any]) -> str:
@@ -122,7 +133,7 @@ def _groups(numbers: Mapping[str, Any]) -> Table:
 
 def _lines(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
     lines = []
-    if queue := numbers["queue"]:
+    if (queue := numbers["queue"]) and queue["packets"]["mean"] is not None:
         marks = f", {queue['marks']} marks" if queue["marks"] else ""
         lines.append(("queue", f"{_spread(queue['packets'])} packets, {queue['drops']} drops{marks}"))
         if queue["delay_ms"] and queue["delay_ms"]["mean"] is not None:
@@ -190,11 +201,11 @@ def _show_expectations(out: Console, birth: Mapping[str, Any], numbers: dict[str
 
 
 def _table(left: list[str], right: list[str]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     for name in left:
         table.add_column(name, overflow="fold")
     for name in right:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     return table
 
 
@@ -208,6 +219,8 @@ def _of(numbers: Mapping[str, Any] | None, key: str) -> float | None:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
     return _number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value or "none")
 
 

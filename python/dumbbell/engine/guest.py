@@ -7,6 +7,7 @@ a fixed moment, and `getrandom` is seeded (see `dumbbell.kernel`).
 """
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -57,8 +58,10 @@ def live(guest: Guest, watch: Callable[[], None]) -> int:
             stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
-            # Before the guest has processes of its own: they inherit it.
+            # Before the guest has processes of its own: they inherit both.
             os.sched_setaffinity(process.pid, {core})
+            # Should this process be killed, the guest still has an end.
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (round(guest.wall_limit_s), round(guest.wall_limit_s)))
             peak_bytes = _wait(process, guest.wall_limit_s, watch)
         finally:
             _end(process)

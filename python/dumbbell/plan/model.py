@@ -44,6 +44,7 @@ class FlowPlan:
     exchange: Exchange | None
     sndbuf: int | None
     rcvbuf: int | None
+    prompt_reads: bool
     pacing_rate: int | None
     mark: int | None
     packet: int | None

@@ -38,6 +38,7 @@ def flow_plans(
                     exchange=_exchange(flows),
                     sndbuf=flows.sndbuf,
                     rcvbuf=flows.rcvbuf,
+                    prompt_reads=flows.prompt_reads,
                     pacing_rate=flows.pacing_rate // 8 if flows.pacing_rate else None,
                     mark=marks.get(port),
                     packet=flows.packet if flows.kind == "udp" else None,

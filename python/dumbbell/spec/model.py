@@ -238,6 +238,7 @@ class Flows(Strict):
     rcvbuf: Size | None = None
     initial_window: Annotated[int | None, Field(ge=1, le=1000)] = None
     delayed_ack: bool = True
+    prompt_reads: bool = False
     pacing_rate: Rate | None = None
     access: Access | None = None
 

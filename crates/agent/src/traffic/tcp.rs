@@ -247,7 +247,7 @@ impl TcpFlow {
 
     /// Wakes for an eighth of the buffer that autotuning has reached, so that it never grows for our sake.
     fn wake_rarely(&self, descriptor: RawFd) -> Result<()> {
-        if self.plan.exchange.is_some() {
+        if self.plan.exchange.is_some() || self.plan.prompt_reads {
             return Ok(());
         }
         let buffer = sys::get_option(descriptor, libc::SOL_SOCKET, libc::SO_RCVBUF)
