@@ -63,6 +63,12 @@ class ExperimentError(DumbbellError):
         self.right = right
         super().__init__(self._text())
 
+    def within(self, file: str) -> "ExperimentError":
+        """The same error, with the file's name where it had none."""
+        if self.file:
+            return self
+        return ExperimentError(self.problem, file=file, key=self.key, value=self.value, right=self.right)
+
     def _text(self) -> str:
         where = ": ".join(part for part in (self.file, self.key) if part)
         text = f"{where}: {self.problem}" if where else self.problem

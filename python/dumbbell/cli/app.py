@@ -100,9 +100,8 @@ def plan(
 ) -> None:
     """Print the exact tc and ip commands as a script that runs on a Linux box."""
     from dumbbell.errors import ExperimentError
-    from dumbbell.plan import as_script, make
+    from dumbbell.plan import as_script, plan_case
     from dumbbell.spec import find, load
-    from dumbbell.spec.attachments import read_attachments
 
     cases = load(find(scenario), settings)
     names = [each.name for each in cases]
@@ -112,7 +111,7 @@ def plan(
     if case is None and len(cases) > 1:
         err.print(f"the first of {len(cases)} cases; choose one with --case: {'; '.join(names)}", markup=False)
     title = ": ".join(part for part in (chosen.experiment.title, chosen.name) if part)
-    sys.stdout.write(as_script(make(chosen.experiment, read_attachments(chosen), seed), title))
+    sys.stdout.write(as_script(plan_case(chosen, seed), title))
 
 
 @app.command()

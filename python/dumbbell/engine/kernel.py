@@ -26,8 +26,7 @@ from dumbbell.engine.validity import Verdict, judge
 from dumbbell.errors import ExperimentError, KernelError, ToolMissing
 from dumbbell.kernel import Kernel, find
 from dumbbell.kernel.controllers import controllers
-from dumbbell.plan import FlowPlan, Plan, QueuePlan, make
-from dumbbell.spec.attachments import read_attachments
+from dumbbell.plan import FlowPlan, Plan, QueuePlan, plan_case
 from dumbbell.spec.qdisc import suggest
 
 __all__ = ["KernelEngine"]
@@ -56,16 +55,18 @@ class KernelEngine:
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
         began = time.perf_counter()
-        experiment = request.case.experiment
         _check_controllers(request, self.kernel)
-        plan = make(experiment, read_attachments(request.case), request.seed)
+        plan = plan_case(request.case, request.seed)
         with staged(request.out) as folder:
             room = folder / "guest"
             room.mkdir()
             (room / "plan.json").write_text(json.dumps(plan.for_agent()), encoding="utf-8")
             planned = time.perf_counter()
             guest = Guest(self.kernel, self.agent, room, request.seed, _memory_mib(plan), _wall_limit_s(plan))
-            peak_bytes = live(guest, lambda: progress(_seconds_done(room / "queues.bin", plan)))
+            try:
+                peak_bytes = live(guest, lambda: progress(_seconds_done(room / "queues.bin", plan)))
+            except ExperimentError as error:
+                raise error.within(str(request.case.file)) from None
             lived = time.perf_counter()
             progress(plan.duration_ns / 1e9)
             tables, end, named = _decode(room, plan)

@@ -33,6 +33,7 @@ SOCKET_DROPS = {
     "TCPAbortOnMemory": "connections aborted for lack of memory",
 }
 PRESSURE = "TCPMemoryPressures"
+NAMES_SHOWN = 5
 
 
 def judge(plan: Plan, end: Mapping[str, Any], named: Sequence[QueuePlan], drops: Mapping[str, int]) -> Verdict:
@@ -48,8 +49,7 @@ def judge(plan: Plan, end: Mapping[str, Any], named: Sequence[QueuePlan], drops:
         invalid += _device_drops(host, before, now, [queue for queue in named if queue.host == host])
         invalid += _socket_drops(host, before, now)
     invalid += _softnet_drops(end)
-    for flow, report in zip(plan.flows, end["flows"], strict=True):
-        invalid += _flow(flow, report)
+    invalid += _flows(plan, end)
     warnings = list(plan.warnings)
     for host, now in end["counters"].items():
         if _tcp_counters(now).get(PRESSURE, 0) > _tcp_counters(end["counters_before"][host]).get(PRESSURE, 0):
@@ -63,26 +63,39 @@ def _own_drops(name: str, drops: Mapping[str, int]) -> int:
     return drops.get(name, 0) - below
 
 
+def _flows(plan: Plan, end: Mapping[str, Any]) -> list[str]:
+    """Flows that did not run as asked, alike ones together: of 10,000 flows thousands may fail in one way."""
+    reasons: dict[str, list[str]] = {}
+    for flow, report in zip(plan.flows, end["flows"], strict=True):
+        for reason in _flow(flow, report):
+            reasons.setdefault(reason, []).append(flow.name)
+    return [f"{_named(names)} {reason}" for reason, names in reasons.items()]
+
+
 def _flow(flow: FlowPlan, report: Mapping[str, Any]) -> list[str]:
     if report["started_ns"] is None:
         return []
     problems = []
     if report["connected_ns"] is None:
-        problems.append(f"flow '{flow.name}' never connected" + (f": {report['error']}" if report["error"] else ""))
+        problems.append("never connected" + (f": {report['error']}" if report["error"] else ""))
     elif report["error"]:
-        problems.append(f"flow '{flow.name}' broke: {report['error']}")
+        problems.append(f"broke: {report['error']}")
     if flow.transport == "tcp" and report["cc"] is not None and report["cc"] != flow.cc:
-        problems.append(f"flow '{flow.name}' ran '{report['cc']}', not '{flow.cc}'")
+        problems.append(f"ran '{report['cc']}', not '{flow.cc}'")
     return problems
+
+
+def _named(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"flow '{names[0]}'"
+    shown = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
+    return f"{len(names):,} flows ({shown})"
 
 
 def _unfinished(plan: Plan, end: Mapping[str, Any]) -> list[str]:
     sized = [(flow, report) for flow, report in zip(plan.flows, end["flows"], strict=True) if flow.bytes is not None]
     late = [flow.name for flow, report in sized if report["started_ns"] is not None and report["completed_ns"] is None]
-    if not late:
-        return []
-    shown = ", ".join(late[:5]) + (f" and {len(late) - 5} more" if len(late) > 5 else "")
-    return [f"not done when the experiment ended: {shown}"]
+    return [f"{_named(late)} not done when the experiment ended"] if late else []
 
 
 def _device_drops(

@@ -16,9 +16,9 @@ and more, so that the emulation drops nothing by itself. Offloads are off unless
 them a queue counts super-packets of up to 64 KB as one (fidelity of every netem loss depends on it).
 """
 
-from dumbbell.plan.build import make
+from dumbbell.plan.build import make, plan_case
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import FlowPlan, Plan, QueuePlan, TimedCommand
 from dumbbell.plan.shell import as_script
 
-__all__ = ["Command", "FlowPlan", "Plan", "QueuePlan", "TimedCommand", "as_script", "make"]
+__all__ = ["Command", "FlowPlan", "Plan", "QueuePlan", "TimedCommand", "as_script", "make", "plan_case"]

@@ -3,18 +3,19 @@
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from dumbbell.errors import PlanError
+from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.plan import changes as timed
 from dumbbell.plan.layout import Command, Layout
 from dumbbell.plan.model import Plan, QueuePlan
 from dumbbell.plan.shaping import Device, Netem, netem, queue
 from dumbbell.plan.traffic import flow_plans, probe_plans
-from dumbbell.spec.attachments import Attachments
+from dumbbell.spec.attachments import Attachments, read_attachments
+from dumbbell.spec.document import Case
 from dumbbell.spec.model import Access, Experiment, Flows, Impairment, Link
 from dumbbell.spec.qdisc import GRAMMAR
 from dumbbell.spec.script import DEVICE
 
-__all__ = ["Building", "make"]
+__all__ = ["Building", "make", "plan_case"]
 
 ROUTER, RECEIVER, SENDER = "router", "receiver", "sender"
 MOST_SAMPLES = 20_000_000
@@ -67,6 +68,14 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
     )
     _refuse_too_much(plan)
     return plan
+
+
+def plan_case(case: Case, seed: int) -> Plan:
+    """The plan of a case from a file: reads what the file names, and names the file in every error."""
+    try:
+        return make(case.experiment, read_attachments(case), seed)
+    except ExperimentError as error:
+        raise error.within(str(case.file)) from None
 
 
 def _lay_out(building: Building) -> None:
