@@ -1,0 +1,67 @@
+"""What every room's tests share: a kernel or a clear skip, the command as a process, dice that repeat."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from dumbbell.errors import KernelError
+from dumbbell.kernel import kernels
+
+# Derandomised: a test says the same thing every time. No database: nothing is left in the checkout.
+settings.register_profile(
+    "dumbbell", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("dumbbell")
+
+COMMAND = Path(sys.executable).with_name("dumbbell")
+
+Finished = subprocess.CompletedProcess[str]
+Dumbbell = Callable[..., Finished]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reason = _why_no_kernel()
+    if reason:
+        skip = pytest.mark.skip(reason=reason)
+        for item in items:
+            if "kernel" in item.keywords and item.get_closest_marker("kernel"):
+                item.add_marker(skip)
+
+
+def _why_no_kernel() -> str:
+    try:
+        return "" if kernels() else "no kernel is built; build one with: dumbbell kernel build"
+    except KernelError as error:
+        return f"the kernel can't be used: {error}"
+
+
+@pytest.fixture
+def dumbbell(tmp_path: Path) -> Dumbbell:
+    """Runs the real command in a folder of its own; keyword arguments are environment variables."""
+
+    def run(*words: str | Path, cwd: Path | None = None, **environment: str) -> Finished:
+        return subprocess.run(
+            [COMMAND, *words],
+            cwd=cwd or tmp_path,
+            env=os.environ | {"COLUMNS": "200"} | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def as_root() -> None:
+    """Skips where the test needs to be root."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: it mounts a file system or becomes another user")
+    if shutil.which("mount") is None or shutil.which("setpriv") is None:
+        pytest.skip("needs mount and setpriv (package util-linux)")

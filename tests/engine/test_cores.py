@@ -1,0 +1,45 @@
+import os
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from dumbbell.engine.cores import claimed
+
+CORES = sorted(os.sched_getaffinity(0))
+
+
+@pytest.fixture(autouse=True)
+def locks_of_our_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+def test_each_run_gets_a_core_of_its_own_while_there_are_any() -> None:
+    with ExitStack() as runs:
+        assert sorted(runs.enter_context(claimed()) for _ in CORES) == CORES
+
+
+def test_when_all_are_taken_one_is_shared() -> None:
+    with ExitStack() as runs:
+        for _ in CORES:
+            runs.enter_context(claimed())
+        assert runs.enter_context(claimed()) in CORES
+
+
+def test_a_core_is_free_again_however_its_run_ended() -> None:
+    for _ in range(len(CORES) + 1):
+        with pytest.raises(RuntimeError):
+            fail_on(CORES[0])
+
+
+def fail_on(wanted: int) -> None:
+    with claimed() as core:
+        assert core == wanted
+        raise RuntimeError
+
+
+def test_nobody_else_can_hold_the_locks(tmp_path: Path) -> None:
+    with claimed():
+        folders = list(tmp_path.iterdir())
+    assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700]

@@ -1,0 +1,181 @@
+import resource
+from pathlib import Path
+
+import pytest
+
+from dumbbell.errors import ExperimentError
+from dumbbell.spec import parse
+from dumbbell.spec.attachments import Attachments, read_attachments
+from dumbbell.spec.trace import OPPORTUNITY_BYTES, read_trace, trace_rates
+
+FLOW = '[[flows]]\ncc = "cubic"\n'
+
+
+def attach(folder: Path, *, trace: str | None = None, script: str | None = None) -> Attachments:
+    bottleneck = f'[path.bottleneck]\ntrace = "{trace}"\n' if trace is not None else ""
+    tc = f'[path.tc]\ninterface = "eth0"\nscript = "{script}"\n' if script is not None else ""
+    text = f'duration = "1s"\n[path]\nrtt = "10ms"\n{bottleneck}{tc}{FLOW}'
+    return read_attachments(parse(text, folder / "mine.toml")[0])
+
+
+def refused(folder: Path, **what: str) -> ExperimentError:
+    with pytest.raises(ExperimentError) as caught:
+        attach(folder, **what)
+    return caught.value
+
+
+KINDS = ["trace", "script"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "name", ["../secret", "inner/../../secret", "/etc/passwd", "..", "/dev/zero", "/proc/self/environ"]
+)
+def test_a_file_outside_the_folder_is_not_read(tmp_path: Path, kind: str, name: str) -> None:
+    home = tmp_path / "home"
+    (home / "inner").mkdir(parents=True)
+    (tmp_path / "secret").write_text("1\n")
+    error = refused(home, **{kind: name})
+    assert error.problem == "a file outside the experiment's folder"
+    assert error.value == name
+    assert error.file == str(home / "mine.toml")
+    assert error.right == "put it beside the experiment"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_symbolic_link_leads_nowhere_else(tmp_path: Path, kind: str) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (tmp_path / "secret").write_text("1\n")
+    (home / "link").symlink_to(tmp_path / "secret")
+    (home / "folder").symlink_to(tmp_path)
+    for name in ("link", "folder/secret"):
+        assert refused(home, **{kind: name}).problem == "a file outside the experiment's folder"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["nothing", "folder"])
+def test_a_file_that_is_missing_is_told_where_it_should_lie(tmp_path: Path, kind: str, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    error = refused(tmp_path, **{kind: name})
+    assert (error.problem, error.value, error.right) == ("no such file", name, f"it should lie in {tmp_path}")
+    assert error.key == ("path.bottleneck.trace" if kind == "trace" else "path.tc.script")
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("1\nx\n", 2),
+        ("5\n4\n", 2),
+        ("-1\n", 1),
+        ("1.5\n", 1),
+        ("1 2\n", 1),
+        ("# fine\n\n1\n$(reboot)\n", 4),
+        ("0x10\n", 1),
+    ],
+)
+def test_a_malformed_trace_is_told_with_its_line(tmp_path: Path, content: str, line: int) -> None:
+    (tmp_path / "trace").write_text(content)
+    error = refused(tmp_path, trace="trace")
+    assert (error.problem, error.key) == ("not a Mahimahi trace", f"line {line}")
+    assert error.file == str(tmp_path / "trace")
+    assert error.value == content.splitlines()[line - 1]
+    assert "a whole number of milliseconds" in error.right
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "# nothing\n", "0\n0\n"])
+def test_a_trace_without_a_time_is_empty(tmp_path: Path, content: str) -> None:
+    (tmp_path / "trace").write_text(content)
+    assert refused(tmp_path, trace="trace").problem == "the trace is empty"
+
+
+def test_a_trace_that_is_no_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / "trace").write_bytes(b"\xff\xfe")
+    assert "can't be read" in refused(tmp_path, trace="trace").problem
+
+
+def test_an_error_in_a_script_names_its_line(tmp_path: Path) -> None:
+    (tmp_path / "lab.sh").write_text("# mine\ntc qdisc add dev eth0 root pfifo limit 10 ; reboot\n")
+    error = refused(tmp_path, script="lab.sh")
+    assert error.problem.startswith("line 2 ('tc qdisc add dev eth0 root pfifo limit 10 ; reboot'): ")
+    assert (error.key, error.file) == ("path.tc", str(tmp_path / "mine.toml"))
+
+
+def test_commands_in_the_file_itself_are_read_the_same_way(tmp_path: Path) -> None:
+    text = 'duration = "1s"\n[path]\nrtt = "1ms"\n[path.tc]\ninterface = "eth0"\ncommands = """\n{}\n"""\n' + FLOW
+    good = read_attachments(
+        parse(text.format("tc qdisc add dev eth0 root handle 1: pfifo limit 10"), tmp_path / "mine.toml")[0]
+    )
+    assert good.script is not None
+    assert good.script.lines == (tuple("tc qdisc add dev {device} root handle 1: pfifo limit 10".split()),)
+    with pytest.raises(
+        ExperimentError, match=r"line 1 .'reboot'.: 'reboot' is not a command that an experiment may hold"
+    ):
+        read_attachments(parse(text.format("reboot"), tmp_path / "mine.toml")[0])
+
+
+def test_one_packet_a_millisecond_is_12_mbit(tmp_path: Path) -> None:
+    (tmp_path / "trace").write_text("# one packet a millisecond\n" + "".join(f"{ms}\n" for ms in range(1, 101)))
+    times = read_trace(tmp_path / "trace")
+    assert times == list(range(1, 101))
+    assert trace_rates(times, 100, 10**9) == [(0, OPPORTUNITY_BYTES * 8 * 1000)]
+
+
+def test_a_trace_repeats_and_only_changes_are_kept() -> None:
+    """Two packets in the first 10 ms, four in the second, and again."""
+    times = [5, 10, 12, 14, 16, 20]
+    packet_bits = OPPORTUNITY_BYTES * 8
+    slow, fast = 2 * packet_bits * 100, 4 * packet_bits * 100
+    assert trace_rates(times, 10, 40_000_000) == [(0, slow), (10_000_000, fast), (20_000_000, slow), (30_000_000, fast)]
+
+
+def test_the_mean_of_a_trace_is_its_packets_over_its_length() -> None:
+    times = sorted([1, 1, 1, 7, 30, 31, 64, 65, 99, 100])
+    rates = trace_rates(times, 25, 100_000_000)
+    ends = [at for at, _ in rates[1:]] + [100_000_000]
+    bits = sum(rate * (end - at) / 1e9 for (at, rate), end in zip(rates, ends, strict=True))
+    assert bits == pytest.approx(len(times) * OPPORTUNITY_BYTES * 8)
+
+
+def test_a_silence_keeps_a_tenth_of_a_packet() -> None:
+    assert trace_rates([1, 1000], 100, 10**9)[1] == (100_000_000, round(0.1 * OPPORTUNITY_BYTES * 8 * 10))
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=(ValueError, OSError, RuntimeError),
+    reason="attachments.py _beside and read_text: not told as an ExperimentError",
+)
+@pytest.mark.parametrize("what", ["bytes that are no text", "a zero byte", "a name of 300 letters", "a loop of links"])
+def test_a_script_that_can_not_be_read_is_an_error_and_no_crash(tmp_path: Path, what: str) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe tc")
+    (tmp_path / "loop").symlink_to("loop")
+    names = {
+        "bytes that are no text": "bytes",
+        "a zero byte": "a\\u0000b",
+        "a name of 300 letters": "a" * 300,
+        "a loop of links": "loop",
+    }
+    refused(tmp_path, script=names[what])
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=ValueError,
+    reason="trace.py read_trace: int() refuses more than 4300 digits with a bare ValueError",
+)
+def test_a_number_of_5000_digits_is_no_trace(tmp_path: Path) -> None:
+    (tmp_path / "trace").write_text("9" * 5000 + "\n")
+    refused(tmp_path, trace="trace")
+
+
+@pytest.mark.xfail(
+    strict=True, raises=MemoryError, reason="trace.py trace_rates: a list as long as the trace, not as the experiment"
+)
+def test_a_trace_of_thirty_years_needs_no_memory() -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, before[1]))
+    try:
+        assert len(trace_rates([1_000_000_000_000], 100, 10**9)) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)

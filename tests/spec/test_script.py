@@ -1,0 +1,179 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dumbbell.spec.script import DEVICE, read_script
+from dumbbell.spec.units import Wrong
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+def lines(file: str, interface: str) -> tuple[list[str], tuple[tuple[int, int], ...], tuple[str, ...]]:
+    script = read_script((SCENARIOS / file).read_text().splitlines(), interface)
+    return [" ".join(words) for words in script.lines], script.marks, script.left_out
+
+
+def test_the_script_of_cyclic_gives_exactly_these_lines() -> None:
+    kept, marks, left_out = lines("cyclic.sh", "enp3s0")
+    assert kept == [
+        "tc qdisc add dev {device} root handle 1:0 netem delay 10ms limit 1000",
+        "tc qdisc add dev {device} parent 1:1 handle 10: tbf rate 80mbit buffer 1mbit limit 1000mbit",
+        "tc qdisc add dev {device} parent 10:1 handle 100: tbf rate 80mbit burst .05mbit limit 225000b",
+    ]
+    assert marks == ()
+    assert left_out == ("sudo tc qdisc del dev enp3s0 root", "tc -s qdisc ls dev enp3s0")
+
+
+def test_the_script_of_two_classes_gives_exactly_these_lines() -> None:
+    kept, marks, left_out = lines("two-classes.sh", "enp61s0f1np1")
+    assert kept == [
+        "tc qdisc add dev {device} root handle 1: htb",
+        "tc class add dev {device} parent 1: classid 1:1 htb rate 10gbit",
+        "tc class add dev {device} parent 1:1 classid 1:10 htb rate 5gbit",
+        "tc class add dev {device} parent 1:1 classid 1:20 htb rate 5gbit",
+        "tc filter add dev {device} protocol ip parent 1:0 prio 1 handle 10 fw flowid 1:10",
+        "tc filter add dev {device} protocol ip parent 1:0 prio 1 handle 20 fw flowid 1:20",
+        "tc qdisc add dev {device} parent 1:10 handle 10: netem delay 10ms loss 1",
+        "tc qdisc add dev {device} parent 1:20 handle 20: netem delay 10ms loss 1",
+    ]
+    assert marks == ((5201, 10), (5202, 20))
+    assert left_out == ("tc qdisc del dev enp61s0f1np1 root",)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tc qdisc add dev eth0 root netem ; rm -rf /",
+        "tc qdisc add dev eth0 root netem; rm -rf /",
+        "tc qdisc add dev eth0 root pfifo limit `reboot`",
+        "tc qdisc add dev eth0 root pfifo limit $(reboot)",
+        "tc qdisc add dev eth0 root pfifo limit 10 > /etc/passwd",
+        "tc qdisc add dev eth0 root pfifo limit 10 | tee x",
+        "tc qdisc add dev eth0 root pfifo limit 10 && reboot",
+        "tc qdisc add dev eth0 root netem\nrm -rf /",
+        "tc qdisc add dev eth0 root netem delay 1ms 1ms distribution ../../x",
+        "tc qdisc add dev eth0 root netem delay 1ms 1ms distribution /etc/passwd",
+        "tc qdisc add dev eth0 root netem delay 1ms 1ms distribution mine",
+        "tc -batch /etc/passwd",
+        "tc -b /etc/passwd qdisc add dev eth0 root pfifo",
+        "tc -n other qdisc add dev eth0 root pfifo",
+        "tc -netns /run/netns/x qdisc add dev eth0 root pfifo",
+        "tc exec bpf import x",
+        "tc actions add action mirred egress redirect dev lo",
+        "tc monitor",
+        "tc qdisc",
+        "tc qdisc add dev eth1 root pfifo",
+        "tc qdisc add root pfifo",
+        "tc qdisc add dev eth0 clsact",
+        "tc qdisc add dev eth0 ingress",
+        "tc qdisc add dev eth0 root nonsense",
+        "tc qdisc add dev eth0 root",
+        "tc qdisc add dev eth0 root bfifo limit 1bdp",
+        "tc qdisc add dev eth0 parent x:y pfifo",
+        "tc qdisc add dev eth0 handle",
+        "tc qdisc replace dev eth0 root pfifo limit 10 limt 5",
+        "tc qdisc link dev eth0 root pfifo",
+        "tc class add dev eth0 parent 1: classid 1:1 hfsc sc rate 1mbit",
+        "tc class add dev eth0 parent 1: classid 1:1 htb rate fast",
+        "tc filter add dev eth0 parent 1: bpf obj evil.o sec x",
+        "tc filter add dev eth0 parent 1: bpf object-file evil.o",
+        "tc filter add dev eth0 parent 1: bpf object-pinned /sys/fs/bpf/x",
+        "tc filter add dev eth0 parent 1: basic match cmp",
+        "tc filter add dev eth0 parent 1: u32 match u32 0 0 action mirred egress redirect dev lo",
+        "tc filter add dev eth0 parent 1: matchall action ife encode",
+        "tc filter add dev eth0 parent 1: matchall police rate 1mbit",
+        "iptables -A OUTPUT -p tcp --dport 5201 -j REDIRECT --set-mark 1",
+        "iptables -A OUTPUT -p tcp --dport 5201 -j DROP",
+        "iptables -A OUTPUT -p tcp --dport 5201 -j TEE --gateway 10.0.0.1",
+        "iptables -A OUTPUT --dport 5201 --set-mark 10 -j ../../lib/evil",
+        "iptables -F",
+        "iptables --modprobe=/tmp/evil -A OUTPUT --dport 5201 -j MARK --set-mark 1",
+        "iptables -A OUTPUT --dport x -j MARK --set-mark 1",
+        "ip link set eth0 down",
+        "rm -rf /",
+        "/sbin/tc qdisc add dev eth0 root pfifo",
+        "../tc qdisc add dev eth0 root pfifo",
+        "sudo rm -rf /",
+        "sudo -u root tc qdisc add dev eth0 root pfifo",
+        "sudo sudo tc qdisc add dev eth0 root pfifo",
+        "PATH=/tmp tc qdisc add dev eth0 root pfifo",
+        "bash -c 'tc qdisc add dev eth0 root pfifo'",
+        "source evil.sh",
+        ". evil.sh",
+        "for i in 1 2; do tc qdisc add dev eth0 root pfifo; done",
+        "'unbalanced",
+        "modprobe tcp_bbr",
+        "sysctl -w kernel.core_pattern=x",
+        "ethtool -K eth0 tso off",
+    ],
+)
+def test_a_script_runs_nothing_but_tc_on_its_own_device(line: str) -> None:
+    with pytest.raises(Wrong, match=r"^line 2 \('"):
+        read_script(["# a comment", line], "eth0")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tc qdisc add dev eth0 root handle 1: prio bands 3",
+        "tc qdisc replace dev eth0 root handle 2: fq_codel target 5ms",
+        "tc qdisc change dev eth0 root handle 2: netem delay 10ms 1ms 25% distribution normal",
+        "tc class change dev eth0 parent 1: classid 1:1 htb rate 1mbit ceil 2mbit prio 1",
+        "tc filter add dev eth0 protocol ip parent 1:0 prio 1 u32 match ip dport 5201 0xffff flowid 1:10",
+        "tc filter add dev eth0 parent 1: protocol ip flower ip_proto tcp dst_port 5201 classid 1:10",
+        "tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.0.0.1/32 flowid 1:1",
+    ],
+)
+def test_what_sets_up_a_queue_is_kept_word_for_word(line: str) -> None:
+    kept = read_script([f"sudo {line}  # why"], "eth0").lines
+    assert [" ".join(words) for words in kept] == [line.replace("eth0", DEVICE)]
+
+
+def test_a_discipline_without_a_handle_gets_one_of_its_own() -> None:
+    script = ["tc qdisc add dev eth0 root prio", "tc qdisc add dev eth0 parent 1:1 pfifo limit 10"]
+    assert [" ".join(words) for words in read_script(script, "eth0").lines] == [
+        "tc qdisc add dev {device} root handle db00: prio",
+        "tc qdisc add dev {device} parent 1:1 handle db01: pfifo limit 10",
+    ]
+
+
+@pytest.mark.xfail(
+    strict=True, reason="script.py _with_handle: add gets db00: and change db01:, which the kernel then refuses"
+)
+def test_a_change_keeps_the_handle_of_what_it_changes() -> None:
+    script = ["tc qdisc add dev eth0 root netem delay 10ms", "tc qdisc change dev eth0 root netem delay 20ms"]
+    added, changed = (words[words.index("handle") + 1] for words in read_script(script, "eth0").lines)
+    assert added == changed
+
+
+PIECES = st.sampled_from(
+    "tc qdisc class filter add change del show dev eth0 eth1 root parent handle 1: 1:1 pfifo netem limit 10 delay 5ms "
+    "htb rate 1mbit iptables --dport 5201 -j MARK --set-mark 7 ; $(x) `x` > | ../x /etc/passwd bpf obj action "
+    "sudo # ' \" -batch".split()
+)
+
+
+@given(st.lists(st.one_of(PIECES, st.text(max_size=4)), max_size=12))
+def test_what_a_script_keeps_is_harmless(pieces: list[str]) -> None:
+    try:
+        script = read_script([" ".join(pieces)], "eth0")
+    except Wrong:
+        return
+    for words in script.lines:
+        assert words[0] == "tc"
+        assert words[1] in ("qdisc", "class", "filter")
+        assert words[2] in ("add", "replace", "change")
+        assert all(word == DEVICE or word.isascii() for word in words)
+        assert not any(set(word) & set(";$`<>|&'\"\\ \n") or ".." in word for word in words)
+    assert all(isinstance(number, int) for mark in script.marks for number in mark)
+
+
+@pytest.mark.xfail(
+    strict=True, reason="script.py _mark: a mark beyond 32 bits reaches plan.json, and the agent gives up (exit 1)"
+)
+@pytest.mark.parametrize("mark", ["-5", "0x1ffffffff"])
+def test_a_mark_is_a_number_of_32_bits(mark: str) -> None:
+    with pytest.raises(Wrong):
+        read_script([f"iptables -A OUTPUT --dport 5201 -j MARK --set-mark {mark}"], "eth0")

@@ -1,0 +1,89 @@
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import synthetic
+from dumbbell import result
+from dumbbell.errors import ResultError
+from dumbbell.result import FORMAT, TABLES
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return synthetic.Bench([synthetic.Flow("bbr", "bbr")], duration_s=1.0).make_folder(tmp_path / "run")
+
+
+def test_a_folder_is_read_as_it_was_written(folder: Path) -> None:
+    made = synthetic.Bench([synthetic.Flow("bbr", "bbr")], duration_s=1.0).make(folder)
+    read = result.load(folder)
+    assert read.birth == made.birth
+    for name in TABLES:
+        assert getattr(read, name).equals(getattr(made, name))
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "flows.parquet",
+        "probes.parquet",
+        "queues.parquet",
+        "run.json",
+    ]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_has_exactly_its_columns(tmp_path: Path, name: str) -> None:
+    tables = synthetic.Bench([synthetic.Flow("bbr", "bbr")], duration_s=1.0).tables()
+    for wrong in (
+        tables[name].with_columns(pl.lit(1).alias("more")),
+        tables[name].select(list(TABLES[name])[1:]),
+        tables[name].select(list(TABLES[name])[::-1]),
+        tables[name].with_columns(pl.first().cast(pl.Int32)),
+    ):
+        with pytest.raises(AssertionError, match=f"{name}: columns"):
+            result.write(tmp_path, {}, tables | {name: wrong})
+
+
+def test_two_writes_of_one_result_are_the_same_bytes(tmp_path: Path) -> None:
+    bench = synthetic.Bench([synthetic.Flow("bbr", "bbr")], duration_s=1.0)
+    first, second = bench.make_folder(tmp_path / "a"), bench.make_folder(tmp_path / "b")
+    assert all(
+        (first / name).read_bytes() == (second / name).read_bytes()
+        for name in ("run.json", *(f"{t}.parquet" for t in TABLES))
+    )
+
+
+def test_a_folder_without_a_birth_certificate_is_no_result(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(ResultError, match=f"{folder}: not a result folder: it has no run.json"):
+            result.load(folder)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "1"}', "5", "null"])
+def test_a_damaged_birth_certificate_is_told(folder: Path, text: str) -> None:
+    (folder / "run.json").write_text(text)
+    with pytest.raises(ResultError, match=r"run\.json: (can't be read|not a run's birth certificate)"):
+        result.load(folder)
+
+
+def test_a_birth_certificate_that_is_no_text_is_told(folder: Path) -> None:
+    (folder / "run.json").write_bytes(b'{"format": "\xff"}')
+    with pytest.raises(ResultError, match=r"run\.json: can't be read"):
+        result.load(folder)
+
+
+def test_a_newer_format_is_refused(folder: Path) -> None:
+    birth = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(birth | {"format": FORMAT + 1}))
+    with pytest.raises(ResultError, match=f"format {FORMAT + 1} is newer than this Dumbbell reads"):
+        result.load(folder)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_that_is_missing_or_damaged_is_told(folder: Path, name: str) -> None:
+    whole = (folder / f"{name}.parquet").read_bytes()
+    for content in (b"", b"PAR1", whole[:-20], None):
+        (folder / f"{name}.parquet").unlink()
+        if content is not None:
+            (folder / f"{name}.parquet").write_bytes(content)
+        with pytest.raises(ResultError, match=f"{name}.parquet: can't be read"):
+            result.load(folder)
+        (folder / f"{name}.parquet").touch()
