@@ -1,5 +1,6 @@
 """One run or many, side by side, with progress and Ctrl-C."""
 
+import itertools
 import os
 import re
 import shlex
@@ -131,7 +132,8 @@ def _folder_names(wanted: Sequence[tuple[Case, int]]) -> list[str]:
     for case, number in wanted:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", case.name).strip("-.")[:80] or "run"
         name += f"-seed{number}" if many_seeds else ""
-        names.append(name if name not in names else f"{name}-{len(names) + 1}")
+        free = (f"{name}-{number}" for number in itertools.count(2))
+        names.append(name if name not in names else next(each for each in free if each not in names))
     return names
 
 

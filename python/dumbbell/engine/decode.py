@@ -26,6 +26,7 @@ from dumbbell.engine.records import (
     UDP_INFO,
     VEGAS,
     VEGAS_INFO,
+    XSTATS_BYTES,
 )
 from dumbbell.plan.model import Plan, QueuePlan
 from dumbbell.result import FLOWS, PROBES, QUEUES
@@ -192,7 +193,7 @@ def _rates(number: np.ndarray, time: np.ndarray, named: Sequence[QueuePlan]) -> 
 
 
 def _marks(records: np.ndarray, kinds: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    raw = np.ascontiguousarray(records["xstats"]).view(np.uint8).reshape(len(records), -1)
+    raw = np.ascontiguousarray(records["xstats"]).view(np.uint8).reshape(len(records), XSTATS_BYTES)
     marks, marking = np.zeros(len(records), dtype=np.int64), np.zeros(len(records), dtype=bool)
     for position, kind in enumerate(kinds):
         if kind in MARKS_OFFSET:

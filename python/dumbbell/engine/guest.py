@@ -18,7 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dumbbell.engine.cores import claimed
-from dumbbell.errors import EngineError, ExperimentError, GuestHang, GuestOutOfMemory, GuestPanic, ToolMissing
+from dumbbell.errors import (
+    EngineError,
+    ExperimentError,
+    GuestHang,
+    GuestOutOfMemory,
+    GuestPanic,
+    OutputError,
+    ToolMissing,
+)
 from dumbbell.kernel import Kernel
 
 __all__ = ["Guest", "live"]
@@ -26,6 +34,7 @@ __all__ = ["Guest", "live"]
 START_NS = 1_700_000_000_000_000_000
 """When every guest's time starts: a day in November 2023."""
 POLL_S = 0.02
+LEAST_FREE_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,12 @@ def live(guest: Guest, watch: Callable[[], None]) -> int:
             _end(process)
     _judge(guest, console.read_text(errors="replace"))
     return peak_bytes
+
+
+def _explain_full_disk(guest: Guest, text: str) -> None:
+    """The agent's own word of a full disk may be lost with the file that it wrote it to."""
+    if "os error 28" in text or shutil.disk_usage(guest.folder).free < LEAST_FREE_BYTES:
+        raise OutputError(f"{guest.folder.parent}: the disk is full; the run left nothing behind")
 
 
 def _command(guest: Guest) -> list[str]:
@@ -128,9 +143,11 @@ def _judge(guest: Guest, console: str) -> None:
         if text.startswith("command refused: "):
             command, _, reason = text.removeprefix("command refused: ").partition("\n")
             raise ExperimentError(f"the kernel refused '{command}': {reason}")
+        _explain_full_disk(guest, text)
         raise EngineError(f"the agent gave up: {text}")
     if (guest.folder / "end.json").exists():
         return
+    _explain_full_disk(guest, console)
     last = "\n".join(console.strip().splitlines()[-12:])
     if "Out of memory" in console or "out of memory" in console:
         raise GuestOutOfMemory(f"the guest ran out of its {guest.memory_mib} MiB of memory; its last words:\n{last}")

@@ -23,9 +23,9 @@ def staged(out: Path) -> Iterator[Path]:
 
     Raises `OutputError` when `out` exists, is being written by another run, or can't be written.
     """
-    _refuse_taken(out)
     staging = out.parent / f".{out.name}.running"
     try:
+        _refuse_taken(out)
         out.parent.mkdir(parents=True, exist_ok=True)
         staging.mkdir(exist_ok=True)
         lock = (staging / ".lock").open("w")

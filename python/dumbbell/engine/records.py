@@ -27,6 +27,7 @@ __all__ = [
     "UDP_INFO",
     "VEGAS",
     "VEGAS_INFO",
+    "XSTATS_BYTES",
 ]
 
 TCP_INFO = np.dtype(
@@ -47,9 +48,10 @@ FLOW_RECORD = np.dtype([
     ("time_ns", "<u8"), ("flow", "<u4"), ("info_bytes", "<u2"), ("cc_kind", "<u2"), ("bytes_received", "<u8"),
     ("rcv_space", "<u4"), ("pad", "<u4"), ("cc", "V32"), ("info", TCP_INFO),
 ])  # fmt: skip
+XSTATS_BYTES = 64
 QUEUE_RECORD = np.dtype([
     ("time_ns", "<u8"), ("queue", "<u4"), ("qlen", "<u4"), ("backlog", "<u4"), ("drops", "<u4"), ("requeues", "<u4"),
-    ("overlimits", "<u4"), ("sent_bytes", "<u8"), ("sent_packets", "<u8"), ("xstats", "V64"),
+    ("overlimits", "<u4"), ("sent_bytes", "<u8"), ("sent_packets", "<u8"), ("xstats", f"V{XSTATS_BYTES}"),
 ])  # fmt: skip
 PROBE_RECORD = np.dtype([
     ("probe", "<u4"), ("sequence", "<u4"), ("sent_ns", "<u8"), ("arrived_ns", "<u8"), ("answered_ns", "<u8"),

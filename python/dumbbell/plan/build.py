@@ -200,7 +200,8 @@ def _netem(building: Building, devices: list[Device], name: str, what: Impairmen
     settings = Netem(what, rate)
     building.netems[name] = (devices, settings)
     for number, device in enumerate(devices, start=1):
-        commands, queues = netem(device, name if number == 1 else f"{name}-{number}", settings)
+        loses = bool(what.loss) or timed.brings_loss(building.experiment, name)
+        commands, queues = netem(device, name if number == 1 else f"{name}-{number}", settings, loses=loses)
         building.disciplines += commands
         building.queues += queues
 
@@ -322,7 +323,12 @@ def _warnings(building: Building) -> list[str]:
 
 
 def _refuse_too_much(plan: Plan) -> None:
-    rows = sum((flow.stop_ns or plan.duration_ns) - flow.start_ns for flow in plan.flows) // plan.sample_ns
+    lives = [max(0, min(flow.stop_ns or plan.duration_ns, plan.duration_ns) - flow.start_ns) for flow in plan.flows]
+    rows = sum(lives) // plan.sample_ns
+    packets = sum(life // flow.interval_ns for life, flow in zip(lives, plan.flows, strict=True) if flow.interval_ns)
+    packets += sum(plan.duration_ns // probe.interval_ns for probe in plan.probes)
+    if packets > MOST_SAMPLES:
+        raise PlanError(f"{packets:,} UDP packets and probes, more than {MOST_SAMPLES:,}; send fewer or larger ones")
     if rows > MOST_SAMPLES:
         enough = -(-rows // MOST_SAMPLES) * plan.sample_ns
         raise PlanError(

@@ -10,12 +10,21 @@ from dumbbell.spec.model import Change, Experiment
 if TYPE_CHECKING:
     from dumbbell.plan.build import Building
 
-__all__ = ["changes", "needs_path_netem"]
+__all__ = ["brings_loss", "changes", "needs_path_netem"]
 
 
 def needs_path_netem(experiment: Experiment) -> bool:
     """Will the data's direction need a netem later, though it needs none at first?"""
     return any(change.link is None and (change.loss or change.delay or change.jitter) for change in experiment.changes)
+
+
+def brings_loss(experiment: Experiment, netem: str) -> bool:
+    """Will this netem be asked to lose packets at some time?"""
+    return any(change.loss and _netem_name(change) == netem for change in experiment.changes)
+
+
+def _netem_name(change: Change) -> str:
+    return f"{change.link}.netem" if change.link else "path.netem"
 
 
 def changes(building: "Building") -> list[TimedCommand]:
@@ -51,7 +60,7 @@ def _netem(building: "Building", change: Change) -> list[TimedCommand]:
     updates = {key: value for key in ("delay", "jitter", "loss") if (value := getattr(change, key)) is not None}
     targets: list[tuple[str, dict[str, object]]] = []
     if updates:
-        targets.append((f"{change.link}.netem" if change.link else "path.netem", updates))
+        targets.append((_netem_name(change), updates))
     if change.rtt is not None:
         forward = building.netems["path.netem"][1].impairment.delay if "path.netem" in building.netems else 0
         if change.rtt < forward:

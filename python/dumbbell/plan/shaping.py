@@ -86,10 +86,9 @@ def queue(
     return [Command.of(device.host, line) for line in lines], [shaper, leaf]
 
 
-def netem(device: Device, name: str, what: Netem) -> tuple[list[Command], list[QueuePlan]]:
-    """A netem alone on its device."""
+def netem(device: Device, name: str, what: Netem, *, loses: bool) -> tuple[list[Command], list[QueuePlan]]:
+    """A netem alone on its device; `loses` when it is, or will be, asked to lose packets."""
     line = f"tc qdisc add dev {device.name} root handle {NETEM} {what.words}"
-    loses = bool(what.impairment.loss)
     return [Command.of(device.host, line)], [
         QueuePlan(name, device.host, device.name, NETEM, what.words, may_drop=loses)
     ]

@@ -1,6 +1,7 @@
 """A plan as a script that a person can read and run on a Linux box."""
 
 import shlex
+from collections import Counter
 
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import FlowPlan, Plan
@@ -18,6 +19,7 @@ def as_script(plan: Plan, title: str) -> str:
         "trap 'for n in " + " ".join(plan.hosts) + "; do ip netns del $n; done' EXIT",
         "",
         *_setup(plan),
+        *_marks(plan),
         "",
         *_receivers(plan),
         *_changes(plan),
@@ -53,16 +55,19 @@ def _line(command: Command) -> str:
 
 def _receivers(plan: Plan) -> list[str]:
     # One server a flow: an iperf3 server serves one client at a time.
-    servers = [f"ip netns exec {flow.receiver} iperf3 -s -D -1 -p {_port(plan, flow)}" for flow in plan.flows]
+    ports = _ports(plan)
+    servers = [
+        f"ip netns exec {flow.receiver} iperf3 -s -D -1 -p {port}" for flow, port in zip(plan.flows, ports, strict=True)
+    ]
     return ["# receivers", *servers, "sleep 1", ""]
 
 
 def _senders(plan: Plan) -> list[str]:
-    return ["# flows", *(_sender(plan, flow) for flow in plan.flows)]
+    ports = _ports(plan)
+    return ["# flows", *(_sender(plan, flow, port) for flow, port in zip(plan.flows, ports, strict=True))]
 
 
-def _sender(plan: Plan, flow: FlowPlan) -> str:
-    port = _port(plan, flow)
+def _sender(plan: Plan, flow: FlowPlan, port: int) -> str:
     if flow.bytes is not None:
         amount = f"-n {flow.bytes}"
     else:
@@ -75,10 +80,19 @@ def _sender(plan: Plan, flow: FlowPlan) -> str:
     return f"({wait}exec ip netns exec {flow.sender} iperf3 -c {flow.address} -p {port} {how} {amount}) &"
 
 
-def _port(plan: Plan, flow: FlowPlan) -> int:
+def _ports(plan: Plan) -> list[int]:
     """iperf3 needs a port for each flow; alone in its group a flow keeps its own."""
-    alike = [other for other in plan.flows if other.port == flow.port]
-    return flow.port if len(alike) == 1 else 20_000 + plan.flows.index(flow)
+    alike = Counter(flow.port for flow in plan.flows)
+    return [flow.port if alike[flow.port] == 1 else 20_000 + number for number, flow in enumerate(plan.flows)]
+
+
+def _marks(plan: Plan) -> list[str]:
+    """A script's marks by port, as the rules that they were."""
+    marked = dict.fromkeys((flow.sender, flow.port, flow.mark) for flow in plan.flows if flow.mark is not None)
+    return [
+        f"ip netns exec {sender} iptables -A OUTPUT -t mangle -p tcp --dport {port} -j MARK --set-mark {mark}"
+        for sender, port, mark in marked
+    ]
 
 
 def _probes(plan: Plan) -> list[str]:

@@ -42,7 +42,7 @@ def flow_plans(
                     pacing_rate=flows.pacing_rate // 8 if flows.pacing_rate else None,
                     mark=marks.get(port),
                     packet=flows.packet if flows.kind == "udp" else None,
-                    interval_ns=flows.packet * 8 * 10**9 // flows.rate if flows.rate else None,
+                    interval_ns=flows.udp_interval_ns or None,
                 )
             )
     return plans

@@ -32,7 +32,7 @@ def read_attachments(case: Case) -> Attachments:
     if path.tc is not None:
         lines = list(path.tc.commands)
         if path.tc.script is not None:
-            lines = _beside(case, path.tc.script, "path.tc.script").read_text(encoding="utf-8").splitlines()
+            lines = _lines(case, path.tc.script)
         try:
             script = read_script(lines, path.tc.interface)
         except Wrong as wrong:
@@ -44,10 +44,24 @@ def read_attachments(case: Case) -> Attachments:
     return Attachments(script, trace)
 
 
+def _lines(case: Case, name: str) -> list[str]:
+    path = _beside(case, name, "path.tc.script")
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExperimentError(
+            f"can't be read: {error}", file=str(case.file), key="path.tc.script", value=name
+        ) from None
+
+
 def _beside(case: Case, name: str, key: str) -> Path:
     """The named file, when it really lies in the experiment's folder."""
     folder = case.file.resolve().parent
-    path = (folder / name).resolve()
+    try:
+        path = (folder / name).resolve()
+        exists = path.is_file()
+    except (OSError, ValueError, RuntimeError) as error:  # A name too long, with a NUL, or a circle of links.
+        raise ExperimentError(f"not a file's name: {error}", file=str(case.file), key=key, value=name) from None
     if not path.is_relative_to(folder):
         raise ExperimentError(
             "a file outside the experiment's folder",
@@ -56,7 +70,7 @@ def _beside(case: Case, name: str, key: str) -> Path:
             value=name,
             right="put it beside the experiment",
         )
-    if not path.is_file():
+    if not exists:
         raise ExperimentError(
             "no such file", file=str(case.file), key=key, value=name, right=f"it should lie in {folder}"
         )

@@ -52,7 +52,7 @@ def parse(text: str, file: Path, settings: Sequence[str] = ()) -> list[Case]:
     """The same for a text that came from `file`."""
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # Numbers too long and brackets too deep are no TOMLDecodeError.
         raise ExperimentError(f"not TOML: {error}", file=str(file)) from None
     document.setdefault("title", file.stem)
     for setting in settings:
@@ -96,6 +96,12 @@ def _crossed(case: dict[str, Any], key: str, file: Path) -> Iterator[tuple[str, 
         raise ExperimentError(
             wrong, file=str(file), key=key, right="a case has 'name' and 'set', a table of dotted keys"
         )
+    if not isinstance(case.get("name", ""), str):
+        raise ExperimentError("a name that is no text", file=str(file), key=f"{key}.name", value=case["name"])
+    if empty := [k for k, value in case["set"].items() if value == []]:
+        raise ExperimentError(
+            "a list without values", file=str(file), key=f"{key}.set.{empty[0]}", right="give one value or more"
+        )
     choices = [[(k, v) for v in (value if isinstance(value, list) else [value])] for k, value in case["set"].items()]
     several = any(len(choice) > 1 for choice in choices)
     for combination in itertools.product(*choices):
@@ -128,11 +134,12 @@ def _experiment(document: Mapping[str, Any], file: Path, case: str) -> Experimen
 def seeds(value: object) -> tuple[int, ...]:
     """Seeds from `7`, `[1, 2]` or `"1..5"`; raises `Wrong`."""
     right = 'a whole number, a list such as [1, 2, 3], or a range such as "1..5"'
-    if isinstance(value, str) and (match := re.fullmatch(r"(\d+)\.\.(\d+)", value)):
-        value = list(range(int(match[1]), int(match[2]) + 1))
+    if isinstance(value, str) and (match := re.fullmatch(r"([0-9]{1,19})\.\.([0-9]{1,19})", value)):
+        value = range(int(match[1]), int(match[2]) + 1)
+        value = list(value) if len(value) <= MOST_CASES else None
     if isinstance(value, int):
         value = [value]
-    if isinstance(value, str) and value.isdigit():
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value):
         value = [int(value)]
     if not isinstance(value, list | tuple) or not value or len(value) > MOST_CASES:
         raise Wrong("not a seed", right)
@@ -191,7 +198,7 @@ def _toml_value(text: str) -> Any:
     """The value as TOML where it is TOML, else the text itself: `20s` needs no quotes on a command line."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -216,7 +223,7 @@ def _step(place: Any, part: str, key: str, file: Path) -> Any:
 
 def _index(items: list[Any], part: str, key: str, file: Path) -> int:
     names = [str(item.get("name") or item.get("cc") or "") if isinstance(item, dict) else "" for item in items]
-    if part.isdigit() and int(part) < len(items):
+    if re.fullmatch(r"[0-9]{1,9}", part) and int(part) < len(items):
         return int(part)
     if part in names:
         return names.index(part)

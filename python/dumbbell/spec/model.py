@@ -25,6 +25,9 @@ CC = re.compile(r"[a-z][a-z0-9_-]{0,14}\Z")
 SYSCTL = re.compile(r"net\.ipv4\.tcp_[a-z0-9_]+\Z")
 
 FIRST_PORT = 5201
+SHORTEST_INTERVAL_NS = 100_000
+"""Between two probes; a shorter one measures itself."""
+SHORTEST_UDP_INTERVAL_NS = 1_000
 
 
 def _from_text(parse: Callable[[object], Any]) -> BeforeValidator:
@@ -207,6 +210,15 @@ class Path(Impairment):
             raise Wrong("no bottleneck", "add [path.bottleneck] with rate and qdisc, or tc commands in [path.tc]")
         if self.delay > self.rtt:
             raise Wrong("a delay on the way there that is longer than the whole rtt", "delay is a part of rtt")
+        if self.reverse and self.reverse.delay:
+            if self.reverse.delay > self.rtt:
+                raise Wrong(
+                    "a delay on the way back that is longer than the whole rtt", "reverse.delay is a part of rtt"
+                )
+            if self.delay and self.delay + self.reverse.delay != self.rtt:
+                raise Wrong(
+                    "delay and reverse.delay that don't add up to rtt", "give one of them; the other is the rest"
+                )
         names = [link.name for link in self.links]
         if len(set(names)) < len(names) or "bottleneck" in names:
             raise Wrong("two links of one name", "name each link differently, and none 'bottleneck'")
@@ -242,6 +254,11 @@ class Flows(Strict):
     pacing_rate: Rate | None = None
     access: Access | None = None
 
+    @property
+    def udp_interval_ns(self) -> int:
+        """Time between two packets of a UDP flow; 0 for TCP."""
+        return self.packet * 8 * 10**9 // self.rate if self.rate else 0
+
     @model_validator(mode="after")
     def _sound(self) -> "Flows":
         for sound, problem, right in self._rules():
@@ -254,6 +271,8 @@ class Flows(Strict):
         return [
             (tcp == (self.cc is not None), "'cc' goes with TCP flows, and only with them", 'such as cc = "bbr"'),
             (tcp or self.rate is not None, "a UDP flow without a rate", 'such as rate = "1mbit"'),
+            (tcp or self.bytes is None, "'bytes' is for TCP flows", "end a UDP flow with stop"),
+            (tcp or self.udp_interval_ns >= SHORTEST_UDP_INTERVAL_NS, "UDP packets closer than 1us", "larger packets"),
             (not tcp or self.rate is None, "'rate' is for UDP flows", "pacing_rate limits a TCP flow"),
             (
                 self.stop is None or self.stop > self.start,
@@ -345,6 +364,9 @@ class Experiment(Strict):
 
     @model_validator(mode="after")
     def _sound(self) -> "Experiment":
+        for probe in self.probes:
+            if probe.interval < SHORTEST_INTERVAL_NS:
+                raise Wrong("probes closer than 100us", 'such as interval = "100ms"')
         if self.sample < 100_000:
             raise Wrong("samples closer than 100us", 'such as sample = "10ms"')
         for change in self.changes:
@@ -358,6 +380,10 @@ class Experiment(Strict):
         return self
 
     def _check_change(self, change: Change) -> None:
+        if change.jitter and not (change.delay or self._delay_of(change.link)):
+            raise Wrong(
+                "a change of jitter where there is no delay", "netem needs a delay beside jitter: give delay too"
+            )
         links = {"bottleneck", *(link.name for link in self.path.links)}
         if change.link is not None and change.link not in links:
             raise Wrong(
@@ -367,6 +393,9 @@ class Experiment(Strict):
             bottleneck = self.path.bottleneck
             if bottleneck is None or bottleneck.rate is None:
                 raise Wrong("a change of a rate that is not set", "changes of rate need path.bottleneck.rate")
+
+    def _delay_of(self, link: str | None) -> int:
+        return next((each.delay for each in self.path.links if each.name == link), 0) if link else self.path.delay
 
     @property
     def group_names(self) -> tuple[str, ...]:

@@ -26,6 +26,8 @@ def netem_words(option: str, value: object) -> str:
     if not isinstance(value, str) or not value.split() or not value.isascii() or not value.isprintable():
         raise Wrong(f"not a setting for netem's {option}", examples[option])
     words = value.split()
+    if words[0] in GRAMMAR["netem"]:
+        raise Wrong(f"'{words[0]}' is the option itself", f"only what follows it: {examples[option]}")
     try:
         check_options("netem", [option, *words], {option: GRAMMAR["netem"][option]})
     except Wrong as wrong:

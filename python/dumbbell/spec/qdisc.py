@@ -229,7 +229,7 @@ class Qdisc:
     @property
     def shaped_rate_bps(self) -> int | None:
         """The rate that it limits to, in bits per second."""
-        option = {"tbf": "rate", "cake": "bandwidth", "netem": "rate", "fq": "maxrate"}.get(self.kind)
+        option = {"tbf": "rate", "cake": "bandwidth", "netem": "rate"}.get(self.kind)
         rate = self.option(option) if option else None
         return None if rate is None else units.rate_bps(rate)
 
@@ -255,7 +255,7 @@ def parse_qdisc(value: object) -> Qdisc:
         raise Wrong("not a queueing discipline", "write it as to tc, such as 'fq_codel limit 1000 target 5ms'")
     if any(not (character.isprintable() and character.isascii()) for character in value):
         raise Wrong("a queueing discipline holds plain words only", "one line of printable ASCII")
-    kind, *words = value.split(" ") if "  " not in value else value.split()
+    kind, *words = value.split()
     if kind not in GRAMMAR:
         raise Wrong(f"no queueing discipline is called '{kind}'", suggest(kind, GRAMMAR))
     return Qdisc(kind, tuple(words), check_options(kind, words, GRAMMAR[kind]))

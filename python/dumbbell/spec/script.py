@@ -85,6 +85,11 @@ def _with_handle(words: tuple[str, ...], number: int) -> tuple[str, ...]:
     return (*words[:kind], "handle", f"{FIRST_HANDLE + number:x}:", *words[kind:])
 
 
+def _place_of(words: tuple[str, ...]) -> str:
+    """Where a command's discipline stands: `root`, or its parent."""
+    return words[words.index("parent") + 1] if "parent" in words else "root"
+
+
 def _words(line: str) -> list[str]:
     try:
         words = shlex.split(line, comments=True)
@@ -101,7 +106,7 @@ def _mark(words: list[str]) -> tuple[int, int]:
     try:
         port = int(words[words.index("--dport") + 1])
         mark = int(words[words.index("--set-mark") + 1], 0)
-        if words[words.index("-j") + 1] != "MARK":
+        if words[words.index("-j") + 1] != "MARK" or not (0 < port < 2**16 and 0 <= mark < 2**32):
             raise ValueError
     except (ValueError, IndexError):
         raise Wrong(

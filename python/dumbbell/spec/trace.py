@@ -1,10 +1,12 @@
 """Mahimahi's trace files: when a link may send a packet.
 
-A line is a time in milliseconds at which one packet of 1500 bytes may leave; the file
+A line is a time in milliseconds at which one packet may leave; the file
 repeats from its last time on (Netravali et al., "Mahimahi: Accurate Record-and-Replay for
 HTTP", 2015; mm-link(1)). The rate of each step is the number of opportunities in it.
 """
 
+import re
+from collections import Counter
 from pathlib import Path
 
 from dumbbell.errors import ExperimentError
@@ -31,7 +33,7 @@ def read_trace(path: Path) -> list[int]:
         text = line.strip()
         if not text or text.startswith("#"):
             continue
-        if not text.isdigit() or (times and int(text) < times[-1]):
+        if not re.fullmatch(r"[0-9]{1,9}", text) or (times and int(text) < times[-1]):
             raise ExperimentError(
                 "not a Mahimahi trace",
                 file=str(path),
@@ -52,9 +54,7 @@ def trace_rates(times_ms: list[int], step_ms: int, duration_ns: int) -> list[tup
     """
     period_ms = times_ms[-1]
     steps = -(-period_ms // step_ms)
-    sent = [0] * steps
-    for time in times_ms:
-        sent[min(max(time - 1, 0) // step_ms, steps - 1)] += 1
+    sent = Counter(min(max(time - 1, 0) // step_ms, steps - 1) for time in times_ms)
     rates: list[tuple[int, int]] = []
     for number in range(-(-duration_ns // (step_ms * 10**6))):
         packets = sent[number % steps] or 0.1

@@ -75,6 +75,11 @@ _TC_SIZES = {
 
 _DECIMAL_SIZES = {"kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
+MOST_CHARACTERS = 60
+"""A quantity is short; cut before it is read, a longer one is none."""
+MOST_DIGITS = 18
+MOST_BDP = 10**6
+
 _MOST_RATE_BPS = 10**12
 _MOST_TIME_NS = 10**15
 
@@ -156,7 +161,8 @@ def size_bytes(value: object) -> int:
     if isinstance(value, str):
         match = _NUMBER.match(value.strip())
         if match and match["unit"] in _DECIMAL_SIZES:
-            value = int(Decimal(match["number"]) * _DECIMAL_SIZES[match["unit"]])
+            number, unit = _split(value, "such as 61MB")
+            value = int(number * _DECIMAL_SIZES[unit])
     size = tc_size_bytes(value)
     if size < 1:
         raise Wrong("a size of nothing", "a size is at least one byte")
@@ -167,8 +173,8 @@ def size_or_bdp(value: object) -> int | float:
     """Bytes as an integer, or bandwidth-delay products as a float (`1.5bdp`)."""
     if isinstance(value, str) and (match := _NUMBER.match(value.strip())) and match["unit"].lower() == "bdp":
         products = float(match["number"])
-        if products <= 0:
-            raise Wrong("a queue of no bandwidth-delay product", "such as 1.5bdp")
+        if not 0 < products <= MOST_BDP:
+            raise Wrong("a queue of no bandwidth-delay product, or of more than a million", "such as 1.5bdp")
         return products
     return tc_size_bytes(value)
 
@@ -208,7 +214,10 @@ def time_text(time_ns: int) -> str:
 def _split(value: object, right: str) -> tuple[Decimal, str]:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise Wrong("not a quantity", right)
-    match = _NUMBER.match(str(value).strip())
+    match = _NUMBER.match(str(value).strip()[:MOST_CHARACTERS])
     if match is None:
         raise Wrong("not a quantity", right)
-    return Decimal(match["number"]), match["unit"]
+    number = Decimal(match["number"])
+    if number.adjusted() > MOST_DIGITS:
+        raise Wrong("a number too large for anything", right)
+    return number, match["unit"]
