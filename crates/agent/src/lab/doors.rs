@@ -1,7 +1,7 @@
 //! What the lab waits for: sockets and one timer.
 //!
 //! ```text
-//! ring    by `io_uring`: a third of the system calls
+//! ring    by io_uring: the fewest system calls
 //! epoll   by epoll and `timerfd`: for hosts that forbid `io_uring`, and kernels before 6.1
 //! ```
 //!
