@@ -38,7 +38,8 @@ fn prepare() -> Result<()> {
         fs::create_dir_all(folder).attempt(|| format!("making {folder}"))?;
     }
     let none: Option<&str> = None;
-    mount(Some("/"), "/host/run/dumbbell", none, MsFlags::MS_BIND, none).attempt(|| "binding the run's folder".into())?;
+    mount(Some("/"), "/host/run/dumbbell", none, MsFlags::MS_BIND, none)
+        .attempt(|| "binding the run's folder".into())?;
     mount(Some("/dev"), "/host/dev", none, MsFlags::MS_BIND, none).attempt(|| "binding /dev".into())?;
     nix::unistd::chroot("/host").attempt(|| "entering /host".into())?;
     std::env::set_current_dir("/").attempt(|| "entering /".into())

@@ -9,6 +9,7 @@
 
 mod agenda;
 mod doors;
+mod listener;
 mod sampler;
 
 use crate::counters;
@@ -22,7 +23,7 @@ use crate::traffic::tcp::{Payload, TcpFlow};
 use crate::traffic::udp::UdpFlow;
 use crate::traffic::{Turn, report::Report};
 use agenda::{Agenda, Kind};
-use doors::{Door, Doors};
+use doors::{Door, Doors, Knock};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sampler::Sampler;
 use serde::Serialize;
@@ -30,6 +31,7 @@ use socket2::Socket;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddrV4;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 /// Descriptors that a lab holds beside the two of each flow: listeners, probes, netlink, files.
@@ -126,8 +128,8 @@ impl<'a> Lab<'a> {
             doors.entry((&flow.receiver, flow.port)).or_insert(flow);
         }
         for flow in doors.into_values() {
-            let socket = doors::listen(flow, BACKLOG)?;
-            self.doors.watch(&socket, Door::Listener(self.listeners.len()))?;
+            let socket = listener::listen(flow, BACKLOG)?;
+            self.doors.watch(socket.as_raw_fd(), Door::Listener(self.listeners.len()))?;
             self.listeners.push(socket);
         }
         Ok(())
@@ -143,7 +145,7 @@ impl<'a> Lab<'a> {
                 Transport::Tcp => Traffic::Tcp(TcpFlow::new(flow.clone())),
                 Transport::Udp => {
                     let flow = UdpFlow::new(flow.clone())?;
-                    self.doors.watch_descriptor(flow.receiver(), Door::Receiver(number))?;
+                    self.doors.watch(flow.receiver(), Door::Sink(number))?;
                     Traffic::Udp(flow)
                 }
             });
@@ -155,8 +157,8 @@ impl<'a> Lab<'a> {
         for (number, probe) in self.plan.probes.iter().enumerate() {
             let probing = Probing::open(u32::try_from(number).expect("few probes"), probe.clone())?;
             let [asker, listener] = probing.descriptors();
-            self.doors.watch_descriptor(asker, Door::Answer(number))?;
-            self.doors.watch_descriptor(listener, Door::Arrival(number))?;
+            self.doors.watch(asker, Door::Answer(number))?;
+            self.doors.watch(listener, Door::Arrival(number))?;
             self.agenda.add(probing.start_ns(), Kind::Probe, number);
             self.probes.push(probing);
         }
@@ -165,14 +167,16 @@ impl<'a> Lab<'a> {
 
     fn live(&mut self) -> Result<()> {
         self.clock = Clock::start();
+        let mut knocks = Vec::new();
         loop {
             if let Some(next_ns) = self.agenda.next() {
                 self.doors.wake_at(self.clock.monotonic_ns(next_ns))?;
             }
-            for door in self.doors.wait()? {
-                self.answer(door)?;
+            self.doors.wait(&mut knocks)?;
+            for knock in knocks.drain(..) {
+                self.answer(knock)?;
                 if self.ended_ns.is_some() {
-                    return Ok(());
+                    return self.doors.settle();
                 }
             }
         }
@@ -202,9 +206,9 @@ impl<'a> Lab<'a> {
                 self.agenda.add(next_ns, Kind::Probe, number);
             }
             Kind::Wake => self.wake(number, now_ns)?,
-            Kind::Stop => self.stop(number, now_ns),
+            Kind::Stop => self.stop(number, now_ns)?,
             Kind::Sample => self.sample(now_ns)?,
-            Kind::End => self.end(now_ns),
+            Kind::End => self.end(now_ns)?,
         }
         Ok(())
     }
@@ -219,7 +223,7 @@ impl<'a> Lab<'a> {
         match &mut self.flows[number] {
             Traffic::Tcp(flow) => {
                 let descriptor = flow.start(now_ns)?;
-                self.doors.watch_descriptor(descriptor, Door::Sender(number))?;
+                self.doors.watch(descriptor, Door::Sender(number))?;
                 let (local, _) = flow.addresses().expect("a started flow has addresses");
                 self.expected.insert(local, number);
                 if let Some((on_ns, _)) = self.plan.flows[number].on_off_ns {
@@ -246,16 +250,22 @@ impl<'a> Lab<'a> {
         let Traffic::Tcp(flow) = &mut self.flows[number] else { return Ok(()) };
         flow.wake(now_ns)?;
         let turn = flow.toggle(self.clock, now_ns, &self.payload)?;
-        self.after(number, turn);
-        Ok(())
+        self.after(number, turn)
     }
 
-    fn stop(&mut self, number: usize, now_ns: u64) {
+    fn stop(&mut self, number: usize, now_ns: u64) -> Result<()> {
         match &mut self.flows[number] {
             Traffic::Tcp(flow) => flow.stop(now_ns),
             Traffic::Udp(flow) => flow.stop(now_ns),
         }
+        self.closed(number)
+    }
+
+    /// A flow has ended: nobody waits for its TCP sockets any longer.
+    fn closed(&mut self, number: usize) -> Result<()> {
         self.sampler.changed();
+        self.doors.forget(Door::Sender(number))?;
+        self.doors.forget(Door::Receiver(number))
     }
 
     fn sample(&mut self, now_ns: u64) -> Result<()> {
@@ -266,32 +276,32 @@ impl<'a> Lab<'a> {
         Ok(())
     }
 
-    fn end(&mut self, now_ns: u64) {
+    fn end(&mut self, now_ns: u64) -> Result<()> {
         for number in 0..self.flows.len() {
-            self.stop(number, now_ns);
+            self.stop(number, now_ns)?;
         }
         self.ended_ns = Some(now_ns);
+        Ok(())
     }
 
     /// A descriptor has something to say.
-    fn answer(&mut self, door: Door) -> Result<()> {
+    fn answer(&mut self, Knock { door, taken }: Knock) -> Result<()> {
         match door {
             Door::Timer => self.do_what_is_due()?,
             Door::Listener(number) => self.accept(number)?,
             Door::Sender(number) => {
                 let Traffic::Tcp(flow) = &mut self.flows[number] else { return Ok(()) };
                 let turn = flow.sender_ready(self.clock, &self.payload)?;
-                self.after(number, turn);
+                self.after(number, turn)?;
             }
             Door::Receiver(number) => {
-                let turn = match &mut self.flows[number] {
-                    Traffic::Tcp(flow) => flow.receiver_ready(self.clock)?,
-                    Traffic::Udp(flow) => {
-                        flow.receiver_ready();
-                        Turn::Same
-                    }
-                };
-                self.after(number, turn);
+                let Traffic::Tcp(flow) = &mut self.flows[number] else { return Ok(()) };
+                let turn = flow.receiver_ready(self.clock, taken)?;
+                self.after(number, turn)?;
+            }
+            Door::Sink(number) => {
+                let Traffic::Udp(flow) = &mut self.flows[number] else { return Ok(()) };
+                flow.receiver_ready();
             }
             Door::Answer(number) => self.probes[number].answered(self.clock.now_ns()),
             Door::Arrival(number) => self.probes[number].arrived(self.clock.now_ns()),
@@ -300,27 +310,27 @@ impl<'a> Lab<'a> {
     }
 
     fn accept(&mut self, number: usize) -> Result<()> {
-        while let Some((socket, from)) = doors::accept(&self.listeners[number])? {
+        while let Some((socket, from)) = listener::accept(&self.listeners[number])? {
             // A connection that no flow made can't be ours: it is closed by being dropped.
             let Some(&number) = self.expected.get(&from) else { continue };
             let Traffic::Tcp(flow) = &mut self.flows[number] else { unreachable!("UDP doesn't connect") };
             if flow.is_over() {
                 continue;
             }
-            self.doors.watch(&socket, Door::Receiver(number))?;
+            self.doors.watch(socket.as_raw_fd(), Door::Receiver(number))?;
             flow.accepted(socket, self.clock.now_ns())?;
             self.sampler.changed();
         }
         Ok(())
     }
 
-    fn after(&mut self, number: usize, turn: Turn) {
+    fn after(&mut self, number: usize, turn: Turn) -> Result<()> {
         match turn {
             Turn::Same => {}
             Turn::Changed => self.sampler.changed(),
             Turn::WakeAt(at_ns) => self.agenda.add(at_ns, Kind::Wake, number),
             Turn::Done => {
-                self.sampler.changed();
+                self.closed(number)?;
                 self.unfinished -= 1;
                 if self.unfinished == 0 && self.plan.ends_when_done {
                     let now_ns = self.now_ns();
@@ -329,6 +339,7 @@ impl<'a> Lab<'a> {
                 }
             }
         }
+        Ok(())
     }
 
     fn finish(self, folder: &Path, hosts: &[String], counters_before: counters::Counters) -> Result<()> {

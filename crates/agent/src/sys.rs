@@ -1,6 +1,9 @@
 //! Every line of `unsafe` of the agent, and its clock.
 //!
-//! Each function is one call that no safe crate offers in the form that a lab needs.
+//! Each function is one call that no safe crate offers in the form that a lab needs; `ring` does
+//! many of them with one system call.
+
+pub mod ring;
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
@@ -118,7 +121,7 @@ pub fn set_offload(device: &str, command: u32, on: bool) -> nix::Result<()> {
     // SAFETY: an all-zero ifreq is valid: it is plain bytes and integers.
     let mut request: libc::ifreq = unsafe { zeroed() };
     for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(device.bytes()) {
-        *to = from.cast_signed().into();
+        *to = from.cast_signed();
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     // SAFETY: SIOCETHTOOL reads a zero-terminated name and the eight bytes that `ifru_data` points to,

@@ -96,7 +96,10 @@ def _others_controllers(tree: Path) -> str:
 
 
 FRAGMENT = Path(__file__).with_name("linux.config")
-MAKE = ("make", "ARCH=um", "SUBARCH=x86_64", "LOCALVERSION=", "RUSTC=no-rustc", "PAHOLE=no-pahole")
+KCFLAGS = "KCFLAGS=-mcmodel=small -fbuiltin"
+"""arch/um compiles with -mcmodel=large, so that every call goes by a register, and -fno-builtin, so that
+every small memset is such a call. The binary lies below 2 GiB and needs neither: a run takes a tenth less."""
+MAKE = ("make", "ARCH=um", "SUBARCH=x86_64", "LOCALVERSION=", "RUSTC=no-rustc", "PAHOLE=no-pahole", KCFLAGS)
 """Kconfig writes the versions of Rust and pahole down, and the configuration is in the binary."""
 OPTIONAL = frozenset({"HZ_250"})
 """Asked for in case the tree offers it; kernel/Kconfig.hz exists where arch/um doesn't use it."""

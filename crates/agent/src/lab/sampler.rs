@@ -3,8 +3,9 @@
 use super::Traffic;
 use crate::error::Result;
 use crate::plan::Plan;
-use crate::sample::diag::Sockets;
-use crate::sample::qdisc::{Found, Queues};
+use crate::sample::diag::{self, SocketInfo, Sockets};
+use crate::sample::netlink::Post;
+use crate::sample::qdisc::{self, Found, Queues};
 use crate::sample::record::{FlowSample, Records};
 use crate::traffic::tcp::{receive_space, received_bytes};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ pub struct Sampler {
     senders: BTreeMap<String, Sockets>,
     receivers: BTreeMap<String, Sockets>,
     queues: Vec<Queues>,
+    post: Post,
     flow_records: Records,
     queue_records: Records,
     /// What each flow's receiver said at this instant: bytes in order, receive space.
@@ -40,6 +42,7 @@ impl Sampler {
             senders: sockets(plan.flows.iter().map(|flow| &flow.sender).collect())?,
             receivers: sockets(plan.flows.iter().map(|flow| &flow.receiver).collect())?,
             queues,
+            post: Post::open()?,
             flow_records: Records::create(folder, "flows.bin")?,
             queue_records: Records::create(folder, "queues.bin")?,
             received: vec![(0, 0); plan.flows.len()],
@@ -57,20 +60,31 @@ impl Sampler {
         if std::mem::take(&mut self.stale) {
             self.watch(flows);
         }
-        self.sample_receivers()?;
-        self.sample_senders(now_ns)?;
-        self.sample_udp(now_ns, flows)?;
-        let records = &mut self.queue_records;
-        for queues in &mut self.queues {
-            let mut result = Ok(());
-            queues.sample(now_ns, |sample| {
-                if result.is_ok() {
-                    result = records.queue(sample);
-                }
-            })?;
-            result?;
-        }
-        Ok(())
+        self.sample_linux(now_ns)?;
+        self.sample_udp(now_ns, flows)
+    }
+
+    /// Asks for all sockets and queues at once. Receivers come first: what they say is part of
+    /// the records that the senders' answers become.
+    fn sample_linux(&mut self, now_ns: u64) -> Result<()> {
+        let (flow_records, queue_records) = (&mut self.flow_records, &mut self.queue_records);
+        let received = &mut self.received;
+        let sockets = self.receivers.values().chain(self.senders.values()).map(Sockets::questions);
+        let questions: Vec<_> = sockets.chain(self.queues.iter().map(Queues::questions)).collect();
+        let first_sender = self.receivers.len();
+        let first_queues = first_sender + self.senders.len();
+        self.post.ask(&questions, |position, answer| {
+            if position >= first_queues {
+                return qdisc::read(now_ns, answer).map_or(Ok(()), |sample| queue_records.queue(&sample));
+            }
+            let Some(info) = diag::read(answer) else { return Ok(()) };
+            let received = &mut received[info.number as usize];
+            if position < first_sender {
+                *received = (received_bytes(info.tcp_info), receive_space(info.tcp_info));
+                return Ok(());
+            }
+            flow_records.flow(&flow_sample(now_ns, &info, *received))
+        })
     }
 
     /// Ends the files; says which queues were sampled.
@@ -100,40 +114,6 @@ impl Sampler {
         }
     }
 
-    fn sample_receivers(&mut self) -> Result<()> {
-        let received = &mut self.received;
-        for sockets in self.receivers.values_mut() {
-            sockets.sample(|info| {
-                received[info.number as usize] = (received_bytes(info.tcp_info), receive_space(info.tcp_info));
-            })?;
-        }
-        Ok(())
-    }
-
-    fn sample_senders(&mut self, now_ns: u64) -> Result<()> {
-        let (records, received) = (&mut self.flow_records, &self.received);
-        for sockets in self.senders.values_mut() {
-            let mut result = Ok(());
-            sockets.sample(|info| {
-                let (bytes_received, rcv_space) = received[info.number as usize];
-                let sample = FlowSample {
-                    time_ns: now_ns,
-                    flow: info.number,
-                    sender: info.tcp_info,
-                    cc_kind: info.cc_kind,
-                    cc_info: info.cc_info,
-                    bytes_received,
-                    rcv_space,
-                };
-                if result.is_ok() {
-                    result = records.flow(&sample);
-                }
-            })?;
-            result?;
-        }
-        Ok(())
-    }
-
     fn sample_udp(&mut self, now_ns: u64, flows: &[Traffic]) -> Result<()> {
         for (number, flow) in flows.iter().enumerate() {
             let Traffic::Udp(flow) = flow else { continue };
@@ -150,5 +130,17 @@ impl Sampler {
             }
         }
         Ok(())
+    }
+}
+
+fn flow_sample<'a>(time_ns: u64, sender: &SocketInfo<'a>, (bytes_received, rcv_space): (u64, u32)) -> FlowSample<'a> {
+    FlowSample {
+        time_ns,
+        flow: sender.number,
+        sender: sender.tcp_info,
+        cc_kind: sender.cc_kind,
+        cc_info: sender.cc_info,
+        bytes_received,
+        rcv_space,
     }
 }

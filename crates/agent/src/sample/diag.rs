@@ -1,9 +1,9 @@
-//! `tcp_info` and controller info of many sockets at one instant, by inet_diag.
+//! `tcp_info` and controller info of many sockets at one instant, by `inet_diag`.
 //!
 //! Linux `net/ipv4/inet_diag.c` answers a request that names one socket with one message;
 //! requests for all sockets of a host travel together.
 
-use super::netlink::{Netlink, attributes};
+use super::netlink::{Answer, Netlink, Questions, attributes};
 use crate::error::Result;
 use crate::sys::TCP_INFO_BYTES;
 use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
@@ -57,15 +57,17 @@ impl Sockets {
         }
     }
 
-    /// Asks all and hands each living socket's answer to `hear`.
-    pub fn sample(&mut self, mut hear: impl FnMut(SocketInfo<'_>)) -> Result<()> {
-        self.netlink.ask(&self.requests, self.count, |answer| {
-            // Anything else is an error message: the socket is gone.
-            if answer.kind == SOCK_DIAG_BY_FAMILY && answer.payload.len() >= MESSAGE_BYTES {
-                hear(parse(answer.sequence, &answer.payload[MESSAGE_BYTES..]));
-            }
-        })
+    /// What to ask for a sample.
+    pub fn questions(&self) -> Questions<'_> {
+        Questions { partner: &self.netlink, requests: &self.requests, count: self.count }
     }
+}
+
+/// Reads an answer; none comes from a socket that is gone.
+pub fn read<'a>(answer: &Answer<'a>) -> Option<SocketInfo<'a>> {
+    // Anything else is an error message.
+    let told = answer.kind == SOCK_DIAG_BY_FAMILY && answer.payload.len() >= MESSAGE_BYTES;
+    told.then(|| parse(answer.sequence, &answer.payload[MESSAGE_BYTES..]))
 }
 
 fn parse(number: u32, bytes: &[u8]) -> SocketInfo<'_> {
@@ -99,8 +101,7 @@ fn request(number: u32, local: SocketAddrV4, remote: SocketAddrV4) -> Vec<u8> {
     let mut header = NetlinkHeader::default();
     header.flags = NLM_F_REQUEST;
     header.sequence_number = number;
-    let mut message =
-        NetlinkMessage::new(header, NetlinkPayload::from(SockDiagMessage::InetRequest(request)));
+    let mut message = NetlinkMessage::new(header, NetlinkPayload::from(SockDiagMessage::InetRequest(request)));
     message.finalize();
     let mut bytes = vec![0; message.buffer_len()];
     message.serialize(&mut bytes);

@@ -4,13 +4,11 @@
 //! (Linux `net/sched/sch_api.c`; the answer to a single request reaches the asker only with
 //! the echo flag).
 
-use super::netlink::{Netlink, attributes, number};
+use super::netlink::{Answer, Netlink, Questions, attributes, number};
 use super::record::QueueSample;
 use crate::error::{Attempt, Result};
 use crate::sys;
-use netlink_packet_core::{
-    NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
-};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcHandle, TcHeader, TcMessage};
 use nix::sys::socket::SockProtocol;
@@ -58,7 +56,7 @@ pub struct Queues {
 impl Queues {
     /// Finds every discipline of the host that can hold a packet back.
     pub fn discover(host: &str, number_of_first: u32) -> Result<Self> {
-        let mut netlink = Netlink::open(host, SockProtocol::NetlinkRoute)?;
+        let netlink = Netlink::open(host, SockProtocol::NetlinkRoute)?;
         let mut found = Vec::new();
         netlink.dump(&request(0, 0, 0, NLM_F_REQUEST | NLM_F_DUMP), |answer| {
             if answer.kind == RTM_NEWQDISC {
@@ -76,14 +74,16 @@ impl Queues {
         Ok(Self { netlink, requests, found })
     }
 
-    /// Asks all and hands each answer to `hear`.
-    pub fn sample(&mut self, time_ns: u64, mut hear: impl FnMut(&QueueSample<'_>)) -> Result<()> {
-        self.netlink.ask(&self.requests, self.found.len(), |answer| {
-            if answer.kind == RTM_NEWQDISC {
-                hear(&statistics(time_ns, answer.sequence, &answer.payload[MESSAGE_BYTES..]));
-            }
-        })
+    /// What to ask for a sample.
+    pub fn questions(&self) -> Questions<'_> {
+        Questions { partner: &self.netlink, requests: &self.requests, count: self.found.len() }
     }
+}
+
+/// Reads an answer; none comes from a discipline that is gone.
+pub fn read<'a>(time_ns: u64, answer: &Answer<'a>) -> Option<QueueSample<'a>> {
+    let told = answer.kind == RTM_NEWQDISC;
+    told.then(|| statistics(time_ns, answer.sequence, &answer.payload[MESSAGE_BYTES..]))
 }
 
 fn request(sequence: u32, index: u32, handle: u32, flags: u16) -> Vec<u8> {
@@ -124,8 +124,7 @@ fn device_name(host: &str, index: u32) -> Result<String> {
 }
 
 fn statistics(time_ns: u64, queue: u32, bytes: &[u8]) -> QueueSample<'_> {
-    let mut sample =
-        QueueSample { time_ns, queue, counts: [0; 5], sent_bytes: 0, sent_packets: 0, xstats: &[] };
+    let mut sample = QueueSample { time_ns, queue, counts: [0; 5], sent_bytes: 0, sent_packets: 0, xstats: &[] };
     for (kind, value) in attributes(bytes) {
         match kind {
             STATS2 => shared_statistics(&mut sample, value),

@@ -157,10 +157,8 @@ fn echo_sequence(packet: &[u8], kind: u8, identifier: u16) -> Option<u32> {
 
 /// The Internet checksum (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
-    let sum: u32 = bytes
-        .chunks(2)
-        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)])))
-        .sum();
+    let sum: u32 =
+        bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))).sum();
     let folded = (sum >> 16) + (sum & 0xffff);
     !u16::try_from((folded >> 16) + (folded & 0xffff)).expect("folded twice")
 }

@@ -184,8 +184,8 @@ impl TcpFlow {
         }
         self.report.connected_ns = Some(clock.now_ns());
         self.hear_question();
-        self.write(clock, payload)?;
-        Ok(Turn::Changed)
+        let turn = self.write(clock, payload)?;
+        Ok(if turn == Turn::Done { turn } else { Turn::Changed })
     }
 
     fn write(&mut self, clock: Clock, payload: &Payload) -> Result<Turn> {
@@ -220,19 +220,20 @@ impl TcpFlow {
         Turn::Done
     }
 
-    /// The receiver's socket has something.
-    pub fn receiver_ready(&mut self, clock: Clock) -> Result<Turn> {
+    /// The receiver's socket has something, or has been rid of it: then `taken` says of how much.
+    pub fn receiver_ready(&mut self, clock: Clock, mut taken: Option<nix::Result<usize>>) -> Result<Turn> {
         let Some(socket) = &self.receiver else { return Ok(Turn::Same) };
         let descriptor = socket.as_raw_fd();
+        let once = taken.is_some() || self.plan.bytes.is_none();
         loop {
-            match sys::discard(descriptor, 1 << 30) {
+            match taken.take().unwrap_or_else(|| sys::discard(descriptor, 1 << 30)) {
                 Ok(0) => return Ok(self.finished(clock)),
                 Ok(bytes) => self.received += bytes as u64,
                 Err(Errno::EAGAIN) => break,
                 Err(error) => return Ok(self.failed(error, clock)),
             }
-            if self.plan.bytes.is_none() {
-                break; // One call takes all that is there; the next edge tells of more.
+            if once {
+                break; // One call takes all that is there; the next knock tells of more.
             }
         }
         self.reads += 1;
@@ -265,7 +266,9 @@ impl TcpFlow {
             return Ok(Turn::Same);
         }
         self.resting = !self.resting;
-        self.write(clock, payload)?;
+        if self.write(clock, payload)? == Turn::Done {
+            return Ok(Turn::Done);
+        }
         Ok(Turn::WakeAt(now_ns + if self.resting { off_ns } else { on_ns }))
     }
 
