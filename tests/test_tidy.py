@@ -165,23 +165,9 @@ MODELS = [
     if isinstance(value, type) and issubclass(value, BaseModel) and value.__module__ == model.__name__
 ]
 MODEL_KEYS = sorted({(cls.__name__, key) for cls in MODELS for key in cls.model_fields})
-UNDOCUMENTED = {("Bottleneck", "trace_step"), ("Probe", "interval"), ("Probe", "payload"), ("Seen", "case")}
-"""Keys that docs/experiment.md does not name yet: this list only shrinks."""
 
 
-@pytest.mark.parametrize(
-    ("cls", "key"),
-    [
-        pytest.param(
-            cls,
-            key,
-            marks=[pytest.mark.xfail(strict=True, reason="docs/experiment.md does not name it")]
-            if (cls, key) in UNDOCUMENTED
-            else [],
-        )
-        for cls, key in MODEL_KEYS
-    ],
-)
+@pytest.mark.parametrize(("cls", "key"), MODEL_KEYS)
 def test_the_manual_names_every_key_of_an_experiment(cls: str, key: str) -> None:
     manual = (ROOT / "docs" / "experiment.md").read_text()
     words = set(re.findall(r"\w+", " ".join(re.findall(r"`+([^`]+)`+", manual))))

@@ -184,9 +184,6 @@ def test_a_reader_that_goes_away_is_no_crash() -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.xfail(
-    strict=True, reason="cli/runs.py _folder_names: 'a-3' is made for the third case and taken by the first"
-)
 def test_cases_whose_names_look_alike_get_folders_of_their_own(file: Path) -> None:
     file.write_text(GOOD + "".join(f'[[cases]]\nname = "{name}"\nset = {{}}\n' for name in ("a-3", "a", "a?")))
     names = _folder_names([(case, 1) for case in load(file)])
@@ -203,9 +200,6 @@ def test_a_case_s_name_is_no_path(file: Path) -> None:
     )
 
 
-@pytest.mark.xfail(
-    strict=True, reason="plan/shell.py _port: quadratic in the flows; 10,000 of them take about ten seconds"
-)
 def test_ten_thousand_flows_are_printed_without_comparing_each_with_each() -> None:
     """Counted, not timed: how often a flow's port is read."""
     reads = 0

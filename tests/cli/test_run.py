@@ -213,9 +213,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.param(
             "6m",
             id="in mid-run",
-            marks=pytest.mark.xfail(
-                strict=True, reason="guest.py _judge: ENOSPC inside the guest ends as 'the agent gave up: ', status 1"
-            ),
         ),
     ],
 )

@@ -141,11 +141,6 @@ def test_a_silence_keeps_a_tenth_of_a_packet() -> None:
     assert trace_rates([1, 1000], 100, 10**9)[1] == (100_000_000, round(0.1 * OPPORTUNITY_BYTES * 8 * 10))
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=(ValueError, OSError, RuntimeError),
-    reason="attachments.py _beside and read_text: not told as an ExperimentError",
-)
 @pytest.mark.parametrize("what", ["bytes that are no text", "a zero byte", "a name of 300 letters", "a loop of links"])
 def test_a_script_that_can_not_be_read_is_an_error_and_no_crash(tmp_path: Path, what: str) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe tc")
@@ -159,19 +154,11 @@ def test_a_script_that_can_not_be_read_is_an_error_and_no_crash(tmp_path: Path, 
     refused(tmp_path, script=names[what])
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=ValueError,
-    reason="trace.py read_trace: int() refuses more than 4300 digits with a bare ValueError",
-)
 def test_a_number_of_5000_digits_is_no_trace(tmp_path: Path) -> None:
     (tmp_path / "trace").write_text("9" * 5000 + "\n")
     refused(tmp_path, trace="trace")
 
 
-@pytest.mark.xfail(
-    strict=True, raises=MemoryError, reason="trace.py trace_rates: a list as long as the trace, not as the experiment"
-)
 def test_a_trace_of_thirty_years_needs_no_memory() -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (8 << 30, before[1]))

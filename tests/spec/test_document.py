@@ -284,9 +284,6 @@ def test_an_unknown_scenario_is_answered_with_those_there_are() -> None:
         find("cylcic")
 
 
-@pytest.mark.xfail(
-    strict=True, raises=MemoryError, reason="document.py seeds: makes the whole range before it counts it"
-)
 def test_a_range_of_seeds_is_refused_before_it_is_made() -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (8 << 30, before[1]))
@@ -297,9 +294,6 @@ def test_a_range_of_seeds_is_refused_before_it_is_made() -> None:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-@pytest.mark.xfail(
-    strict=True, raises=(ValueError, RecursionError, TypeError), reason="document.py: not told as an ExperimentError"
-)
 @pytest.mark.parametrize(
     "text",
     [
@@ -313,16 +307,9 @@ def test_a_hostile_document_is_an_error_and_no_crash(text: str) -> None:
     refused(text)
 
 
-@pytest.mark.xfail(
-    strict=True, raises=ValueError, reason="document.py _index: '²'.isdigit() is true and int('²') fails"
-)
 def test_a_digit_that_is_no_number_is_no_index() -> None:
     refused(GOOD, "flows.²=5")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="document.py _crossed: an empty list crosses to no case at all; the commands then fail with IndexError",
-)
 def test_an_empty_list_in_a_case_is_refused() -> None:
     refused(GOOD + '[[cases]]\nname = "a"\nset = { duration = [] }\n')

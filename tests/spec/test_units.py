@@ -170,11 +170,6 @@ def test_a_count_is_whole() -> None:
             units.count(broken)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=ArithmeticError,
-    reason="units.py _split lets exponents of any size through: decimal.Overflow, or minutes of reckoning",
-)
 @pytest.mark.parametrize(
     ("parser", "text"),
     [

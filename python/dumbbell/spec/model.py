@@ -6,97 +6,32 @@ refuses unknown keys; an error here is a `Wrong`, which `document` turns into on
 file and key.
 """
 
-import re
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from dumbbell.spec import units
-from dumbbell.spec.expectation import parse_expectation
-from dumbbell.spec.netem import netem_words
-from dumbbell.spec.qdisc import Qdisc, parse_qdisc
+from dumbbell.spec.fields import (
+    Arrivals,
+    Controller,
+    Discipline,
+    Duration,
+    Expected,
+    Name,
+    Netem,
+    Rate,
+    Size,
+    Sysctls,
+    Time,
+)
+from dumbbell.spec.qdisc import parse_qdisc
 from dumbbell.spec.units import Wrong
 
 __all__ = ["Access", "Bottleneck", "Change", "Experiment", "Flows", "Impairment", "Link", "Path", "Probe", "Verbatim"]
-
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}\Z")
-CC = re.compile(r"[a-z][a-z0-9_-]{0,14}\Z")
-SYSCTL = re.compile(r"net\.ipv4\.tcp_[a-z0-9_]+\Z")
 
 FIRST_PORT = 5201
 SHORTEST_INTERVAL_NS = 100_000
 """Between two probes; a shorter one measures itself."""
 SHORTEST_UDP_INTERVAL_NS = 1_000
-
-
-def _from_text(parse: Callable[[object], Any]) -> BeforeValidator:
-    return BeforeValidator(parse)
-
-
-def _positive_time(value: object) -> int:
-    time = units.duration_ns(value)
-    if time == 0:
-        raise Wrong("a time of zero", "it must be longer than zero")
-    return time
-
-
-def _name(value: object) -> str:
-    if not isinstance(value, str) or not NAME.match(value):
-        raise Wrong("not a name", "letters, digits, spaces and . _ + -, at most 40, beginning with a letter or digit")
-    return value
-
-
-def _cc(value: object) -> str:
-    if not isinstance(value, str) or not CC.match(value):
-        raise Wrong("not the name of a congestion control", "a name as Linux gives it, such as cubic, bbr or reno")
-    return value
-
-
-def _qdisc(value: object) -> Qdisc:
-    return value if isinstance(value, Qdisc) else parse_qdisc(value)
-
-
-def _arrivals(value: object) -> float:
-    right = "flows per second, such as '10/s'"
-    if not isinstance(value, str) or not (match := re.fullmatch(r"(\d+\.?\d*)/s", value.strip())):
-        raise Wrong("not a rate of arrivals", right)
-    if (rate := float(match[1])) <= 0:
-        raise Wrong("no arrivals", right)
-    return rate
-
-
-def _sysctl(value: object) -> dict[str, str]:
-    right = "a table of net.ipv4.tcp_* settings, such as { 'net.ipv4.tcp_early_retrans' = 3 }"
-    if not isinstance(value, dict):
-        raise Wrong("not a table of settings", right)
-    for key, setting in value.items():
-        if not SYSCTL.match(str(key)):
-            raise Wrong(f"'{key}' is not a setting that an experiment may change", right)
-        if not re.fullmatch(r"[A-Za-z0-9_-]+", str(setting)):
-            raise Wrong(f"'{setting}' is not a plain value for {key}", right)
-    return {str(key): str(setting) for key, setting in value.items()}
-
-
-def _expectation(value: object) -> str:
-    try:
-        parse_expectation(str(value))
-    except ValueError as error:
-        raise Wrong(str(error)) from None
-    return str(value)
-
-
-def _netem(option: str) -> BeforeValidator:
-    return BeforeValidator(lambda value: netem_words(option, value))
-
-
-Rate = Annotated[int, _from_text(units.rate_bps), PlainSerializer(units.rate_text)]
-Time = Annotated[int, _from_text(units.duration_ns), PlainSerializer(units.time_text)]
-Duration = Annotated[int, _from_text(_positive_time), PlainSerializer(units.time_text)]
-Size = Annotated[int, _from_text(units.size_bytes)]
-Name = Annotated[str, _from_text(_name)]
-Controller = Annotated[str, _from_text(_cc)]
-Discipline = Annotated[Qdisc, _from_text(_qdisc), PlainSerializer(lambda qdisc: qdisc.text)]
 
 
 class Strict(BaseModel):
@@ -109,12 +44,12 @@ class Impairment(Strict):
     """What a stretch of the path does to packets, in the data's direction."""
 
     delay: Time = 0
-    loss: Annotated[str | None, _netem("loss")] = None
+    loss: Netem.Loss | None = None
     jitter: Time = 0
-    distribution: Annotated[str | None, _netem("distribution")] = None
-    reorder: Annotated[str | None, _netem("reorder")] = None
-    duplicate: Annotated[str | None, _netem("duplicate")] = None
-    corrupt: Annotated[str | None, _netem("corrupt")] = None
+    distribution: Netem.Distribution | None = None
+    reorder: Netem.Reorder | None = None
+    duplicate: Netem.Duplicate | None = None
+    corrupt: Netem.Corrupt | None = None
 
     @model_validator(mode="after")
     def _delay_where_netem_needs_it(self) -> "Impairment":
@@ -242,7 +177,7 @@ class Flows(Strict):
     request: Size | None = None
     response: Size | None = None
     think: Time = 0
-    arrivals: Annotated[float | None, BeforeValidator(_arrivals)] = None
+    arrivals: Arrivals | None = None
     rate: Rate | None = None
     packet: Annotated[int, Field(ge=16, le=8900)] = 1200
     ecn: bool = False
@@ -307,7 +242,7 @@ class Tcp(Strict):
     rmem_max: Size = 64 << 20
     wmem_max: Size = 64 << 20
     slow_start_after_idle: bool = True
-    sysctl: Annotated[dict[str, str], BeforeValidator(_sysctl)] = Field(default_factory=dict)
+    sysctl: Sysctls = Field(default_factory=dict)
 
 
 class Change(Strict):
@@ -319,7 +254,7 @@ class Change(Strict):
     rtt: Time | None = None
     delay: Time | None = None
     jitter: Time | None = None
-    loss: Annotated[str | None, _netem("loss")] = None
+    loss: Netem.Loss | None = None
 
     @model_validator(mode="after")
     def _changes_something(self) -> "Change":
@@ -354,7 +289,7 @@ class Experiment(Strict):
     duration: Duration
     seeds: tuple[int, ...] = (1,)
     sample: Duration = 10_000_000
-    expect: tuple[Annotated[str, BeforeValidator(_expectation)], ...] = ()
+    expect: tuple[Expected, ...] = ()
     source: Source | None = None
     path: Path
     flows: tuple[Flows, ...] = Field(min_length=1)

@@ -72,17 +72,17 @@ def read_script(lines: list[str], interface: str) -> Script:
                 )
         except Wrong as wrong:
             raise Wrong(f"line {number} ('{line.strip()[:80]}'): {wrong.problem}", wrong.right) from None
-    return Script(
-        tuple(_with_handle(words, number) for number, words in enumerate(kept)), tuple(marks), tuple(left_out)
-    )
+    places = list(dict.fromkeys(_place_of(words) for words in kept if words[1] == "qdisc"))
+    named = tuple(_with_handle(words, places) for words in kept)
+    return Script(named, tuple(marks), tuple(left_out))
 
 
-def _with_handle(words: tuple[str, ...], number: int) -> tuple[str, ...]:
-    """A discipline without a handle gets one, so that its statistics can be told from others'."""
+def _with_handle(words: tuple[str, ...], places: list[str]) -> tuple[str, ...]:
+    """A discipline without a handle gets its place's, so that its statistics can be told from others'."""
     if words[1] != "qdisc" or "handle" in words:
         return words
     kind = next(position for position, word in enumerate(words) if word in GRAMMAR)
-    return (*words[:kind], "handle", f"{FIRST_HANDLE + number:x}:", *words[kind:])
+    return (*words[:kind], "handle", f"{FIRST_HANDLE + places.index(_place_of(words)):x}:", *words[kind:])
 
 
 def _place_of(words: tuple[str, ...]) -> str:

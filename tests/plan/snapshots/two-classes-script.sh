@@ -77,6 +77,8 @@ tc -n sender filter add dev right protocol ip parent 1:0 prio 1 handle 10 fw flo
 tc -n sender filter add dev right protocol ip parent 1:0 prio 1 handle 20 fw flowid 1:20
 tc -n sender qdisc add dev right parent 1:10 handle 10: netem delay 10ms loss 1
 tc -n sender qdisc add dev right parent 1:20 handle 20: netem delay 10ms loss 1
+ip netns exec sender iptables -A OUTPUT -t mangle -p tcp --dport 5201 -j MARK --set-mark 10
+ip netns exec sender iptables -A OUTPUT -t mangle -p tcp --dport 5202 -j MARK --set-mark 20
 
 # receivers
 ip netns exec receiver iperf3 -s -D -1 -p 5201

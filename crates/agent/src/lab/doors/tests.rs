@@ -1,3 +1,5 @@
+//! Doors of both kinds: what was watched knocks, what was forgotten does not.
+
 use super::*;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
