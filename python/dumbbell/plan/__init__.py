@@ -4,7 +4,9 @@
 layout    hosts, wires, addresses: who is connected to whom
 shaping   disciplines for a stretch of path: shaper, queue, netem
 build     the whole plan, in order
+building  what is filled in on the way
 traffic   groups of flows to single flows, Poisson arrivals drawn
+verbatim  tc scripts as they were run
 changes   scheduled changes and traces to commands at their times
 shell     a plan as a script that a person can read and run
 ```

@@ -1,45 +1,24 @@
 """The whole plan, in order: hosts, wires, disciplines, settings, flows, changes."""
 
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.plan import changes as timed
-from dumbbell.plan.layout import Command, Layout
-from dumbbell.plan.model import Plan, QueuePlan
+from dumbbell.plan import verbatim
+from dumbbell.plan.building import Building
+from dumbbell.plan.layout import Command
+from dumbbell.plan.model import Plan
 from dumbbell.plan.shaping import Device, Netem, netem, queue
 from dumbbell.plan.traffic import flow_plans, probe_plans
 from dumbbell.spec.attachments import Attachments, read_attachments
 from dumbbell.spec.document import Case
 from dumbbell.spec.model import Access, Experiment, Flows, Impairment, Link
-from dumbbell.spec.qdisc import GRAMMAR
-from dumbbell.spec.script import DEVICE
 
-__all__ = ["Building", "make", "plan_case"]
+__all__ = ["make", "plan_case"]
 
 ROUTER, RECEIVER, SENDER = "router", "receiver", "sender"
 MOST_SAMPLES = 20_000_000
 """Rows of flow samples that a run may give: 20 million are about 8 GB of raw records."""
-
-
-@dataclass
-class Building:
-    """A plan under construction."""
-
-    experiment: Experiment
-    attachments: Attachments
-    layout: Layout = field(default_factory=Layout)
-    disciplines: list[Command] = field(default_factory=list)
-    queues: list[QueuePlan] = field(default_factory=list)
-    netems: dict[str, tuple[list[Device], Netem]] = field(default_factory=dict)
-    """By queue name: where it stands and what it does, for later changes."""
-    shapers: dict[str, Device] = field(default_factory=dict)
-    senders: dict[int, str] = field(default_factory=dict)
-    """Sender host by group number."""
-
-    def sender_hosts(self) -> list[str]:
-        """Every sender once, in order."""
-        return list(dict.fromkeys(self.senders.values()))
 
 
 def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
@@ -151,7 +130,7 @@ def _connect_sender(building: Building, number: int, group: Flows, first: str) -
     if f"access{number + 1}" in hosts:
         _queue(building, f"access{number + 1}", f"access-{name}", access.rate, access, f"flows.{number}.access")
     if f"air{number + 1}" in hosts:
-        _netem(building, [_right(building, f"air{number + 1}")], f"access-{name}.netem", access, access.rate)
+        _netem(building, [building.right_of(f"air{number + 1}")], f"access-{name}.netem", access, access.rate)
 
 
 def _furnish(building: Building, host: str, link: Link | None, role: str) -> None:
@@ -160,9 +139,9 @@ def _furnish(building: Building, host: str, link: Link | None, role: str) -> Non
     path, bottleneck = experiment.path, experiment.path.bottleneck
     if role == "path":
         there = path.model_copy(update={"delay": _delay_there(building)})
-        _netem(building, [_right(building, host)], "path.netem", there, None)
+        _netem(building, [building.right_of(host)], "path.netem", there, None)
     elif link is not None and role == "netem":
-        _netem(building, [_right(building, host)], f"{link.name}.netem", link, link.rate)
+        _netem(building, [building.right_of(host)], f"{link.name}.netem", link, link.rate)
     elif link is not None:
         _queue(building, host, link.name, link.rate, link, f"path.links.{link.name}")
     elif role == "reverse" and path.reverse:
@@ -184,7 +163,7 @@ def _furnish(building: Building, host: str, link: Link | None, role: str) -> Non
 
 
 def _queue(building: Building, host: str, name: str, rate: int | None, what: object, key: str) -> None:
-    _queue_on(building, _right(building, host), name, rate, what, key)
+    _queue_on(building, building.right_of(host), name, rate, what, key)
 
 
 def _queue_on(building: Building, device: Device, name: str, rate: int | None, what: object, key: str) -> None:
@@ -204,10 +183,6 @@ def _netem(building: Building, devices: list[Device], name: str, what: Impairmen
         commands, queues = netem(device, name if number == 1 else f"{name}-{number}", settings, loses=loses)
         building.disciplines += commands
         building.queues += queues
-
-
-def _right(building: Building, host: str) -> Device:
-    return Device(host, building.layout.hosts[host].rights[0].left_device)
 
 
 def _delay_there(building: Building) -> int:
@@ -245,7 +220,7 @@ def _setup(building: Building) -> list[Command]:
     commands += layout.commands(senders, RECEIVER, experiment.path.mtu, offloads=experiment.path.offloads)
     for host in (*senders, RECEIVER):
         commands += [Command(host, ("sysctl", "-w", f"{key}={value}")) for key, value in _settings(experiment).items()]
-    return commands + building.disciplines + _verbatim(building)
+    return commands + building.disciplines + verbatim.commands(building)
 
 
 NETDEV_BACKLOG = 1_000_000
@@ -268,39 +243,6 @@ def _settings(experiment: Experiment) -> dict[str, str]:
     if not tcp.slow_start_after_idle:
         settings["net.ipv4.tcp_slow_start_after_idle"] = "0"
     return settings | tcp.sysctl
-
-
-def _verbatim(building: Building) -> list[Command]:
-    """The script's lines on every sender's device."""
-    script = building.attachments.script
-    if script is None:
-        return []
-    commands = []
-    for host in building.sender_hosts():
-        device = _right(building, host)
-        for words in script.lines:
-            commands.append(Command(host, tuple(device.name if word == DEVICE else word for word in words)))
-    building.queues += _verbatim_queues(building)
-    return commands
-
-
-def _verbatim_queues(building: Building) -> list[QueuePlan]:
-    script = building.attachments.script
-    several = len(building.sender_hosts()) > 1
-    queues = []
-    for host in building.sender_hosts() if script else []:
-        for words in script.lines if script else ():
-            if words[1] == "qdisc":
-                handle = words[words.index("handle") + 1].split(":")[0] + ":" if "handle" in words else ""
-                name = f"tc.{handle.rstrip(':') or 'root'}" + (f"@{host}" if several else "")
-                kind = next(position for position, word in enumerate(words) if word in _KINDS)
-                text = " ".join(words[kind:])
-                device = _right(building, host).name
-                queues.append(QueuePlan(name, host, device, handle, text, under_test=True, may_drop=True))
-    return queues
-
-
-_KINDS = frozenset(GRAMMAR)
 
 
 def _bottleneck(building: Building) -> str | None:

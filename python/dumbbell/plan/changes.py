@@ -1,14 +1,10 @@
 """Scheduled changes and traces to commands at their times."""
 
-from typing import TYPE_CHECKING
-
 from dumbbell.errors import PlanError
+from dumbbell.plan.building import Building
 from dumbbell.plan.model import TimedCommand
 from dumbbell.plan.shaping import Netem, netem_change, rate_change, with_rates
 from dumbbell.spec.model import Change, Experiment
-
-if TYPE_CHECKING:
-    from dumbbell.plan.build import Building
 
 __all__ = ["brings_loss", "changes", "needs_path_netem"]
 
@@ -27,7 +23,7 @@ def _netem_name(change: Change) -> str:
     return f"{change.link}.netem" if change.link else "path.netem"
 
 
-def changes(building: "Building") -> list[TimedCommand]:
+def changes(building: Building) -> list[TimedCommand]:
     """Every change as commands, sorted by time; the queues' rates are filled in on the way."""
     commands: list[TimedCommand] = _trace(building)
     for change in sorted(building.experiment.changes, key=lambda change: change.at):
@@ -35,7 +31,7 @@ def changes(building: "Building") -> list[TimedCommand]:
     return sorted(commands, key=lambda command: command.at_ns)
 
 
-def _trace(building: "Building") -> list[TimedCommand]:
+def _trace(building: Building) -> list[TimedCommand]:
     rates = building.attachments.trace
     if not rates:
         return []
@@ -44,7 +40,7 @@ def _trace(building: "Building") -> list[TimedCommand]:
     return [TimedCommand(at_ns, rate_change(device, rate, mtu)) for at_ns, rate in rates[1:]]
 
 
-def _rate(building: "Building", change: Change) -> list[TimedCommand]:
+def _rate(building: Building, change: Change) -> list[TimedCommand]:
     if change.rate is None:
         return []
     name = change.link or "bottleneck"
@@ -55,7 +51,7 @@ def _rate(building: "Building", change: Change) -> list[TimedCommand]:
     return [TimedCommand(change.at, rate_change(building.shapers[name], change.rate, building.experiment.path.mtu))]
 
 
-def _netem(building: "Building", change: Change) -> list[TimedCommand]:
+def _netem(building: Building, change: Change) -> list[TimedCommand]:
     """New settings for the netems that a change touches; what it doesn't name stays."""
     updates = {key: value for key in ("delay", "jitter", "loss") if (value := getattr(change, key)) is not None}
     targets: list[tuple[str, dict[str, object]]] = []

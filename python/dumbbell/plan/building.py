@@ -1,0 +1,35 @@
+"""A plan under construction: what the rooms of `plan` fill in, one after the other."""
+
+from dataclasses import dataclass, field
+
+from dumbbell.plan.layout import Command, Layout
+from dumbbell.plan.model import QueuePlan
+from dumbbell.plan.shaping import Device, Netem
+from dumbbell.spec.attachments import Attachments
+from dumbbell.spec.model import Experiment
+
+__all__ = ["Building"]
+
+
+@dataclass
+class Building:
+    """A plan under construction."""
+
+    experiment: Experiment
+    attachments: Attachments
+    layout: Layout = field(default_factory=Layout)
+    disciplines: list[Command] = field(default_factory=list)
+    queues: list[QueuePlan] = field(default_factory=list)
+    netems: dict[str, tuple[list[Device], Netem]] = field(default_factory=dict)
+    """By queue name: where it stands and what it does, for later changes."""
+    shapers: dict[str, Device] = field(default_factory=dict)
+    senders: dict[int, str] = field(default_factory=dict)
+    """Sender host by group number."""
+
+    def right_of(self, host: str) -> Device:
+        """The host's device that looks towards the receivers."""
+        return Device(host, self.layout.hosts[host].rights[0].left_device)
+
+    def sender_hosts(self) -> list[str]:
+        """Every sender once, in order."""
+        return list(dict.fromkeys(self.senders.values()))
