@@ -169,7 +169,7 @@ def _run(engine: Engine, requests: Sequence[Request], jobs: int) -> None:
 def _first_error(futures: Sequence[Future[None]]) -> None:
     pending = set(futures)
     while pending:
-        # In short waits: a signal that another thread received is heard only between two of them.
+        # In short waits: polars handles SIGINT with SA_RESTART, so a long one would never be interrupted.
         done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
         for future in done:
             future.result()
