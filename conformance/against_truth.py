@@ -96,16 +96,17 @@ def metrics(run: result.Run) -> Iterator[tuple[str, float]]:
     """The truth's metrics of one run, by their names there."""
     numbers = summary(run)
     samples = run.flows.filter(pl.col("time_ns") >= WARM_UP_NS if run.birth["duration_s"] > 10 else pl.lit(True))
-    written = run.flows.group_by("flow").agg(
-        (pl.col("bytes_sent") - pl.col("bytes_retrans") + pl.col("notsent_bytes")).last().alias("bytes")
+    sent = run.flows.group_by("flow").agg(
+        (pl.col("bytes_sent") - pl.col("bytes_retrans")).last().alias("bytes")
     )
-    bytes_written = dict(written.select("flow", "bytes").iter_rows())
+    bytes_sent = dict(sent.select("flow", "bytes").iter_rows())
     for cc in dict.fromkeys(flow["cc"] for flow in numbers["flows"]):
         flows = [flow for flow in numbers["flows"] if flow["cc"] == cc]
         mine = samples.filter(pl.col("flow").is_in([flow["name"] for flow in flows])).group_by("flow")
-        # There a receiver's count went on until the sender's buffer was empty; so here it is all that was written.
+        # There a receiver's count went on until what was in flight had arrived (aqm_pfifo gets more than its link
+        # carries in that time); so here it is all that was sent.
         seconds = [flow.get("fct_s") or run.birth["duration_s"] for flow in flows]
-        yield f"{cc}.mbps", sum(bytes_written[f["name"]] * 8e-6 / s for f, s in zip(flows, seconds, strict=True))
+        yield f"{cc}.mbps", sum(bytes_sent[f["name"]] * 8e-6 / s for f, s in zip(flows, seconds, strict=True))
         yield f"{cc}.rtt_ms", _mean(mine.agg(pl.col("rtt_ns").mean())["rtt_ns"]) / 1e6
         yield f"{cc}.cwnd", _mean(mine.agg(pl.col("cwnd_packets").mean())["cwnd_packets"])
         yield f"{cc}.retrans", float(sum(flow["retransmits"] for flow in flows))
