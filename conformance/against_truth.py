@@ -96,9 +96,7 @@ def metrics(run: result.Run) -> Iterator[tuple[str, float]]:
     """The truth's metrics of one run, by their names there."""
     numbers = summary(run)
     samples = run.flows.filter(pl.col("time_ns") >= WARM_UP_NS if run.birth["duration_s"] > 10 else pl.lit(True))
-    sent = run.flows.group_by("flow").agg(
-        (pl.col("bytes_sent") - pl.col("bytes_retrans")).last().alias("bytes")
-    )
+    sent = run.flows.group_by("flow").agg((pl.col("bytes_sent") - pl.col("bytes_retrans")).last().alias("bytes"))
     bytes_sent = dict(sent.select("flow", "bytes").iter_rows())
     for cc in dict.fromkeys(flow["cc"] for flow in numbers["flows"]):
         flows = [flow for flow in numbers["flows"] if flow["cc"] == cc]

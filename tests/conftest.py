@@ -17,7 +17,11 @@ from dumbbell.kernel import kernels
 settings.register_profile(
     "dumbbell", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("dumbbell")
+# For `make fuzz`: many more examples, new ones every time.
+settings.register_profile(
+    "long", deadline=None, max_examples=5_000, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dumbbell"))
 
 COMMAND = Path(sys.executable).with_name("dumbbell")
 

@@ -37,6 +37,8 @@ def _setup(plan: Plan) -> list[str]:
     lines: list[str] = []
     host = None
     for command in plan.setup:
+        if not command.host and command.argv[0] == "sysctl":
+            continue  # What only a guest's infinite CPU and small memory need; it would change the whole machine.
         if command.host != host:
             host = command.host
             lines.append(f"\n# {host}" if host else "\n# namespaces and wires")

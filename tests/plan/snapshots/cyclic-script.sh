@@ -6,8 +6,6 @@ trap 'for n in sender router receiver; do ip netns del $n; done' EXIT
 
 
 # namespaces and wires
-sysctl -w net.core.netdev_max_backlog=1000000
-sysctl -w 'net.ipv4.tcp_mem=786432 1048576 1572864'
 ip netns add sender
 ip netns add router
 ip netns add receiver

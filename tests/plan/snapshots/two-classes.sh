@@ -6,8 +6,6 @@ trap 'for n in sender1 sender2 router receiver access1 air1 access2 air2; do ip 
 
 
 # namespaces and wires
-sysctl -w net.core.netdev_max_backlog=1000000
-sysctl -w 'net.ipv4.tcp_mem=786432 1048576 1572864'
 ip netns add sender1
 ip netns add sender2
 ip netns add router

@@ -1,0 +1,72 @@
+"""Any text, to every parser that has no such test of its own: a value, or the error that it promises."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dumbbell.errors import ExperimentError, ResultError
+from dumbbell.result import load
+from dumbbell.spec.expectation import parse_expectation
+from dumbbell.spec.netem import netem_words
+from dumbbell.spec.script import read_script
+from dumbbell.spec.trace import read_trace, trace_rates
+from dumbbell.spec.units import Wrong
+
+LINES = st.lists(st.one_of(st.integers(-5, 10**6).map(str), st.text(max_size=20)), max_size=30)
+TC = st.lists(
+    st.sampled_from("tc qdisc class filter add dev eth0 root parent 1: handle netem loss 1% htb rate".split())
+)
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@SAME_FOLDER
+@given(LINES)
+def test_any_text_is_a_trace_or_an_error(tmp_path: Path, lines: list[str]) -> None:
+    file = tmp_path / "trace"
+    file.write_text("\n".join(lines), encoding="utf-8", errors="surrogatepass")
+    try:
+        times = read_trace(file)
+    except ExperimentError:
+        return
+    rates = trace_rates(times, 100, 10**9)
+    assert times == sorted(times)
+    assert rates[0][0] == 0
+    assert all(rate > 0 for _, rate in rates)
+
+
+@given(st.one_of(st.text(max_size=60), st.from_regex(r"[a-z.]{1,9} ?(<|in|==) ?[0-9.n]{0,9}")))
+def test_any_text_is_an_expectation_or_an_error(text: str) -> None:
+    try:
+        expected = parse_expectation(text)
+    except ValueError:
+        return
+    assert expected.metric
+    assert expected.operator in ("<", "<=", ">", ">=", "==", "in")
+
+
+@given(st.lists(st.one_of(st.text(max_size=60), TC.map(" ".join)), max_size=5))
+def test_any_text_is_a_script_or_wrong(lines: list[str]) -> None:
+    try:
+        script = read_script(lines, "eth0")
+    except Wrong:
+        return
+    assert all(words[0] == "tc" for words in script.lines)
+
+
+@given(st.sampled_from(["loss", "distribution", "reorder", "duplicate", "corrupt"]), st.text(max_size=40))
+def test_any_text_is_netems_or_wrong(option: str, text: str) -> None:
+    try:
+        words = netem_words(option, text)
+    except Wrong:
+        return
+    assert words.split() == text.split()
+
+
+@SAME_FOLDER
+@given(st.one_of(st.binary(max_size=60), st.sampled_from([b"{}", b"[]", b'{"format": 99}', b'{"format": 1}'])))
+def test_any_bytes_as_a_birth_certificate_are_an_error(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "run.json").write_bytes(content)
+    with pytest.raises(ResultError):
+        load(tmp_path)
