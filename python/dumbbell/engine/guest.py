@@ -35,6 +35,11 @@ START_NS = 1_700_000_000_000_000_000
 """When every guest's time starts: a day in November 2023."""
 POLL_S = 0.02
 LEAST_FREE_BYTES = 64 << 10
+CHATTER = ("Using a channel type", "setup_one_line failed", "Checking ", "Core dump limits", "\tsoft", "\thard")
+"""What User-Mode Linux says at every start: of consoles that it was not given, and of its host."""
+MEMORY_SIGNS = ("out of memory", "deadlocked on memory", "too few physical memory")
+CPU_MARGIN_S = 60
+"""Beyond the limit in wall time, so that this process, when it lives, is the one that says so."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,8 @@ def live(guest: Guest, watch: Callable[[], None]) -> int:
             # Before the guest has processes of its own: they inherit both.
             os.sched_setaffinity(process.pid, {core})
             # Should this process be killed, the guest still has an end.
-            resource.prlimit(process.pid, resource.RLIMIT_CPU, (round(guest.wall_limit_s), round(guest.wall_limit_s)))
+            cpu_limit_s = round(guest.wall_limit_s) + CPU_MARGIN_S
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (cpu_limit_s, cpu_limit_s))
             peak_bytes = _wait(process, guest.wall_limit_s, watch)
         finally:
             _end(process)
@@ -148,7 +154,13 @@ def _judge(guest: Guest, console: str) -> None:
     if (guest.folder / "end.json").exists():
         return
     _explain_full_disk(guest, console)
-    last = "\n".join(console.strip().splitlines()[-12:])
-    if "Out of memory" in console or "out of memory" in console:
+    last = _last_words(console)
+    if any(sign in console.lower() for sign in MEMORY_SIGNS):
         raise GuestOutOfMemory(f"the guest ran out of its {guest.memory_mib} MiB of memory; its last words:\n{last}")
     raise GuestPanic(f"the guest kernel died without a result; its last words:\n{last}")
+
+
+def _last_words(console: str) -> str:
+    """What the kernel said of its end, without its chatter at the start and without stack traces."""
+    lines, _, _ = console.partition("\nStack:")
+    return "\n".join([line for line in lines.splitlines() if line.strip() and not line.startswith(CHATTER)][-12:])

@@ -1,0 +1,88 @@
+"""Guests that come to grief: each says so in its own words, and none outlives its run."""
+
+import dataclasses
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dumbbell.engine.guest import Guest, live
+from dumbbell.engine.kernel import KernelEngine
+from dumbbell.errors import EngineError, ExperimentError, GuestHang, GuestOutOfMemory, GuestPanic
+from dumbbell.plan import Plan, plan_case
+from dumbbell.spec import parse
+
+pytestmark = pytest.mark.kernel
+
+TEXT = """
+duration = "30s"
+[path]
+rtt = "20ms"
+[path.bottleneck]
+rate = "500mbit"
+qdisc = "pfifo limit 1000"
+[[flows]]
+cc = "bbr"
+count = 4
+"""
+
+
+def plan() -> Plan:
+    return plan_case(parse(TEXT, Path("grief.toml"))[0], 1)
+
+
+def guest(folder: Path, made: Plan, *, memory_mib: int = 512, wall_limit_s: float = 60) -> Guest:
+    (folder / "plan.json").write_text(json.dumps(made.for_agent()), encoding="utf-8")
+    engine = KernelEngine()
+    return Guest(engine.kernel, engine.agent, folder, 1, memory_mib, wall_limit_s)
+
+
+def guests_in(folder: Path) -> list[str]:
+    """Processes whose working directory is the guest's folder."""
+    listed = subprocess.run(["/bin/sh", "-c", "ls -l /proc/[0-9]*/cwd"], capture_output=True, text=True, check=False)
+    return [line for line in listed.stdout.splitlines() if line.endswith(str(folder))]
+
+
+def test_a_guest_that_outlives_its_limit_is_stopped(tmp_path: Path) -> None:
+    with pytest.raises(GuestHang, match="still running after"):
+        live(guest(tmp_path, plan(), wall_limit_s=0.3), lambda: None)
+    assert guests_in(tmp_path) == []
+
+
+def test_a_guest_with_too_little_memory_says_so(tmp_path: Path) -> None:
+    with pytest.raises(GuestOutOfMemory, match="ran out of its 12 MiB of memory; its last words:\nToo few"):
+        live(guest(tmp_path, plan(), memory_mib=12), lambda: None)
+    assert guests_in(tmp_path) == []
+
+
+def test_a_guest_without_an_agent_panics_and_says_so(tmp_path: Path) -> None:
+    broken = tmp_path / "broken-agent"
+    broken.write_text("not a program")
+    broken.chmod(0o755)
+    wanted = dataclasses.replace(guest(tmp_path, plan()), agent=broken)
+    with pytest.raises(GuestPanic, match="panic - not syncing"):
+        live(wanted, lambda: None)
+
+
+def test_a_command_that_the_kernel_refuses_is_named(tmp_path: Path) -> None:
+    made = plan()
+    refused = dataclasses.replace(made.setup[-1], argv=tuple("tc qdisc add dev nowhere root netem".split()))
+    with pytest.raises(ExperimentError, match=r"refused 'tc qdisc add dev nowhere root netem'.*nowhere"):
+        live(guest(tmp_path, dataclasses.replace(made, setup=(*made.setup, refused))), lambda: None)
+
+
+def test_an_agent_that_can_not_read_its_plan_says_so(tmp_path: Path) -> None:
+    wanted = guest(tmp_path, plan())
+    (tmp_path / "plan.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(EngineError, match=r"plan\.json: missing field"):
+        live(wanted, lambda: None)
+
+
+def test_an_interrupted_watch_ends_the_guest(tmp_path: Path) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        live(guest(tmp_path, plan()), interrupt)
+    assert guests_in(tmp_path) == []
