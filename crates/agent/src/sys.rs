@@ -87,6 +87,11 @@ pub fn tcp_info(socket: RawFd) -> nix::Result<[u8; TCP_INFO_BYTES]> {
     Errno::result(answer).map(|_| info)
 }
 
+/// A size as socket options have it.
+pub fn small(bytes: usize) -> i32 {
+    i32::try_from(bytes).unwrap_or(i32::MAX / 2)
+}
+
 /// `setsockopt` with a plain number of the option's own size.
 pub fn set_option<T: Copy>(socket: RawFd, level: i32, option: i32, value: T) -> nix::Result<()> {
     let length = libc::socklen_t::try_from(size_of::<T>()).expect("an option is small");

@@ -6,6 +6,7 @@ use crate::sys;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::AsRawFd;
 
 /// Opens the listening socket of a flow's port; all flows to that port share it.
 pub fn listen(flow: &Flow, backlog: i32) -> Result<Socket> {
@@ -17,7 +18,7 @@ pub fn listen(flow: &Flow, backlog: i32) -> Result<Socket> {
             socket.set_tcp_congestion(cc.as_bytes())?;
         }
         if let Some(bytes) = flow.rcvbuf {
-            socket.set_recv_buffer_size(bytes)?;
+            sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, sys::small(bytes))?;
         }
         socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, flow.port).into())?;
         socket.listen(backlog)?;

@@ -117,7 +117,7 @@ impl TcpFlow {
             socket.set_mark(mark)?;
         }
         if let Some(bytes) = self.plan.sndbuf {
-            socket.set_send_buffer_size(bytes)?;
+            sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, sys::small(bytes))?;
         }
         if let Some(rate) = self.plan.pacing_rate {
             sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate)?;
@@ -246,15 +246,19 @@ impl TcpFlow {
         Ok(if self.plan.bytes == Some(self.received) { self.finished(clock) } else { Turn::Same })
     }
 
-    /// Wakes for an eighth of the buffer that autotuning has reached, so that it never grows for our sake.
+    /// Wakes for a quarter of what autotuning has seen arrive in a round trip, and for an eighth of its buffer at most:
+    /// autotuning measures at reads, so with fewer of them the window would grow later than a program's does.
     fn wake_rarely(&self, descriptor: RawFd) -> Result<()> {
         if self.plan.exchange.is_some() || self.plan.prompt_reads {
             return Ok(());
         }
         let buffer = sys::get_option(descriptor, libc::SOL_SOCKET, libc::SO_RCVBUF)
             .attempt(|| "reading a receive buffer's size".into())?;
+        let info = sys::tcp_info(descriptor).attempt(|| "reading a receiver's tcp_info".into())?;
+        let round_trip = i32::try_from(receive_space(&info)).unwrap_or(i32::MAX);
         let left = self.plan.bytes.map_or(u64::MAX, |bytes| bytes.saturating_sub(self.received));
-        let amount = (buffer / 8).min(MOST_UNREAD).min(i32::try_from(left).unwrap_or(i32::MAX)).max(1);
+        let amount =
+            (buffer / 8).min(round_trip / 4).min(MOST_UNREAD).min(i32::try_from(left).unwrap_or(i32::MAX)).max(1);
         sys::set_option(descriptor, libc::SOL_SOCKET, libc::SO_RCVLOWAT, amount)
             .attempt(|| "setting SO_RCVLOWAT".into())
     }
