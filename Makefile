@@ -12,7 +12,7 @@ help: ## List the targets
 setup: ## Install what is needed (apt packages, virtual environment, agent)
 	@scripts/setup.sh
 
-kernel: setup ## Build the kernel in virtual time (once; about 3 minutes on 2 cores)
+kernel: setup ## Build the kernel in virtual time (once)
 	@$(BIN)/dumbbell kernel build
 
 demo: kernel ## Run the main job: cyclic on the real kernel, summary and report
@@ -39,7 +39,7 @@ fmt: setup ## Format both languages
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix --quiet .
 
-conformance: kernel ## Every case of the truth, five seeds each (about 8 minutes on 2 cores)
+conformance: kernel ## Every case of the truth, five seeds each (102 s on 2 cores)
 	$(PY) conformance/against_truth.py -o conformance/truth.md >/dev/null
 
 bench: kernel ## Speed and memory
