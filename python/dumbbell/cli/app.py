@@ -66,7 +66,7 @@ def run(
     if as_json:
         _print_json(done.as_json())
     elif len(done.runs) == 1 and not done.several:
-        show_run(out, done.runs[0])
+        show_run(out, done.runs[0], done.summaries[0])
     else:
         show_cases(out, done)
     raise typer.Exit(0 if done.good else 1)
@@ -135,10 +135,11 @@ def stats(
         window = (duration_ns(start or 0), last) if start or end else None
     except Wrong as wrong:
         raise ExperimentError(wrong.problem, key="--from or --to", right=wrong.right) from None
+    numbers = summary(loaded, window)
     if as_json:
-        _print_json(summary(loaded, window))
+        _print_json(numbers)
     else:
-        show_run(out, loaded, window)
+        show_run(out, loaded, numbers)
 
 
 @app.command()

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dumbbell.analysis import Window, check, metric, summary
+from dumbbell.analysis import check, metric
 from dumbbell.errors import ResultError
 from dumbbell.result import Run
 
@@ -19,9 +19,9 @@ __all__ = ["show_cases", "show_run"]
 MOST_FLOWS = 20
 
 
-def show_run(out: Console, run: Run, window: Window | None = None) -> None:
+def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
     """Everything about one run, the important first."""
-    numbers, birth = summary(run, window), run.birth
+    birth = run.birth
     out.print(Text(birth["title"] + (f": {birth['case']}" if birth.get("case") else ""), style="bold"))
     out.print(Text(_setting(birth), style="dim"))
     for reason in birth["invalid"]:

@@ -205,16 +205,17 @@ def _marks(records: np.ndarray, kinds: Sequence[str]) -> tuple[np.ndarray, np.nd
 
 def _series(values: np.ndarray, kind: type[pl.DataType], known: np.ndarray | None = None) -> pl.Series:
     target: Any = {pl.Int64: np.int64, pl.UInt32: np.uint32, pl.Float64: np.float64, pl.Boolean: np.bool_}[kind]
-    series = pl.Series(values=np.ascontiguousarray(values).astype(target))
-    if known is None or known.all():
-        return series
-    return pl.select(pl.when(pl.Series(values=np.ascontiguousarray(known))).then(series)).to_series()
+    return _where(known, pl.Series(values=np.ascontiguousarray(values).astype(target)))
 
 
 def _names(numbers: np.ndarray, names: list[str], known: np.ndarray | None = None) -> pl.Series:
     """Names by position, as text; null where `known` is false."""
     positions = pl.Series(values=np.ascontiguousarray(numbers).astype(np.uint32))
-    series = pl.Series(values=names, dtype=pl.String).gather(positions)
+    return _where(known, pl.Series(values=names, dtype=pl.String).gather(positions))
+
+
+def _where(known: np.ndarray | None, series: pl.Series) -> pl.Series:
+    """The series, null where `known` is false."""
     if known is None or known.all():
         return series
     return pl.select(pl.when(pl.Series(values=np.ascontiguousarray(known))).then(series)).to_series()

@@ -12,7 +12,7 @@ from dumbbell.plan.shaping import Device, Netem, netem, queue
 from dumbbell.plan.traffic import flow_plans, probe_plans
 from dumbbell.spec.attachments import Attachments, read_attachments
 from dumbbell.spec.document import Case
-from dumbbell.spec.model import Access, Experiment, Flows, Impairment, Link
+from dumbbell.spec.model import Access, Bottleneck, Experiment, Flows, Impairment, Link, Reverse
 
 __all__ = ["make", "plan_case"]
 
@@ -128,7 +128,8 @@ def _connect_sender(building: Building, number: int, group: Flows, first: str) -
     for left, right in zip(hosts, [*hosts[1:], first], strict=True):
         building.layout.connect(left, right)
     if f"access{number + 1}" in hosts:
-        _queue(building, f"access{number + 1}", f"access-{name}", access.rate, access, f"flows.{number}.access")
+        device = building.right_of(f"access{number + 1}")
+        _queue(building, device, f"access-{name}", access, f"flows.{number}.access")
     if f"air{number + 1}" in hosts:
         _netem(building, [building.right_of(f"air{number + 1}")], f"access-{name}.netem", access, access.rate)
 
@@ -143,32 +144,20 @@ def _furnish(building: Building, host: str, link: Link | None, role: str) -> Non
     elif link is not None and role == "netem":
         _netem(building, [building.right_of(host)], f"{link.name}.netem", link, link.rate)
     elif link is not None:
-        _queue(building, host, link.name, link.rate, link, f"path.links.{link.name}")
+        _queue(building, building.right_of(host), link.name, link, f"path.links.{link.name}")
     elif role == "reverse" and path.reverse:
-        back = [Device(host, wire.right_device) for wire in building.layout.hosts[host].lefts]
-        _queue_on(building, back[0], "reverse", path.reverse.rate, path.reverse, "path.reverse")
+        _queue(building, building.lefts_of(host)[0], "reverse", path.reverse, "path.reverse")
     else:
         if bottleneck is not None:
-            rates = building.attachments.trace
-            _queue(
-                building,
-                host,
-                "bottleneck",
-                bottleneck.rate or (rates[0][1] if rates else None),
-                bottleneck,
-                "path.bottleneck",
-            )
-        back = [Device(host, wire.right_device) for wire in building.layout.hosts[host].lefts]
-        _netem(building, back, "reverse.netem", _way_back(building), _fastest(building))
+            _queue(building, building.right_of(host), "bottleneck", bottleneck, "path.bottleneck")
+        _netem(building, building.lefts_of(host), "reverse.netem", _way_back(building), _fastest(building))
 
 
-def _queue(building: Building, host: str, name: str, rate: int | None, what: object, key: str) -> None:
-    _queue_on(building, building.right_of(host), name, rate, what, key)
-
-
-def _queue_on(building: Building, device: Device, name: str, rate: int | None, what: object, key: str) -> None:
-    path = building.experiment.path
-    commands, queues = queue(device, name, rate, getattr(what, "qdisc", None), rtt_ns=path.rtt, mtu=path.mtu, key=key)
+def _queue(building: Building, device: Device, name: str, what: Bottleneck | Link | Access | Reverse, key: str) -> None:
+    """The queue of a stretch, behind its rate or, where the bottleneck follows a trace, the trace's first."""
+    path, trace = building.experiment.path, building.attachments.trace
+    rate = what.rate or (trace[0][1] if trace and what is path.bottleneck else None)
+    commands, queues = queue(device, name, rate, what.qdisc, rtt_ns=path.rtt, mtu=path.mtu, key=key)
     building.disciplines += commands
     building.queues += queues
     if rate:

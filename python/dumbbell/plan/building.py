@@ -30,6 +30,10 @@ class Building:
         """The host's device that looks towards the receivers."""
         return Device(host, self.layout.hosts[host].rights[0].left_device)
 
+    def lefts_of(self, host: str) -> list[Device]:
+        """The host's devices that look towards the senders."""
+        return [Device(host, wire.right_device) for wire in self.layout.hosts[host].lefts]
+
     def sender_hosts(self) -> list[str]:
         """Every sender once, in order."""
         return list(dict.fromkeys(self.senders.values()))
