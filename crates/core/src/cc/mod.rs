@@ -1,0 +1,245 @@
+//! Congestion control: how large the window is and how fast to send.
+//!
+//! A controller reads and writes the sender's [`Vitals`] and hears what happens through the verbs of
+//! [`Control`], in the order in which Linux's `tcp_ack` calls a `tcp_congestion_ops`. It does not detect
+//! loss, pace or retransmit: that is [`crate::transport`]. One controller a file; BBR's phases a file each.
+
+use crate::rate::Rate;
+use crate::time::{Span, Time};
+
+/// Linux's "infinite" slow start threshold (`TCP_INFINITE_SSTHRESH`).
+pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+/// Initial window in packets (RFC 6928; `TCP_INIT_CWND`).
+pub const INITIAL_WINDOW: u32 = 10;
+
+/// How a sender stands towards congestion (Linux's `icsk_ca_state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CaState {
+    /// Nothing is wrong.
+    #[default]
+    Open,
+    /// Something was SACKed or duplicated; nothing is known to be lost.
+    Disorder,
+    /// The window is being reduced for another reason than loss: ECN, a local drop.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// What happened to a sender beside an ACK (Linux's `tcp_ca_event`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// First transmission when nothing was in flight.
+    TxStart,
+    /// The window is restarted after an idle time.
+    CwndRestart,
+    /// The reduction of [`CaState::Cwr`] is complete.
+    CompleteCwr,
+    /// A retransmission timeout.
+    Loss,
+    /// A packet arrived with CE; or without, in which case [`Event::EcnNoCe`].
+    EcnIsCe,
+    /// A packet arrived without CE.
+    EcnNoCe,
+}
+
+/// What an ACK said about its packets (Linux's `ack_sample`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckSample {
+    /// Packets newly acknowledged, cumulatively or selectively.
+    pub acked: u32,
+    /// Round-trip time of the newest of them that was sent once, when there is one.
+    pub rtt: Option<Span>,
+    /// Packets in flight when it was sent.
+    pub in_flight: u32,
+}
+
+/// Delivery rate over the last round trip (draft-ietf-ccwg-bbr, "Delivery Rate Samples"; Linux's `rate_sample`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateSample {
+    /// `delivered` when the newest packet acknowledged was sent: a packet-timed round ends when this reaches the round's mark.
+    pub prior_delivered: u64,
+    /// Packets delivered over `interval`; None when there is no valid sample.
+    pub delivered: Option<u32>,
+    /// Packets of those that were CE marked.
+    pub delivered_ce: u32,
+    /// Time in which they were delivered: the longer of the send and the ACK phase; zero when invalid.
+    pub interval: Span,
+    /// Round-trip time of the newest packet that was not retransmitted, when there is one.
+    pub rtt: Option<Span>,
+    /// Packets newly marked lost by this ACK.
+    pub losses: u32,
+    /// Packets newly acknowledged or SACKed by this ACK.
+    pub acked_sacked: u32,
+    /// Packets in flight before this ACK.
+    pub prior_in_flight: u32,
+    /// Was the application the limit when the newest packet was sent?
+    pub is_app_limited: bool,
+    /// Was the newest packet a retransmission?
+    pub is_retransmission: bool,
+    /// Was the ACK likely a delayed one?
+    pub is_ack_delayed: bool,
+}
+
+/// What the sender knows that a controller reads, and what the controller decides. Counts are packets.
+#[derive(Clone, Debug)]
+pub struct Vitals {
+    /// The time of the event being handled.
+    pub now: Time,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Congestion window.
+    pub cwnd: u32,
+    /// Fractional growth of the window, in packets acknowledged (`snd_cwnd_cnt`).
+    pub cwnd_count: u32,
+    /// No window grows beyond this.
+    pub cwnd_clamp: u32,
+    /// Slow start threshold.
+    pub ssthresh: u32,
+    /// The window before the last reduction (`prior_cwnd`); a controller with [`Control::controls`] keeps its own.
+    pub prior_cwnd: u32,
+    /// Did the window limit what was sent in the last round (`is_cwnd_limited`)?
+    pub cwnd_limited: bool,
+    /// State.
+    pub state: CaState,
+    /// Smoothed round-trip time, in eighths of a microsecond (`srtt_us`); 0 before the first sample.
+    pub srtt_us8: u32,
+    /// Windowed minimum of the round-trip time (`tcp_min_rtt`), in microseconds; `u32::MAX` before the first sample.
+    pub min_rtt_us: u32,
+    /// Packets sent and not yet cumulatively acknowledged (`packets_out`).
+    pub packets_out: u32,
+    /// Of those: SACKed.
+    pub sacked_out: u32,
+    /// Of those: thought lost.
+    pub lost_out: u32,
+    /// Of those: retransmitted and still out.
+    pub retrans_out: u32,
+    /// Packets delivered so far, SACKed ones included.
+    pub delivered: u64,
+    /// Packets of those that were CE marked.
+    pub delivered_ce: u64,
+    /// When the last of them was delivered (`delivered_mstamp`).
+    pub delivered_at: Time,
+    /// Packets ever marked lost.
+    pub lost: u64,
+    /// `delivered` at which the application-limited stretch ends; 0 when not limited.
+    pub app_limited: u64,
+    /// Is nothing left to send beside what is in flight?
+    pub idle_restart_allowed: bool,
+    /// When data was last sent (`lsndtime`).
+    pub last_sent_at: Time,
+    /// Next sequence number and first unacknowledged one, in bytes: rounds are told by them.
+    pub snd_nxt: u64,
+    /// First unacknowledged byte.
+    pub snd_una: u64,
+    /// Send no faster than this.
+    pub pacing_rate: Rate,
+    /// The application's limit (`SO_MAX_PACING_RATE`).
+    pub max_pacing_rate: Rate,
+    /// Is sending paced (`sk_pacing_status`)? A controller that needs it sets it in `start`.
+    pub paced: bool,
+    /// Bytes of a segment burst that the pacing rate suggests (tso autosizing's shift; `sk_pacing_shift` is 10).
+    pub gso_max_bytes: u32,
+    /// When the next packet may leave by pacing (EDT; `tcp_wstamp_ns`).
+    pub next_send_at: Time,
+}
+
+impl Vitals {
+    /// Packets in the network as far as is known (RFC 6675's pipe; `tcp_packets_in_flight`).
+    #[must_use]
+    pub const fn in_flight(&self) -> u32 {
+        (self.packets_out + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+
+    /// Below the slow start threshold?
+    #[must_use]
+    pub const fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Smoothed round-trip time; None before the first sample.
+    #[must_use]
+    pub fn srtt(&self) -> Option<Span> {
+        (self.srtt_us8 > 0).then(|| Span::from_nanos(u64::from(self.srtt_us8) * 125))
+    }
+}
+
+/// What a controller shows of itself; what it has not stays empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Insight {
+    /// The phase that it is in, such as `slow_start` or `probe_bw`.
+    pub phase: &'static str,
+    /// BBR's bandwidth estimate.
+    pub bandwidth: Option<Rate>,
+    /// BBR's `min_rtt` in microseconds.
+    pub min_rtt_us: Option<u32>,
+    /// BBR's pacing gain in 1/256.
+    pub pacing_gain: Option<u32>,
+    /// BBR's window gain in 1/256.
+    pub cwnd_gain: Option<u32>,
+}
+
+/// A congestion controller, as Linux's `tcp_congestion_ops` has it.
+pub trait Control {
+    /// Linux's name for it.
+    fn name(&self) -> &'static str;
+
+    /// The connection is established (`init`).
+    fn start(&mut self, vitals: &mut Vitals);
+
+    /// The threshold for a reduction that begins now (`ssthresh`).
+    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32;
+
+    /// The window to go back to when a reduction was in error (`undo_cwnd`).
+    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32;
+
+    /// Packets were acknowledged (`pkts_acked`); called before [`Control::avoid`] or [`Control::control`].
+    fn on_acked(&mut self, _vitals: &mut Vitals, _sample: &AckSample) {}
+
+    /// Grow the window for `acked` packets (`cong_avoid`).
+    fn avoid(&mut self, _vitals: &mut Vitals, _acked: u32) {}
+
+    /// Does it set window and pacing rate itself on every ACK (`cong_control`)? Then neither [`Control::avoid`] nor PRR is used.
+    fn controls(&self) -> bool {
+        false
+    }
+
+    /// Set window and pacing rate (`cong_control`).
+    fn control(&mut self, _vitals: &mut Vitals, _sample: &RateSample) {}
+
+    /// The sender is about to enter `new`; `vitals.state` is still the old one (`set_state`).
+    fn on_state(&mut self, _vitals: &mut Vitals, _new: CaState) {}
+
+    /// Something else happened (`cwnd_event`).
+    fn on_event(&mut self, _vitals: &mut Vitals, _event: Event) {}
+
+    /// Fewest segments in a super-packet (`min_tso_segs`).
+    fn min_tso_segments(&self, _vitals: &Vitals) -> u32 {
+        2
+    }
+
+    /// How far the send buffer may exceed the window (`sndbuf_expand`).
+    fn sndbuf_expand(&self) -> u32 {
+        2
+    }
+
+    /// What it shows of itself.
+    fn insight(&self, vitals: &Vitals) -> Insight;
+}
+
+/// Every controller that the simulator has: a closed set, so that the packet path has no virtual calls.
+#[derive(Clone, Debug)]
+pub enum Controller {}
+
+impl Controller {
+    /// Names that [`Controller::named`] knows, sorted.
+    pub const NAMES: &'static [&'static str] = &["bbr", "cubic", "reno"];
+
+    /// The controller of this name (Linux's), or None. `dice` are its own.
+    #[must_use]
+    pub fn named(_name: &str, _dice: crate::dice::Dice) -> Option<Self> {
+        todo!()
+    }
+}

@@ -1,0 +1,88 @@
+//! Rates: bytes per second, as Linux keeps them, with the arithmetic that turns bytes into time.
+
+use crate::time::Span;
+use serde::Deserialize;
+
+/// Bytes per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(transparent)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// Nothing ever leaves.
+    pub const ZERO: Self = Self(0);
+    /// No limit (Linux's `~0UL`).
+    pub const UNLIMITED: Self = Self(u64::MAX);
+
+    /// From bytes per second.
+    #[must_use]
+    pub const fn from_bytes(bytes_per_second: u64) -> Self {
+        Self(bytes_per_second)
+    }
+
+    /// From bits per second, rounded down to whole bytes as tc does.
+    #[must_use]
+    pub const fn from_bits(bits_per_second: u64) -> Self {
+        Self(bits_per_second / 8)
+    }
+
+    /// In bytes per second.
+    #[must_use]
+    pub const fn as_bytes(self) -> u64 {
+        self.0
+    }
+
+    /// In bits per second; saturates.
+    #[must_use]
+    pub const fn as_bits(self) -> u64 {
+        self.0.saturating_mul(8)
+    }
+
+    /// Is there a limit?
+    #[must_use]
+    pub const fn is_limited(self) -> bool {
+        self.0 != u64::MAX
+    }
+
+    /// How long `bytes` take at this rate, rounded down to a nanosecond.
+    ///
+    /// # Panics
+    ///
+    /// When the rate is zero: whoever has such a link holds its packets back instead.
+    #[must_use]
+    pub fn time_for(self, bytes: u64) -> Span {
+        assert!(self.0 > 0, "a rate of zero sends nothing: there is no time for it");
+        if let Some(scaled) = bytes.checked_mul(1_000_000_000) {
+            return Span::from_nanos(scaled / self.0);
+        }
+        let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(self.0);
+        Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// How many whole bytes pass in `span`; saturates.
+    #[must_use]
+    pub fn bytes_in(self, span: Span) -> u64 {
+        if let Some(scaled) = self.0.checked_mul(span.as_nanos()) {
+            return scaled / 1_000_000_000;
+        }
+        let bytes = u128::from(self.0) * u128::from(span.as_nanos()) / 1_000_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_packet_at_80_mbit_takes_151_microseconds() {
+        assert_eq!(Rate::from_bits(80_000_000).time_for(1_514), Span::from_nanos(151_400));
+    }
+
+    #[test]
+    fn arithmetic_holds_from_1_kbit_to_400_gbit() {
+        assert_eq!(Rate::from_bits(1_000).time_for(1_514), Span::from_nanos(12_112_000_000));
+        assert_eq!(Rate::from_bits(400_000_000_000).time_for(1_514), Span::from_nanos(30));
+        assert_eq!(Rate::from_bits(400_000_000_000).bytes_in(Span::from_secs(86_400)), 4_320_000_000_000_000);
+    }
+}
