@@ -120,16 +120,7 @@ pub struct Flow {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Traffic {
     /// A TCP connection.
-    Tcp {
-        /// Controller of the sender.
-        cc: String,
-        /// Settings of the sending host and socket.
-        sender: Settings,
-        /// Settings of the receiving host and socket.
-        receiver: Settings,
-        /// What the application does.
-        work: Work,
-    },
+    Tcp(Box<Tcp>),
     /// Datagrams at a constant rate.
     Udp {
         /// Payload bytes of each.
@@ -137,6 +128,20 @@ pub enum Traffic {
         /// Time between two.
         interval: Span,
     },
+}
+
+/// A TCP connection.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tcp {
+    /// Controller of the sender.
+    pub cc: String,
+    /// Settings of the sending host and socket.
+    pub sender: Settings,
+    /// Settings of the receiving host and socket.
+    pub receiver: Settings,
+    /// What the application does.
+    pub work: Work,
 }
 
 /// What an application does with its connection.
