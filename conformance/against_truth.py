@@ -1,6 +1,6 @@
 """Every case of an independent harness, run here: do the means agree?
 
-    python conformance/against_truth.py [CASE...] [--seeds 5] [--jobs N] [-o conformance/truth.md]
+    python conformance/against_truth.py [CASE...] [--engine kernel|sim] [--seeds 5] [--jobs N] [-o conformance/truth.md]
 
 Throughput, RTT and ping must agree within the larger of 3 % and two standard errors of the difference;
 cwnd, queue and retransmits are shown beside them. Exit status 1 when one does not.
@@ -23,7 +23,7 @@ import polars as pl
 
 from dumbbell import result
 from dumbbell.analysis import summary
-from dumbbell.engine import KernelEngine, Request
+from dumbbell.engine import Engine, KernelEngine, Request, Simulator
 from dumbbell.spec import parse
 
 HERE = Path(__file__).parent
@@ -52,6 +52,7 @@ class Row:
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("cases", nargs="*")
+    arguments.add_argument("--engine", choices=("kernel", "sim"), default="kernel")
     arguments.add_argument("--seeds", type=int, default=5)
     arguments.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments.add_argument("-o", "--output", type=Path)
@@ -60,27 +61,28 @@ def main() -> int:
     names = asked.cases or list(truth)
     began = time.perf_counter()
     with ProcessPoolExecutor(asked.jobs) as pool:
-        work = [(name, seed) for name in names for seed in range(1, asked.seeds + 1)]
+        work = [(name, seed, asked.engine) for name in names for seed in range(1, asked.seeds + 1)]
         measured: dict[str, list[dict[str, float]]] = {}
-        for (name, _), metrics in zip(work, pool.map(measure, work), strict=True):
+        for (name, *_), metrics in zip(work, pool.map(measure, work), strict=True):
             measured.setdefault(name, []).append(metrics)
             if len(measured[name]) == asked.seeds:
                 print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
     rows = [row for name in names for row in compare(name, truth[name]["result"], measured[name])]
-    text = table(rows, asked.seeds, time.perf_counter() - began)
+    text = table(rows, asked.engine, asked.seeds, time.perf_counter() - began)
     print(text)
     if asked.output:
         asked.output.write_text(text, encoding="utf-8")
     return 0 if all(row.agrees for row in rows if row.judged) else 1
 
 
-def measure(work: tuple[str, int]) -> dict[str, float]:
-    """Run one case with one seed; the truth's metrics."""
-    name, seed = work
+def measure(work: tuple[str, int, str]) -> dict[str, float]:
+    """Run one case with one seed on one engine; the truth's metrics."""
+    name, seed, engine = work
+    made: Engine = Simulator() if engine == "sim" else KernelEngine()
     file = experiment_file(name)
     case = parse(file.read_text(encoding="utf-8"), file)[0]
     with tempfile.TemporaryDirectory() as folder:
-        out = KernelEngine().run(Request(name, case, seed, Path(folder) / "run"), lambda _: None)
+        out = made.run(Request(name, case, seed, Path(folder) / "run"), lambda _: None)
         run = result.load(out)
     if not run.birth["valid"]:
         raise RuntimeError(f"{name}, seed {seed}: {run.birth['invalid']}")
@@ -126,7 +128,7 @@ def compare(case: str, there: Mapping[str, Mapping[str, float]], here: list[dict
         yield Row(case, metric, truth["mean"], mean, allowed, metric.endswith(JUDGED))
 
 
-def table(rows: list[Row], seeds: int, seconds: float) -> str:
+def table(rows: list[Row], engine: str, seeds: int, seconds: float) -> str:
     """The whole comparison as Markdown, the worst judged rows first."""
     judged = [row for row in rows if row.judged]
     outside = [row for row in judged if not row.agrees]
@@ -135,7 +137,7 @@ def table(rows: list[Row], seeds: int, seconds: float) -> str:
     lines = [
         "# Against the truth",
         "",
-        f"{len(cases)} cases, {seeds} seeds each, {seconds:.0f} s of wall time on {os.cpu_count()} cores.",
+        f"{len(cases)} cases on `{engine}`, {seeds} seeds each, {seconds:.0f} s of wall time on {os.cpu_count()} cores.",
         f"Of {len(judged)} judged means (throughput, RTT, ping, completion time)",
         f"{len(judged) - len(outside)} agree within the larger of {TOLERANCE:.0%} and "
         f"{STANDARD_ERRORS} standard errors,",
