@@ -3,7 +3,7 @@
 use super::*;
 use crate::cc::testing::vitals;
 use crate::rate::Rate;
-use crate::time::{Span, Time};
+use crate::time::Span;
 use alloc::format;
 use proptest::prelude::*;
 
@@ -12,14 +12,26 @@ use proptest::prelude::*;
 enum Verb {
     /// Time passes, packets leave.
     Send { after_us: u64, packets: u32, idle: bool },
-    /// An ACK: packets acknowledged, its round-trip time, packets newly lost, rate sample valid or not.
-    Ack { after_us: u64, acked: u32, rtt_us: Option<u64>, losses: u32, valid: bool, app_limited: bool, flags: u8 },
+    /// An ACK.
+    Ack(Ack),
     /// A reduction begins.
     Reduce(CaState),
     /// All is well again, or was in error.
     Open { undo: bool },
     /// Something else.
     Event(Event),
+}
+
+/// What an ACK says; `flags` are bits for the rest of a rate sample.
+#[derive(Clone, Debug)]
+struct Ack {
+    after_us: u64,
+    acked: u32,
+    rtt_us: Option<u64>,
+    losses: u32,
+    valid: bool,
+    app_limited: bool,
+    flags: u8,
 }
 
 fn verb() -> impl Strategy<Value = Verb> {
@@ -37,8 +49,8 @@ fn verb() -> impl Strategy<Value = Verb> {
     prop_oneof![
         6 => (after(), 0..100_u32, any::<bool>()).prop_map(|(after_us, packets, idle)| Verb::Send { after_us, packets, idle }),
         12 => (after(), 0..80_u32, rtt, 0..20_u32, any::<bool>(), any::<bool>(), any::<u8>()).prop_map(
-            |(after_us, acked, rtt_us, losses, valid, app_limited, flags)| Verb::Ack {
-                after_us, acked, rtt_us, losses, valid, app_limited, flags
+            |(after_us, acked, rtt_us, losses, valid, app_limited, flags)| {
+                Verb::Ack(Ack { after_us, acked, rtt_us, losses, valid, app_limited, flags })
             }
         ),
         1 => state.prop_map(Verb::Reduce),
@@ -65,22 +77,10 @@ impl Sender {
     fn hear(&mut self, verb: &Verb) {
         let vitals = &mut self.vitals;
         match *verb {
-            Verb::Send { after_us, packets, idle } => {
-                vitals.now += Span::from_micros(after_us);
-                if vitals.in_flight() == 0 {
-                    self.controller.on_event(vitals, Event::TxStart);
-                }
-                vitals.packets_out += packets;
-                vitals.snd_nxt += u64::from(packets * vitals.mss);
-                vitals.last_sent_at = vitals.now;
-                vitals.next_send_at = vitals.now + Span::from_micros(after_us / 7);
-                vitals.cwnd_limited = vitals.in_flight() >= vitals.cwnd;
-                vitals.max_packets_out = vitals.packets_out;
-                vitals.app_limited = if idle { vitals.delivered + 1 } else { 0 };
-            }
-            Verb::Ack { after_us, acked, rtt_us, losses, valid, app_limited, flags } => {
-                vitals.now += Span::from_micros(after_us);
-                self.ack(acked, rtt_us, losses, valid, app_limited, flags);
+            Verb::Send { after_us, packets, idle } => self.send(after_us, packets, idle),
+            Verb::Ack(ref ack) => {
+                vitals.now += Span::from_micros(ack.after_us);
+                self.ack(ack.acked.min(self.vitals.packets_out), ack);
             }
             Verb::Reduce(state) => self.reduce(state),
             Verb::Open { undo } => {
@@ -94,34 +94,37 @@ impl Sender {
         }
     }
 
-    fn ack(&mut self, acked: u32, rtt_us: Option<u64>, losses: u32, valid: bool, app_limited: bool, flags: u8) {
+    fn send(&mut self, after_us: u64, packets: u32, idle: bool) {
         let vitals = &mut self.vitals;
-        let prior_in_flight = vitals.in_flight();
-        let prior_delivered = vitals.delivered.saturating_sub(u64::from(flags));
-        let acked = acked.min(vitals.packets_out);
-        vitals.packets_out -= acked;
-        vitals.snd_una += u64::from(acked * vitals.mss);
-        vitals.lost_out = (vitals.lost_out + losses).min(vitals.packets_out);
-        vitals.lost += u64::from(losses);
-        vitals.delivered += u64::from(acked);
-        if acked > 0 {
-            vitals.delivered_at = vitals.now;
+        vitals.now += Span::from_micros(after_us);
+        if vitals.in_flight() == 0 {
+            self.controller.on_event(vitals, Event::TxStart);
         }
-        if let Some(rtt) = rtt_us.and_then(|micros| u32::try_from(micros).ok()) {
-            vitals.min_rtt_us = vitals.min_rtt_us.min(rtt);
-            vitals.srtt_us8 = rtt * 8;
-        }
-        let rtt = rtt_us.map(Span::from_micros);
+        vitals.packets_out += packets;
+        vitals.snd_nxt += u64::from(packets * vitals.mss);
+        vitals.last_sent_at = vitals.now;
+        vitals.next_send_at = vitals.now + Span::from_micros(after_us / 7);
+        vitals.cwnd_limited = vitals.in_flight() >= vitals.cwnd;
+        vitals.max_packets_out = vitals.packets_out;
+        vitals.app_limited = if idle { vitals.delivered + 1 } else { 0 };
+    }
+
+    fn ack(&mut self, acked: u32, ack: &Ack) {
+        let prior_in_flight = self.vitals.in_flight();
+        let prior_delivered = self.vitals.delivered.saturating_sub(u64::from(ack.flags));
+        self.count(acked, ack);
+        let vitals = &mut self.vitals;
+        let rtt = ack.rtt_us.map(Span::from_micros);
         let sample = RateSample {
             prior_delivered,
-            delivered: valid.then(|| u32::try_from(vitals.delivered - prior_delivered).unwrap()),
-            interval: Span::from_micros(u64::from(flags) * 100 + rtt_us.unwrap_or(0)),
+            delivered: ack.valid.then(|| u32::try_from(vitals.delivered - prior_delivered).unwrap()),
+            interval: Span::from_micros(u64::from(ack.flags) * 100 + ack.rtt_us.unwrap_or(0)),
             rtt,
-            losses,
+            losses: ack.losses,
             acked_sacked: acked,
             prior_in_flight,
-            is_app_limited: app_limited,
-            is_ack_delayed: flags & 1 == 1,
+            is_app_limited: ack.app_limited,
+            is_ack_delayed: ack.flags & 1 == 1,
             ..RateSample::default()
         };
         self.controller.on_acked(vitals, &AckSample { acked, rtt, in_flight: prior_in_flight });
@@ -129,6 +132,22 @@ impl Sender {
             self.controller.control(vitals, &sample);
         } else if vitals.state < CaState::Cwr {
             self.controller.avoid(vitals, acked);
+        }
+    }
+
+    fn count(&mut self, acked: u32, ack: &Ack) {
+        let vitals = &mut self.vitals;
+        vitals.packets_out -= acked;
+        vitals.snd_una += u64::from(acked * vitals.mss);
+        vitals.lost_out = (vitals.lost_out + ack.losses).min(vitals.packets_out);
+        vitals.lost += u64::from(ack.losses);
+        vitals.delivered += u64::from(acked);
+        if acked > 0 {
+            vitals.delivered_at = vitals.now;
+        }
+        if let Some(rtt) = ack.rtt_us.and_then(|micros| u32::try_from(micros).ok()) {
+            vitals.min_rtt_us = vitals.min_rtt_us.min(rtt);
+            vitals.srtt_us8 = rtt * 8;
         }
     }
 
@@ -140,10 +159,13 @@ impl Sender {
         }
         self.controller.on_state(vitals, state);
         vitals.state = state;
-        if self.controller.controls() || state == CaState::Disorder {
-            return;
+        match state {
+            CaState::Loss => vitals.cwnd = (vitals.in_flight() + 1).min(vitals.cwnd_clamp),
+            CaState::Cwr | CaState::Recovery if !self.controller.controls() => {
+                vitals.cwnd = vitals.ssthresh.min(vitals.cwnd); // what PRR comes to
+            }
+            _ => {}
         }
-        vitals.cwnd = if state == CaState::Loss { 1 } else { vitals.ssthresh.min(vitals.cwnd) };
     }
 
     fn check(&self) {
@@ -209,11 +231,9 @@ fn an_idle_flow_stays_small() {
 }
 
 #[test]
-fn time_is_not_needed_to_name_a_controller() {
-    let vitals = vitals();
-    assert_eq!(vitals.last_sent_at, Time::ZERO);
+fn a_flow_begins_in_slow_start_or_startup() {
     let phases = Controller::NAMES
         .iter()
-        .map(|name| Controller::named(name, Dice::named(1, name)).unwrap().insight(&vitals).phase);
+        .map(|name| Controller::named(name, Dice::named(1, name)).unwrap().insight(&vitals()).phase);
     assert!(phases.eq(["startup", "slow_start", "slow_start"]));
 }

@@ -1,6 +1,7 @@
 //! CUBIC's life, and what packetdrill's scripts for it say (google/packetdrill, gtests/net/tcp/cubic).
 
 use super::*;
+use crate::cc::testing::path::Path;
 use crate::cc::testing::{ms, vitals};
 use crate::cc::{Controller, INFINITE_SSTHRESH};
 use crate::dice::Dice;
@@ -175,13 +176,15 @@ fn samples_of_the_second_after_a_recovery_are_ignored() {
     assert_eq!(script.cubic.min_rtt_us, 5_000);
 }
 
-/// The kernel engine on 10 Mbit/s, 40 ms, 60 packets of buffer, an ACK for every packet: HyStart ends slow start at 38.
+/// The kernel engine leaves slow start at 38 on 10 Mbit/s and 40 ms (a long ACK train), and at 28 on a packet every
+/// 50 ms and 100 ms (the ninth sample of the round that began at 20).
 #[test]
 fn an_ideal_path_ends_slow_start_where_linux_does() {
-    use crate::cc::testing::path::Path;
-    let mut path = Path::new(Controller::named("cubic", Dice::named(1, "cubic")).unwrap(), 10_000_000, 40);
-    path.run_until(ms(1_400));
-    assert_eq!(path.vitals.ssthresh, 38);
+    for (bits_per_second, rtt_ms, threshold) in [(10_000_000, 40, 38), (242_240, 100, 28)] {
+        let mut path = Path::new(Controller::named("cubic", Dice::named(1, "cubic")).unwrap(), bits_per_second, rtt_ms);
+        path.run_until(ms(3_000));
+        assert_eq!(path.vitals.ssthresh, threshold, "{bits_per_second} bit/s");
+    }
 }
 
 /// The kernel engine on 50 Mbit/s, 100 ms, 400 packets of buffer: a loss at 814 after one at 822, hence a maximum of
