@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan.layout import Command
-from dumbbell.plan.model import FlowPlan, Plan, QueuePlan
+from dumbbell.plan.model import FlowPlan, Plan
 from dumbbell.plan.sysctl import Sysctls, read_sysctls
 from dumbbell.plan.tc import Reader
 from dumbbell.plan.tc.disciplines import Device
@@ -109,9 +109,9 @@ def _origin(plan: Plan, place: Place, command: Command) -> tuple[str, str]:
     """Where the experiment asks for what this command sets up, and how it says so."""
     mine = [queue for queue in plan.queues if (queue.host, queue.device) == place and queue.key]
     named = [queue for queue in mine if _handle_of(command) == handle(queue.handle)]
-    found: QueuePlan | None = (named or mine or [None])[0]
-    if found is None:
+    if not mine:
         return "path", command.line
+    found = (named or mine)[0]
     verbatim = found.key.startswith("path.tc")
     return ("path.tc" if verbatim else found.key), (command.line if verbatim else found.text)
 

@@ -274,8 +274,7 @@ def check_options(kind: str, words: Sequence[str], options: Options) -> dict[int
 def read_options(kind: str, words: Sequence[str], options: Options) -> dict[str, tuple[str, ...]]:
     """Each option that was written, with its arguments; of two alike the last counts, as with tc."""
     return {
-        option: tuple(words[position] for position, _ in arguments)
-        for option, arguments in _read(kind, words, options)
+        option: tuple(words[position] for position, _ in arguments) for option, arguments in _read(kind, words, options)
     }
 
 

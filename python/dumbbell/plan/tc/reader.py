@@ -88,7 +88,7 @@ class Reader:
             return {"discipline": self._change(there, kind, options)}
         if "handle" not in place:
             raise Wrong("a discipline without a handle", "such as handle 10:")
-        node = {"handle": handle(place["handle"]), "config": KINDS[kind](options, self._device)}
+        node: Node = {"handle": handle(place["handle"]), "config": KINDS[kind](options, self._device)}
         if any(node["handle"] == other["handle"] for other in _nodes(self._root) if other is not there):
             raise Wrong(f"two disciplines of handle {node['handle']}", "the kernel refuses that too")
         self._put(parent, node)
