@@ -3,6 +3,7 @@
 //! It is the same plan that the agent carries out, with every tc line turned into numbers. A path is drawn from left
 //! (senders) to right (receivers): a wire joins a left host to a right host and has a device at each end.
 
+use crate::error::Error;
 use dumbbell_core::queue::{HtbClass, Node};
 use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::Settings;
@@ -37,6 +38,30 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// Disciplines that are sampled, in the order of a result.
     pub queues: Vec<Watched>,
+    /// Where packets are captured, if anywhere.
+    #[serde(default)]
+    pub capture: Option<Capture>,
+}
+
+/// A tap on one device: it writes down what leaves there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    /// Which device.
+    pub at: End,
+}
+
+impl Plan {
+    /// Reads a plan from JSON.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not a plan: the error says where, by keys and positions.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        serde_path_to_error::deserialize(&mut reader)
+            .map_err(|error| Error::Json { path: error.path().to_string(), problem: error.inner().to_string() })
+    }
 }
 
 /// A wire between neighbours: nothing is lost on it and it takes no time.

@@ -1,0 +1,305 @@
+//! What happens when: entries ordered by time, then by kind, then by the owner's rank.
+//!
+//! Two entries that agree in all three are the same entry, so the order in which they were added never shows.
+//! Timers are lazy: whoever moves one later leaves the old entry and looks again when it comes up; see [`Alarm`].
+//!
+//! The structure is a heap of four children a node over one word an entry; `bench/agenda.md` has the figures that
+//! chose it.
+
+use dumbbell_core::time::Time;
+
+/// What may be due; at one time they come in this order.
+///
+/// First what interrupts do in Linux, then what programs do; the latter as the agent orders them, so that a change is
+/// in force before the flow that starts with it, and a sample still sees what stops then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Kind {
+    /// A device's discipline has something to send.
+    Device,
+    /// A timer of an endpoint.
+    Timer,
+    /// A discipline changes.
+    Change,
+    /// A flow starts.
+    Start,
+    /// A UDP flow sends.
+    Packet,
+    /// A probe is sent.
+    Probe,
+    /// An on/off flow turns, an exchange goes on.
+    Wake,
+    /// Everything is sampled.
+    Sample,
+    /// A flow stops.
+    Stop,
+    /// The experiment is over.
+    End,
+}
+
+/// An entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub kind: Kind,
+    /// Whose: a rank among those that have this kind.
+    pub owner: u32,
+}
+
+/// The list of all that is to come.
+#[derive(Clone, Debug, Default)]
+pub struct Agenda {
+    heap: Vec<Word>,
+}
+
+/// Time, kind and owner in one comparable word: 64 bits of time, 8 of kind, 32 of owner.
+type Word = u128;
+
+/// Children of a node: four words are one cache line.
+const CHILDREN: usize = 4;
+
+impl Agenda {
+    /// Adds an entry.
+    pub fn add(&mut self, at: Time, kind: Kind, owner: u32) {
+        self.heap.push(pack(Due { at, kind, owner }));
+        self.rise(self.heap.len() - 1);
+    }
+
+    /// Time of the first entry.
+    #[must_use]
+    pub fn next(&self) -> Option<Time> {
+        self.heap.first().map(|&word| time_of(word))
+    }
+
+    /// Takes the first entry.
+    pub fn take(&mut self) -> Option<Due> {
+        let first = *self.heap.first()?;
+        let last = self.heap.pop().expect("there is a first");
+        if !self.heap.is_empty() {
+            self.sink(last);
+        }
+        Some(unpack(first))
+    }
+
+    /// Entries, stale ones included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Is nothing to come?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// Bytes that it holds.
+    #[must_use]
+    pub fn capacity_bytes(&self) -> usize {
+        self.heap.capacity() * size_of::<Word>()
+    }
+
+    fn rise(&mut self, mut at: usize) {
+        let word = self.heap[at];
+        while at > 0 {
+            let parent = (at - 1) / CHILDREN;
+            if self.heap[parent] <= word {
+                break;
+            }
+            self.heap[at] = self.heap[parent];
+            at = parent;
+        }
+        self.heap[at] = word;
+    }
+
+    /// Puts `word` in at the top and lets it sink to its place.
+    fn sink(&mut self, word: Word) {
+        let mut at = 0;
+        loop {
+            let first = at * CHILDREN + 1;
+            let children = &self.heap[first.min(self.heap.len())..(first + CHILDREN).min(self.heap.len())];
+            let Some((place, &least)) = children.iter().enumerate().min_by_key(|&(_, word)| word) else { break };
+            if least >= word {
+                break;
+            }
+            self.heap[at] = least;
+            at = first + place;
+        }
+        self.heap[at] = word;
+    }
+}
+
+/// A timer with at most one live entry on the agenda.
+///
+/// ```text
+///   set(later)    the entry stays where it is          comes up too early: put in again
+///   set(earlier)  a second entry                       the first comes up stale: nothing happens
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Alarm {
+    /// Time of the live entry.
+    entry: Time,
+    /// When it is to go off.
+    wanted: Time,
+}
+
+impl Default for Alarm {
+    fn default() -> Self {
+        Self { entry: Time::NEVER, wanted: Time::NEVER }
+    }
+}
+
+impl Alarm {
+    /// Goes off at `at`, or at once when that is past; [`Time::NEVER`] turns it off.
+    #[inline]
+    pub fn set(&mut self, at: Time, now: Time, agenda: &mut Agenda, kind: Kind, owner: u32) {
+        self.wanted = at;
+        if at < self.entry {
+            self.entry = at.max(now);
+            agenda.add(self.entry, kind, owner);
+        }
+    }
+
+    /// An entry came up: is it time? Puts in another when the alarm was moved later.
+    #[inline]
+    pub fn rings(&mut self, now: Time, agenda: &mut Agenda, kind: Kind, owner: u32) -> bool {
+        if self.entry != now {
+            return false;
+        }
+        self.entry = Time::NEVER;
+        if self.wanted <= now {
+            self.wanted = Time::NEVER;
+            return true;
+        }
+        if self.wanted.is_set() {
+            self.set(self.wanted, now, agenda, kind, owner);
+        }
+        false
+    }
+}
+
+const KIND_BITS: u32 = 8;
+const OWNER_BITS: u32 = 32;
+
+const KINDS: [Kind; 10] = [
+    Kind::Device,
+    Kind::Timer,
+    Kind::Change,
+    Kind::Start,
+    Kind::Packet,
+    Kind::Probe,
+    Kind::Wake,
+    Kind::Sample,
+    Kind::Stop,
+    Kind::End,
+];
+
+fn pack(due: Due) -> Word {
+    let key = (u64::from(due.kind as u8) << OWNER_BITS) | u64::from(due.owner);
+    (Word::from(due.at.as_nanos()) << (KIND_BITS + OWNER_BITS)) | Word::from(key)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "each part is cut out at its width")]
+fn unpack(word: Word) -> Due {
+    let kind = KINDS[(word >> OWNER_BITS) as usize & 0xff];
+    Due { at: time_of(word), kind, owner: word as u32 }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "64 bits of time are above the rest")]
+fn time_of(word: Word) -> Time {
+    Time::from_nanos((word >> (KIND_BITS + OWNER_BITS)) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(nanos: u64) -> Time {
+        Time::from_nanos(nanos)
+    }
+
+    #[test]
+    fn kinds_are_listed_in_their_order() {
+        assert!(KINDS.iter().enumerate().all(|(number, &kind)| kind as usize == number));
+    }
+
+    #[test]
+    fn entries_come_by_time_then_kind_then_owner() {
+        let mut agenda = Agenda::default();
+        agenda.add(at(20), Kind::Start, 0);
+        agenda.add(at(10), Kind::End, 0);
+        agenda.add(at(10), Kind::Start, 1);
+        agenda.add(at(10), Kind::Start, 0);
+        let order: Vec<_> = std::iter::from_fn(|| agenda.take()).map(|due| (due.kind, due.owner)).collect();
+        assert_eq!(order, [(Kind::Start, 0), (Kind::Start, 1), (Kind::End, 0), (Kind::Start, 0)]);
+    }
+
+    #[test]
+    fn a_timer_that_moves_later_costs_one_entry_and_rings_once() {
+        let (mut agenda, mut alarm) = (Agenda::default(), Alarm::default());
+        alarm.set(at(100), at(0), &mut agenda, Kind::Timer, 7);
+        alarm.set(at(300), at(50), &mut agenda, Kind::Timer, 7);
+        assert_eq!(agenda.len(), 1);
+        let mut rung = Vec::new();
+        while let Some(due) = agenda.take() {
+            if alarm.rings(due.at, &mut agenda, Kind::Timer, 7) {
+                rung.push(due.at);
+            }
+        }
+        assert_eq!(rung, [at(300)]);
+    }
+
+    #[test]
+    fn a_timer_that_moves_earlier_rings_at_the_earlier_time_only() {
+        let (mut agenda, mut alarm) = (Agenda::default(), Alarm::default());
+        alarm.set(at(300), at(0), &mut agenda, Kind::Timer, 7);
+        alarm.set(at(100), at(50), &mut agenda, Kind::Timer, 7);
+        let rings = |alarm: &mut Alarm, agenda: &mut Agenda| {
+            let due = agenda.take().expect("an entry");
+            alarm.rings(due.at, agenda, Kind::Timer, 7)
+        };
+        assert!(rings(&mut alarm, &mut agenda));
+        assert!(!rings(&mut alarm, &mut agenda), "the first entry is stale");
+        assert!(agenda.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_goes_in_comes_out_sorted(times in prop::collection::vec((0u64..50, 0usize..10, 0u32..4), 0..200)) {
+            let mut agenda = Agenda::default();
+            for &(nanos, kind, owner) in &times {
+                agenda.add(at(nanos), KINDS[kind], owner);
+            }
+            let out: Vec<_> = std::iter::from_fn(|| agenda.take())
+                .map(|due| (due.at.as_nanos(), due.kind as usize, due.owner))
+                .collect();
+            let mut sorted = times;
+            sorted.sort_unstable();
+            prop_assert_eq!(out, sorted);
+        }
+
+        /// Whatever an alarm is set to, it rings at the last time it was set to, and never before.
+        #[test]
+        fn an_alarm_rings_when_it_was_last_set_to(moves in prop::collection::vec((0u64..40, 1u64..60), 1..30)) {
+            let (mut agenda, mut alarm) = (Agenda::default(), Alarm::default());
+            let (mut now, mut wanted) = (0, u64::MAX);
+            for (pause, ahead) in moves {
+                let next = now + pause;
+                while agenda.next().is_some_and(|first| first <= at(next)) {
+                    let due = agenda.take().expect("an entry");
+                    if alarm.rings(due.at, &mut agenda, Kind::Timer, 0) {
+                        prop_assert_eq!(due.at.as_nanos(), wanted);
+                        wanted = u64::MAX;
+                    }
+                }
+                prop_assert!(wanted > next, "it should have rung at {}", wanted);
+                now = next;
+                wanted = now + ahead;
+                alarm.set(at(wanted), at(now), &mut agenda, Kind::Timer, 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! One end of a wire, with its discipline and what it has counted.
+
+use super::HostId;
+use crate::agenda::Alarm;
+use dumbbell_core::packet::Packet;
+use dumbbell_core::queue::{Config, Node, Queue, Verdict};
+use dumbbell_core::time::Time;
+
+/// A device: its host sends by it, and the peer's host receives.
+#[derive(Debug)]
+pub struct Device {
+    /// Whose it is.
+    pub host: HostId,
+    /// Who is at the other end.
+    pub peer: HostId,
+    /// Does a flow or a series of probes begin or end at its host?
+    pub is_home: bool,
+    /// Is it captured?
+    pub is_tapped: bool,
+    /// Is one of its disciplines sampled? Then their numbers are `watched`.
+    pub watched: Vec<u32>,
+    /// Its discipline; without one a packet leaves at once.
+    pub queue: Option<Box<Queue>>,
+    /// May its discipline send a packet twice?
+    pub duplicates: bool,
+    /// Does its discipline take packets out of their sockets' count at once, as a netem that delays does?
+    pub orphans: bool,
+    /// When the discipline wants to be asked.
+    pub alarm: Alarm,
+    /// What has passed.
+    pub tally: Tally,
+    /// Has a super-packet passed?
+    pub has_seen_super: bool,
+}
+
+/// Segments at a device: a super-packet counts each of its own, because a discipline may cut it up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Handed in.
+    pub entered: u64,
+    /// Copies that netem made.
+    pub duplicated: u64,
+    /// Passed on to the peer.
+    pub left: u64,
+    /// Died.
+    pub dropped: u64,
+}
+
+impl Tally {
+    /// Packets that must be standing there.
+    pub const fn standing(&self) -> u64 {
+        (self.entered + self.duplicated).wrapping_sub(self.left + self.dropped)
+    }
+}
+
+impl Device {
+    /// A device without a discipline.
+    pub fn new(host: HostId, peer: HostId) -> Self {
+        Self {
+            host,
+            peer,
+            is_home: false,
+            is_tapped: false,
+            watched: Vec::new(),
+            queue: None,
+            duplicates: false,
+            orphans: false,
+            alarm: Alarm::default(),
+            tally: Tally::default(),
+            has_seen_super: false,
+        }
+    }
+
+    /// Puts a discipline on it.
+    pub fn furnish(&mut self, root: &Node, seed: u64, name: &str) {
+        self.queue = Some(Box::new(Queue::new(root, seed, name)));
+        self.expect(root);
+    }
+
+    /// Remembers what a discipline does that the world has to know: of a new device, or of one that changes.
+    pub fn expect(&mut self, node: &Node) {
+        self.duplicates |= may_duplicate(node);
+        self.orphans = delays(node);
+    }
+
+    /// Packets that stand there.
+    pub fn standing(&self) -> u64 {
+        self.queue.as_ref().map_or(0, |queue| u64::from(queue.backlog().packets))
+    }
+
+    /// Hands a packet in; says what became of it, and how many copies netem made.
+    pub fn enqueue(&mut self, packet: Packet, now: Time, dropped: &mut Vec<Packet>) -> (Verdict, u64) {
+        let segments = u64::from(packet.segments);
+        self.tally.entered += segments;
+        self.has_seen_super |= segments > 1;
+        let before = if self.duplicates { self.standing() } else { 0 };
+        let queue = self.queue.as_mut().expect("only a device with a discipline is handed packets");
+        let verdict = queue.enqueue(packet, now, dropped);
+        if !self.duplicates {
+            return (verdict, 0);
+        }
+        let copies = (self.standing() + dropped.len() as u64).saturating_sub(before + 1) * segments;
+        self.tally.duplicated += copies;
+        (verdict, copies)
+    }
+
+    /// Does what has passed agree with what stands there?
+    pub fn balances(&self) -> bool {
+        let (told, found) = (self.tally.standing(), self.standing());
+        match (self.has_seen_super, self.duplicates) {
+            (false, _) => told == found,
+            (true, false) => found <= told,
+            (true, true) => true, // How many segments a copy has isn't known where a super-packet may be cut up.
+        }
+    }
+}
+
+/// Does any netem in this tree send packets twice?
+fn may_duplicate(node: &Node) -> bool {
+    let here = matches!(&node.config, Config::Netem(netem) if netem.duplicate.chance.0 > 0);
+    here || children(node).iter().any(|child| may_duplicate(child))
+}
+
+/// Does every way through this tree end in a netem that delays? It orphans the packet (`skb_orphan_partial`).
+fn delays(node: &Node) -> bool {
+    if let Config::Netem(netem) = &node.config
+        && (netem.delay.as_nanos() > 0 || netem.jitter.as_nanos() > 0 || netem.rate.is_some())
+    {
+        return true;
+    }
+    let children = children(node);
+    !children.is_empty() && children.iter().all(|child| delays(child))
+}
+
+fn children(node: &Node) -> Vec<&Node> {
+    match &node.config {
+        Config::Tbf(tbf) => tbf.inner.iter().collect(),
+        Config::Htb(htb) => htb.classes.iter().filter_map(|class| class.leaf.as_ref()).collect(),
+        Config::Netem(netem) => netem.inner.iter().map(AsRef::as_ref).collect(),
+        Config::Red(red) => red.inner.iter().collect(),
+        Config::Pfifo { .. } | Config::Bfifo { .. } | Config::Codel(_) | Config::FqCodel(_) => Vec::new(),
+    }
+}

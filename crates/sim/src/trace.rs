@@ -1,0 +1,6 @@
+//! Packets as other tools read them.
+
+mod frame;
+pub mod pcap;
+
+pub(crate) use frame::Talkers;

@@ -1,0 +1,50 @@
+//! Datagrams at a constant rate, and the receiver's count of what came through.
+
+use dumbbell_core::packet::{Body, Ecn, Packet, UDP_HEADERS_BYTES};
+use dumbbell_core::time::{Span, Time};
+use dumbbell_core::transport::Identity;
+
+/// One UDP flow: both ends.
+#[derive(Clone, Debug)]
+pub struct Datagrams {
+    identity: Identity,
+    payload: u32,
+    /// Time between two.
+    pub interval: Span,
+    next: u64,
+    /// Payload bytes sent so far.
+    pub sent_bytes: u64,
+    /// Payload bytes received so far.
+    pub received_bytes: u64,
+}
+
+impl Datagrams {
+    /// A flow that has not started.
+    pub fn new(identity: Identity, payload: u32, interval: Span) -> Self {
+        Self { identity, payload, interval, next: 0, sent_bytes: 0, received_bytes: 0 }
+    }
+
+    /// The next datagram. A full queue on the sender's own device is a loss like another, as Linux treats it.
+    pub fn send(&mut self, now: Time) -> Packet {
+        let seq = self.next;
+        self.next += 1;
+        self.sent_bytes += u64::from(self.payload);
+        let Identity { flow, direction, port, mark } = self.identity;
+        Packet {
+            flow,
+            direction,
+            ecn: Ecn::NotEct,
+            segments: 1,
+            bytes: self.payload + UDP_HEADERS_BYTES,
+            port,
+            mark,
+            queued_at: now,
+            body: Body::Udp { sent_at: now, seq, payload: self.payload },
+        }
+    }
+
+    /// A datagram has arrived.
+    pub fn receive(&mut self, payload: u32) {
+        self.received_bytes += u64::from(payload);
+    }
+}

@@ -1,0 +1,80 @@
+//! Does a plan make sense by itself? Names are looked up elsewhere.
+
+use crate::error::Error;
+use crate::plan::{Flow, Plan, Probe, Tcp, Traffic, Work};
+use dumbbell_core::cc::Controller;
+use dumbbell_core::packet::{ETHERNET_BYTES, UDP_HEADERS_BYTES};
+use dumbbell_core::time::Span;
+
+/// Places in the plan, sorted by name: the order in which the world numbers them.
+pub fn by_name<'a>(what: &'static str, names: impl Iterator<Item = &'a str>) -> Result<Vec<usize>, Error> {
+    let mut named: Vec<_> = names.zip(0..).collect();
+    named.sort_unstable();
+    if let Some(pair) = named.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(Error::SameName { what, name: pair[0].0.into() });
+    }
+    Ok(named.into_iter().map(|(_, place)| place).collect())
+}
+
+/// Numbers that the world could not live with.
+pub fn sense(plan: &Plan) -> Result<(), Error> {
+    require(plan.sample > Span::ZERO, || "the plan".into(), "the time between two samples is zero")?;
+    let sorted = plan.changes.is_sorted_by_key(|change| change.at);
+    require(sorted, || "the plan".into(), "the changes are not in order of time")?;
+    let most = MOST_FLOWS - plan.probes.len().min(MOST_FLOWS);
+    require(plan.flows.len() <= most, || "the plan".into(), "there are more flows than can be numbered")?;
+    plan.flows.iter().try_for_each(flow)?;
+    plan.probes.iter().try_for_each(probe)
+}
+
+fn flow(flow: &Flow) -> Result<(), Error> {
+    let whose = || format!("flow '{}'", flow.name);
+    match &flow.traffic {
+        Traffic::Udp { payload, interval } => {
+            require(*interval > Span::ZERO, whose, "the time between two packets is zero")?;
+            datagram(*payload, whose)
+        }
+        Traffic::Tcp(tcp) => connection(flow, tcp),
+    }
+}
+
+fn connection(flow: &Flow, tcp: &Tcp) -> Result<(), Error> {
+    let whose = || format!("flow '{}'", flow.name);
+    for settings in [&tcp.sender, &tcp.receiver] {
+        require(settings.mss > 0, whose, "a full segment has no bytes")?;
+        require(settings.initial_window > 0, whose, "the initial window is zero")?;
+    }
+    match tcp.work {
+        Work::Sized { bytes } => require(bytes > 0, whose, "it has no bytes to send")?,
+        Work::OnOff { on, off, .. } => require(on + off > Span::ZERO, whose, "it neither writes nor rests")?,
+        Work::Exchange { request, response, .. } => {
+            require(request > 0 && response > 0, whose, "a question or an answer has no bytes")?;
+        }
+        Work::Bulk => {}
+    }
+    if !Controller::NAMES.contains(&tcp.cc.as_str()) {
+        let known = Controller::NAMES.join(", ");
+        return Err(Error::UnknownController { flow: flow.name.clone(), name: tcp.cc.clone(), known });
+    }
+    Ok(())
+}
+
+fn probe(probe: &Probe) -> Result<(), Error> {
+    let whose = || format!("probe '{}'", probe.name);
+    require(probe.interval > Span::ZERO, whose, "the time between two is zero")?;
+    datagram(probe.payload, whose)
+}
+
+fn datagram(payload: u32, whose: impl Fn() -> String) -> Result<(), Error> {
+    let most = MOST_IP_BYTES + ETHERNET_BYTES - UDP_HEADERS_BYTES;
+    require(payload <= most, whose, "the payload does not fit into a packet")
+}
+
+fn require(good: bool, whose: impl Fn() -> String, problem: &str) -> Result<(), Error> {
+    if good { Ok(()) } else { Err(Error::Nonsense { whose: whose(), problem: problem.into() }) }
+}
+
+/// What IPv4's length field holds.
+const MOST_IP_BYTES: u32 = 65_535;
+/// Both ends of every flow have a number of 32 bits.
+const MOST_FLOWS: usize = 1 << 30;

@@ -1,0 +1,319 @@
+//! Flows from start to stop: their endpoints, their programs, their datagrams and probes.
+
+use super::hops::sending_side;
+use super::{RECEIVER, SENDER, World, end_id, rank};
+use crate::agenda::Kind;
+use crate::traffic::Traffic;
+use crate::traffic::tcp::Attention;
+use dumbbell_core::cc::Controller;
+use dumbbell_core::dice::Dice;
+use dumbbell_core::packet::{Body, Direction, ETHERNET_BYTES, Ecn, FlowId, IPV4_BYTES, Packet, Segment};
+use dumbbell_core::queue::Verdict;
+use dumbbell_core::transport::{Endpoint, Identity};
+
+impl World {
+    /// The next flow starts; the one after it goes on the agenda.
+    pub(super) fn start_next(&mut self) {
+        let (_, number) = self.starts.pop().expect("an entry for each start");
+        if let Some(&(at, next)) = self.starts.last() {
+            self.agenda.add(at, Kind::Start, next);
+        }
+        let flow = &mut self.flows[number as usize];
+        flow.report.started_ns = Some(self.now.as_nanos());
+        if let Some(stop) = flow.stop.filter(|&stop| stop >= self.now) {
+            self.agenda.add(stop, Kind::Stop, number);
+        }
+        match &flow.traffic {
+            Traffic::Tcp(_) => self.connect(number as usize),
+            Traffic::Udp(_) => {
+                flow.report.connected_ns = Some(self.now.as_nanos());
+                self.sampler.begin(flow);
+                self.send_datagram(number as usize);
+            }
+        }
+    }
+
+    fn connect(&mut self, number: usize) {
+        let flow = &self.flows[number];
+        let Traffic::Tcp(application) = &flow.traffic else { unreachable!("only TCP connects") };
+        let plan = &application.plan;
+        let identity = |direction| Identity { direction, ..flow.identity };
+        let controller = |end: &str| {
+            let dice = Dice::named(self.seed, &format!("{}.{end}.cc", flow.report.name));
+            Controller::named(&plan.cc, dice).expect("checked when the world was made")
+        };
+        let sender = Endpoint::new(identity(Direction::Forward), plan.sender.clone(), controller("sender"));
+        let receiver = Endpoint::new(identity(Direction::Backward), plan.receiver.clone(), controller("receiver"));
+        if let Some(at) = application.first_turn(self.now) {
+            self.agenda.add(at, Kind::Wake, rank(number));
+        }
+        let ends = &mut self.ends[number];
+        ends[SENDER].endpoint.insert(Box::new(sender)).connect(self.now);
+        ends[RECEIVER].endpoint = Some(Box::new(receiver));
+        self.heed(number);
+        self.flush(number, SENDER);
+    }
+
+    /// Sends what an end has to send, and sets its timer.
+    pub(super) fn flush(&mut self, flow: usize, side: usize) {
+        loop {
+            let end = &mut self.ends[flow][side];
+            let Some(endpoint) = &mut end.endpoint else { return };
+            let Some(packet) = endpoint.poll(self.now) else { break };
+            let device = end.device;
+            let target = &self.net.devices[device as usize];
+            if target.queue.is_none() {
+                endpoint.on_departed(self.now, &packet);
+                self.launch(device, packet);
+            } else {
+                let departs_early = target.orphans;
+                let verdict = self.launch(device, packet);
+                self.feel(flow, side, &packet, verdict, departs_early);
+            }
+        }
+        self.arm(flow, side);
+        if self.every_change && side == SENDER {
+            self.sampler.flow_changed(self.now, flow, &self.flows[flow], &self.ends[flow]);
+        }
+    }
+
+    /// A sender feels what its own host's queue does with its packet.
+    fn feel(&mut self, flow: usize, side: usize, packet: &Packet, verdict: Verdict, departs_early: bool) {
+        let Some(endpoint) = &mut self.ends[flow][side].endpoint else { return };
+        if departs_early {
+            endpoint.on_departed(self.now, packet);
+        }
+        if verdict != Verdict::Queued {
+            endpoint.on_refused(self.now, packet);
+        }
+    }
+
+    fn arm(&mut self, flow: usize, side: usize) {
+        let end = &mut self.ends[flow][side];
+        let Some(endpoint) = &end.endpoint else { return };
+        let at = endpoint.next_timer();
+        end.alarm.set(at, self.now, &mut self.agenda, Kind::Timer, end_id(flow, side));
+        if end.shut && !at.is_set() && endpoint.is_finished() {
+            end.endpoint = None; // Both have closed, and nothing is under way: its memory is free.
+        }
+    }
+
+    pub(super) fn deliver_segment(&mut self, packet: &Packet) {
+        let (flow, side) = (packet.flow.0 as usize, 1 - sending_side(packet));
+        let end = &mut self.ends[flow][side];
+        let Some(endpoint) = &mut end.endpoint else {
+            self.reset(flow, side, packet);
+            return;
+        };
+        if is_reset(packet) {
+            end.endpoint = None;
+            return;
+        }
+        if end.shut && brings_more(packet, endpoint) {
+            end.endpoint = None;
+            self.reset(flow, side, packet);
+            return;
+        }
+        endpoint.on_packet(self.now, packet);
+        self.flush(flow, side);
+        self.look_after(flow, side);
+    }
+
+    /// Has something come that this end's program waits for?
+    #[inline]
+    pub(super) fn look_after(&mut self, flow: usize, side: usize) {
+        let end = &mut self.ends[flow][side];
+        if end.attention == Attention::Nothing {
+            return;
+        }
+        let Some(endpoint) = &end.endpoint else { return };
+        if end.attention.is_due(endpoint) {
+            end.attention = Attention::Nothing;
+            self.reactions.push_back(rank(flow));
+        }
+    }
+
+    /// A flow's program has a look.
+    pub(super) fn react(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        let Traffic::Tcp(application) = &mut flow.traffic else { return };
+        let [Some(sender), Some(receiver)] = self.ends[number].each_mut().map(|end| end.endpoint.as_deref_mut()) else {
+            return;
+        };
+        if flow.report.stopped_ns.is_some() {
+            return;
+        }
+        let turn = application.react(self.now, [sender, receiver], &mut flow.report);
+        if turn.accepted {
+            self.sampler.begin(&self.flows[number]);
+        }
+        if let Some(at) = turn.wake_at {
+            self.agenda.add(at, Kind::Wake, rank(number));
+        }
+        if turn.done {
+            self.stop(number);
+            self.one_done();
+        } else {
+            self.carry_on(number);
+        }
+    }
+
+    pub(super) fn wake(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        let Traffic::Tcp(application) = &mut flow.traffic else { return };
+        let [Some(sender), Some(receiver)] = self.ends[number].each_mut().map(|end| end.endpoint.as_deref_mut()) else {
+            return;
+        };
+        if flow.report.stopped_ns.is_some() {
+            return;
+        }
+        if let Some(at) = application.wake(self.now, [sender, receiver]) {
+            self.agenda.add(at, Kind::Wake, rank(number));
+        }
+        self.carry_on(number);
+    }
+
+    /// After a program's turn: what it waits for now, and what it has given to send.
+    fn carry_on(&mut self, number: usize) {
+        self.heed(number);
+        for side in [SENDER, RECEIVER] {
+            self.flush(number, side);
+            self.look_after(number, side);
+        }
+    }
+
+    fn heed(&mut self, number: usize) {
+        let Traffic::Tcp(application) = &self.flows[number].traffic else { return };
+        let [sender, receiver] = application.attention();
+        self.ends[number][SENDER].attention = sender;
+        self.ends[number][RECEIVER].attention = receiver;
+    }
+
+    /// Ends a flow: its sockets are asked a last time and closed.
+    pub(super) fn stop(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        if flow.report.started_ns.is_none() || flow.is_over() {
+            return;
+        }
+        flow.report.stopped_ns = Some(self.now.as_nanos());
+        self.sampler.end(flow);
+        match &flow.traffic {
+            Traffic::Udp(udp) => flow.report.bytes_received = udp.received_bytes,
+            Traffic::Tcp(_) => self.stop_connection(number),
+        }
+    }
+
+    fn stop_connection(&mut self, number: usize) {
+        self.ask_sockets(number);
+        let Traffic::Tcp(application) = &self.flows[number].traffic else { return };
+        let [sender, receiver] = &mut self.ends[number];
+        for end in [&mut *sender, &mut *receiver] {
+            (end.shut, end.attention) = (true, Attention::Nothing);
+        }
+        match &mut sender.endpoint {
+            Some(endpoint) if application.is_connected() => application.close(self.now, endpoint),
+            _ => sender.endpoint = None,
+        }
+        let mut has_unread = false;
+        if let Some(endpoint) = &mut receiver.endpoint
+            && application.is_accepted()
+        {
+            has_unread = endpoint.received().bytes > endpoint.bytes_read();
+            endpoint.close(self.now);
+        }
+        self.flush(number, SENDER);
+        if has_unread {
+            // RFC 2525 section 2.17, and tcp_close: closing with unread data resets.
+            self.ends[number][RECEIVER].endpoint = None;
+            self.send_reset(number, RECEIVER, 0);
+        }
+        self.flush(number, RECEIVER);
+    }
+
+    /// What the sockets say at the end, for the report.
+    fn ask_sockets(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        let Traffic::Tcp(application) = &flow.traffic else { return };
+        let [sender, receiver] = &self.ends[number];
+        flow.report.cc = Some(application.plan.cc.clone());
+        if let Some(endpoint) = &sender.endpoint {
+            let info = endpoint.info(self.now);
+            flow.report.retransmits = info.total_retrans.into();
+            flow.report.data_segs_out = info.data_segs_out.into();
+        }
+        if let Some(endpoint) = &receiver.endpoint {
+            flow.report.bytes_received = flow.received(endpoint);
+        }
+    }
+
+    /// A flow has delivered everything; the experiment may end with it.
+    fn one_done(&mut self) {
+        let Some(unfinished) = &mut self.unfinished else { return };
+        *unfinished -= 1;
+        if *unfinished == 0 {
+            self.agenda.add(self.now, Kind::Sample, 0);
+            self.agenda.add(self.now, Kind::End, 0);
+        }
+    }
+
+    /// A packet came to a socket that is no more (RFC 9293 section 3.10.7.1).
+    fn reset(&mut self, flow: usize, side: usize, packet: &Packet) {
+        let Body::Tcp(segment) = packet.body else { return };
+        if !is_reset(packet) {
+            self.send_reset(flow, side, segment.ack);
+        }
+    }
+
+    fn send_reset(&mut self, flow: usize, side: usize, seq: u64) {
+        let Identity { port, mark, .. } = self.flows[flow].identity;
+        let direction = if side == SENDER { Direction::Forward } else { Direction::Backward };
+        let packet = Packet {
+            flow: FlowId(rank(flow)),
+            direction,
+            ecn: Ecn::NotEct,
+            segments: 1,
+            bytes: RESET_BYTES,
+            port,
+            mark,
+            queued_at: self.now,
+            body: Body::Tcp(Segment { seq, sent_at: self.now, ..Segment::default() }),
+        };
+        let device = self.ends[flow][side].device;
+        self.launch(device, packet);
+    }
+
+    pub(super) fn send_datagram(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        if flow.is_over() {
+            return;
+        }
+        let Traffic::Udp(udp) = &mut flow.traffic else { unreachable!("only UDP flows send datagrams") };
+        flow.report.data_segs_out += 1;
+        let (packet, interval) = (udp.send(self.now), udp.interval);
+        let device = self.ends[number][SENDER].device;
+        self.launch(device, packet);
+        self.agenda.add(self.now + interval, Kind::Packet, rank(number));
+    }
+
+    pub(super) fn send_probe(&mut self, number: usize) {
+        let series = &mut self.probes[number];
+        let (packet, interval) = (series.send(self.now), series.interval);
+        let device = self.net.first_device(packet.flow, Direction::Forward);
+        self.launch(device, packet);
+        self.agenda.add(self.now + interval, Kind::Probe, rank(number));
+    }
+}
+
+/// A reset has neither SYN nor ACK, which no other segment lacks: the endpoints never see one.
+pub(crate) fn is_reset(packet: &Packet) -> bool {
+    matches!(&packet.body, Body::Tcp(segment) if !segment.flags.syn && !segment.flags.ack)
+}
+
+/// Does it carry bytes that the receiver has not got? A closed socket has nobody to read them (`TCPAbortOnData`).
+fn brings_more(packet: &Packet, endpoint: &Endpoint) -> bool {
+    let Body::Tcp(segment) = packet.body else { return false };
+    segment.len > 0 && segment.seq + u64::from(segment.len) > endpoint.received().bytes + 1
+}
+
+/// Ethernet, IPv4 and a TCP header without options.
+const RESET_BYTES: u32 = ETHERNET_BYTES + IPV4_BYTES + 20;

@@ -1,0 +1,147 @@
+//! Plans for tests, built from a few words. Each test file uses some of them.
+#![allow(dead_code, reason = "every test file is a program of its own and uses a part")]
+
+use dumbbell_core::queue::{Config, NetemConfig, Node};
+use dumbbell_core::rate::Rate;
+use dumbbell_core::time::{Span, Time};
+use dumbbell_core::transport::Settings;
+use dumbbell_sim::plan::{Device, End, Flow, Plan, Probe, Side, Tcp, Traffic, Watched, Wire, Work};
+use dumbbell_sim::{Outcome, World};
+
+/// An empty plan over hosts in a row, each joined to the next.
+pub fn chain(hosts: &[&str], millis: u64) -> Plan {
+    let wires = hosts.windows(2).map(|pair| wire(pair[0], pair[1])).collect();
+    plan(hosts, wires, millis)
+}
+
+/// An empty plan.
+pub fn plan(hosts: &[&str], wires: Vec<Wire>, millis: u64) -> Plan {
+    Plan {
+        seed: 1,
+        duration: Span::from_millis(millis),
+        sample: Span::from_millis(100),
+        ends_when_done: false,
+        every_change: false,
+        hosts: hosts.iter().map(ToString::to_string).collect(),
+        wires,
+        devices: Vec::new(),
+        flows: Vec::new(),
+        probes: Vec::new(),
+        changes: Vec::new(),
+        queues: Vec::new(),
+        capture: None,
+    }
+}
+
+pub fn wire(left: &str, right: &str) -> Wire {
+    Wire { left: left.into(), right: right.into() }
+}
+
+pub const fn left(wire: usize) -> End {
+    End { wire, side: Side::Left }
+}
+
+pub const fn right(wire: usize) -> End {
+    End { wire, side: Side::Right }
+}
+
+pub const fn millis(millis: u64) -> Time {
+    Time::from_nanos(millis * 1_000_000)
+}
+
+/// Datagrams of 1,000 bytes from the first to the last host.
+pub fn udp(plan: &Plan, name: &str, interval: Span) -> Flow {
+    flow(plan, name, Traffic::Udp { payload: 1_000, interval })
+}
+
+/// A connection from the first to the last host.
+pub fn tcp(plan: &Plan, name: &str, cc: &str, work: Work) -> Flow {
+    let (sender, receiver) = (settings(), settings());
+    flow(plan, name, Traffic::Tcp(Box::new(Tcp { cc: cc.into(), sender, receiver, work })))
+}
+
+fn flow(plan: &Plan, name: &str, traffic: Traffic) -> Flow {
+    Flow {
+        name: name.into(),
+        sender: plan.hosts[0].clone(),
+        receiver: plan.hosts.last().expect("hosts").clone(),
+        start: Time::ZERO,
+        stop: None,
+        port: 5_201,
+        mark: 0,
+        traffic,
+    }
+}
+
+/// What Linux 6.12 has at first.
+pub fn settings() -> Settings {
+    Settings {
+        mss: 1_448,
+        initial_window: 10,
+        ecn: false,
+        gso_max_bytes: None,
+        quickack: false,
+        slow_start_after_idle: true,
+        rmem_max: 33_554_432,
+        rcvbuf: None,
+        wmem_max: 4_194_304,
+        sndbuf: None,
+        max_pacing_rate: None,
+        prompt_reads: false,
+    }
+}
+
+pub fn probe(plan: &Plan, name: &str, interval: Span) -> Probe {
+    Probe {
+        name: name.into(),
+        sender: plan.hosts[0].clone(),
+        receiver: plan.hosts.last().expect("hosts").clone(),
+        start: Time::ZERO,
+        interval,
+        payload: 56,
+        port: 5_100,
+    }
+}
+
+pub fn netem(delay: Span) -> NetemConfig {
+    NetemConfig {
+        limit: 100_000,
+        delay,
+        jitter: Span::ZERO,
+        delay_correlation: Default::default(),
+        distribution: Default::default(),
+        loss: Default::default(),
+        reorder: Default::default(),
+        gap: 0,
+        duplicate: Default::default(),
+        corrupt: Default::default(),
+        rate: None,
+        inner: None,
+    }
+}
+
+pub fn root(at: End, handle: &str, config: Config) -> Device {
+    Device { at, root: Node { handle: handle.into(), config } }
+}
+
+/// An htb of one class with a queue of so many packets below it, as the experiment's bottleneck.
+pub fn bottleneck(at: End, mbit: u64, packets: u32) -> Device {
+    use dumbbell_core::queue::{HtbClass, HtbConfig};
+    let leaf = Some(Node { handle: "10:".into(), config: Config::Pfifo { limit: packets } });
+    let rate = Rate::from_bits(mbit * 1_000_000);
+    let class =
+        HtbClass { minor: 1, parent: 0, rate, ceil: rate, burst: 1_514, cburst: 1_514, quantum: 1_514, prio: 0, leaf };
+    let htb = HtbConfig { default: 1, classes: vec![class], filters: Vec::new(), direct_limit: 1_000 };
+    root(at, "1:", Config::Htb(Box::new(htb)))
+}
+
+pub fn watched(name: &str, at: End, handle: &str) -> Watched {
+    Watched { name: name.into(), at, handle: handle.into() }
+}
+
+/// Runs a plan to its end.
+pub fn run(plan: &Plan) -> Outcome {
+    let mut world = World::new(plan).unwrap_or_else(|error| panic!("{error}"));
+    world.run(Time::NEVER).unwrap_or_else(|error| panic!("{error}"));
+    world.finish()
+}
