@@ -49,4 +49,4 @@ fuzz: setup ## Fuzz every parser for longer than the tests do
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -k "any_text or any_value or any_bytes or or_wrong or harmless" -p no:cacheprovider
 
 clean: ## Remove what was built here (kernels stay in the user's cache)
-	rm -rf .venv target runs dist python/dumbbell/bin
+	rm -rf .venv target runs dist python/dumbbell/bin python/dumbbell/_sim.abi3.so

@@ -46,7 +46,7 @@ command -v cargo >/dev/null 2>&1 || fail "Rust is needed (1.88 or newer, with ru
 
 # The environment is made anew when what it was made from changes.
 stamp=.venv/made-from
-wanted="$(cat pyproject.toml build_agent.py | cksum) $(python3 -V)"
+wanted="$(cat pyproject.toml build_native.py | cksum) $(python3 -V)"
 if [ ! -x .venv/bin/dumbbell ] || [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; then
     echo "setup: making .venv" >&2
     [ -x .venv/bin/python ] || python3 -m venv .venv
@@ -55,5 +55,5 @@ if [ ! -x .venv/bin/dumbbell ] || [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; 
     .venv/bin/uv pip install --quiet --python .venv/bin/python --group dev -e .
     echo "$wanted" > $stamp
 else
-    python3 build_agent.py
+    python3 build_native.py
 fi

@@ -25,6 +25,7 @@ FLOWS: dict[str, type[pl.DataType]] = {
     "group": pl.String,
     "state": pl.UInt8,
     "ca_state": pl.String,
+    "cc_phase": pl.String,
     "cwnd_packets": pl.UInt32,
     "ssthresh_packets": pl.UInt32,
     "rtt_ns": pl.Int64,
@@ -158,6 +159,12 @@ def _birth(folder: Path) -> dict[str, Any]:
 def _table(folder: Path, name: str) -> pl.DataFrame:
     path = folder / f"{name}.parquet"
     try:
-        return pl.read_parquet(path)
+        table = pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise ResultError(f"{path}: can't be read: {error}") from error
+    # A folder of an older Dumbbell lacks the columns that came later: they are not known.
+    later = {column: kind for column, kind in TABLES[name].items() if column not in table.columns}
+    if not later:
+        return table
+    table = table.with_columns(pl.lit(None, dtype=kind).alias(column) for column, kind in later.items())
+    return table.select(*TABLES[name], pl.exclude(*TABLES[name]))

@@ -48,21 +48,32 @@ def version(
 
 
 @app.command()
-def run(
+def run(  # noqa: PLR0913, PLR0917 — a command has many options
     scenario: ScenarioOrFile,
-    engine: Annotated[str, typer.Option(help="kernel: the real Linux in virtual time.")] = "kernel",
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="sim|kernel",
+            help="Our packet simulator (default), or the real Linux in virtual time.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[str | None, typer.Option(metavar="N", help="A seed, or several: 1..5.")] = None,
     settings: Settings = [],  # noqa: B006 — typer copies it
     folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the result goes.")] = None,
     kernel: Annotated[str | None, typer.Option(metavar="NAME", help="Which kernel; see kernel list.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs side by side; default: one a core.")] = None,
+    pcap: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the packets too (sim only).")] = None,
     as_json: Json = False,
 ) -> None:
     """Run an experiment and show what came out."""
     from dumbbell.cli.runs import run_all
     from dumbbell.cli.summary import show_cases, show_run
 
-    done = run_all(scenario, engine=engine, seed=seed, settings=settings, out=folder, kernel=kernel, jobs=jobs)
+    engine = engine or ("kernel" if kernel else "sim")
+    done = run_all(
+        scenario, engine=engine, seed=seed, settings=settings, out=folder, kernel=kernel, jobs=jobs, capture=pcap
+    )
     if as_json:
         _print_json(done.as_json())
     elif len(done.runs) == 1 and not done.several:
@@ -116,30 +127,25 @@ def plan(
 
 @app.command()
 def stats(
-    folder: RunFolder,
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Result folders.")],
     start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Leave out what came before.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Leave out what came after.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show the numbers of a result, of all of it or of a window."""
+    """Show the numbers of a result, of all of it or of a window; of several, side by side."""
     from dumbbell.analysis import summary
+    from dumbbell.cli.beside import show_beside
     from dumbbell.cli.summary import show_run
-    from dumbbell.errors import ExperimentError
     from dumbbell.result import load
-    from dumbbell.spec.units import Wrong, duration_ns
 
-    loaded = load(folder)
-    try:
-        whole = round(loaded.birth["duration_s"] * 1e9)
-        last = min(duration_ns(end), whole) if end else whole
-        window = (duration_ns(start or 0), last) if start or end else None
-    except Wrong as wrong:
-        raise ExperimentError(wrong.problem, key="--from or --to", right=wrong.right) from None
-    numbers = summary(loaded, window)
+    runs = [load(folder) for folder in folders]
+    numbers = [summary(run, _window(run.birth["duration_s"], start, end)) for run in runs]
     if as_json:
-        _print_json(numbers)
+        _print_json(numbers[0] if len(runs) == 1 else {"runs": numbers})
+    elif len(runs) == 1:
+        show_run(out, runs[0], numbers[0])
     else:
-        show_run(out, loaded, numbers)
+        show_beside(out, runs, numbers)
 
 
 @app.command()
@@ -188,6 +194,18 @@ def list_(
             out.print(f"{kind:16} {' '.join(options)}", markup=False, soft_wrap=True)
     else:
         raise ExperimentError("can't be listed", value=what, right="there is: controllers, queues")
+
+
+def _window(duration_s: float, start: str | None, end: str | None) -> tuple[int, int] | None:
+    from dumbbell.errors import ExperimentError
+    from dumbbell.spec.units import Wrong, duration_ns
+
+    try:
+        whole = round(duration_s * 1e9)
+        last = min(duration_ns(end), whole) if end else whole
+        return (duration_ns(start or 0), last) if start or end else None
+    except Wrong as wrong:
+        raise ExperimentError(wrong.problem, key="--from or --to", right=wrong.right) from None
 
 
 def _scenario_entry(name: str, case: Any, cases: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from rich.text import Text
 from dumbbell import result
 from dumbbell.analysis import check, summary
 from dumbbell.cli.interrupt import Interrupted
-from dumbbell.engine import Engine, KernelEngine, Request
+from dumbbell.engine import Engine, KernelEngine, Request, Simulator
 from dumbbell.engine.output import staged
 from dumbbell.errors import ExperimentError
 from dumbbell.result import Run
@@ -76,7 +76,7 @@ class Done:
 
 def run_all(
     scenario: str, *, engine: str, seed: str | None, settings: Sequence[str], out: Path | None, kernel: str | None,
-    jobs: int | None,
+    jobs: int | None, capture: Path | None = None,
 ) -> Done:  # fmt: skip
     """Run every case with every seed.
 
@@ -91,8 +91,10 @@ def run_all(
     several = len(cases) > 1 or len(wanted) > 1
     if not several:
         command = _command(scenario, engine, wanted[0][1], settings)
-        _run(chosen, [Request(file.stem, wanted[0][0], wanted[0][1], folder, command)], 1)
+        _run(chosen, [Request(file.stem, wanted[0][0], wanted[0][1], folder, command, capture)], 1)
         return Done(folder, [result.load(folder)], several, engine, time.perf_counter() - began)
+    if capture is not None:
+        raise ExperimentError(f"one capture of {len(wanted)} runs", key="--pcap", right="choose one case and one seed")
     names = _folder_names(wanted)
     with staged(folder) as staging:
         requests = [
@@ -111,9 +113,13 @@ def _command(scenario: str, engine: str, seed: int, settings: Sequence[str]) -> 
 def _engine(name: str, kernel: str | None) -> Engine:
     if name == "kernel":
         return KernelEngine(kernel)
-    if name in ("sim", "host"):
-        raise ExperimentError(f"the engine '{name}' is not built yet", key="--engine", right="use --engine kernel")
-    raise ExperimentError("no engine is called that", key="--engine", value=name, right="there is: kernel")
+    if name == "host":
+        raise ExperimentError("the engine 'host' is not built yet", key="--engine", right="use sim or kernel")
+    if name != "sim":
+        raise ExperimentError("no engine is called that", key="--engine", value=name, right="there is: sim, kernel")
+    if kernel is not None:
+        raise ExperimentError("the simulator runs no kernel", key="--kernel", value=kernel, right="--engine kernel")
+    return Simulator()
 
 
 def _seeds(text: str | None) -> tuple[int, ...] | None:

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dumbbell.analysis import check, metric
+from dumbbell.cli.cells import digits, grid, percent
 from dumbbell.errors import ResultError
 from dumbbell.result import Run
 
@@ -66,7 +67,7 @@ def _cases(done: "Done") -> Table:
     sized = any("fct_s" in flow for numbers in done.summaries for flow in numbers["flows"])
     left = ["case"] + ["seed"] * several_seeds + ["group"] * several_groups
     right = ["Mbit/s"] + ["share"] * several_groups + ["seconds"] * sized
-    table = _table(left, [*right, "retrans", "RTT ms", "queue ms", "ping ms", "util."])
+    table = grid(left, [*right, "retrans", "RTT ms", "queue ms", "ping ms", "util."])
     for run, numbers in zip(done.runs, done.summaries, strict=True):
         name = Text(_case_name(run), style="" if run.birth["valid"] else "red")
         for position, (group, got) in enumerate(numbers["groups"].items()):
@@ -77,13 +78,13 @@ def _cases(done: "Done") -> Table:
                 name if first else "",
                 *([str(numbers["seed"]) if first else ""] * several_seeds),
                 *([group] * several_groups),
-                _number(got["throughput_mbps"]),
-                *([_percent(got["share"])] * several_groups),
-                *([_number(_mean([flow.get("fct_s") for flow in flows]))] * sized),
+                digits(got["throughput_mbps"]),
+                *([percent(got["share"])] * several_groups),
+                *([digits(_mean([flow.get("fct_s") for flow in flows]))] * sized),
                 str(sum(flow["retransmits"] or 0 for flow in flows)),
-                _number(_mean([flow["rtt_ms"]["mean"] for flow in flows])),
-                *(_number(value) for value in shared),
-                _percent(numbers["utilisation"]) if first else "",
+                digits(_mean([flow["rtt_ms"]["mean"] for flow in flows])),
+                *(digits(value) for value in shared),
+                percent(numbers["utilisation"]) if first else "",
             )
     return table
 
@@ -103,21 +104,21 @@ def _setting(birth: Mapping[str, Any]) -> str:
 
 def _flows(numbers: Mapping[str, Any]) -> Table:
     sized = any("fct_s" in flow for flow in numbers["flows"])
-    table = _table(
+    table = grid(
         ["flow", "cc"], ["Mbit/s", *(["seconds"] if sized else []), "retrans", "rate", "RTT ms", "p95", "cwnd", "max"]
     )
     for flow in numbers["flows"][:MOST_FLOWS]:
         table.add_row(
             flow["name"],
             flow["cc"] or "udp",
-            _number(flow["throughput_mbps"]),
-            *([_number(flow.get("fct_s"))] if sized else []),
+            digits(flow["throughput_mbps"]),
+            *([digits(flow.get("fct_s"))] if sized else []),
             "" if flow["retransmits"] is None else str(flow["retransmits"]),
-            _percent(flow["retransmit_rate"]),
-            _number(flow["rtt_ms"]["mean"]),
-            _number(flow["rtt_ms"]["p95"]),
-            _number(flow["cwnd_packets"]["mean"]),
-            _number(flow["cwnd_packets"]["max"]),
+            percent(flow["retransmit_rate"]),
+            digits(flow["rtt_ms"]["mean"]),
+            digits(flow["rtt_ms"]["p95"]),
+            digits(flow["cwnd_packets"]["mean"]),
+            digits(flow["cwnd_packets"]["max"]),
         )
     if len(numbers["flows"]) > MOST_FLOWS:
         table.add_row(f"… and {len(numbers['flows']) - MOST_FLOWS} more", *[""] * (len(table.columns) - 1))
@@ -125,9 +126,9 @@ def _flows(numbers: Mapping[str, Any]) -> Table:
 
 
 def _groups(numbers: Mapping[str, Any]) -> Table:
-    table = _table(["group"], ["Mbit/s", "share"])
+    table = grid(["group"], ["Mbit/s", "share"])
     for name, group in numbers["groups"].items():
-        table.add_row(name, _number(group["throughput_mbps"]), _percent(group["share"]))
+        table.add_row(name, digits(group["throughput_mbps"]), percent(group["share"]))
     return table
 
 
@@ -141,7 +142,7 @@ def _lines(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
     if numbers["ping_ms"] and numbers["ping_ms"]["mean"] is not None:
         lines.append(("ping", f"{_spread(numbers['ping_ms'])} ms"))
     if numbers["utilisation"] is not None:
-        lines.append(("utilisation", _percent(numbers["utilisation"])))
+        lines.append(("utilisation", percent(numbers["utilisation"])))
     if numbers["jain"] is not None:
         lines.append(("Jain", f"{numbers['jain']:.3f}"))
     if cycle := numbers["cycle"]:
@@ -155,7 +156,7 @@ def _show_seen(out: Console, birth: Mapping[str, Any], numbers: Mapping[str, Any
     source = birth["source"]
     if not source or not source["seen"]:
         return
-    table = _table(["what the source saw", "there"], ["here"])
+    table = grid(["what the source saw", "there"], ["here"])
     for seen in source["seen"]:
         if _belongs(seen, birth):
             table.add_row(seen["what"], _shown(seen["value"]), _measured(seen, numbers))
@@ -170,7 +171,7 @@ def _show_seen_cases(out: Console, done: "Done") -> None:
     source = done.runs[0].birth["source"]
     if not source or not source["seen"]:
         return
-    table = _table(["what the source saw", "case", "there"], ["here"])
+    table = grid(["what the source saw", "case", "there"], ["here"])
     for run, numbers in zip(done.runs, done.summaries, strict=True):
         for seen in source["seen"]:
             if _belongs(seen, run.birth):
@@ -200,15 +201,6 @@ def _show_expectations(out: Console, birth: Mapping[str, Any], numbers: dict[str
         out.print(Text(f"{word}: {outcome.expression} (it is {_shown(outcome.value)})", style=style))
 
 
-def _table(left: list[str], right: list[str]) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
-    for name in left:
-        table.add_column(name, overflow="fold")
-    for name in right:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
-
-
 def _mean(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
@@ -221,26 +213,11 @@ def _of(numbers: Mapping[str, Any] | None, key: str) -> float | None:
 def _shown(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return _number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value or "none")
-
-
-def _number(value: float | None) -> str:
-    """Four digits that matter, no more."""
-    if value is None:
-        return ""
-    magnitude = abs(value)
-    digits = 0 if magnitude >= 1000 else 1 if magnitude >= 100 else 2 if magnitude >= 1 else 4
-    return f"{value:.{digits}f}"
-
-
-def _percent(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{100 * value:.{1 if value >= 0.01 else 3}f}%"
+    return digits(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value or "none")
 
 
 def _spread(values: Mapping[str, float | None]) -> str:
     return (
-        f"mean {_number(values['mean'])}, p50 {_number(values['p50'])}, "
-        f"p95 {_number(values['p95'])}, max {_number(values['max'])}"
+        f"mean {digits(values['mean'])}, p50 {digits(values['p50'])}, "
+        f"p95 {digits(values['p95'])}, max {digits(values['max'])}"
     )

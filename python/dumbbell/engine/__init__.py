@@ -1,16 +1,20 @@
 """Engines: one verb, `run`, from an experiment to a result folder.
 
 ```text
-base      what every engine offers, and the progress that it tells
-kernel    the real Linux kernel as User-Mode Linux in virtual time
-guest     one guest as a process of the host: command line, limits, last words
-decode    the agent's raw records to tables
-validity  did the run measure what was asked?
-output    a result folder that appears whole or not at all
+base         what every engine offers, and the progress that it tells
+sim          the packet simulator: no kernel, no root, no other process
+kernel       the real Linux kernel as User-Mode Linux in virtual time
+guest        one guest as a process of the host: command line, limits, last words
+decode       the agent's raw records to tables
+rates        the rate behind a queue at each sample, and the delay there
+validity     did the run measure what was asked?
+certificate  run.json, but for what an engine knows of itself
+output       a result folder that appears whole or not at all
 ```
 """
 
 from dumbbell.engine.base import Engine, Progress, Request
 from dumbbell.engine.kernel import KernelEngine
+from dumbbell.engine.sim import Simulator
 
-__all__ = ["Engine", "KernelEngine", "Progress", "Request"]
+__all__ = ["Engine", "KernelEngine", "Progress", "Request", "Simulator"]

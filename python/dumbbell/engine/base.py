@@ -1,13 +1,15 @@
 """What every engine offers: one verb."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from dumbbell.errors import ExperimentError
 from dumbbell.spec.document import Case
+from dumbbell.spec.qdisc import suggest
 
-__all__ = ["Engine", "Progress", "Request"]
+__all__ = ["Engine", "Progress", "Request", "check_controllers"]
 
 Progress = Callable[[float], None]
 """Called now and then with the seconds of the experiment that have passed."""
@@ -25,6 +27,8 @@ class Request:
     """The result folder; it must not exist."""
     command: str = ""
     """What a person would type to get the same again."""
+    capture: Path | None = None
+    """A file for the run's packets, where the engine can; it must not exist."""
 
 
 class Engine(Protocol):
@@ -38,3 +42,16 @@ class Engine(Protocol):
         Raises `EngineError` when there is no result, `OutputError` when it can't be put there.
         """
         ...
+
+
+def check_controllers(request: Request, known: Sequence[str], owner: str, elsewhere: str = "") -> None:
+    """Is every controller that was asked for among those that `owner` has? Raises `ExperimentError`."""
+    for number, group in enumerate(request.case.experiment.flows):
+        if group.cc is not None and group.cc not in known:
+            raise ExperimentError(
+                f"{owner} has no congestion control of this name",
+                file=str(request.case.file),
+                key=f"flows.{number}.cc",
+                value=group.cc,
+                right="; ".join(part for part in (suggest(group.cc, list(known)), elsewhere) if part),
+            )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from dumbbell.engine.rates import rates_and_delays
 from dumbbell.engine.records import (
     BBR,
     BBR_INFO,
@@ -46,6 +47,7 @@ def flows(file: Path, plan: Plan) -> pl.DataFrame:
         "group": _names(number, [flow.group for flow in plan.flows]),
         **_transport_columns(info, tcp),
         **_controller_columns(records),
+        "cc_phase": pl.Series(values=[None] * len(records), dtype=pl.String),
     }
     # A UDP flow's record holds its bytes sent where a TCP flow's begins.
     udp_sent = np.ascontiguousarray(info).view(UDP_INFO)["bytes_sent"].reshape(-1)
@@ -59,9 +61,8 @@ def queues(file: Path, named: Sequence[QueuePlan], kinds: Sequence[str]) -> pl.D
     """`queues.bin` as the table `queues`; `named` and `kinds` in the order in which the agent found them."""
     records = np.fromfile(file, QUEUE_RECORD)
     number, time = records["queue"], records["time_ns"].astype(np.int64)
-    rate = _rates(number, time, named)
+    rate, delay = rates_and_delays(number, time, records["backlog"], named)
     known = rate > 0
-    delay = np.where(known, records["backlog"].astype(np.float64) * 8e9 / np.where(known, rate, 1), 0).round()
     marks, marking = _marks(records, kinds)
     columns = {
         "time_ns": _series(time, pl.Int64),
@@ -177,19 +178,6 @@ def _capped(records: np.ndarray, plan: Plan) -> np.ndarray:
     )
     capped: np.ndarray = np.minimum(records["bytes_received"], most[records["flow"]])
     return capped
-
-
-def _rates(number: np.ndarray, time: np.ndarray, named: Sequence[QueuePlan]) -> np.ndarray:
-    """The rate behind each sampled queue at that time; 0 where nothing limits it."""
-    rate = np.zeros(len(number), dtype=np.int64)
-    for position, queue in enumerate(named):
-        if queue.rates:
-            mine = number == position
-            starts = np.array([start for start, _ in queue.rates])
-            values = np.array([value for _, value in queue.rates])
-            # A sample at the moment of a change still saw the old rate.
-            rate[mine] = values[np.maximum(np.searchsorted(starts, time[mine], side="left") - 1, 0)]
-    return rate
 
 
 def _marks(records: np.ndarray, kinds: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -4,13 +4,9 @@ It writes the plan into a private folder, lets a guest live there, decodes what 
 it, and hands over a result folder. What the guest is, `guest` knows; what to run, `dumbbell.plan`.
 """
 
-import hashlib
 import json
-import platform
 import shutil
 import time
-from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,15 +15,15 @@ import polars as pl
 
 from dumbbell import __version__, result
 from dumbbell.engine import decode
-from dumbbell.engine.base import Progress, Request
+from dumbbell.engine.base import Progress, Request, check_controllers
+from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256, totals
 from dumbbell.engine.guest import Guest, live
 from dumbbell.engine.output import staged
-from dumbbell.engine.validity import Verdict, judge
+from dumbbell.engine.validity import judge
 from dumbbell.errors import ExperimentError, KernelError, ToolMissing
-from dumbbell.kernel import Kernel, find
+from dumbbell.kernel import find
 from dumbbell.kernel.controllers import controllers
-from dumbbell.plan import FlowPlan, Plan, QueuePlan, plan_case
-from dumbbell.spec.qdisc import suggest
+from dumbbell.plan import Plan, QueuePlan, plan_case
 
 __all__ = ["KernelEngine"]
 
@@ -55,8 +51,10 @@ class KernelEngine:
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
         began = time.perf_counter()
-        _check_controllers(request, self.kernel)
+        if (known := controllers(self.kernel)) is not None:
+            check_controllers(request, known, f"kernel '{self.kernel.name}'")
         plan = plan_case(request.case, request.seed)
+        _refuse_what_only_the_simulator_sees(request, plan)
         with staged(request.out) as folder:
             room = folder / "guest"
             room.mkdir()
@@ -70,72 +68,39 @@ class KernelEngine:
             lived = time.perf_counter()
             progress(plan.duration_ns / 1e9)
             tables, end, named = _decode(room, plan)
-            verdict = judge(plan, end, named, _totals(tables["queues"], "drops_packets"))
-            birth = self._birth(request, plan, end, verdict, _queue_entries(named, tables["queues"]))
+            verdict = judge(plan, end, named, totals(tables["queues"], "drops_packets"))
+            lived_through = Life(end["duration_ns"], end["flows"], queue_entries(named, tables["queues"]))
+            birth = certificate(self.name, request, plan, lived_through, verdict) | self._born_in()
+            birth["counters"] = end["counters"]
+            birth["guest_peak_bytes"] = peak_bytes
             birth["phases_s"] = {
                 "plan": planned - began,
                 "guest": lived - planned,
                 "decode": time.perf_counter() - lived,
             }
-            birth["guest_peak_bytes"] = peak_bytes
             birth["wall_s"] = time.perf_counter() - began
             shutil.rmtree(room)
             result.write(folder, birth, tables)
         return request.out
 
-    def _birth(
-        self, request: Request, plan: Plan, end: Mapping[str, Any], verdict: Verdict, queues: list[dict[str, Any]]
-    ) -> dict[str, Any]:
-        experiment = request.case.experiment
-        asked = experiment.model_dump(mode="json", exclude={"source"})
+    def _born_in(self) -> dict[str, Any]:
+        """What a birth certificate says of the kernel and the agent."""
+        keys = ("name", "release", "version", "config_sha256", "binary_sha256")
         return {
-            "format": result.FORMAT,
-            "dumbbell": __version__,
-            "name": request.name,
-            "case": request.case.name or None,
-            "title": experiment.title,
-            "engine": self.name,
-            "seed": request.seed,
-            "command": request.command or None,
-            "duration_s": end["duration_ns"] // 1000 / 1e6,
-            "asked_duration_s": plan.duration_ns / 1e9,
-            "valid": not verdict.invalid,
-            "invalid": verdict.invalid,
-            "warnings": verdict.warnings,
-            "experiment": asked,
-            "expect": list(experiment.expect),
-            "source": experiment.source.model_dump(mode="json") if experiment.source else None,
-            "kernel": {
-                key: getattr(self.kernel, key)
-                for key in ("name", "release", "version", "config_sha256", "binary_sha256")
-            },
-            "agent": {"version": __version__, "sha256": _sha256(self.agent)},
-            "host": {"machine": platform.machine(), "release": platform.release(), "python": platform.python_version()},
+            "kernel": {key: getattr(self.kernel, key) for key in keys},
+            "agent": {"version": __version__, "sha256": sha256(self.agent)},
             "generator": "agent: sendfile of large pieces, MSG_TRUNC reads",
-            "commands": [f"[{command.host}] {command.line}" if command.host else command.line for command in plan.setup]
-            + [f"[{c.command.host}] at {c.at_ns / 1e9:g}s: {c.command.line}" for c in plan.changes],
-            "flows": [_flow_entry(flow, report) for flow, report in zip(plan.flows, end["flows"], strict=True)],
-            "queues": queues,
-            "bottleneck": plan.bottleneck,
-            "probes": [{"kind": probe.kind, "interval_s": probe.interval_ns / 1e9} for probe in plan.probes],
-            "counters": end["counters"],
         }
 
 
-def _check_controllers(request: Request, kernel: Kernel) -> None:
-    """Is every controller that was asked for in this kernel?"""
-    known = controllers(kernel)
-    if known is None:
-        return
-    for number, group in enumerate(request.case.experiment.flows):
-        if group.cc is not None and group.cc not in known:
-            raise ExperimentError(
-                f"kernel '{kernel.name}' has no congestion control of this name",
-                file=str(request.case.file),
-                key=f"flows.{number}.cc",
-                value=group.cc,
-                right=suggest(group.cc, list(known)),
-            )
+def _refuse_what_only_the_simulator_sees(request: Request, plan: Plan) -> None:
+    if plan.every_change:
+        raise ExperimentError(
+            "a kernel shows its flows when it is asked, not at every change",
+            file=str(request.case.file), key="trace", value="events", right='trace = "samples", or --engine sim',
+        )  # fmt: skip
+    if request.capture is not None:
+        raise ExperimentError("the kernel engine captures no packets", key="--pcap", right="use --engine sim")
 
 
 def _memory_mib(plan: Plan) -> int:
@@ -168,66 +133,6 @@ def _decode(room: Path, plan: Plan) -> tuple[dict[str, pl.DataFrame], dict[str, 
         "probes": decode.probes(room / "probes.bin", plan),
     }
     return tables, end, named
-
-
-def _totals(queues: pl.DataFrame, column: str) -> dict[str, int]:
-    """The last value of a counter, by queue."""
-    last = queues.group_by("queue", maintain_order=True).agg(pl.col(column).last())
-    return dict(last.iter_rows())
-
-
-def _queue_entries(named: Sequence[QueuePlan], queues: pl.DataFrame) -> list[dict[str, Any]]:
-    columns = {
-        "drops": "drops_packets",
-        "marks": "marks_packets",
-        "sent_bytes": "sent_bytes",
-        "sent_packets": "sent_packets",
-    }
-    totals = {key: _totals(queues, column) for key, column in columns.items()}
-    kinds = dict(queues.select("queue", "kind").unique(maintain_order=True).iter_rows())
-    return [
-        {
-            "name": queue.name,
-            "kind": kinds.get(queue.name, queue.text.split()[0]),
-            "under_test": queue.under_test,
-            "qdisc": queue.text,
-            "host": queue.host,
-            "device": queue.device,
-            "rates": [[at_ns / 1e9, rate] for at_ns, rate in queue.rates],
-        }
-        | {key: values.get(queue.name) for key, values in totals.items()}
-        for queue in named
-    ]
-
-
-def _flow_entry(flow: FlowPlan, report: Mapping[str, Any]) -> dict[str, Any]:
-    def seconds(key: str) -> float | None:
-        return None if report[key] is None else report[key] / 1e9
-
-    completed, started = seconds("completed_ns"), seconds("started_ns")
-    exchanges = report["exchanges_ns"]
-    return {
-        "name": flow.name,
-        "group": flow.group,
-        "kind": flow.transport,
-        "cc": report["cc"] if flow.transport == "tcp" else None,
-        "cc_asked": flow.cc,
-        "start_s": started,
-        "stop_s": seconds("stopped_ns"),
-        "bytes_asked": flow.bytes,
-        "bytes_received": report["bytes_received"],
-        "fct_s": completed - started if completed is not None and started is not None else None,
-        "retransmits": report["retransmits"],
-        "data_segs_out": report["data_segs_out"],
-        "connected": report["connected_ns"] is not None,
-        "completed": completed is not None,
-        "error": report["error"],
-    } | ({"exchanges_s": [time_ns / 1e9 for time_ns in exchanges]} if flow.exchange else {})
-
-
-@cache
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _agent() -> Path:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dumbbell.errors import OutputError
 
-__all__ = ["staged"]
+__all__ = ["captured", "staged"]
 
 
 @contextmanager
@@ -41,6 +41,24 @@ def staged(out: Path) -> Iterator[Path]:
             raise _explained(error, out) from error
         finally:
             shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextmanager
+def captured(file: Path | None) -> Iterator[Path | None]:
+    """A hidden file beside `file` that takes its name when the block ends well, and is removed when not."""
+    if file is None:
+        yield None
+        return
+    _refuse_taken(file)
+    running = file.with_name(f".{file.name}.running")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        yield running
+        running.replace(file)
+    except OSError as error:
+        raise _explained(error, file) from error
+    finally:
+        running.unlink(missing_ok=True)
 
 
 def _refuse_taken(out: Path) -> None:

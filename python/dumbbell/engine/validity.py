@@ -2,7 +2,8 @@
 
 A packet that died anywhere but in a queue that may drop, a flow that ran another controller than the
 one asked for or never connected, a socket that threw data away: each makes a run invalid, and the
-result says so. Reads the kernel's own counters (proc_net_dev, softnet_stat, snmp and netstat).
+result says so. `judge_flows` is for every engine; `judge` also reads a kernel's own counters (proc_net_dev,
+softnet_stat, snmp and netstat).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 
 from dumbbell.plan.model import FlowPlan, Plan, QueuePlan
 
-__all__ = ["Verdict", "judge"]
+__all__ = ["Verdict", "judge", "judge_flows"]
 
 
 @dataclass(frozen=True)
@@ -37,25 +38,32 @@ NAMES_SHOWN = 5
 
 
 def judge(plan: Plan, end: Mapping[str, Any], named: Sequence[QueuePlan], drops: Mapping[str, int]) -> Verdict:
-    """Look at everything that could have spoiled the run. `drops`: by queue name, at the end."""
+    """Look at everything that could have spoiled a run on a kernel. `drops`: by queue name, at the end."""
+    shared = judge_flows(plan, end["flows"], named, drops)
+    invalid = list(shared.invalid)
+    for host, now in end["counters"].items():
+        before = end["counters_before"][host]
+        invalid += _device_drops(host, before, now, [queue for queue in named if queue.host == host])
+        invalid += _socket_drops(host, before, now)
+    invalid += _softnet_drops(end)
+    warnings = list(shared.warnings)
+    for host, now in end["counters"].items():
+        if _tcp_counters(now).get(PRESSURE, 0) > _tcp_counters(end["counters_before"][host]).get(PRESSURE, 0):
+            warnings.append(f"TCP in '{host}' came under memory pressure: windows were held back")
+    return Verdict(invalid, warnings)
+
+
+def judge_flows(
+    plan: Plan, reports: Sequence[Mapping[str, Any]], named: Sequence[QueuePlan], drops: Mapping[str, int]
+) -> Verdict:
+    """What spoils a run on every engine: drops where none may be, flows that went otherwise than asked."""
     invalid = [
         f"{count} packets were dropped in '{queue.name}' ({queue.text}), which is not under test"
         for queue in named
         # A shaper counts what the queue below it refused among its own drops.
         if (count := _own_drops(queue.name, drops)) and not queue.may_drop
     ]
-    for host, now in end["counters"].items():
-        before = end["counters_before"][host]
-        invalid += _device_drops(host, before, now, [queue for queue in named if queue.host == host])
-        invalid += _socket_drops(host, before, now)
-    invalid += _softnet_drops(end)
-    invalid += _flows(plan, end)
-    warnings = list(plan.warnings)
-    for host, now in end["counters"].items():
-        if _tcp_counters(now).get(PRESSURE, 0) > _tcp_counters(end["counters_before"][host]).get(PRESSURE, 0):
-            warnings.append(f"TCP in '{host}' came under memory pressure: windows were held back")
-    warnings += _unfinished(plan, end)
-    return Verdict(invalid, warnings)
+    return Verdict(invalid + _flows(plan, reports), [*plan.warnings, *_unfinished(plan, reports)])
 
 
 def _own_drops(name: str, drops: Mapping[str, int]) -> int:
@@ -63,10 +71,10 @@ def _own_drops(name: str, drops: Mapping[str, int]) -> int:
     return drops.get(name, 0) - below
 
 
-def _flows(plan: Plan, end: Mapping[str, Any]) -> list[str]:
+def _flows(plan: Plan, reports: Sequence[Mapping[str, Any]]) -> list[str]:
     """Flows that did not run as asked, alike ones together: of 10,000 flows thousands may fail in one way."""
     reasons: dict[str, list[str]] = {}
-    for flow, report in zip(plan.flows, end["flows"], strict=True):
+    for flow, report in zip(plan.flows, reports, strict=True):
         for reason in _flow(flow, report):
             reasons.setdefault(reason, []).append(flow.name)
     return [f"{_named(names)} {reason}" for reason, names in reasons.items()]
@@ -92,8 +100,8 @@ def _named(names: Sequence[str]) -> str:
     return f"{len(names):,} flows ({shown})"
 
 
-def _unfinished(plan: Plan, end: Mapping[str, Any]) -> list[str]:
-    sized = [(flow, report) for flow, report in zip(plan.flows, end["flows"], strict=True) if flow.bytes is not None]
+def _unfinished(plan: Plan, reports: Sequence[Mapping[str, Any]]) -> list[str]:
+    sized = [(flow, report) for flow, report in zip(plan.flows, reports, strict=True) if flow.bytes is not None]
     late = [flow.name for flow, report in sized if report["started_ns"] is not None and report["completed_ns"] is None]
     return [f"{_named(late)} not done when the experiment ended"] if late else []
 

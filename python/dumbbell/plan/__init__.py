@@ -9,6 +9,8 @@ traffic   groups of flows to single flows, Poisson arrivals drawn
 verbatim  tc scripts as they were run
 changes   scheduled changes and traces to commands at their times
 shell     a plan as a script that a person can read and run
+world     a plan as the simulator reads it
+tc/       tc commands as the numbers that they mean, for `world`
 ```
 
 Emulation is right by default. The queue under test sits on a router of its own, never on the
@@ -22,5 +24,6 @@ from dumbbell.plan.build import make, plan_case
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import FlowPlan, Plan, QueuePlan, TimedCommand
 from dumbbell.plan.shell import as_script
+from dumbbell.plan.world import as_world
 
-__all__ = ["Command", "FlowPlan", "Plan", "QueuePlan", "TimedCommand", "as_script", "make", "plan_case"]
+__all__ = ["Command", "FlowPlan", "Plan", "QueuePlan", "TimedCommand", "as_script", "as_world", "make", "plan_case"]

@@ -7,7 +7,7 @@ from dumbbell.plan import changes as timed
 from dumbbell.plan import verbatim
 from dumbbell.plan.building import Building
 from dumbbell.plan.layout import Command
-from dumbbell.plan.model import Plan
+from dumbbell.plan.model import NetPlan, Plan, SenderPlan, TcpPlan
 from dumbbell.plan.shaping import Device, Netem, netem, queue
 from dumbbell.plan.traffic import flow_plans, probe_plans
 from dumbbell.spec.attachments import Attachments, read_attachments
@@ -36,7 +36,9 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
         duration_ns=experiment.duration,
         sample_ns=experiment.sample,
         ends_when_done=all(flow.bytes is not None and flow.transport == "tcp" for flow in flows),
+        every_change=experiment.trace == "events",
         hosts=tuple(building.layout.hosts),
+        net=_net(building),
         setup=tuple(_setup(building)),
         flows=tuple(flows),
         probes=tuple(probe_plans(experiment, building.sender_hosts()[0], RECEIVER, receiver.right_address)),
@@ -99,11 +101,8 @@ def _add_senders(building: Building) -> None:
         building.senders[number] = name
         if name not in building.layout.hosts:
             host = building.layout.add(name, routes=False)
-            ecn = group.ecn and not building.experiment.tcp.ecn
-            host.route_options = " ".join(
-                ([f"initcwnd {group.initial_window}"] if group.initial_window else [])
-                + (["features ecn"] if ecn else [])
-            )
+            host.initial_window = group.initial_window
+            host.ecn = group.ecn and not building.experiment.tcp.ecn
             host.quickack = not group.delayed_ack
 
 
@@ -210,6 +209,20 @@ def _setup(building: Building) -> list[Command]:
     for host in (*senders, RECEIVER):
         commands += [Command(host, ("sysctl", "-w", f"{key}={value}")) for key, value in _settings(experiment).items()]
     return commands + building.disciplines + verbatim.commands(building)
+
+
+def _net(building: Building) -> NetPlan:
+    tcp, path, hosts = building.experiment.tcp, building.experiment.path, building.layout.hosts
+    return NetPlan(
+        wires=tuple(building.layout.wires),
+        senders=tuple(
+            SenderPlan(name, hosts[name].initial_window, hosts[name].ecn, hosts[name].quickack)
+            for name in building.sender_hosts()
+        ),
+        mtu=path.mtu,
+        offloads=path.offloads,
+        tcp=TcpPlan(tcp.ecn, tcp.rmem_max, tcp.wmem_max, tcp.slow_start_after_idle, tuple(tcp.sysctl.items())),
+    )
 
 
 NETDEV_BACKLOG = 1_000_000

@@ -68,10 +68,18 @@ class Host:
     """Does it forward packets of others?"""
     lefts: list[Wire] = field(default_factory=list)
     rights: list[Wire] = field(default_factory=list)
-    route_options: str = ""
-    """What a sender's default route says beside where it goes."""
+    initial_window: int | None = None
+    """Packets that this sender begins with; none: Linux's 10."""
+    ecn: bool = False
+    """Does this sender ask for ECN, by its route?"""
     quickack: bool = False
     """Is this sender's data to be acknowledged at once?"""
+
+    @property
+    def route_options(self) -> str:
+        """What a sender's default route says beside where it goes."""
+        window = [f"initcwnd {self.initial_window}"] if self.initial_window else []
+        return " ".join(window + ["features ecn"] * self.ecn)
 
 
 @dataclass

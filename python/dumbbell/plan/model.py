@@ -3,9 +3,9 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dumbbell.plan.layout import Command
+from dumbbell.plan.layout import Command, Wire
 
-__all__ = ["Exchange", "FlowPlan", "Plan", "ProbePlan", "QueuePlan", "TimedCommand"]
+__all__ = ["Exchange", "FlowPlan", "NetPlan", "Plan", "ProbePlan", "QueuePlan", "SenderPlan", "TcpPlan", "TimedCommand"]
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,47 @@ class QueuePlan:
     handle: str
     text: str
     under_test: bool = False
+    key: str = ""
+    """Where the experiment asks for it."""
     may_drop: bool = False
     """Under test, or a netem that was asked to lose packets."""
     rates: tuple[tuple[int, int], ...] = ()
     """(time in ns, bits per second) from time 0 on; empty where nothing limits it."""
+
+
+@dataclass(frozen=True)
+class SenderPlan:
+    """What sets one sending host apart."""
+
+    host: str
+    initial_window: int | None
+    ecn: bool
+    """By its route; `TcpPlan.ecn` is everybody's."""
+    quickack: bool
+    """Are its data acknowledged at once?"""
+
+
+@dataclass(frozen=True)
+class TcpPlan:
+    """Settings of every host's TCP."""
+
+    ecn: bool
+    rmem_max: int
+    wmem_max: int
+    slow_start_after_idle: bool
+    sysctl: tuple[tuple[str, str], ...]
+    """Further settings, as the experiment names them."""
+
+
+@dataclass(frozen=True)
+class NetPlan:
+    """What the set-up commands say of wires and hosts, for an engine that runs no commands."""
+
+    wires: tuple[Wire, ...]
+    senders: tuple[SenderPlan, ...]
+    mtu: int
+    offloads: bool
+    tcp: TcpPlan
 
 
 @dataclass(frozen=True)
@@ -88,7 +125,10 @@ class Plan:
     duration_ns: int
     sample_ns: int
     ends_when_done: bool
+    every_change: bool
+    """Is every change to be recorded, not only samples?"""
     hosts: tuple[str, ...]
+    net: NetPlan
     setup: tuple[Command, ...]
     flows: tuple[FlowPlan, ...]
     probes: tuple[ProbePlan, ...]

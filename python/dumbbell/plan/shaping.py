@@ -73,7 +73,9 @@ def queue(
     except Wrong as wrong:
         raise ExperimentError(wrong.problem, key=f"{key}.qdisc", value=discipline.text, right=wrong.right) from None
     rates = ((0, rate),) if rate else ()
-    leaf = QueuePlan(name, device.host, device.name, LEAF, text, under_test=True, may_drop=True, rates=rates)
+    leaf = QueuePlan(
+        name, device.host, device.name, LEAF, text, under_test=True, key=f"{key}.qdisc", may_drop=True, rates=rates
+    )
     if rate_bps is None:
         return [Command.of(device.host, f"tc qdisc add dev {device.name} root handle {LEAF} {text}")], [leaf]
     burst = mtu + ETHERNET_BYTES

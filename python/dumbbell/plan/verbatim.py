@@ -35,4 +35,7 @@ def _queues(script: Script, device: Device, suffix: str) -> Iterator[QueuePlan]:
         handle = words[words.index("handle") + 1].split(":")[0] + ":"
         kind = next(position for position, word in enumerate(words) if word in GRAMMAR)
         name = f"tc.{handle.rstrip(':')}{suffix}"
-        yield QueuePlan(name, device.host, device.name, handle, " ".join(words[kind:]), under_test=True, may_drop=True)
+        text = " ".join(words[kind:])
+        yield QueuePlan(
+            name, device.host, device.name, handle, text, under_test=True, key=f"path.tc, {handle}", may_drop=True
+        )

@@ -289,6 +289,7 @@ class Experiment(Strict):
     duration: Duration
     seeds: tuple[int, ...] = (1,)
     sample: Duration = 10_000_000
+    trace: Literal["samples", "events"] = "samples"
     expect: tuple[Expected, ...] = ()
     source: Source | None = None
     path: Path

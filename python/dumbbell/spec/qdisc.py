@@ -6,14 +6,14 @@ can say nothing to tc but a discipline: every word is a known option or a checke
 Sources: the manual pages tc-*(8) of iproute2 6.1 and the parsers in its `tc/q_*.c`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from dumbbell.spec import units
 from dumbbell.spec.units import Wrong
 
-__all__ = ["GRAMMAR", "Qdisc", "parse_qdisc", "suggest"]
+__all__ = ["GRAMMAR", "Qdisc", "check_options", "parse_qdisc", "read_options", "suggest"]
 
 TIME, RATE, SIZE, PACKETS, COUNT, SHARE, FRACTION = "time", "rate", "size", "packets", "count", "share", "fraction"
 
@@ -261,27 +261,43 @@ def parse_qdisc(value: object) -> Qdisc:
     return Qdisc(kind, tuple(words), check_options(kind, words, GRAMMAR[kind]))
 
 
-def check_options(kind: str, words: list[str], options: Options) -> dict[int, tuple[float, str]]:
+def check_options(kind: str, words: Sequence[str], options: Options) -> dict[int, tuple[float, str]]:
     """Check every word after the kind; returns the sizes in bdp by position."""
-    sizes: dict[int, tuple[float, str]] = {}
+    return {
+        position: (float(words[position][:-3]), wanted)
+        for _, arguments in _read(kind, words, options)
+        for position, wanted in arguments
+        if words[position].lower().endswith("bdp")
+    }
+
+
+def read_options(kind: str, words: Sequence[str], options: Options) -> dict[str, tuple[str, ...]]:
+    """Each option that was written, with its arguments; of two alike the last counts, as with tc."""
+    return {
+        option: tuple(words[position] for position, _ in arguments) for option, arguments in _read(kind, words, options)
+    }
+
+
+def _read(kind: str, words: Sequence[str], options: Options) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """Options in order, each with its arguments' positions and kinds; raises `Wrong` at the first that does not fit."""
     position = 0
     while position < len(words):
         option = words[position]
         if option not in options:
             raise Wrong(f"{kind} has no option '{option}'", suggest(option, options))
         position += 1
+        arguments: list[tuple[int, str]] = []
         for wanted in options[option]:
             optional, kind_of_word = wanted.endswith("?"), wanted.removesuffix("?")
             if position < len(words) and _fits(words[position], kind_of_word, options if optional else {}):
-                if words[position].lower().endswith("bdp"):
-                    sizes[position] = (float(words[position][:-3]), kind_of_word)
+                arguments.append((position, kind_of_word))
                 position += 1
             elif not optional:
                 written = f", got '{words[position]}'" if position < len(words) else ""
                 raise Wrong(
                     f"{kind}: '{option}' takes a {kind_of_word.replace('|', ' or ')}{written}", _example(kind_of_word)
                 )
-    return sizes
+        yield option, arguments
 
 
 def suggest(word: str, known: "dict[str, Options] | Options | list[str]") -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dumbbell.spec.qdisc import GRAMMAR, Options, check_options
 from dumbbell.spec.units import Wrong
 
-__all__ = ["DEVICE", "Script", "read_script"]
+__all__ = ["CLASS_OPTIONS", "DEVICE", "Script", "read_script"]
 
 DEVICE = "{device}"
 """Stands for the device in the lines of a `Script`."""
@@ -26,7 +26,7 @@ _SHOWS = ("show", "list", "ls", "lst")
 _HTB: Options = dict.fromkeys(("rate", "ceil"), ("rate",))
 _HTB |= dict.fromkeys(("burst", "cburst", "quantum", "mtu", "mpu"), ("size",))
 _HTB |= dict.fromkeys(("prio", "overhead"), ("count",))
-_CLASS_OPTIONS: dict[str, Options] = {
+CLASS_OPTIONS: dict[str, Options] = {
     "htb": _HTB,
     "drr": {"quantum": ("size",)},
 }
@@ -145,11 +145,11 @@ def _check_qdisc(words: list[str]) -> None:
 
 def _check_class(words: list[str]) -> None:
     _, rest = _place(words)
-    if not rest or rest[0] not in _CLASS_OPTIONS:
+    if not rest or rest[0] not in CLASS_OPTIONS:
         raise Wrong(
-            f"classes of '{rest[0] if rest else ''}' are not known here", f"there is: {', '.join(_CLASS_OPTIONS)}"
+            f"classes of '{rest[0] if rest else ''}' are not known here", f"there is: {', '.join(CLASS_OPTIONS)}"
         )
-    check_options(rest[0], rest[1:], _CLASS_OPTIONS[rest[0]])
+    check_options(rest[0], rest[1:], CLASS_OPTIONS[rest[0]])
 
 
 def _check_filter(words: list[str]) -> None:

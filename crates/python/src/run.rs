@@ -1,0 +1,102 @@
+//! Runs a world in slices, with the interpreter's lock released.
+
+use crate::arrow::Arrow;
+use crate::fault::guarded;
+use dumbbell_core::time::{Span, Time};
+use dumbbell_sim::{Error, Outcome, Plan, Progress, World};
+use pyo3::prelude::*;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Wall time between two looks at signals and at whoever watches.
+const SLICE: Duration = Duration::from_millis(50);
+/// Virtual time of a step: it grows while steps are quick, and shrinks while they are slow.
+const FIRST_STEP: Span = Span::from_micros(100);
+const LONGEST_STEP: Span = Span::from_secs(100);
+
+/// Three tables and a report in JSON.
+type Results = (Arrow, Arrow, Arrow, String);
+
+/// Carries a plan out: flows, queues and probes as Arrow tables, and a report in JSON.
+///
+/// `progress` is called about twenty times a second with the seconds of the experiment that have passed; what it
+/// raises ends the run. `capture` is a file that packets are written to.
+#[pyfunction]
+#[pyo3(signature = (plan, progress=None, capture=None))]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands values over")]
+pub fn simulate(
+    py: Python<'_>,
+    plan: &str,
+    progress: Option<Bound<'_, PyAny>>,
+    capture: Option<PathBuf>,
+) -> PyResult<Results> {
+    let mut run = py.detach(|| guarded(|| Run::new(plan, capture)))?;
+    while !py.detach(|| guarded(|| run.slice()))?.is_over {
+        py.check_signals()?;
+        if let Some(progress) = &progress {
+            progress.call1((run.seconds(),))?;
+        }
+    }
+    py.detach(|| guarded(|| Ok(exported(run.world.finish()))))
+}
+
+/// Can this plan be carried out? Raises `Refused` when not.
+#[pyfunction]
+pub fn check(py: Python<'_>, plan: &str) -> PyResult<()> {
+    py.detach(|| guarded(|| Run::new(plan, None).map(drop)))
+}
+
+/// A world, and how far it may go next.
+struct Run {
+    world: World,
+    until: Time,
+    step: Span,
+}
+
+impl Run {
+    fn new(plan: &str, capture: Option<PathBuf>) -> Result<Self, Error> {
+        let mut world = World::new(&Plan::from_json(plan)?)?;
+        if let Some(path) = capture {
+            world.capture_into(Box::new(BufWriter::new(File::create(path)?)))?;
+        }
+        Ok(Self { world, until: Time::ZERO, step: FIRST_STEP })
+    }
+
+    /// Goes on for about [`SLICE`] of wall time.
+    fn slice(&mut self) -> Result<Progress, Error> {
+        let began = Instant::now();
+        loop {
+            let before = Instant::now();
+            self.until = self.until + self.step;
+            let state = self.world.run(self.until)?;
+            if state.is_over || began.elapsed() >= SLICE {
+                return Ok(state);
+            }
+            self.step = next_step(self.step, before.elapsed());
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "people read it")]
+    fn seconds(&self) -> f64 {
+        self.until.as_nanos() as f64 / 1e9
+    }
+}
+
+/// A step that takes about a tenth of a slice; how long it is changes no result.
+fn next_step(step: Span, took: Duration) -> Span {
+    let nanos = step.as_nanos();
+    if took > SLICE / 5 {
+        Span::from_nanos((nanos / 2).max(1))
+    } else if took < SLICE / 20 {
+        Span::from_nanos(nanos * 2).min(LONGEST_STEP)
+    } else {
+        step
+    }
+}
+
+fn exported(outcome: Outcome) -> Results {
+    let report = serde_json::to_string(&outcome.report).expect("a report is plain numbers and names");
+    (outcome.flows.into(), outcome.queues.into(), outcome.probes.into(), report)
+}

@@ -1,0 +1,125 @@
+"""The birth certificate that every engine writes: what was asked, what ran, how it went.
+
+What an engine knows of itself (its kernel, its version, its own counters) it adds.
+"""
+
+import hashlib
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from dumbbell import __version__, result
+from dumbbell.engine.base import Request
+from dumbbell.engine.validity import Verdict
+from dumbbell.plan import FlowPlan, Plan, QueuePlan
+
+__all__ = ["Life", "certificate", "queue_entries", "sha256", "totals"]
+
+
+@dataclass(frozen=True)
+class Life:
+    """What an engine reports of a run."""
+
+    duration_ns: int
+    """What really ran."""
+    flows: Sequence[Mapping[str, Any]]
+    """Reports in the order of the plan, with the agent's keys."""
+    queues: list[dict[str, Any]]
+    """As `queue_entries` makes them."""
+
+
+def certificate(engine: str, request: Request, plan: Plan, life: Life, verdict: Verdict) -> dict[str, Any]:
+    """`run.json`, but for what the engine knows of itself."""
+    experiment = request.case.experiment
+    return {
+        "format": result.FORMAT,
+        "dumbbell": __version__,
+        "name": request.name,
+        "case": request.case.name or None,
+        "title": experiment.title,
+        "engine": engine,
+        "seed": request.seed,
+        "command": request.command or None,
+        "duration_s": life.duration_ns // 1000 / 1e6,
+        "asked_duration_s": plan.duration_ns / 1e9,
+        "valid": not verdict.invalid,
+        "invalid": verdict.invalid,
+        "warnings": verdict.warnings,
+        "experiment": experiment.model_dump(mode="json", exclude={"source"}),
+        "expect": list(experiment.expect),
+        "source": experiment.source.model_dump(mode="json") if experiment.source else None,
+        "host": {"machine": platform.machine(), "release": platform.release(), "python": platform.python_version()},
+        "commands": [f"[{command.host}] {command.line}" if command.host else command.line for command in plan.setup]
+        + [f"[{c.command.host}] at {c.at_ns / 1e9:g}s: {c.command.line}" for c in plan.changes],
+        "flows": [_flow_entry(flow, report) for flow, report in zip(plan.flows, life.flows, strict=True)],
+        "queues": life.queues,
+        "bottleneck": plan.bottleneck,
+        "probes": [{"kind": probe.kind, "interval_s": probe.interval_ns / 1e9} for probe in plan.probes],
+    }
+
+
+def totals(queues: pl.DataFrame, column: str) -> dict[str, int]:
+    """The last value of a counter, by queue."""
+    last = queues.group_by("queue", maintain_order=True).agg(pl.col(column).last())
+    return dict(last.iter_rows())
+
+
+def queue_entries(named: Sequence[QueuePlan], queues: pl.DataFrame) -> list[dict[str, Any]]:
+    """What the certificate says of each queue: what it is, and its counters at the end."""
+    columns = {
+        "drops": "drops_packets",
+        "marks": "marks_packets",
+        "sent_bytes": "sent_bytes",
+        "sent_packets": "sent_packets",
+    }
+    totals = {key: totals(queues, column) for key, column in columns.items()}
+    kinds = dict(queues.select("queue", "kind").unique(maintain_order=True).iter_rows())
+    return [
+        {
+            "name": queue.name,
+            "kind": kinds.get(queue.name, queue.text.split()[0]),
+            "under_test": queue.under_test,
+            "qdisc": queue.text,
+            "host": queue.host,
+            "device": queue.device,
+            "rates": [[at_ns / 1e9, rate] for at_ns, rate in queue.rates],
+        }
+        | {key: values.get(queue.name) for key, values in totals.items()}
+        for queue in named
+    ]
+
+
+def _flow_entry(flow: FlowPlan, report: Mapping[str, Any]) -> dict[str, Any]:
+    def seconds(key: str) -> float | None:
+        return None if report[key] is None else report[key] / 1e9
+
+    completed, started = seconds("completed_ns"), seconds("started_ns")
+    exchanges = report["exchanges_ns"]
+    return {
+        "name": flow.name,
+        "group": flow.group,
+        "kind": flow.transport,
+        "cc": report["cc"] if flow.transport == "tcp" else None,
+        "cc_asked": flow.cc,
+        "start_s": started,
+        "stop_s": seconds("stopped_ns"),
+        "bytes_asked": flow.bytes,
+        "bytes_received": report["bytes_received"],
+        "fct_s": completed - started if completed is not None and started is not None else None,
+        "retransmits": report["retransmits"],
+        "data_segs_out": report["data_segs_out"],
+        "connected": report["connected_ns"] is not None,
+        "completed": completed is not None,
+        "error": report["error"],
+    } | ({"exchanges_s": [time_ns / 1e9 for time_ns in exchanges]} if flow.exchange else {})
+
+
+@cache
+def sha256(path: Path) -> str:
+    """A file's hash; read once, for it is this program's own."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

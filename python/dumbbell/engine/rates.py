@@ -1,0 +1,29 @@
+"""The rate behind each sampled queue, and the delay that a new packet would find there."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dumbbell.plan.model import QueuePlan
+
+__all__ = ["rates_and_delays"]
+
+
+def rates_and_delays(
+    number: np.ndarray, time_ns: np.ndarray, backlog_bytes: np.ndarray, named: Sequence[QueuePlan]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bits per second, and nanoseconds: backlog ÷ rate. Both are 0 where nothing limits the rate.
+
+    `number`: the position in `named` of each row's queue.
+    """
+    rate = np.zeros(len(number), dtype=np.int64)
+    for position, queue in enumerate(named):
+        if queue.rates:
+            mine = number == position
+            starts = np.array([start for start, _ in queue.rates])
+            values = np.array([value for _, value in queue.rates])
+            # A sample at the moment of a change still saw the old rate.
+            rate[mine] = values[np.maximum(np.searchsorted(starts, time_ns[mine], side="left") - 1, 0)]
+    known = rate > 0
+    delay = np.where(known, backlog_bytes.astype(np.float64) * 8e9 / np.where(known, rate, 1), 0).round()
+    return rate, delay

@@ -1,0 +1,19 @@
+"""A reader of tc commands: what `tc` would tell the kernel, as the numbers that the simulator takes.
+
+```text
+numbers      tc's units, roundings and ticks
+disciplines  pfifo, bfifo, tbf, codel, fq_codel
+netem        delays and losses
+red          the numbers that tc derives from red's words
+htb          classes and filters
+reader       whole commands: which discipline stands where, and what a change makes of it
+```
+
+Defaults and roundings are those of iproute2 6.1 and Linux 6.12 as `tc -s qdisc show` gave them in a guest
+(tests/plan/test_tc.py holds its answers). What the simulator lacks is a `Wrong` that names it. Only
+`dumbbell.plan.world` needs this; tc itself needs no help.
+"""
+
+from dumbbell.plan.tc.reader import Reader
+
+__all__ = ["Reader"]

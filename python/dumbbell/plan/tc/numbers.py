@@ -1,0 +1,44 @@
+"""tc's units, roundings and ticks (iproute2 `tc/tc_core.c`, `lib/utils_math.c`)."""
+
+from dumbbell.spec import units
+from dumbbell.spec.units import Wrong
+
+__all__ = ["ALWAYS", "bytes_per_second", "chance", "delay_ns", "micros", "tick_ns", "ticks_for"]
+
+ALWAYS = 2**32 - 1
+"""A chance of 100 %, in netem's units."""
+TICK_NS = 64
+"""What the kernel counts short times in (`PSCHED_SHIFT`)."""
+TICKS_PER_MICRO = 1000 / TICK_NS
+
+
+def bytes_per_second(word: str) -> int:
+    """A rate as the kernel keeps it: whole bytes."""
+    return units.rate_bps(word) // 8
+
+
+def chance(word: str) -> int:
+    """A share in units of 2⁻³², rounded as tc rounds."""
+    return round(float(word.removesuffix("%")) / 100 * ALWAYS)
+
+
+def micros(word: str) -> int:
+    """A time in whole microseconds: tc knows nothing shorter here."""
+    if word.lower().endswith(("ns", "nsec", "nsecs")):
+        raise Wrong(f"tc takes no time in nanoseconds here: '{word}'", "us, ms or s")
+    return units.duration_ns(word) // 1000
+
+
+def delay_ns(word: str) -> int:
+    """A time that the kernel gets in ticks."""
+    return tick_ns(micros(word))
+
+
+def tick_ns(time_us: int) -> int:
+    """Whole ticks of a time in microseconds, in nanoseconds."""
+    return int(time_us * TICKS_PER_MICRO) * TICK_NS
+
+
+def ticks_for(size_bytes: int, rate: int) -> int:
+    """Ticks that so many bytes take (`tc_calc_xmittime`): whole microseconds first, then whole ticks."""
+    return int(int(1e6 * (size_bytes / rate)) * TICKS_PER_MICRO)

@@ -1,0 +1,102 @@
+"""red: tc asks for a few words and derives what the kernel wants (iproute2 `tc/q_red.c`, `tc/tc_red.c`)."""
+
+import math
+from typing import Any
+
+from dumbbell.plan.tc.disciplines import Device, Options
+from dumbbell.plan.tc.numbers import bytes_per_second, ticks_for
+from dumbbell.spec import units
+from dumbbell.spec.units import Wrong
+
+__all__ = ["red"]
+
+PROBABILITY = 0.02
+BANDWIDTH = 1_250_000
+"""10 Mbit/s: what tc takes when no bandwidth is written."""
+CELLS = 256
+MOST_SHIFT = 31
+KERNEL_BITS = 32
+
+
+def red(options: Options, _device: Device) -> dict[str, Any]:
+    """Every number that the kernel gets."""
+
+    def size(option: str) -> int:
+        return units.tc_size_bytes(options[option][0]) if option in options else 0
+
+    limit, average = size("limit"), size("avpkt")
+    if not (limit and average):
+        raise Wrong("red needs 'limit' and 'avpkt'", "such as red limit 400000 avpkt 1000")
+    # Sally Floyd's recommendations: http://www.icir.org/floyd/REDparameters.txt
+    most = size("max") or (3 * size("min") or limit // 4)
+    least = size("min") or most // 3
+    burst = units.count(options["burst"][0]) if "burst" in options else 0
+    burst = burst or (2 * least + most) // (3 * average)
+    rate = bytes_per_second(options["bandwidth"][0]) if "bandwidth" in options else BANDWIDTH
+    probability = float(options["probability"][0]) if "probability" in options else PROBABILITY
+    weight = _weight(least, burst, average)
+    slope = _slope(least, most, probability)
+    if max(least.bit_length(), most.bit_length()) + weight >= KERNEL_BITS:
+        raise Wrong("red's thresholds are too large for its weight", "the kernel refuses that too: a smaller burst")
+    if "nodrop" in options and "ecn" not in options:
+        raise Wrong("red's nodrop needs ecn", "the kernel refuses that too")
+    cell_log, damping = _damping(weight, average, rate)
+    return {
+        "kind": "red",
+        "limit": limit,
+        "min": least,
+        "max": most,
+        "wlog": weight,
+        "plog": slope,
+        "scell_log": cell_log,
+        "idle_damping": damping,
+        "max_p": _most_probability(probability, slope, most - least),
+    } | {flag: flag in options for flag in ("ecn", "harddrop", "nodrop", "adaptive")}
+
+
+def _weight(least: int, burst: int, average: int) -> int:
+    """The average's weight, as a logarithm, by which a burst passes (`tc_red_eval_ewma`)."""
+    wanted = burst + 1 - least / average
+    if wanted < 1:
+        raise Wrong(f"red's burst of {burst} packets is too small", f"at least {int(least / average) + 1}")
+    for weight in range(1, KERNEL_BITS):
+        share = 2.0**-weight
+        if wanted <= (1 - (1 - share) ** burst) / share:
+            return weight
+    raise Wrong("red's weight can't be reckoned", "another burst")
+
+
+def _slope(least: int, most: int, probability: float) -> int:
+    """The slope of the probability between the thresholds, as a logarithm (`tc_red_eval_P`)."""
+    width = most - least
+    if width == 0:
+        return 0
+    if width < 0:
+        raise Wrong("red's min is above its max", "min below max")
+    slope = probability / width
+    for log in range(KERNEL_BITS):
+        if slope > 1:
+            return log
+        slope *= 2
+    raise Wrong("red's probability can't be reckoned", "a larger one")
+
+
+def _damping(weight: int, average: int, rate: int) -> tuple[int, list[int]]:
+    """How far the average is shifted after an idle time, by cells of 2^log (`tc_red_eval_idle_damping`).
+
+    tc reckons in ticks of 64 ns, the kernel looks up in microseconds; so does this.
+    """
+    ticks = ticks_for(average, rate) if rate else 0
+    decay = -math.log(1 - 1 / (1 << weight)) / ticks if ticks else math.inf
+    longest = MOST_SHIFT / decay
+    log = next((log for log in range(KERNEL_BITS) if longest / (1 << log) < CELLS * 2), None)
+    if log is None:
+        raise Wrong("red's idle damping can't be reckoned", "another bandwidth")
+    shifts = [min(int((cell << log) * decay), MOST_SHIFT) if ticks else 0 for cell in range(1, CELLS - 1)]
+    return log, [0, *shifts, MOST_SHIFT]
+
+
+def _most_probability(probability: float, slope: int, width: int) -> int:
+    """`probability` × 2³²; what does not fit 32 bits becomes 0, and then the kernel takes the slope's."""
+    scaled = int(probability * 2**KERNEL_BITS) & 0xFFFFFFFF
+    return scaled or ((0xFFFFFFFF >> slope) * max(width, 1)) & 0xFFFFFFFF

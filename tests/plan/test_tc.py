@@ -1,0 +1,372 @@
+"""The reader of tc commands, against what `tc -d -s qdisc show` and `tc class show` said in a guest.
+
+iproute2 6.1.0 and Linux 6.12 as User-Mode Linux, on a veth with an MTU of 1500. Each fact has the kernel's answer
+beside it; where the kernel shows less than it was told, the rest is tc's source.
+"""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dumbbell.plan.tc import Reader
+from dumbbell.plan.tc.disciplines import Device
+from dumbbell.plan.tc.numbers import ALWAYS, delay_ns
+from dumbbell.plan.tc.reader import handle
+from dumbbell.spec.units import Wrong
+
+
+def reader(*lines: str) -> Reader:
+    device = Reader(Device(mtu=1514))
+    for line in lines:
+        device.read(line.split())
+    return device
+
+
+def config(words: str) -> dict[str, Any]:
+    tree = reader(f"qdisc add dev v0 root handle 1: {words}").tree
+    assert tree is not None
+    assert tree["handle"] == "1:"
+    found: dict[str, Any] = tree["config"]
+    return found
+
+
+PER_CENT = ALWAYS / 100
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        # qdisc pfifo 1: root refcnt 2 limit 1000p
+        ("pfifo", {"kind": "pfifo", "limit": 1000}),
+        # qdisc bfifo 1: root refcnt 2 limit 1514000b
+        ("bfifo", {"kind": "bfifo", "limit": 1_514_000}),
+        # qdisc bfifo 1: root refcnt 2 limit 1Mb
+        ("bfifo limit 1mb", {"limit": 1 << 20}),
+        # qdisc tbf 1: root refcnt 2 rate 80Mbit burst 1510b/1 mpu 0b lat 20ms
+        ("tbf rate 80mbit burst 1514 latency 20ms", {"rate": 10**7, "burst": 1514, "limit": 201_514, "peak": None}),
+        # qdisc tbf 1: root refcnt 2 rate 80Mbit burst 6550b/1 mpu 0b lat 21.8ms
+        ("tbf rate 80mbit burst .05mbit limit 225000b", {"burst": 6_553, "limit": 225_000}),
+        # qdisc tbf 1: root refcnt 2 rate 10Mbit burst 10Kb/1 mpu 0b peakrate 20Mbit mtu 1540b/1 mpu 0b lat 70ms
+        (
+            "tbf rate 10mbit burst 10kb latency 70ms peakrate 20mbit mtu 1540",
+            {"burst": 10_240, "limit": 87_500 + 10_240, "peak": [2_500_000, 1540]},
+        ),
+        # qdisc codel 1: root refcnt 2 limit 1000p target 5ms interval 100ms
+        (
+            "codel",
+            {"limit": 1000, "target": 5 * MS, "interval": 100 * MS, "ecn": False, "ce_threshold": None, "mtu": 1514},
+        ),
+        # qdisc codel 1: root refcnt 2 limit 1000p target 3ms ce_threshold 999us interval 7ms ecn
+        (
+            "codel target 3ms interval 7ms ecn ce_threshold 1ms",
+            {"target": 3 * MS, "interval": 7 * MS, "ecn": True, "ce_threshold": MS},
+        ),
+        # limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn drop_batch 64
+        (
+            "fq_codel",
+            {"limit": 10_240, "flows": 1024, "quantum": 1514, "memory_limit": 32 << 20, "drop_batch": 64},
+        ),
+        # limit 5p flows 64 quantum 256 target 5ms interval 100ms memory_limit 1Mb drop_batch 64
+        (
+            "fq_codel quantum 100 limit 5 memory_limit 1mb flows 64 noecn",
+            {"limit": 5, "flows": 64, "quantum": 256, "memory_limit": 1 << 20},
+        ),
+        # limit 1000000b min 83333b max 250000b ewma 6 probability 0.02 Scell_log 16
+        (
+            "red limit 1000000 avpkt 1000",
+            {"limit": 10**6, "min": 83_333, "max": 250_000, "wlog": 6, "scell_log": 16, "max_p": int(0.02 * 2**32)},
+        ),
+        # limit 60Kb min 5Kb max 15Kb ecn ewma 1 probability 0.1 Scell_log 8
+        (
+            "red limit 60kb min 5kb max 15kb avpkt 1000 burst 6 probability 0.1 ecn bandwidth 80mbit",
+            {"limit": 61_440, "min": 5_120, "max": 15_360, "ecn": True, "wlog": 1, "scell_log": 8, "adaptive": False},
+        ),
+        # limit 400000b min 30000b max 90000b adaptive ewma 5 probability 0.02 Scell_log 16
+        (
+            "red limit 400000 min 30000 max 90000 avpkt 1514 bandwidth 10mbit probability 0.02 adaptive",
+            {"wlog": 5, "scell_log": 16, "adaptive": True, "ecn": False},
+        ),
+        # limit 1000000b min 1000b max 1000b ewma 1 probability 0.02 Scell_log 11
+        ("red limit 1000000 min 1000 max 1000 avpkt 1000", {"wlog": 1, "plog": 0, "scell_log": 11}),
+        # limit 1000000b min 83333b max 250000b ewma 6 probability 0.635745 Scell_log 16: 2³² does not fit
+        ("red limit 1000000 avpkt 1000 probability 1", {"max_p": 2_730_505_461, "plog": 18}),
+    ],
+)
+def test_the_numbers_are_the_kernel_s(words: str, expected: dict[str, Any]) -> None:
+    got = config(words)
+    assert {key: got[key] for key in expected} == expected
+
+
+def test_red_s_probability_of_one_is_shown_as_the_kernel_shows_it() -> None:
+    assert config("red limit 1000000 avpkt 1000 probability 1")["max_p"] / 2**32 == pytest.approx(0.635745, abs=1e-6)
+
+
+def test_red_s_idle_damping_rises_to_the_end_of_its_table() -> None:
+    damping = config("red limit 1000000 avpkt 1000")["idle_damping"]
+    assert (len(damping), damping[0], damping[-1]) == (256, 0, 31)
+    assert damping == sorted(damping)
+
+
+def test_fq_codel_marks_unless_told_otherwise() -> None:
+    assert config("fq_codel")["codel"]["ecn"] is True
+    assert config("fq_codel noecn")["codel"]["ecn"] is False
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        # delay 4us, 99us, 10ms, 2us (of 3us), 0us (of 1us), 69us: whole ticks of 64 ns, shown in microseconds
+        ("5us", 4_992),
+        ("100us", 99_968),
+        ("10ms", 10 * MS),
+        ("3us", 2_944),
+        ("1us", 960),
+        ("70us", 69_952),
+    ],
+)
+def test_netem_s_delays_are_whole_ticks(words: str, shown: int) -> None:
+    assert delay_ns(words) == shown
+
+
+def shares(**values: float) -> dict[str, int]:
+    return {key: round(value * PER_CENT) for key, value in values.items()}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        # limit 1000
+        ("netem", {"limit": 1000, "delay": 0, "loss": "none", "gap": 0, "rate": None, "distribution": "uniform"}),
+        # limit 1000 delay 10ms loss 1%
+        ("netem delay 10ms loss 1", {"delay": 10 * MS, "loss": {"random": shares(chance=1, correlation=0)}}),
+        # delay 10ms  3ms 25% loss gemodel p 1% r 10% 1-h 70% 1-k 0.1%
+        (
+            "netem delay 10ms 3ms 25% distribution normal loss gemodel 1% 10% 70% 0.1%",
+            {
+                "jitter": 3 * MS,
+                "delay_correlation": round(25 * PER_CENT),
+                "distribution": "normal",
+                "loss": {"gemodel": shares(p=1, r=10, h=70, k1=0.1)},
+            },
+        ),
+        # loss state p13 1% p31 99% p32 0% p23 100% p14 0%
+        ("netem loss state 1%", {"loss": {"state": shares(p13=1, p31=99, p32=0, p23=100, p14=0)}}),
+        # loss state p13 1% p31 20% p32 5% p23 60% p14 2%
+        ("netem loss state 1% 20% 5% 60% 2%", {"loss": {"state": shares(p13=1, p31=20, p32=5, p23=60, p14=2)}}),
+        # loss gemodel p 2% r 98% 1-h 100% 1-k 0%
+        ("netem loss gemodel 2%", {"loss": {"gemodel": shares(p=2, r=98, h=100, k1=0)}}),
+        # delay 5ms reorder 25% 50% gap 1
+        ("netem delay 5ms reorder 25% 50%", {"reorder": shares(chance=25, correlation=50), "gap": 1}),
+        # delay 5ms reorder 25% gap 5
+        ("netem delay 5ms reorder 25% gap 5", {"gap": 5}),
+        # duplicate 1% 10% corrupt 0.1% 5% rate 1Mbit packetoverhead 20 cellsize 100 celloverhead 5
+        (
+            "netem duplicate 1% 10% corrupt 0.1% 5% rate 1mbit 20 100 5",
+            {
+                "duplicate": shares(chance=1, correlation=10),
+                "corrupt": shares(chance=0.1, correlation=5),
+                "rate": {"rate": 125_000, "packet_overhead": 20, "cell_size": 100, "cell_overhead": 5},
+            },
+        ),
+    ],
+)
+def test_netem_s_numbers_are_the_kernel_s(words: str, expected: dict[str, Any]) -> None:
+    got = config(words)
+    assert {key: got[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        # Each of these tc or the kernel refused as well.
+        ("red limit 1000 avpkt 1000", "red's burst of 0 packets is too small"),
+        ("red limit 60000 min 30000 max 45000 avpkt 1000 burst 2", "at least 31"),
+        ("red limit 60000 avpkt 1000 nodrop", "nodrop needs ecn"),
+        ("red avpkt 1000", "red needs 'limit' and 'avpkt'"),
+        ("netem delay 1500ns", "no time in nanoseconds"),
+        ("codel target 500ns", "no time in nanoseconds"),
+        ("netem gap 5", "gap needs a reorder"),
+        ("netem reorder 5%", "reorder needs a delay"),
+        ("netem delay 5ms distribution normal", "needs a delay and a jitter"),
+        ("netem loss random", "loss without a share"),
+        ("netem loss gemodel 1% 2% 3% 4% 5%", "too many shares"),
+        ("tbf rate 80mbit burst 1514 limit 3000 latency 5ms", "either 'limit' or 'latency'"),
+        ("tbf rate 80mbit burst 1514", "either 'limit' or 'latency'"),
+        ("tbf rate 80mbit limit 3000", "tbf needs 'rate' and 'burst'"),
+        ("tbf rate 80mbit burst 1514 limit 3000 peakrate 90mbit", "'peakrate' needs 'mtu'"),
+        ("tbf rate 80mbit burst 1514 limit 3000 peakrate 70mbit mtu 1514", "peakrate is not above its rate"),
+        ("fq_codel flows 0", "1 to 65536 flows"),
+        # These Linux has and the simulator lacks.
+        ("cake bandwidth 80mbit", "the simulator has no 'cake'"),
+        ("netem slot 5ms", "the simulator's netem has no 'slot'"),
+        ("netem loss 1% ecn", "the simulator's netem has no 'ecn'"),
+        ("netem seed 7", "the simulator's netem has no 'seed'"),
+        ("tbf rate 80mbit burst 1514 limit 3000 mpu 64", "the simulator's tbf has no 'mpu'"),
+    ],
+)
+def test_what_can_not_be_is_refused(words: str, said: str) -> None:
+    with pytest.raises(Wrong) as raised:
+        config(words)
+    assert said in str(raised.value)
+
+
+HTB = "qdisc add dev v0 root handle 1: htb default 30 r2q 10"
+
+
+def classes(*lines: str) -> dict[int, dict[str, Any]]:
+    tree = reader(HTB, *(f"class add dev v0 {line}" for line in lines)).tree
+    assert tree is not None
+    return {each["minor"]: each for each in tree["config"]["classes"]}
+
+
+def test_htb_s_classes_are_the_kernel_s() -> None:
+    """In ticks the kernel showed 62515, 62531, 65000 and 64500, 2359, 140687500."""
+    got = classes(
+        "parent 1: classid 1:1 htb rate 10gbit",
+        "parent 1:1 classid 1:10 htb rate 5gbit",
+        "parent 1:1 classid 1:20 htb rate 80mbit ceil 100mbit",
+        "parent 1:1 classid 1:30 htb rate 80mbit burst 1514 cburst 1514 quantum 1514 prio 3",
+        "parent 1: classid 1:2 htb rate 8kbit mtu 9000",
+    )
+    assert list(got) == [0x1, 0x10, 0x20, 0x30, 0x2]
+    assert [each["parent"] for each in got.values()] == [0, 1, 1, 1, 0]
+
+    def bytes_in(ticks: int, rate: int) -> int:
+        return round(ticks * 64 * rate / 10**9)
+
+    assert got[0x1]["burst"] == got[0x1]["cburst"] == bytes_in(62_515, 1_250_000_000)
+    assert got[0x10]["burst"] == bytes_in(62_531, 625_000_000)
+    assert (got[0x20]["burst"], got[0x20]["cburst"]) == (bytes_in(65_000, 10**7), bytes_in(64_500, 12_500_000))
+    assert got[0x30]["burst"] == bytes_in(2_359, 10**7)
+    assert got[0x2]["burst"] == bytes_in(140_687_500, 1_000)
+    assert [each["quantum"] for each in got.values()] == [200_000, 200_000, 200_000, 1_514, 1_000]
+    assert [each["prio"] for each in got.values()] == [0, 0, 0, 3, 0]
+
+
+def test_htb_s_default_is_hexadecimal_and_filters_are_asked_in_the_kernel_s_order() -> None:
+    """tc filter show: pref 3 flower, pref 7 fw, pref 49150 fw, pref 49151 u32, pref 49152 u32."""
+    device = reader(
+        HTB,
+        "filter add dev v0 parent 1: protocol ip u32 match ip dport 5201 0xffff flowid 1:10",
+        "filter add dev v0 parent 1: protocol ip u32 match ip dport 5202 0xffff flowid 1:20",
+        "filter add dev v0 parent 1: protocol ip handle 5 fw flowid 1:30",
+        "filter add dev v0 parent 1: protocol ip prio 7 handle 6 fw flowid 1:30",
+        "filter add dev v0 protocol ip prio 3 flower ip_proto tcp dst_port 5205 classid 1:10",
+    )
+    tree = device.tree
+    assert tree is not None
+    assert (tree["config"]["default"], tree["config"]["direct_limit"]) == (0x30, 1000)
+    assert tree["config"]["filters"] == [
+        {"port": {"port": 5205, "minor": 0x10}},
+        {"mark": {"mark": 6, "minor": 0x30}},
+        {"mark": {"mark": 5, "minor": 0x30}},
+        {"port": {"port": 5202, "minor": 0x20}},
+        {"port": {"port": 5201, "minor": 0x10}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("filter add dev v0 root protocol ip u32 match ip dport 1 0xffff flowid 1:1", "no filter that says 'root'"),
+        ("filter add dev v0 parent 1: protocol ip matchall flowid 1:1", "no filter that says 'matchall'"),
+        ("filter add dev v0 parent 1:1 protocol ip handle 1 fw flowid 1:1", "on an htb itself only"),
+        ("filter add dev v0 parent 1: protocol ipv6 handle 1 fw flowid 1:1", "no filter for protocol 'ipv6'"),
+        ("filter add dev v0 parent 1: protocol ip u32 match ip sport 1 0xffff flowid 1:1", "a server's port only"),
+        ("filter add dev v0 parent 1: protocol ip u32 match ip dport 1 0xff flowid 1:1", "a server's port only"),
+        ("filter add dev v0 parent 1: protocol ip handle 70000 fw flowid 1:1", "does not fit 16 bits"),
+        ("filter add dev v0 parent 1: protocol ip handle 7 fw", "names no class"),
+        ("class change dev v0 classid 1:7 htb rate 1mbit", "no class 1:7 to change"),
+        ("class add dev v0 parent 1:7 classid 1:8 htb rate 1mbit", "no class 1:7 to be the parent"),
+        ("class add dev v0 parent 1: classid 1:1 drr", "no classes of 'drr'"),
+        ("class add dev v0 parent 2: classid 2:1 htb rate 1mbit", "classes and filters on an htb only"),
+        ("qdisc add dev v0 root handle 2: pfifo", "a discipline at 'root' already"),
+        ("qdisc add dev v0 parent 1:7 handle 2: pfifo", "no class 1:7"),
+        ("qdisc add dev v0 parent 3: handle 2: pfifo", "no discipline of handle 3:"),
+        ("qdisc change dev v0 root handle 1: htb default 10", "can't be changed"),
+        ("qdisc change dev v0 root handle 1: pfifo limit 5", "no pfifo to change"),
+    ],
+)
+def test_what_the_kernel_refuses_is_refused(line: str, said: str) -> None:
+    with pytest.raises(Wrong) as raised:
+        reader(HTB, line)
+    assert said in str(raised.value)
+
+
+def test_disciplines_nest_as_tc_nests_them() -> None:
+    tree = reader(
+        "qdisc add dev v0 root handle 1:0 netem delay 10ms",
+        "qdisc add dev v0 parent 1:1 handle 10: tbf rate 80mbit burst 1514 limit 3000",
+        "qdisc add dev v0 parent 10: handle 20: codel",
+    ).tree
+    assert tree is not None
+    inner = tree["config"]["inner"]
+    assert (tree["handle"], inner["handle"], inner["config"]["inner"]["handle"]) == ("1:", "10:", "20:")
+    with pytest.raises(Wrong, match="a codel holds no other discipline"):
+        reader("qdisc add dev v0 root handle 1: codel", "qdisc add dev v0 parent 1:1 handle 2: pfifo")
+
+
+def test_a_class_with_classes_below_it_holds_no_packets() -> None:
+    one, leaf = "class add dev v0 parent 1: classid 1:1 htb rate 1mbit", "qdisc add dev v0 parent 1:1 handle 5: pfifo"
+    below = "class add dev v0 parent 1:1 classid 1:2 htb rate 1mbit"
+    tree = reader(HTB, one, leaf, below).tree
+    assert tree is not None
+    assert tree["config"]["classes"][0]["leaf"] is None
+    with pytest.raises(Wrong, match="has classes below it"):
+        reader(HTB, one, below, leaf)
+
+
+FIRST = "qdisc add dev v0 root handle 1: netem delay 10ms 2ms 25% distribution normal loss 5% 10% reorder 25% 50% "
+FIRST += "duplicate 3% rate 1mbit limit 50"
+
+
+def test_a_changed_netem_keeps_what_tc_does_not_send() -> None:
+    """tc qdisc show after each change, as the guest printed it."""
+    device = reader(FIRST)
+    # limit 1000 delay 20ms reorder 25% 50% rate 1Mbit
+    got = changed(device, "qdisc change dev v0 root handle 1: netem delay 20ms")
+    assert (got["limit"], got["delay"], got["jitter"], got["loss"], got["gap"]) == (1000, 20 * MS, 0, "none", 0)
+    assert (got["duplicate"]["chance"], got["rate"]["rate"]) == (0, 125_000)
+    assert got["reorder"] == shares(chance=25, correlation=50)
+    # delay 20ms  3ms 25% loss gemodel p 1% r 10% 1-h 100% 1-k 0% reorder 25% 50% rate 1Mbit
+    got = changed(device, "qdisc change dev v0 root handle 1: netem delay 20ms 3ms loss gemodel 1% 10%")
+    assert (got["delay_correlation"], got["distribution"]) == (round(25 * PER_CENT), "normal")
+    assert got["loss"] == {"gemodel": shares(p=1, r=10, h=100, k1=0)}
+    tree = device.tree
+    assert tree is not None
+    assert tree["config"] == got
+
+
+def test_a_changed_codel_keeps_what_it_was_told_before() -> None:
+    device = reader("qdisc add dev v0 root handle 1: codel limit 7 ecn")
+    got = changed(device, "qdisc change dev v0 root handle 1: codel target 3ms noecn")
+    assert (got["limit"], got["target"], got["ecn"]) == (7, 3 * MS, False)
+
+
+def test_a_changed_class_begins_anew_but_for_its_leaf() -> None:
+    """class htb 1:30 parent 1:1 prio 0 quantum 200000 rate 40Mbit ceil 40Mbit burst 21600b cburst 21600b."""
+    one = "class add dev v0 parent 1: classid 1:1 htb rate 80mbit burst 1514 cburst 1514 quantum 1514 prio 3"
+    device = reader(HTB, one, "qdisc add dev v0 parent 1:1 handle 10: pfifo limit 5")
+    change = device.read("class change dev v0 classid 1:1 htb rate 40mbit".split())
+    assert change is not None
+    made = change["class"]["class"]
+    assert (change["class"]["htb"], made["prio"], made["quantum"], made["burst"]) == ("1:", 0, 200_000, 21_600)
+    tree = device.tree
+    assert tree is not None
+    assert tree["config"]["classes"][0]["leaf"]["handle"] == "10:"
+    assert tree["config"]["classes"][0]["rate"] == 5_000_000
+
+
+def changed(device: Reader, line: str) -> dict[str, Any]:
+    change = device.read(line.split())
+    assert change is not None
+    got: dict[str, Any] = change["discipline"]["config"]
+    return got
+
+
+@given(st.integers(1, 0xFFFF), st.sampled_from(["{:x}:", "{:x}:0", "0{:x}:", "{:X}:"]))
+def test_a_handle_is_one_however_it_is_written(number: int, form: str) -> None:
+    assert handle(form.format(number)) == f"{number:x}:"
