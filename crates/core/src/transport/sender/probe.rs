@@ -102,7 +102,7 @@ impl<C: Control> Sender<C> {
 
     /// An ACK came while nothing was out (`tcp_ack_probe`).
     pub(super) fn on_window_told(&mut self) {
-        let unsent = self.supply.written() - self.vitals.snd_nxt;
+        let unsent = self.supply.unsent(self.vitals.snd_nxt);
         if self.supply.end() == self.vitals.snd_nxt {
             return;
         }
@@ -129,7 +129,7 @@ impl<C: Control> Sender<C> {
     fn try_loss_probe(&mut self) -> Option<Transmission> {
         self.recovery.probe_resent = false;
         let next = self.vitals.snd_nxt;
-        let unsent = self.supply.written() - next;
+        let unsent = self.supply.unsent(next);
         let first = unsent.min(u64::from(self.vitals.mss));
         let fin = u64::from(unsent == first && self.supply.has_fin());
         if self.supply.end() > next && next + first + fin <= self.window_end() {

@@ -74,6 +74,11 @@ impl Supply {
         self.written
     }
 
+    /// Bytes of data from `next` on; the FIN doesn't count.
+    pub const fn unsent(&self, next: u64) -> u64 {
+        self.written.saturating_sub(next)
+    }
+
     /// Is the FIN in the socket?
     pub const fn has_fin(&self) -> bool {
         self.fin

@@ -10,4 +10,4 @@ mod reno;
 mod story;
 mod times;
 
-pub(super) use dialogue::{Dialogue, MSS, settings};
+pub(super) use dialogue::settings;

@@ -67,7 +67,7 @@ impl<C: Control> Sender<C> {
     pub(super) fn push_into_window(&mut self) -> Transmission {
         let seq = self.vitals.snd_nxt;
         let room = self.window_end() - seq;
-        let unsent = self.supply.written() - seq;
+        let unsent = self.supply.unsent(seq);
         let len = unsent.min(u64::from(self.vitals.mss)).min(room);
         let fin = self.supply.has_fin() && len == unsent && room > len;
         Transmission { psh: true, ..self.transmit(&Piece { len: narrow(len), fin }) }
@@ -156,7 +156,7 @@ impl<C: Control> Sender<C> {
             return None;
         }
         let mss = u64::from(self.vitals.mss);
-        let unsent = self.supply.written() - seq;
+        let unsent = self.supply.unsent(seq);
         let head = unsent.min(u64::from(self.tso.goal).max(u64::from(quota) * mss));
         let is_tail = head == unsent;
         let fin = is_tail && self.supply.has_fin();

@@ -11,10 +11,10 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 /// Payload of a full segment.
-pub const MSS: u32 = 1_000;
+pub(super) const MSS: u32 = 1_000;
 
 /// Default sysctls, no offloads.
-pub fn settings() -> Settings {
+pub(in super::super) fn settings() -> Settings {
     Settings {
         mss: MSS,
         initial_window: 10,
@@ -32,7 +32,7 @@ pub fn settings() -> Settings {
 }
 
 /// A sender and the time.
-pub struct Dialogue<C = Reno> {
+pub(super) struct Dialogue<C = Reno> {
     pub sender: Sender<C>,
     pub now: Time,
     /// Echoed by the next ACKs; None echoes nothing.
@@ -143,7 +143,7 @@ impl<C: Control> Dialogue<C> {
 }
 
 /// The counts are those of the scoreboard, and the window is open.
-pub fn check<C>(sender: &Sender<C>) {
+pub(super) fn check<C>(sender: &Sender<C>) {
     let board = &sender.board;
     let count = |marks: Marks| {
         let numbers = board.first()..board.next();
@@ -164,11 +164,11 @@ fn check_order<C>(sender: &Sender<C>) {
     let board = &sender.board;
     let mut listed = 0;
     let mut next = board.oldest();
-    let mut last = (0, 0);
+    let mut last = 0;
     while let Some(number) = next {
         let record = board.get(number);
-        assert!(record.marks.has(Marks::LISTED) && record.order() > last, "{number} after {last:?}");
-        last = record.order();
+        assert!(record.marks.has(Marks::LISTED) && record.sent_us >= last, "{number} after {last}");
+        last = record.sent_us;
         listed += 1;
         next = board.newer(number);
     }
@@ -177,7 +177,7 @@ fn check_order<C>(sender: &Sender<C>) {
 }
 
 /// First byte of a packet.
-pub fn byte(number: u64) -> u64 {
+pub(super) fn byte(number: u64) -> u64 {
     1 + number * u64::from(MSS)
 }
 
