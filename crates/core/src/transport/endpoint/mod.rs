@@ -5,11 +5,11 @@
 //! application's read calls for. So [`Endpoint::bytes_read`] is settled only when [`Endpoint::poll`] has nothing more.
 
 mod handshake;
-mod standin;
 #[cfg(test)]
 mod tests;
 
 use super::receiver::Receiver;
+use super::sender::{Sender, Transmission};
 use super::{Info, Received, Settings};
 use crate::cc::Controller;
 use crate::packet::{
@@ -18,7 +18,6 @@ use crate::packet::{
 use crate::time::{Span, Time};
 use alloc::boxed::Box;
 use handshake::{Handshake, State};
-use standin::{Sender, Transmission};
 
 /// What all packets of an endpoint carry.
 #[derive(Clone, Copy, Debug)]
