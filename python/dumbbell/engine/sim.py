@@ -37,7 +37,7 @@ class Simulator:
         check_controllers(request, _sim.CONTROLLERS, "the simulator", ELSEWHERE)
         plan = plan_case(request.case, request.seed)
         try:
-            world = json.dumps(as_world(plan, request.seed))
+            world = json.dumps(as_world(plan, request.seed, capture=request.capture is not None))
         except ExperimentError as error:
             raise error.within(str(request.case.file)) from None
         with staged(request.out) as folder, captured(request.capture) as packets:
