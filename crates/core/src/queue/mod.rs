@@ -15,15 +15,42 @@
 //! ```
 //!
 //! The device that a queue stands on sends at once (a veth has no rate); links with a rate are shapers here. What a
-//! discipline's words mean to tc is `dumbbell.spec.qdisc`'s affair: here they are numbers.
+//! discipline's words mean to tc is `dumbbell.spec.qdisc`'s affair: here they are numbers ([`config`]).
+//!
+//! | room | holds |
+//! | --- | --- |
+//! | `discipline`, `tally`, `lookahead` | what all disciplines share: calling down, counting, looking at the next packet |
+//! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel` | one discipline each |
+//! | `bucket`, `control`, `segment` | token buckets, `CoDel`'s control loop, cutting super-packets |
+
+pub mod config;
+
+mod bucket;
+mod codel;
+mod control;
+mod discipline;
+mod fifo;
+mod fq_codel;
+mod htb;
+mod lookahead;
+mod netem;
+mod red;
+mod segment;
+mod tally;
+mod tbf;
+#[cfg(test)]
+mod tests;
+
+pub use config::{
+    Chance, CodelConfig, Config, Correlated, Distribution, Filter, FqCodelConfig, HtbClass, HtbConfig, Loss,
+    NetemConfig, NetemRate, Node, RedConfig, TbfConfig,
+};
 
 use crate::packet::Packet;
-use crate::rate::Rate;
-use crate::time::{Span, Time};
-use alloc::boxed::Box;
-use alloc::string::String;
+use crate::time::Time;
 use alloc::vec::Vec;
-use serde::Deserialize;
+use core::mem;
+use discipline::{Discipline, Lot, Turn};
 
 /// What became of a packet that was handed in (Linux's `NET_XMIT_*`): a sender on the same host feels it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,340 +90,34 @@ pub struct Counters {
     pub sent_bytes: u64,
     /// Packets that left; a super-packet counts each of its segments, as `bstats_update` does.
     pub sent_packets: u64,
-    /// Packets that died; a super-packet counts once.
+    /// Packets that died here or below; a super-packet counts once.
     pub drops: u64,
-    /// Packets that were marked CE.
+    /// Packets that were marked CE here.
     pub marks: u64,
-    /// Times that a shaper held a packet back, as the kernel counts them.
+    /// Times that a shaper held a packet back (or that red chose a packet), as the kernel counts them.
     pub overlimits: u64,
-}
-
-/// A discipline as the experiment asks for it, in numbers. Sizes are bytes unless a name says packets.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
-pub enum Config {
-    /// First in, first out, so many packets.
-    Pfifo {
-        /// Most packets.
-        limit: u32,
-    },
-    /// First in, first out, so many bytes.
-    Bfifo {
-        /// Most bytes.
-        limit: u64,
-    },
-    /// Token bucket filter.
-    Tbf(Box<TbfConfig>),
-    /// Hierarchical token bucket.
-    Htb(Box<HtbConfig>),
-    /// Delay, loss and the rest.
-    Netem(Box<NetemConfig>),
-    /// Random early detection.
-    Red(Box<RedConfig>),
-    /// Controlled delay.
-    Codel(CodelConfig),
-    /// Fair queueing with controlled delay.
-    FqCodel(FqCodelConfig),
-}
-
-/// One discipline somewhere in a device's tree.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Node {
-    /// Its handle as tc writes it, such as `10:`; by it the sampler and later changes find it.
-    pub handle: String,
-    /// What it is.
-    pub config: Config,
-}
-
-/// tbf: a bucket of `burst` bytes filled at `rate`, before it a queue of `limit` bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TbfConfig {
-    /// Bytes a second.
-    pub rate: Rate,
-    /// Bucket.
-    pub burst: u64,
-    /// Limit of the built-in bfifo.
-    pub limit: u64,
-    /// A second bucket that limits bursts, with its size (`mtu`).
-    #[serde(default)]
-    pub peak: Option<(Rate, u64)>,
-    /// A discipline in the place of the built-in bfifo.
-    #[serde(default)]
-    pub inner: Option<Node>,
-}
-
-/// htb: classes with guaranteed rates that may borrow up to their ceilings.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HtbConfig {
-    /// Minor number of the class for what no filter catches; 0 sends it unshaped.
-    pub default: u32,
-    /// Classes in the order in which they were made; a parent stands before its children.
-    pub classes: Vec<HtbClass>,
-    /// Filters in the order in which they are asked.
-    pub filters: Vec<Filter>,
-    /// Most packets in the unshaped direct queue.
-    pub direct_limit: u32,
-}
-
-/// One htb class.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HtbClass {
-    /// Its minor number (`1:20` is 0x20).
-    pub minor: u32,
-    /// Its parent's minor number; 0 is the root.
-    pub parent: u32,
-    /// Guaranteed rate.
-    pub rate: Rate,
-    /// Most that it may have by borrowing.
-    pub ceil: Rate,
-    /// Bucket at `rate`, in bytes.
-    pub burst: u64,
-    /// Bucket at `ceil`, in bytes.
-    pub cburst: u64,
-    /// Deficit round robin's share, in bytes.
-    pub quantum: u32,
-    /// Priority; 0 is served first.
-    pub prio: u8,
-    /// What stands in a leaf; a pfifo of the device's queue length when not said.
-    #[serde(default)]
-    pub leaf: Option<Node>,
-}
-
-/// Which class a packet belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Filter {
-    /// Packets of this server port, either way.
-    Port {
-        /// Port.
-        port: u16,
-        /// Minor number of the class.
-        minor: u32,
-    },
-    /// Packets of sockets with this mark.
-    Mark {
-        /// `SO_MARK`.
-        mark: u16,
-        /// Minor number of the class.
-        minor: u32,
-    },
-}
-
-/// A probability in units of 2⁻³², as netem keeps it: `u32::MAX` is always.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(transparent)]
-pub struct Chance(pub u32);
-
-/// A probability with its correlation to the one before (netem's `crndstate`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Correlated {
-    /// How often.
-    pub chance: Chance,
-    /// How much the last draw weighs in the next.
-    #[serde(default)]
-    pub correlation: Chance,
-}
-
-/// netem: what a wide-area path does to packets.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NetemConfig {
-    /// Most packets on the emulated wire.
-    pub limit: u32,
-    /// Delay.
-    #[serde(default)]
-    pub delay: Span,
-    /// Jitter around it.
-    #[serde(default)]
-    pub jitter: Span,
-    /// Correlation of the jitter.
-    #[serde(default)]
-    pub delay_correlation: Chance,
-    /// Shape of the jitter.
-    #[serde(default)]
-    pub distribution: Distribution,
-    /// Loss.
-    #[serde(default)]
-    pub loss: Loss,
-    /// Share of packets that skip the delay.
-    #[serde(default)]
-    pub reorder: Correlated,
-    /// Every `gap`th packet may skip it; 0 is off.
-    #[serde(default)]
-    pub gap: u32,
-    /// Share of packets that pass twice.
-    #[serde(default)]
-    pub duplicate: Correlated,
-    /// Share of packets that are spoilt: their checksum fails, so the receiver's host drops them.
-    #[serde(default)]
-    pub corrupt: Correlated,
-    /// The wire's own rate with its per-packet overhead, cell size and cell overhead, in bytes.
-    #[serde(default)]
-    pub rate: Option<NetemRate>,
-    /// A discipline below.
-    #[serde(default)]
-    pub inner: Option<Box<Node>>,
-}
-
-/// netem's rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NetemRate {
-    /// Bytes a second.
-    pub rate: Rate,
-    /// Added to each packet's length.
-    #[serde(default)]
-    pub packet_overhead: i32,
-    /// Cells are sent whole; 0 is none.
-    #[serde(default)]
-    pub cell_size: u32,
-    /// Added to each cell.
-    #[serde(default)]
-    pub cell_overhead: i32,
-}
-
-/// Shape of netem's jitter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Distribution {
-    /// Even between minus and plus the jitter (netem without a table).
-    #[default]
-    Uniform,
-    /// The normal distribution.
-    Normal,
-    /// Pareto's.
-    Pareto,
-    /// A quarter normal, three quarters Pareto, as iproute2 makes it.
-    Paretonormal,
-}
-
-/// netem's loss models (tc-netem(8)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Loss {
-    /// None.
-    #[default]
-    None,
-    /// Each packet by itself, or correlated with the last.
-    Random(Correlated),
-    /// The four-state Markov model: p13, p31, p32, p23, p14.
-    State {
-        /// Good to lost in a burst.
-        p13: Chance,
-        /// Burst loss back to good.
-        p31: Chance,
-        /// Burst loss to burst reception.
-        p32: Chance,
-        /// Burst reception to burst loss.
-        p23: Chance,
-        /// Good to a single loss.
-        p14: Chance,
-    },
-    /// Gilbert-Elliott: p (good to bad), r (bad to good), 1-h (loss in bad), 1-k (loss in good).
-    Gemodel {
-        /// Good to bad.
-        p: Chance,
-        /// Bad to good.
-        r: Chance,
-        /// Loss in the bad state.
-        h: Chance,
-        /// Loss in the good state.
-        k1: Chance,
-    },
-    /// Exactly one packet in `every`: for comparison with theory, which assumes it; tc has no word for it.
-    Every {
-        /// How many packets between two losses, the lost one included.
-        every: u64,
-    },
-}
-
-/// red, with the numbers that tc derives from its words (`tc_red_eval_ewma` and the rest are the plan's affair).
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag that tc has")]
-pub struct RedConfig {
-    /// Most bytes.
-    pub limit: u64,
-    /// Below this average nothing happens.
-    pub min: u32,
-    /// Above this average every packet is hit.
-    pub max: u32,
-    /// Logarithm of the average's weight.
-    pub wlog: u8,
-    /// Logarithm of the probability's slope.
-    pub plog: u8,
-    /// Logarithm of the idle damping's cell.
-    pub scell_log: u8,
-    /// Idle damping: bits to shift the average by, per idle time of 2^`scell_log` µs/64.
-    pub idle_damping: Vec<u8>,
-    /// Probability at `max`, in units of 2⁻³².
-    pub max_p: Chance,
-    /// Mark instead of dropping where the packet allows it.
-    #[serde(default)]
-    pub ecn: bool,
-    /// Drop rather than mark above `max`.
-    #[serde(default)]
-    pub harddrop: bool,
-    /// Never drop what can't be marked.
-    #[serde(default)]
-    pub nodrop: bool,
-    /// Adapt `max_p` every 500 ms.
-    #[serde(default)]
-    pub adaptive: bool,
-    /// A discipline in the place of the built-in bfifo.
-    #[serde(default)]
-    pub inner: Option<Node>,
-}
-
-/// codel (RFC 8289).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CodelConfig {
-    /// Most packets.
-    pub limit: u32,
-    /// Sojourn time that may stand.
-    pub target: Span,
-    /// How long it may be exceeded.
-    pub interval: Span,
-    /// Mark instead of dropping.
-    pub ecn: bool,
-    /// Mark above this sojourn time, always.
-    #[serde(default)]
-    pub ce_threshold: Option<Span>,
-    /// The device's MTU with its header: less than this much backlog is never dropped from.
-    pub mtu: u32,
-}
-
-/// `fq_codel` (RFC 8290).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FqCodelConfig {
-    /// Most packets in all queues.
-    pub limit: u32,
-    /// Queues.
-    pub flows: u32,
-    /// Deficit round robin's share.
-    pub quantum: u32,
-    /// Most memory.
-    pub memory_limit: u64,
-    /// Most packets dropped from the fattest flow at once.
-    pub drop_batch: u32,
-    /// What each flow's codel does; its `limit` is not used.
-    pub codel: CodelConfig,
+    /// Packets that netem made; a super-packet counts each of its segments.
+    pub duplicated_packets: u64,
+    /// Bytes of the packets that netem made.
+    pub duplicated_bytes: u64,
+    /// Packets that netem spoilt and that would have died at their receiver: sent for tc, `dropped` for us.
+    pub corrupted: u64,
 }
 
 /// A discipline at work, with everything that stands below it.
 #[derive(Debug)]
-pub struct Queue {}
+pub struct Queue {
+    root: Discipline,
+    /// Packets that a netem made, on their way to the root.
+    copies: Vec<Packet>,
+}
 
 /// Where a discipline stands in a tree, for whoever samples it often.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {}
+pub struct Place {
+    /// Which child to take, from the root on.
+    path: Vec<usize>,
+}
 
 /// What a sampler sees of one discipline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -407,7 +128,7 @@ pub struct Look {
     pub backlog: Backlog,
     /// What it has done.
     pub counters: Counters,
-    /// Does it mark at all? Otherwise a count of marks means nothing.
+    /// Does its kind mark at all? Otherwise a count of marks means nothing.
     pub marks: bool,
 }
 
@@ -422,46 +143,73 @@ pub enum ChangeError {
 
 impl Queue {
     /// A tree of disciplines. Every component that throws dice has a stream of its own, named after `name` and its handle.
+    ///
+    /// # Panics
+    ///
+    /// When the numbers are none that tc would let pass: a rate of zero, a class whose parent does not stand before it,
+    /// an idle damping table of another length than 256.
     #[must_use]
-    pub fn new(_node: &Node, _seed: u64, _name: &str) -> Self {
-        todo!()
+    pub fn new(node: &Node, seed: u64, name: &str) -> Self {
+        Self { root: Discipline::new(node, &Lot { seed, name }), copies: Vec::new() }
     }
 
     /// Hands a packet in. Whatever dies for it, itself included, is appended to `dropped`.
-    pub fn enqueue(&mut self, _packet: Packet, _now: Time, _dropped: &mut Vec<Packet>) -> Verdict {
-        todo!()
+    pub fn enqueue(&mut self, packet: Packet, now: Time, dropped: &mut Vec<Packet>) -> Verdict {
+        let mut turn = Turn { now, dropped, copies: &mut self.copies, is_copy: false };
+        let verdict = self.root.enqueue(packet, &mut turn);
+        if !self.copies.is_empty() {
+            self.hand_in_copies(now, dropped);
+        }
+        verdict
     }
 
     /// Asks for the next packet. Whatever dies on the way out is appended to `dropped`.
-    pub fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Packet>) -> Next {
-        todo!()
+    pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Next {
+        loop {
+            let mut turn = Turn { now, dropped, copies: &mut self.copies, is_copy: false };
+            let next = self.root.dequeue(&mut turn);
+            if self.copies.is_empty() {
+                return next;
+            }
+            self.hand_in_copies(now, dropped);
+            if matches!(next, Next::Packet(_)) {
+                return next;
+            }
+        }
     }
 
     /// Packets that stand anywhere in the tree.
     #[must_use]
-    pub fn backlog(&self) -> Backlog {
-        todo!()
+    pub const fn backlog(&self) -> Backlog {
+        self.root.tally.backlog
     }
 
     /// Where the discipline of this handle stands (`10:`), or None.
     #[must_use]
-    pub fn locate(&self, _handle: &str) -> Option<Place> {
-        todo!()
+    pub fn locate(&self, handle: &str) -> Option<Place> {
+        self.root.path_to(handle).map(|path| Place { path })
     }
 
     /// What a sampler sees there.
+    ///
+    /// # Panics
+    ///
+    /// When the place is another queue's.
     #[must_use]
-    pub fn look(&self, _place: &Place) -> Look {
-        todo!()
+    pub fn look(&self, place: &Place) -> Look {
+        let found = self.root.at(&place.path).expect("a place belongs to the queue that named it");
+        let tally = &found.tally;
+        Look { kind: found.kind(), backlog: tally.backlog, counters: tally.counters, marks: found.marks() }
     }
 
-    /// `tc qdisc change`: new settings for the discipline of this handle; what stands in it stays.
+    /// `tc qdisc change`: new settings for the discipline of this handle; what stands in it stays, and so does what
+    /// stands below it with its own settings.
     ///
     /// # Errors
     ///
     /// When there is none of this handle and kind.
-    pub fn change(&mut self, _node: &Node) -> Result<(), ChangeError> {
-        todo!()
+    pub fn change(&mut self, node: &Node) -> Result<(), ChangeError> {
+        self.find(&node.handle)?.change(&node.config)
     }
 
     /// `tc class change` on the htb of this handle.
@@ -469,7 +217,24 @@ impl Queue {
     /// # Errors
     ///
     /// When there is no such htb or class.
-    pub fn change_class(&mut self, _htb: &str, _class: &HtbClass) -> Result<(), ChangeError> {
-        todo!()
+    pub fn change_class(&mut self, htb: &str, class: &HtbClass) -> Result<(), ChangeError> {
+        self.find(htb)?.change_class(class)
+    }
+
+    fn find(&mut self, handle: &str) -> Result<&mut Discipline, ChangeError> {
+        let path = self.root.path_to(handle).ok_or(ChangeError::Unknown)?;
+        self.root.at_mut(&path).ok_or(ChangeError::Unknown)
+    }
+
+    /// A packet that netem made enters at the root, as `netem_enqueue` has it; what becomes of it is nobody's verdict.
+    #[cold]
+    fn hand_in_copies(&mut self, now: Time, dropped: &mut Vec<Packet>) {
+        let mut copies = mem::take(&mut self.copies);
+        for packet in copies.drain(..) {
+            let mut turn = Turn { now, dropped, copies: &mut self.copies, is_copy: true };
+            self.root.enqueue(packet, &mut turn);
+        }
+        assert!(self.copies.is_empty(), "a copy is not copied");
+        self.copies = copies;
     }
 }

@@ -1,0 +1,242 @@
+//! One discipline somewhere in a tree: which kind it is, and how it is called, found and changed.
+//!
+//! The kinds are a closed set, each with a file of its own; whatever all of them do alike is here.
+
+use super::codel::Codel;
+use super::fifo::Fifo;
+use super::fq_codel::FqCodel;
+use super::htb::Htb;
+use super::lookahead::Ahead;
+use super::netem::Netem;
+use super::red::Red;
+use super::tally::Tally;
+use super::tbf::Tbf;
+use super::{ChangeError, Config, HtbClass, Next, Node, Verdict};
+use crate::dice::Dice;
+use crate::packet::Packet;
+use crate::time::Time;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A discipline with its handle and its counts.
+#[derive(Debug)]
+pub(super) struct Discipline {
+    handle: String,
+    /// What stands in it and below it, and what it has done.
+    pub tally: Tally,
+    kind: Kind,
+}
+
+/// Which discipline it is.
+#[derive(Debug)]
+enum Kind {
+    Fifo(Fifo),
+    Tbf(Box<Tbf>),
+    Htb(Box<Htb>),
+    Netem(Box<Netem>),
+    Red(Box<Red>),
+    Codel(Box<Codel>),
+    FqCodel(Box<FqCodel>),
+}
+
+/// One call into a tree: the time, and where packets go that go neither up nor down.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    pub now: Time,
+    /// The dead.
+    pub dropped: &'a mut Vec<Packet>,
+    /// Packets that a netem made; the owner of the tree hands them in at the root.
+    pub copies: &'a mut Vec<Packet>,
+    /// Is the packet at hand such a copy? It is not copied again (Linux's `tc_depth`).
+    pub is_copy: bool,
+}
+
+/// What dice are drawn from: a run's seed, and the name of the device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lot<'a> {
+    pub seed: u64,
+    pub name: &'a str,
+}
+
+impl Lot<'_> {
+    /// The stream of the discipline with this handle.
+    pub fn dice(&self, handle: &str) -> Dice {
+        Dice::named(self.seed, &format!("{}.{handle}", self.name))
+    }
+}
+
+impl Discipline {
+    /// With everything that stands below it.
+    pub fn new(node: &Node, lot: &Lot) -> Self {
+        let handle = node.handle.as_str();
+        let kind = match &node.config {
+            Config::Pfifo { limit } => Kind::Fifo(Fifo::of_packets(*limit)),
+            Config::Bfifo { limit } => Kind::Fifo(Fifo::of_bytes(*limit)),
+            Config::Tbf(config) => Kind::Tbf(Box::new(Tbf::new(config, lot))),
+            Config::Htb(config) => Kind::Htb(Box::new(Htb::new(config, lot))),
+            Config::Netem(config) => Kind::Netem(Box::new(Netem::new(config, lot, handle))),
+            Config::Red(config) => Kind::Red(Box::new(Red::new(config, lot, handle))),
+            Config::Codel(config) => Kind::Codel(Box::new(Codel::new(config))),
+            Config::FqCodel(config) => Kind::FqCodel(Box::new(FqCodel::new(config, lot, handle))),
+        };
+        Self { handle: node.handle.clone(), tally: Tally::default(), kind }
+    }
+
+    /// A fifo that a parent brings along; it has no handle of its own.
+    pub fn built_in(fifo: Fifo) -> Self {
+        Self { handle: String::new(), tally: Tally::default(), kind: Kind::Fifo(fifo) }
+    }
+
+    /// Hands a packet in.
+    pub fn enqueue(&mut self, packet: Packet, turn: &mut Turn) -> Verdict {
+        match &mut self.kind {
+            Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.tally, turn),
+            Kind::Tbf(tbf) => tbf.enqueue(packet, &mut self.tally, turn),
+            Kind::Htb(htb) => htb.enqueue(packet, &mut self.tally, turn),
+            Kind::Netem(netem) => netem.enqueue(packet, &mut self.tally, turn),
+            Kind::Red(red) => red.enqueue(packet, &mut self.tally, turn),
+            Kind::Codel(codel) => codel.enqueue(packet, &mut self.tally, turn),
+            Kind::FqCodel(fq_codel) => fq_codel.enqueue(packet, &mut self.tally, turn),
+        }
+    }
+
+    /// Asks for the next packet, and counts it.
+    pub fn dequeue(&mut self, turn: &mut Turn) -> Next {
+        let next = match &mut self.kind {
+            Kind::Fifo(fifo) => fifo.dequeue(&mut self.tally),
+            Kind::Tbf(tbf) => tbf.dequeue(&mut self.tally, turn),
+            Kind::Htb(htb) => htb.dequeue(&mut self.tally, turn),
+            Kind::Netem(netem) => netem.dequeue(&mut self.tally, turn),
+            Kind::Red(red) => red.dequeue(&mut self.tally, turn),
+            Kind::Codel(codel) => codel.dequeue(&mut self.tally, turn),
+            Kind::FqCodel(fq_codel) => fq_codel.dequeue(&mut self.tally, turn),
+        };
+        if let Next::Packet(packet) = &next {
+            self.tally.sent(packet);
+        }
+        next
+    }
+
+    /// What the next packet is, for the kinds that can say so without giving it away.
+    pub fn peek(&mut self, turn: &mut Turn) -> Option<Ahead> {
+        match &mut self.kind {
+            Kind::Fifo(fifo) => Some(fifo.peek()),
+            Kind::Red(red) => Some(red.peek(&mut self.tally, turn)),
+            _ => None,
+        }
+    }
+
+    /// Calls this discipline, and carries what changes in it up to its parent's tally.
+    pub fn under<T>(&mut self, parent: &mut Tally, call: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.tally.read();
+        let answer = call(self);
+        parent.follow(before, self.tally.read());
+        answer
+    }
+
+    /// Does nothing stand in it?
+    pub const fn is_empty(&self) -> bool {
+        self.tally.backlog.packets == 0
+    }
+
+    /// tc's name for it.
+    pub const fn kind(&self) -> &'static str {
+        match &self.kind {
+            Kind::Fifo(fifo) => fifo.kind(),
+            Kind::Tbf(_) => "tbf",
+            Kind::Htb(_) => "htb",
+            Kind::Netem(_) => "netem",
+            Kind::Red(_) => "red",
+            Kind::Codel(_) => "codel",
+            Kind::FqCodel(_) => "fq_codel",
+        }
+    }
+
+    /// Does its kind mark packets?
+    pub const fn marks(&self) -> bool {
+        matches!(self.kind, Kind::Red(_) | Kind::Codel(_) | Kind::FqCodel(_))
+    }
+
+    /// New settings; those of the disciplines below stay as they are.
+    pub fn change(&mut self, config: &Config) -> Result<(), ChangeError> {
+        match (&mut self.kind, config) {
+            (Kind::Fifo(fifo), Config::Pfifo { .. } | Config::Bfifo { .. }) => return fifo.change(config),
+            (Kind::Tbf(tbf), Config::Tbf(config)) => tbf.change(config),
+            (Kind::Htb(htb), Config::Htb(config)) => return htb.change(config),
+            (Kind::Netem(netem), Config::Netem(config)) => netem.change(config),
+            (Kind::Red(red), Config::Red(config)) => red.change(config),
+            (Kind::Codel(codel), Config::Codel(config)) => codel.change(config),
+            (Kind::FqCodel(fq_codel), Config::FqCodel(config)) => fq_codel.change(config),
+            _ => return Err(ChangeError::OtherKind),
+        }
+        Ok(())
+    }
+
+    /// New settings for a class of an htb.
+    pub fn change_class(&mut self, class: &HtbClass) -> Result<(), ChangeError> {
+        match &mut self.kind {
+            Kind::Htb(htb) => htb.change_class(class),
+            _ => Err(ChangeError::OtherKind),
+        }
+    }
+
+    /// The built-in limit of a fifo, as its parent sets it (`fifo_set_limit`).
+    pub fn set_fifo_limit(&mut self, limit: u64) {
+        if let Kind::Fifo(fifo) = &mut self.kind {
+            fifo.set_limit(limit);
+        }
+    }
+
+    /// Which children to take from here to the discipline of this handle.
+    pub fn path_to(&self, handle: &str) -> Option<Vec<usize>> {
+        if self.handle == handle && !handle.is_empty() {
+            return Some(Vec::new());
+        }
+        (0..self.places()).find_map(|place| {
+            let mut path = self.child(place)?.path_to(handle)?;
+            path.insert(0, place);
+            Some(path)
+        })
+    }
+
+    /// The discipline at the end of a path.
+    pub fn at(&self, path: &[usize]) -> Option<&Self> {
+        path.iter().try_fold(self, |here, place| here.child(*place))
+    }
+
+    /// The discipline at the end of a path.
+    pub fn at_mut(&mut self, path: &[usize]) -> Option<&mut Self> {
+        path.iter().try_fold(self, |here, place| here.child_mut(*place))
+    }
+
+    /// How many places for children there are; some may be empty.
+    fn places(&self) -> usize {
+        match &self.kind {
+            Kind::Tbf(_) | Kind::Netem(_) | Kind::Red(_) => 1,
+            Kind::Htb(htb) => htb.classes(),
+            Kind::Fifo(_) | Kind::Codel(_) | Kind::FqCodel(_) => 0,
+        }
+    }
+
+    fn child(&self, place: usize) -> Option<&Self> {
+        match &self.kind {
+            Kind::Tbf(tbf) => Some(tbf.inner()),
+            Kind::Red(red) => Some(red.inner()),
+            Kind::Netem(netem) => netem.inner(),
+            Kind::Htb(htb) => htb.leaf(place),
+            Kind::Fifo(_) | Kind::Codel(_) | Kind::FqCodel(_) => None,
+        }
+    }
+
+    fn child_mut(&mut self, place: usize) -> Option<&mut Self> {
+        match &mut self.kind {
+            Kind::Tbf(tbf) => Some(tbf.inner_mut()),
+            Kind::Red(red) => Some(red.inner_mut()),
+            Kind::Netem(netem) => netem.inner_mut(),
+            Kind::Htb(htb) => htb.leaf_mut(place),
+            Kind::Fifo(_) | Kind::Codel(_) | Kind::FqCodel(_) => None,
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! `fq_codel`: a queue a flow, each with a control loop, served in turn (RFC 8290; Linux `net/sched/sch_fq_codel.c`).
+//!
+//! A flow that has been quiet is new: it is served before the old ones, for one quantum. When too much stands, the
+//! fattest flow loses half of its backlog at its head. Flows are told apart by a hash, so two may share a queue.
+
+use super::control::{Bin, Control, Params};
+use super::discipline::{Lot, Turn};
+use super::tally::Tally;
+use super::{FqCodelConfig, Next, Verdict};
+use crate::packet::{Body, Direction, Packet};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+#[cfg(test)]
+mod tests;
+
+/// Queues by flow.
+#[derive(Debug)]
+pub(super) struct FqCodel {
+    flows: Vec<Flow>,
+    /// Bytes a flow, apart from the flows because the fattest one is searched for.
+    backlogs: Vec<u64>,
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    limit: u32,
+    quantum: i64,
+    memory: u64,
+    memory_limit: u64,
+    drop_batch: u32,
+    params: Params,
+    /// Makes the hash another one in every run.
+    secret: u64,
+}
+
+/// One queue.
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    packets: VecDeque<Packet>,
+    deficit: i64,
+    /// Does it stand in one of the two lists?
+    listed: bool,
+    control: Control,
+}
+
+impl FqCodel {
+    /// Empty.
+    pub fn new(config: &FqCodelConfig, lot: &Lot, handle: &str) -> Self {
+        let flows = usize::try_from(config.flows.clamp(1, MOST_FLOWS)).expect("65536 flows are a usize");
+        let mut this = Self {
+            flows: alloc::vec![Flow::default(); flows],
+            backlogs: alloc::vec![0; flows],
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            limit: 0,
+            quantum: 0,
+            memory: 0,
+            memory_limit: 0,
+            drop_batch: 0,
+            params: Params::new(&config.codel),
+            secret: lot.dice(handle).long(),
+        };
+        this.change(config);
+        this
+    }
+
+    /// Lets a packet in; when that is too much, packets of the fattest flow die.
+    pub fn enqueue(&mut self, mut packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+        let number = self.number_of(&packet);
+        packet.queued_at = turn.now;
+        self.memory += memory_of(&packet);
+        self.backlogs[number] += u64::from(packet.bytes);
+        tally.stand(packet.bytes);
+        let flow = &mut self.flows[number];
+        flow.packets.push_back(packet);
+        if !flow.listed {
+            flow.listed = true;
+            flow.deficit = self.quantum;
+            self.new.push_back(number);
+        }
+        if tally.backlog.packets <= self.limit && self.memory <= self.memory_limit {
+            return Verdict::Queued;
+        }
+        if self.thin_out(tally, turn) == number { Verdict::Congested } else { Verdict::Queued }
+    }
+
+    /// The next packet of the flow whose turn it is.
+    pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let Some(&number) = list.front() else { return Next::Empty };
+            if self.flows[number].deficit <= 0 {
+                list.pop_front();
+                self.flows[number].deficit += self.quantum;
+                self.old.push_back(number);
+                continue;
+            }
+            if let Some(packet) = self.next_of(number, tally, turn) {
+                self.flows[number].deficit -= i64::from(packet.bytes);
+                return Next::Packet(packet);
+            }
+            self.retire(number, from_new);
+        }
+    }
+
+    /// New settings; the number of flows can't be changed. Linux drops what stands beyond a smaller limit: here it stays.
+    pub fn change(&mut self, config: &FqCodelConfig) {
+        self.limit = config.limit;
+        self.quantum = i64::from(config.quantum.max(SMALLEST_QUANTUM));
+        self.memory_limit = config.memory_limit.min(MOST_MEMORY);
+        self.drop_batch = config.drop_batch.max(1);
+        self.params = Params::new(&config.codel);
+    }
+
+    /// An empty flow leaves its list; a new one passes through the old ones first, so that it can't starve them.
+    fn retire(&mut self, number: usize, from_new: bool) {
+        let list = if from_new { &mut self.new } else { &mut self.old };
+        list.pop_front();
+        if from_new && !self.old.is_empty() {
+            self.old.push_back(number);
+        } else {
+            self.flows[number].listed = false;
+        }
+    }
+
+    fn next_of(&mut self, number: usize, tally: &mut Tally, turn: &mut Turn) -> Option<Packet> {
+        let Flow { packets, control, .. } = &mut self.flows[number];
+        let (backlog, memory) = (&mut self.backlogs[number], &mut self.memory);
+        let mut bin = Head { packets, backlog, memory, tally, dropped: turn.dropped };
+        control.next(&self.params, turn.now, &mut bin)
+    }
+
+    /// The fattest flow loses half of its bytes, but no more packets than `drop_batch`; says which one it was.
+    #[cold]
+    fn thin_out(&mut self, tally: &mut Tally, turn: &mut Turn) -> usize {
+        let mut fattest = 0;
+        for number in 1..self.backlogs.len() {
+            if self.backlogs[number] > self.backlogs[fattest] {
+                fattest = number;
+            }
+        }
+        let Flow { packets, control, .. } = &mut self.flows[fattest];
+        let (backlog, memory) = (&mut self.backlogs[fattest], &mut self.memory);
+        let enough = *backlog / 2;
+        let (mut bytes, mut count) = (0, 0);
+        let mut bin = Head { packets, backlog, memory, tally, dropped: turn.dropped };
+        while let Some(packet) = bin.pop() {
+            bytes += u64::from(packet.bytes);
+            count += 1;
+            bin.kill(packet);
+            if count >= self.drop_batch || bytes >= enough {
+                break;
+            }
+        }
+        control.add_drops(count);
+        fattest
+    }
+
+    /// The queue of a packet's flow; both directions of a flow are flows of their own.
+    fn number_of(&self, packet: &Packet) -> usize {
+        let direction = u64::from(packet.direction == Direction::Backward);
+        let hash = mixed(((u64::from(packet.flow.0) << 1) | direction) ^ self.secret) >> 32;
+        let flows = self.flows.len() as u64;
+        usize::try_from((hash * flows) >> 32).expect("it is less than the number of flows")
+    }
+}
+
+/// One queue as its control loop sees it.
+struct Head<'a> {
+    packets: &'a mut VecDeque<Packet>,
+    backlog: &'a mut u64,
+    memory: &'a mut u64,
+    tally: &'a mut Tally,
+    dropped: &'a mut Vec<Packet>,
+}
+
+impl Bin for Head<'_> {
+    fn pop(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        *self.backlog -= u64::from(packet.bytes);
+        *self.memory -= memory_of(&packet);
+        self.tally.leave(packet.bytes);
+        Some(packet)
+    }
+
+    fn backlog_bytes(&self) -> u64 {
+        self.tally.backlog.bytes
+    }
+
+    fn kill(&mut self, packet: Packet) {
+        self.tally.counters.drops += 1;
+        self.dropped.push(packet);
+    }
+
+    fn marked(&mut self) {
+        self.tally.counters.marks += 1;
+    }
+}
+
+/// What a packet costs in kernel memory (`skb->truesize`), reckoned: its payload lies in pages, and around it are a
+/// head, its `sk_buff` and its shared information. A pure acknowledgement counts 2 (`skb_set_tcp_pure_ack`).
+fn memory_of(packet: &Packet) -> u64 {
+    match packet.body {
+        Body::Tcp(segment) if segment.len == 0 && !segment.flags.syn && !segment.flags.fin => PURE_ACK_MEMORY,
+        Body::Tcp(segment) => SKB_MEMORY + u64::from(segment.len),
+        Body::Udp { .. } | Body::Probe { .. } => SKB_MEMORY + u64::from(packet.bytes),
+    }
+}
+
+/// Spreads the bits of a number over all of it (the finisher of splitmix64).
+const fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+/// Head of 384, `struct sk_buff` of 256, `skb_shared_info` of 320 bytes on a 64-bit machine.
+const SKB_MEMORY: u64 = 960;
+/// Linux `include/net/tcp.h`, `skb_set_tcp_pure_ack`.
+const PURE_ACK_MEMORY: u64 = 2;
+/// Limits of `fq_codel_change`.
+const MOST_FLOWS: u32 = 65_536;
+const SMALLEST_QUANTUM: u32 = 256;
+const MOST_MEMORY: u64 = 1 << 31;

@@ -1,0 +1,163 @@
+//! htb: classes with rates of their own, which may borrow what their parents don't use (Linux `net/sched/sch_htb.c`).
+//!
+//! A class sends while both its buckets can pay; it borrows while the one at `ceil` can. Classes that send stand in the
+//! rows of their level, those that borrow in the feed of their parent; the lowest level is served first, in it the lowest
+//! priority number, and among equals in turn, a quantum each. [`class`] holds a class's buckets, [`tree`] who may send
+//! and when that changes.
+//!
+//! ```text
+//!   filters -> direct queue ---------------------------> before all classes, unshaped
+//!        \---> leaf class [queue] -> row of level 0 ----> when it has tokens itself
+//!                    \--> feed of its parent -> row ----> when an ancestor has
+//! ```
+//!
+//! With one class whose buckets hold a packet this is a link: packets leave one by one, a packet's time apart.
+
+use super::bucket::{instant, nanos};
+use super::discipline::{Discipline, Lot, Turn};
+use super::tally::Tally;
+use super::{ChangeError, Filter, HtbClass, HtbConfig, Next, Verdict};
+use crate::packet::Packet;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use class::Id;
+use tree::Tree;
+
+mod class;
+mod feed;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+/// Hierarchical token bucket.
+#[derive(Debug)]
+pub(super) struct Htb {
+    tree: Tree,
+    filters: Vec<(Filter, Target)>,
+    default: Target,
+    direct: VecDeque<Packet>,
+    direct_limit: u32,
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    Leaf(Id),
+    Direct,
+}
+
+impl Htb {
+    /// With full buckets.
+    pub fn new(config: &HtbConfig, lot: &Lot) -> Self {
+        let tree = Tree::new(&config.classes, lot);
+        let mut this = Self {
+            tree,
+            filters: Vec::new(),
+            default: Target::Direct,
+            direct: VecDeque::new(),
+            direct_limit: config.direct_limit,
+        };
+        this.set_targets(config);
+        this
+    }
+
+    /// Hands a packet to its class, or lets it pass by all of them.
+    pub fn enqueue(&mut self, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+        match self.target(&packet) {
+            Target::Leaf(id) => self.tree.enqueue(id, packet, tally, turn),
+            Target::Direct => self.enqueue_direct(packet, tally, turn),
+        }
+    }
+
+    /// The next packet of the class whose turn it is.
+    pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
+        if let Some(packet) = self.direct.pop_front() {
+            tally.leave(packet.bytes);
+            return Next::Packet(packet);
+        }
+        if tally.backlog.packets == 0 {
+            return Next::Empty;
+        }
+        let now_ns = nanos(turn.now);
+        let mut wake_ns = i64::MAX;
+        for level in 0..self.tree.levels() {
+            wake_ns = wake_ns.min(self.tree.wake(level, now_ns));
+            match self.tree.serve_level(level, tally, turn) {
+                Next::At(time) => wake_ns = wake_ns.min(nanos(time)),
+                Next::Empty => {}
+                packet @ Next::Packet(_) => return packet,
+            }
+        }
+        if tally.backlog.packets == 0 {
+            return Next::Empty;
+        }
+        assert!(wake_ns > now_ns && wake_ns < i64::MAX, "packets stand in an htb and nobody will ask for them");
+        Next::At(instant(wake_ns))
+    }
+
+    /// New settings for the whole: Linux can't, so this is what a change of each class would do.
+    pub fn change(&mut self, config: &HtbConfig) -> Result<(), ChangeError> {
+        self.direct_limit = config.direct_limit;
+        self.set_targets(config);
+        config.classes.iter().try_for_each(|class| self.change_class(class))
+    }
+
+    /// New rates, bursts, quantum and priority; what is in the buckets stays (`htb_change_class`).
+    pub fn change_class(&mut self, class: &HtbClass) -> Result<(), ChangeError> {
+        self.tree.change(class).ok_or(ChangeError::Unknown)
+    }
+
+    /// Number of classes.
+    pub fn classes(&self) -> usize {
+        self.tree.classes()
+    }
+
+    /// What stands in a class, when it is a leaf.
+    pub fn leaf(&self, number: usize) -> Option<&Discipline> {
+        self.tree.leaf(number)
+    }
+
+    /// What stands in a class, when it is a leaf.
+    pub fn leaf_mut(&mut self, number: usize) -> Option<&mut Discipline> {
+        self.tree.leaf_mut(number)
+    }
+
+    /// The first filter decides; one that names no leaf leaves the packet to the default class (`htb_classify`).
+    fn target(&self, packet: &Packet) -> Target {
+        for (filter, target) in &self.filters {
+            let matches = match filter {
+                Filter::Port { port, .. } => packet.port == *port,
+                Filter::Mark { mark, .. } => packet.mark == *mark,
+            };
+            if matches {
+                return *target;
+            }
+        }
+        self.default
+    }
+
+    fn set_targets(&mut self, config: &HtbConfig) {
+        let leaf = |minor| self.tree.leaf_of(minor).map(Target::Leaf);
+        let default = leaf(config.default).unwrap_or(Target::Direct);
+        let filters = config.filters.iter().map(|filter| {
+            let (Filter::Port { minor, .. } | Filter::Mark { minor, .. }) = filter;
+            // Minor 0 is the htb itself: the packet goes direct.
+            let target = if *minor == 0 { Some(Target::Direct) } else { leaf(*minor) };
+            (*filter, target.unwrap_or(default))
+        });
+        self.filters = filters.collect();
+        self.default = default;
+    }
+
+    fn enqueue_direct(&mut self, mut packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+        if self.direct.len() >= usize::try_from(self.direct_limit).unwrap_or(usize::MAX) {
+            tally.counters.drops += 1;
+            turn.dropped.push(packet);
+            return Verdict::Dropped;
+        }
+        packet.queued_at = turn.now;
+        tally.stand(packet.bytes);
+        self.direct.push_back(packet);
+        Verdict::Queued
+    }
+}

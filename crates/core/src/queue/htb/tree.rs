@@ -1,0 +1,392 @@
+//! Who may send, and when that changes: levels with their rows and waiting lists, and the way up from leaf to root.
+//!
+//! A leaf with packets is *active*. An active class that can send stands in the row of its level; one that may borrow
+//! stands in its parent's feed, and so makes the parent active. Every class that can't send waits until its buckets will
+//! have changed its mode.
+
+use super::class::{Below, Class, Id, MOST_LEVELS, Mode, PRIORITIES};
+use super::feed::Feed;
+use crate::packet::Packet;
+use crate::queue::discipline::{Discipline, Lot, Turn};
+use crate::queue::fifo::Fifo;
+use crate::queue::tally::Tally;
+use crate::queue::{HtbClass, Next, Verdict};
+use crate::time::Time;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// All classes, sorted by minor number, and the levels on which they are served.
+#[derive(Debug)]
+pub(super) struct Tree {
+    classes: Vec<Class>,
+    levels: Vec<Level>,
+}
+
+/// Classes of one level.
+#[derive(Debug, Default)]
+struct Level {
+    /// Those that can send, by priority.
+    rows: [Feed; PRIORITIES],
+    /// Priorities whose row is not empty.
+    mask: u8,
+    /// Those that can't, by the time at which that may change.
+    waiting: VecDeque<(i64, Id)>,
+}
+
+/// A round of classes: a level's row, or a class's feed.
+#[derive(Clone, Copy, Debug)]
+enum Round {
+    Row { level: usize, priority: usize },
+    Below { class: Id, priority: usize },
+}
+
+impl Tree {
+    /// All classes with full buckets.
+    pub fn new(configs: &[HtbClass], lot: &Lot) -> Self {
+        let mut sorted: Vec<&HtbClass> = configs.iter().collect();
+        sorted.sort_by_key(|config| config.minor);
+        let find = |minor: u32| sorted.binary_search_by_key(&minor, |config| config.minor).ok();
+        let parents: Vec<Option<Id>> = sorted
+            .iter()
+            .map(|config| (config.parent != 0).then(|| find(config.parent).expect("a class's parent is a class")))
+            .collect();
+        let depths: Vec<usize> = (0..sorted.len()).map(|id| depth_of(id, &parents)).collect();
+        let is_parent = |id: Id| parents.contains(&Some(id));
+        let inner_levels = (0..sorted.len()).filter(|id| is_parent(*id)).map(|id| depths[id] + 1).max().unwrap_or(0);
+        assert!(inner_levels < MOST_LEVELS, "a tree of classes has at most {MOST_LEVELS} levels");
+        let class = |(id, config): (Id, &&HtbClass)| {
+            if is_parent(id) {
+                Class::new(config, parents[id], inner_levels - depths[id], Below::Classes(Box::default()))
+            } else {
+                Class::new(config, parents[id], 0, Below::Leaf(Box::new(leaf(config, lot))))
+            }
+        };
+        let classes = sorted.iter().enumerate().map(class).collect();
+        Self { classes, levels: (0..=inner_levels).map(|_| Level::default()).collect() }
+    }
+
+    /// Number of levels; leaves are level 0.
+    pub fn levels(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// Number of classes.
+    pub fn classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// What stands in a class, when it is a leaf.
+    pub fn leaf(&self, id: Id) -> Option<&Discipline> {
+        self.classes.get(id)?.leaf()
+    }
+
+    /// What stands in a class, when it is a leaf.
+    pub fn leaf_mut(&mut self, id: Id) -> Option<&mut Discipline> {
+        self.classes.get_mut(id)?.leaf_mut()
+    }
+
+    /// The leaf of this minor number.
+    pub fn leaf_of(&self, minor: u32) -> Option<Id> {
+        self.find(minor).filter(|id| self.classes[*id].level == 0)
+    }
+
+    /// New settings for a class; None when there is none of this number.
+    pub fn change(&mut self, config: &HtbClass) -> Option<()> {
+        let id = self.find(config.minor)?;
+        self.classes[id].change(config);
+        Some(())
+    }
+
+    /// A packet joins a leaf, which becomes active.
+    pub fn enqueue(&mut self, id: Id, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+        let class = &mut self.classes[id];
+        let leaf = class.leaf_mut().expect("packets go to leaves");
+        let verdict = leaf.under(tally, |leaf| leaf.enqueue(packet, turn));
+        if class.active == 0 && class.leaf().is_some_and(|leaf| !leaf.is_empty()) {
+            class.active = 1 << class.priority;
+            self.link(id);
+        }
+        verdict
+    }
+
+    /// Changes the modes of classes of this level that are due, and says when the next is (`htb_do_events`).
+    pub fn wake(&mut self, level: usize, now_ns: i64) -> i64 {
+        loop {
+            match self.levels[level].waiting.front() {
+                None => return i64::MAX,
+                Some((due_ns, _)) if *due_ns > now_ns => return *due_ns,
+                Some((_, id)) => {
+                    let id = *id;
+                    self.levels[level].waiting.pop_front();
+                    let (mode, delay_ns) = self.classes[id].mode_at(now_ns);
+                    self.set_mode(id, mode);
+                    self.wait(id, now_ns, delay_ns);
+                }
+            }
+        }
+    }
+
+    /// Serves a level, by priority: a packet, or when one of its leaves wants to be asked again.
+    pub fn serve_level(&mut self, level: usize, tally: &mut Tally, turn: &mut Turn) -> Next {
+        let mut mask = self.levels[level].mask;
+        let mut wake = Time::NEVER;
+        while mask != 0 {
+            let priority = lowest(mask);
+            mask &= mask - 1;
+            match self.serve_row(level, priority, tally, turn) {
+                Next::At(time) => wake = wake.min(time),
+                Next::Empty => {}
+                packet @ Next::Packet(_) => return packet,
+            }
+        }
+        if wake.is_set() { Next::At(wake) } else { Next::Empty }
+    }
+
+    /// Asks the leaves of a row in turn until one gives a packet (`htb_dequeue_tree`).
+    fn serve_row(&mut self, level: usize, priority: usize, tally: &mut Tally, turn: &mut Turn) -> Next {
+        let row = Round::Row { level, priority };
+        let mut start = self.leaf_in_turn(row);
+        let mut asked = start;
+        let mut wake = Time::NEVER;
+        while let Some(id) = asked {
+            let leaf = self.classes[id].leaf_mut().expect("a round ends at leaves");
+            if leaf.is_empty() {
+                self.unlink_leaf(id);
+                asked = self.leaf_in_turn(row);
+                if start == Some(id) {
+                    start = asked;
+                }
+                continue;
+            }
+            match leaf.under(tally, |leaf| leaf.dequeue(turn)) {
+                Next::Packet(packet) => {
+                    self.served(id, level, priority, &packet, tally, turn);
+                    return Next::Packet(packet);
+                }
+                Next::At(time) => wake = wake.min(time),
+                Next::Empty => {}
+            }
+            self.advance(id, level, priority);
+            asked = self.leaf_in_turn(row);
+            if asked == start {
+                break;
+            }
+        }
+        if wake.is_set() { Next::At(wake) } else { Next::Empty }
+    }
+
+    /// A leaf gave a packet: it pays with its quantum, and with its and its ancestors' tokens.
+    fn served(
+        &mut self,
+        id: Id,
+        level: usize,
+        priority: usize,
+        packet: &Packet,
+        tally: &mut Tally,
+        turn: &mut Turn,
+    ) {
+        let class = &mut self.classes[id];
+        class.deficits[level] -= i64::from(packet.bytes);
+        if class.deficits[level] < 0 {
+            class.deficits[level] += class.quantum;
+            self.advance(id, level, priority);
+        }
+        if self.classes[id].leaf().is_some_and(Discipline::is_empty) {
+            self.unlink_leaf(id);
+        }
+        self.charge(id, packet.bytes, level, super::nanos(turn.now), tally);
+    }
+
+    /// Charges a packet to a leaf and its ancestors (`htb_charge_class`).
+    fn charge(&mut self, leaf: Id, bytes: u32, level: usize, now_ns: i64, tally: &mut Tally) {
+        let mut next = Some(leaf);
+        while let Some(id) = next {
+            let class = &mut self.classes[id];
+            class.charge(bytes, level, now_ns);
+            next = class.parent;
+            let old = class.mode;
+            let (mode, delay_ns) = class.mode_at(now_ns);
+            if mode == old {
+                continue;
+            }
+            tally.counters.overlimits += u64::from(mode == Mode::CantSend);
+            self.set_mode(id, mode);
+            if old != Mode::CanSend {
+                self.stop_waiting(id);
+            }
+            self.wait(id, now_ns, delay_ns);
+        }
+    }
+
+    /// Changes a class's mode, and where it stands with it.
+    fn set_mode(&mut self, id: Id, mode: Mode) {
+        let old = self.classes[id].mode;
+        if mode == old {
+            return;
+        }
+        let is_active = self.classes[id].active != 0;
+        if is_active && old != Mode::CantSend {
+            self.unlink(id);
+        }
+        self.classes[id].mode = mode;
+        if is_active && mode != Mode::CantSend {
+            self.link(id);
+        }
+    }
+
+    fn wait(&mut self, id: Id, now_ns: i64, delay_ns: i64) {
+        let class = &mut self.classes[id];
+        if class.mode == Mode::CanSend {
+            return;
+        }
+        class.due_ns = now_ns + delay_ns.max(1);
+        let waiting = &mut self.levels[class.level].waiting;
+        let place = waiting.partition_point(|(due_ns, _)| *due_ns <= class.due_ns);
+        waiting.insert(place, (class.due_ns, id));
+    }
+
+    fn stop_waiting(&mut self, id: Id) {
+        let Class { level, due_ns, .. } = self.classes[id];
+        let waiting = &mut self.levels[level].waiting;
+        let first = waiting.partition_point(|(due, _)| *due < due_ns);
+        let offset = waiting.range(first..).position(|(_, waits)| *waits == id);
+        waiting.remove(first + offset.expect("a class that can't send waits"));
+    }
+
+    /// A leaf has nothing to send.
+    fn unlink_leaf(&mut self, id: Id) {
+        if self.classes[id].active != 0 {
+            self.unlink(id);
+            self.classes[id].active = 0;
+        }
+    }
+
+    /// Puts an active class where it can be found: in its parent's feed, and so on upwards, or in a row
+    /// (`htb_activate_prios`).
+    fn link(&mut self, id: Id) {
+        let (mut id, mut mask) = (id, self.classes[id].active);
+        while let (Mode::MayBorrow, Some(parent), true) = (self.classes[id].mode, self.classes[id].parent, mask != 0) {
+            let above = &mut self.classes[parent];
+            for priority in priorities(mask) {
+                let feed = above.feed_mut(priority);
+                if !feed.is_empty() {
+                    mask &= !(1 << priority);
+                }
+                feed.insert(id);
+            }
+            above.active |= mask;
+            id = parent;
+        }
+        if self.classes[id].mode == Mode::CanSend {
+            let level = &mut self.levels[self.classes[id].level];
+            level.mask |= mask;
+            priorities(mask).for_each(|priority| level.rows[priority].insert(id));
+        }
+    }
+
+    /// Takes an active class out of feeds and rows (`htb_deactivate_prios`).
+    fn unlink(&mut self, id: Id) {
+        let (mut id, mut mask) = (id, self.classes[id].active);
+        while let (Mode::MayBorrow, Some(parent), true) = (self.classes[id].mode, self.classes[id].parent, mask != 0) {
+            let above = &mut self.classes[parent];
+            let mut emptied = 0;
+            for priority in priorities(mask) {
+                let feed = above.feed_mut(priority);
+                feed.remove_and_remember(id);
+                if feed.is_empty() {
+                    emptied |= 1 << priority;
+                }
+            }
+            mask = emptied;
+            above.active &= !mask;
+            id = parent;
+        }
+        if self.classes[id].mode == Mode::CanSend {
+            let level = &mut self.levels[self.classes[id].level];
+            for priority in priorities(mask) {
+                level.rows[priority].remove_and_go_on(id);
+                if level.rows[priority].is_empty() {
+                    level.mask &= !(1 << priority);
+                }
+            }
+        }
+    }
+
+    /// The leaf whose turn it is in a round: down through the feeds, and on to the next where one has come to its end
+    /// (`htb_lookup_leaf`).
+    fn leaf_in_turn(&mut self, row: Round) -> Option<Id> {
+        let Round::Row { priority, .. } = row else { unreachable!("a search begins at a row") };
+        if self.round(row).is_empty() {
+            return None;
+        }
+        let mut path = [row; MOST_LEVELS + 1];
+        let mut depth = 0;
+        loop {
+            let round = self.round(path[depth]);
+            match round.current() {
+                None => {
+                    round.rewind();
+                    if depth > 0 {
+                        depth -= 1;
+                        self.round(path[depth]).advance();
+                    }
+                }
+                Some(id) if self.classes[id].level == 0 => return Some(id),
+                Some(class) => {
+                    depth += 1;
+                    path[depth] = Round::Below { class, priority };
+                }
+            }
+        }
+    }
+
+    /// It is the next leaf's turn: in the row, or among those that borrow from the same parent.
+    fn advance(&mut self, id: Id, level: usize, priority: usize) {
+        let round = match self.classes[id].parent {
+            Some(class) if level > 0 => Round::Below { class, priority },
+            _ => Round::Row { level, priority },
+        };
+        self.round(round).advance();
+    }
+
+    fn round(&mut self, round: Round) -> &mut Feed {
+        match round {
+            Round::Row { level, priority } => &mut self.levels[level].rows[priority],
+            Round::Below { class, priority } => self.classes[class].feed_mut(priority),
+        }
+    }
+
+    fn find(&self, minor: u32) -> Option<Id> {
+        self.classes.binary_search_by_key(&minor, |class| class.minor).ok()
+    }
+}
+
+fn leaf(config: &HtbClass, lot: &Lot) -> Discipline {
+    match &config.leaf {
+        Some(node) => Discipline::new(node, lot),
+        None => Discipline::built_in(Fifo::of_packets(DEVICE_QUEUE_PACKETS)),
+    }
+}
+
+/// Ancestors that a class has.
+fn depth_of(id: Id, parents: &[Option<Id>]) -> usize {
+    let depth = core::iter::successors(parents[id], |above| parents[*above]).take(MOST_LEVELS + 1).count();
+    assert!(depth <= MOST_LEVELS, "a class has fewer than {MOST_LEVELS} ancestors");
+    depth
+}
+
+fn priorities(mut mask: u8) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let priority = (mask != 0).then(|| lowest(mask))?;
+        mask &= mask - 1;
+        Some(priority)
+    })
+}
+
+const fn lowest(mask: u8) -> usize {
+    mask.trailing_zeros() as usize
+}
+
+/// A veth's queue length: the limit of a leaf to which nothing was said (`DEFAULT_TX_QUEUE_LEN`).
+const DEVICE_QUEUE_PACKETS: u32 = 1_000;

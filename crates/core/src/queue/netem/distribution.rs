@@ -1,0 +1,187 @@
+//! Delay with jitter, in the shapes that netem's tables give it.
+//!
+//! A table holds 4096 numbers at equal steps of probability: the inverse of a distribution's cumulative function, of mean
+//! 0 and deviation 1, in units of 1/8192 (`NETEM_DIST_SCALE`). The tables here are reckoned by the compiler, in integers,
+//! from the formulas that iproute2's generators use (`netem/normal.c`, `pareto.c`, `paretonormal.c`): entry i is the
+//! quantile of (i + 1/8)/4096 for the normal distribution, of i/4096 for Pareto's with exponent 3.
+
+use super::luck::Luck;
+use crate::dice::Dice;
+use crate::queue::bucket::signed;
+use crate::queue::{Distribution, NetemConfig};
+
+#[cfg(test)]
+mod tests;
+
+/// A delay and what varies it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Jitter {
+    delay_ns: i64,
+    jitter_ns: i64,
+    shape: Option<&'static Table>,
+    luck: Luck,
+}
+
+type Table = [i16; ENTRIES];
+
+impl Jitter {
+    /// What is asked for; jitter above 2.1 s is cut there (`netem_change`).
+    pub fn new(config: &NetemConfig, dice: &mut Dice) -> Self {
+        let shape = match config.distribution {
+            Distribution::Uniform => None,
+            Distribution::Normal => Some(&NORMAL),
+            Distribution::Pareto => Some(&PARETO),
+            Distribution::Paretonormal => Some(&PARETO_NORMAL),
+        };
+        Self {
+            delay_ns: signed(config.delay),
+            jitter_ns: signed(config.jitter).min(i32::MAX.into()),
+            shape,
+            luck: Luck::numbers(config.delay_correlation, dice),
+        }
+    }
+
+    /// One delay; it may be negative when the jitter is larger than the delay (`tabledist`).
+    pub fn draw(&mut self, dice: &mut Dice) -> i64 {
+        if self.jitter_ns == 0 {
+            return self.delay_ns;
+        }
+        let draw = self.luck.draw(dice);
+        let Some(table) = self.shape else {
+            return i64::from(draw) % (2 * self.jitter_ns) + self.delay_ns - self.jitter_ns;
+        };
+        let deviation = i64::from(table[draw as usize % ENTRIES]);
+        let (whole, part) = (self.jitter_ns / SCALE, self.jitter_ns % SCALE * deviation);
+        let half = if part < 0 { -SCALE / 2 } else { SCALE / 2 };
+        (part + half) / SCALE + whole * deviation + self.delay_ns
+    }
+}
+
+static NORMAL: Table = clamped(&normal());
+static PARETO: Table = clamped(&pareto());
+static PARETO_NORMAL: Table = clamped(&mixed());
+
+/// A quarter normal, three quarters Pareto.
+const fn mixed() -> [i32; ENTRIES] {
+    let (normal, pareto) = (normal(), clamped(&pareto()));
+    let mut table = [0; ENTRIES];
+    let mut entry = 0;
+    while entry < ENTRIES {
+        table[entry] = (normal[entry] + 3 * pareto[entry] as i32) / 4;
+        entry += 1;
+    }
+    table
+}
+
+/// Pareto's with exponent 3, its mean of 3/2 taken off, stretched by 4/3: 4/3 × (u^(-1/3) − 3/2), u from 1 down.
+const fn pareto() -> [i32; ENTRIES] {
+    let mut table = [0; ENTRIES];
+    let mut entry = 0;
+    while entry < ENTRIES {
+        // u = left/4096, so u^(-1/3) = 16/cbrt(left); the root is taken with 20 bits after the point.
+        let left = (ENTRIES - entry) as u128;
+        let root = cube_root(left << 60);
+        let (above, below) = ((4 * 8192 * 16) << 20, 3 * root);
+        table[entry] = ((2 * above + below) / (2 * below)) as i32 - 16_384;
+        entry += 1;
+    }
+    table
+}
+
+/// The normal distribution's quantiles: its density is summed up from the middle, and what lies below the middle is
+/// what lies above it with the sign turned.
+const fn normal() -> [i32; ENTRIES] {
+    let mut table = [0; ENTRIES];
+    fill_half(&mut table, true);
+    fill_half(&mut table, false);
+    table
+}
+
+/// Entry 2048 + j has the share (8j + 1)/16384 of a half between the middle and itself, entry 2047 − j (8j + 7)/16384.
+const fn fill_half(table: &mut [i32; ENTRIES], upper: bool) {
+    let total = half_of_the_bell();
+    let mut bell = Bell::new();
+    let mut j = 0;
+    while j < ENTRIES / 2 {
+        let share = (8 * j + if upper { 1 } else { 7 }) as u128;
+        while bell.area * 16_384 < total * share {
+            bell.step();
+        }
+        if upper {
+            table[ENTRIES / 2 + j] = bell.x;
+        } else {
+            table[ENTRIES / 2 - 1 - j] = -bell.x;
+        }
+        j += 1;
+    }
+}
+
+const fn half_of_the_bell() -> u128 {
+    let mut bell = Bell::new();
+    while bell.x < 6 * 8192 {
+        bell.step();
+    }
+    bell.area
+}
+
+/// exp(−x²/2) for x = 0, 1/8192, 2/8192 …, and the area under it, by multiplication alone: neighbours differ by the
+/// factor exp(−h²/2)^(2n+1).
+struct Bell {
+    x: i32,
+    height: u128,
+    ratio: u128,
+    area: u128,
+}
+
+impl Bell {
+    const fn new() -> Self {
+        Self { x: 0, height: ONE, ratio: STEP, area: 0 }
+    }
+
+    const fn step(&mut self) {
+        let next = times(self.height, self.ratio);
+        self.ratio = times(self.ratio, times(STEP, STEP));
+        self.area += (self.height + next) / 2;
+        self.height = next;
+        self.x += 1;
+    }
+}
+
+const fn times(a: u128, b: u128) -> u128 {
+    (a * b) >> 62
+}
+
+const fn cube_root(number: u128) -> u128 {
+    let (mut low, mut high) = (0, 1 << 25);
+    while high - low > 1 {
+        let middle = u128::midpoint(low, high);
+        if middle * middle * middle <= number {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+const fn clamped(numbers: &[i32; ENTRIES]) -> Table {
+    let mut table = [0; ENTRIES];
+    let mut entry = 0;
+    while entry < ENTRIES {
+        table[entry] = match numbers[entry] {
+            ..-32_768 => i16::MIN,
+            32_768.. => i16::MAX,
+            number => number as i16,
+        };
+        entry += 1;
+    }
+    table
+}
+
+const ENTRIES: usize = 4_096;
+/// `NETEM_DIST_SCALE`.
+const SCALE: i64 = 8_192;
+/// 1 with 62 bits after the point.
+const ONE: u128 = 1 << 62;
+/// exp(−h²/2) for h = 1/8192: 1 − 2⁻²⁷ + 2⁻⁵⁵, the next term being below the last bit.
+const STEP: u128 = ONE - (1 << 35) + (1 << 7);

@@ -1,0 +1,245 @@
+//! netem: what a wide-area path does to packets (Linux `net/sched/sch_netem.c`, tc-netem(8)).
+//!
+//! A packet is lost, doubled or spoilt when it comes, then gets the time at which it leaves the emulated wire. [`loss`]
+//! decides who is lost, [`luck`] draws numbers that remember the last one, [`distribution`] shapes jitter, [`wire`] keeps
+//! packets by time.
+//!
+//! ```text
+//!  packet -> doubled? -> lost? -> spoilt? -> limit? --+--> wire, until its time --+--> [inner] --> out
+//!               |                                     |                           |
+//!               +--> once more, at the tree's root    +--> front (reordered) -----+--> spoilt ones die
+//! ```
+//!
+//! A spoilt packet dies where it leaves the wire. In Linux it goes on and fails its checksum at the receiver; between here
+//! and there it would take other queues' room. (One whose flipped bit lies in a field that nobody checks would live: the
+//! source address of its Ethernet header.)
+
+use super::bucket::{nanos, signed};
+use super::discipline::{Discipline, Lot, Turn};
+use super::segment;
+use super::tally::Tally;
+use super::{Loss, NetemConfig, NetemRate, Next, Verdict};
+use crate::dice::Dice;
+use crate::packet::Packet;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use distribution::Jitter;
+use loss::LossModel;
+use luck::Luck;
+use wire::{Wire, Wired};
+
+mod distribution;
+mod loss;
+mod luck;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+/// A network emulator.
+#[derive(Debug)]
+pub(super) struct Netem {
+    limit: u32,
+    jitter: Jitter,
+    loss: LossModel,
+    duplicate: Luck,
+    corrupt: Luck,
+    reorder: Luck,
+    gap: u32,
+    /// Packets since the last one that was reordered.
+    since_reordered: u32,
+    rate: Option<NetemRate>,
+    dice: Dice,
+    wire: Wire,
+    /// Packets that skip the wire.
+    front: VecDeque<Wired>,
+    inner: Option<Box<Discipline>>,
+}
+
+impl Netem {
+    /// With an empty wire.
+    pub fn new(config: &NetemConfig, lot: &Lot, handle: &str) -> Self {
+        let mut dice = lot.dice(handle);
+        Self {
+            limit: config.limit,
+            jitter: Jitter::new(config, &mut dice),
+            loss: LossModel::new(config.loss, &mut dice),
+            duplicate: Luck::new(config.duplicate, &mut dice),
+            corrupt: Luck::new(config.corrupt, &mut dice),
+            reorder: reorder(config, &mut dice),
+            gap: gap(config),
+            since_reordered: 0,
+            rate: config.rate,
+            dice,
+            wire: Wire::default(),
+            front: VecDeque::new(),
+            inner: config.inner.as_ref().map(|node| Box::new(Discipline::new(node, lot))),
+        }
+    }
+
+    /// Decides what becomes of a packet; a lost one counts as sent for whoever sent it.
+    pub fn enqueue(&mut self, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+        let doubled = !turn.is_copy && self.duplicate.strikes(&mut self.dice);
+        let lost = self.loss.strikes(&mut self.dice);
+        if lost && !doubled {
+            return die(packet, Verdict::Queued, tally, turn);
+        }
+        let spoilt = self.corrupt.strikes(&mut self.dice);
+        // A copy comes right behind its original, which stands here already; in Linux it comes before.
+        let standing = tally.backlog.packets - u32::from(turn.is_copy && tally.backlog.packets > 0);
+        if standing >= self.limit {
+            return die(packet, Verdict::Dropped, tally, turn);
+        }
+        if doubled && !lost {
+            tally.counters.duplicated_packets += u64::from(packet.segments);
+            tally.counters.duplicated_bytes += u64::from(packet.bytes);
+            turn.copies.push(packet);
+        }
+        match segment::cut(packet).filter(|_| spoilt) {
+            Some(segments) => self.admit_segments(segments, tally, turn),
+            None => self.admit(packet, spoilt, tally, turn),
+        }
+        Verdict::Queued
+    }
+
+    /// The next packet whose time has come.
+    pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
+        let now_ns = nanos(turn.now);
+        loop {
+            let (wired, skipped) = match self.front.pop_front() {
+                Some(wired) => (Some(wired), true),
+                None => (self.wire.pop_due(now_ns), false),
+            };
+            let Some(wired) = wired else { return self.dequeue_inner(tally, turn) };
+            tally.leave(wired.packet.bytes);
+            match &mut self.inner {
+                _ if wired.is_spoilt => {
+                    tally.sent(&wired.packet);
+                    tally.counters.corrupted += 1;
+                    turn.dropped.push(wired.packet);
+                }
+                Some(inner) if !skipped => hand_down(inner, wired, tally, turn),
+                _ => return Next::Packet(wired.packet),
+            }
+        }
+    }
+
+    /// New settings; packets on the wire keep their times. Numbers that remember begin anew, as in Linux.
+    pub fn change(&mut self, config: &NetemConfig) {
+        let dice = &mut self.dice;
+        self.limit = config.limit;
+        self.jitter = Jitter::new(config, dice);
+        self.loss.change(config.loss, dice);
+        self.duplicate = Luck::new(config.duplicate, dice);
+        self.corrupt = Luck::new(config.corrupt, dice);
+        self.reorder = reorder(config, dice);
+        self.gap = gap(config);
+        self.since_reordered = 0;
+        self.rate = config.rate;
+    }
+
+    /// What packets pass after the wire.
+    pub fn inner(&self) -> Option<&Discipline> {
+        self.inner.as_deref()
+    }
+
+    /// What packets pass after the wire.
+    pub fn inner_mut(&mut self) -> Option<&mut Discipline> {
+        self.inner.as_deref_mut()
+    }
+
+    /// Only the first segment of a super-packet is spoilt; the others come again, one by one.
+    #[cold]
+    fn admit_segments(&mut self, segments: impl Iterator<Item = Packet>, tally: &mut Tally, turn: &mut Turn) {
+        for (number, segment) in segments.enumerate() {
+            if number == 0 {
+                self.admit(segment, true, tally, turn);
+            } else {
+                self.enqueue(segment, tally, turn);
+            }
+        }
+    }
+
+    /// A packet gets its time, or skips the wire.
+    fn admit(&mut self, mut packet: Packet, is_spoilt: bool, tally: &mut Tally, turn: &mut Turn) {
+        packet.queued_at = turn.now;
+        tally.stand(packet.bytes);
+        let now_ns = nanos(turn.now);
+        let mut wired = Wired { due_ns: now_ns, packet, is_copy: turn.is_copy, is_spoilt };
+        if self.takes_its_turn() {
+            wired.due_ns = self.departure(now_ns, packet.bytes);
+            self.since_reordered = self.since_reordered.wrapping_add(1);
+            self.wire.insert(wired);
+        } else {
+            self.since_reordered = 0;
+            self.front.push_front(wired);
+        }
+    }
+
+    fn takes_its_turn(&mut self) -> bool {
+        self.gap == 0 || self.since_reordered < self.gap - 1 || !self.reorder.strikes(&mut self.dice)
+    }
+
+    /// When a packet that comes now leaves: after its delay, and with a rate after the packet before it and its own
+    /// time on the wire. A delay that the wait before that packet has used up is none (`netem_enqueue`).
+    fn departure(&mut self, now_ns: i64, bytes: u32) -> i64 {
+        let delay_ns = self.jitter.draw(&mut self.dice);
+        let Some(rate) = self.rate else { return now_ns + delay_ns };
+        let sending_ns = time_on_wire(&rate, bytes);
+        match self.wire.last_due().max(self.front.back().map(|wired| wired.due_ns)) {
+            Some(last_ns) => last_ns + (delay_ns - (last_ns - now_ns)).max(0) + sending_ns,
+            None => now_ns + delay_ns + sending_ns,
+        }
+    }
+
+    /// Nothing leaves the wire now: what waits behind it, or when to come back.
+    fn dequeue_inner(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
+        let due = self.wire.next_due();
+        let next = match &mut self.inner {
+            Some(inner) => inner.under(tally, |inner| inner.dequeue(turn)),
+            None => Next::Empty,
+        };
+        match (next, due) {
+            (Next::At(time), Some(due)) => Next::At(time.min(due)),
+            (Next::Empty, Some(due)) => Next::At(due),
+            (next, _) => next,
+        }
+    }
+}
+
+/// A packet passes from the wire to the discipline below, which may drop it.
+fn hand_down(inner: &mut Discipline, wired: Wired, tally: &mut Tally, turn: &mut Turn) {
+    let was_copy = turn.is_copy;
+    turn.is_copy = wired.is_copy;
+    inner.under(tally, |inner| inner.enqueue(wired.packet, turn));
+    turn.is_copy = was_copy;
+}
+
+fn die(packet: Packet, verdict: Verdict, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+    tally.counters.drops += 1;
+    turn.dropped.push(packet);
+    verdict
+}
+
+/// Bytes with their overhead, in whole cells with theirs, at the rate (`packet_time_ns`).
+fn time_on_wire(rate: &NetemRate, bytes: u32) -> i64 {
+    let bytes = u64::from(bytes).saturating_add_signed(rate.packet_overhead.into());
+    let bytes = match u64::from(rate.cell_size) {
+        0 => bytes,
+        size => bytes.div_ceil(size) * size.saturating_add_signed(rate.cell_overhead.into()),
+    };
+    signed(rate.rate.time_for(bytes))
+}
+
+/// A gap without a share reorders always (`netem_change`).
+fn reorder(config: &NetemConfig, dice: &mut Dice) -> Luck {
+    let mut reorder = config.reorder;
+    if config.gap > 0 && reorder.chance.0 == 0 {
+        reorder.chance.0 = u32::MAX;
+    }
+    Luck::new(reorder, dice)
+}
+
+/// A share without a gap means every packet (`tc/q_netem.c`).
+fn gap(config: &NetemConfig) -> u32 {
+    if config.reorder.chance.0 > 0 { config.gap.max(1) } else { config.gap }
+}

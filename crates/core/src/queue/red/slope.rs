@@ -1,0 +1,118 @@
+//! How red's average moves, and what chance it makes of it: integers as in Linux `include/net/red.h`.
+
+use crate::dice::Dice;
+use crate::queue::RedConfig;
+use crate::time::Span;
+use alloc::boxed::Box;
+
+/// Thresholds, weight and probability.
+#[derive(Debug)]
+pub(super) struct Slope {
+    /// Thresholds, shifted left by `wlog` as the average is.
+    min: u64,
+    max: u64,
+    wlog: u8,
+    /// `qth_max` − `qth_min` in bytes, at least 1.
+    width: u32,
+    max_p: u32,
+    /// `max_p` a byte: what a random number is divided by.
+    max_p_per_byte: u32,
+    /// Where adaptive red wants the average, in bytes.
+    target: (u64, u64),
+    scell_log: u8,
+    idle_damping: Box<[u8; CELLS]>,
+}
+
+impl Slope {
+    /// From what tc hands to the kernel (`red_set_parms`).
+    pub fn new(config: &RedConfig) -> Self {
+        let width = config.max.saturating_sub(config.min).max(1);
+        let max_p = match config.max_p.0 {
+            0 => u32::MAX.checked_shr(config.plog.into()).unwrap_or(u32::MAX).wrapping_mul(width),
+            given => given,
+        };
+        let fifth = u64::from(width / 5);
+        Self {
+            min: u64::from(config.min) << config.wlog,
+            max: u64::from(config.max) << config.wlog,
+            wlog: config.wlog,
+            width,
+            max_p,
+            max_p_per_byte: (max_p / width).max(1),
+            target: (u64::from(config.min) + 2 * fifth, u64::from(config.min) + 3 * fifth),
+            scell_log: config.scell_log,
+            idle_damping: table(&config.idle_damping),
+        }
+    }
+
+    /// average ← average × (1 − 2⁻ʷˡᵒᵍ) + backlog × 2⁻ʷˡᵒᵍ, all shifted left by `wlog`.
+    pub const fn moved(&self, average: u64, backlog_bytes: u64) -> u64 {
+        average + backlog_bytes - (average >> self.wlog)
+    }
+
+    /// The average after an idle time, as if small packets had come and found nothing.
+    pub fn after_idling(&self, average: u64, idle: Span) -> u64 {
+        let idle_us = idle.as_micros().min(LAST_CELL << self.scell_log);
+        let cell = usize::try_from(idle_us >> self.scell_log).unwrap_or(CELLS - 1);
+        let bits = self.idle_damping[cell & (CELLS - 1)];
+        if bits > 0 {
+            return average >> bits;
+        }
+        // The table is too coarse for its beginning: a straight line, down to a half.
+        let lost = average.saturating_mul(idle_us) >> self.scell_log;
+        if lost < average / 2 { average - lost } else { average / 2 }
+    }
+
+    /// Is it shorter than `min`?
+    pub const fn is_below(&self, average: u64) -> bool {
+        average < self.min
+    }
+
+    /// Is it `max` or longer?
+    pub const fn is_above(&self, average: u64) -> bool {
+        average >= self.max
+    }
+
+    /// Bytes above `min`.
+    pub const fn excess(&self, average: u64) -> u64 {
+        (average - self.min) >> self.wlog
+    }
+
+    /// Excess × packets at which the next hit falls: even between 0 and width ÷ `max_p`.
+    pub fn throw(&self, dice: &mut Dice) -> u64 {
+        u64::from(dice.word() / self.max_p_per_byte)
+    }
+
+    /// Adaptive red (Floyd, Gummadi and Shenker 2001): towards an average in the middle.
+    pub fn adapt(&mut self, average: u64) {
+        let bytes = average >> self.wlog;
+        if bytes > self.target.1 && self.max_p <= 50 * ONE_PERCENT {
+            self.max_p += ONE_PERCENT.min(self.max_p / 4);
+        } else if bytes < self.target.0 && self.max_p >= ONE_PERCENT {
+            self.max_p = self.max_p / 10 * 9;
+        }
+        let rounded = (u64::from(self.max_p) + u64::from(self.width / 2)) / u64::from(self.width);
+        self.max_p_per_byte = u32::try_from(rounded).unwrap_or(u32::MAX).max(1);
+    }
+
+    /// Probability at `max`, in units of 2⁻³².
+    #[cfg(test)]
+    pub const fn max_p(&self) -> u32 {
+        self.max_p
+    }
+}
+
+fn table(bits: &[u8]) -> Box<[u8; CELLS]> {
+    assert!(bits.len() == CELLS, "an idle damping table has 256 entries, this one {}", bits.len());
+    assert!(bits.iter().all(|bits| *bits < 32), "an average is shifted by less than 32 bits");
+    let mut table = Box::new([0; CELLS]);
+    table.copy_from_slice(bits);
+    table
+}
+
+/// Entries of the idle damping table (`RED_STAB_SIZE`).
+const CELLS: usize = 256;
+/// Idle times are cut at this cell (`Scell_max`).
+const LAST_CELL: u64 = 255;
+/// 2³² ÷ 100, rounded (`RED_ONE_PERCENT`).
+const ONE_PERCENT: u32 = 42_949_673;

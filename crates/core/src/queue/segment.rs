@@ -1,0 +1,72 @@
+//! Cuts a super-packet into the segments that it stands for (Linux `skb_gso_segment`).
+//!
+//! A [`Packet`] does not say how large its segments are, only how many there are and how much they carry. They come out
+//! even, where Linux fills all but the last; count, bytes and sequence numbers agree.
+
+use crate::packet::{Body, Flags, Packet, Segment};
+
+/// The single segments of a super-packet, in order; nothing when there is only one, or when it is not TCP's.
+pub(super) fn cut(packet: Packet) -> Option<impl Iterator<Item = Packet>> {
+    let Body::Tcp(whole) = packet.body else { return None };
+    let count = u32::from(packet.segments);
+    if count < 2 || packet.bytes < whole.len {
+        return None;
+    }
+    let headers = packet.bytes - whole.len;
+    Some((0..count).map(move |number| {
+        let segment = part(&whole, number, count);
+        let bytes = segment.len + share(headers, number, count).1;
+        Packet { segments: 1, bytes, body: Body::Tcp(segment), ..packet }
+    }))
+}
+
+/// Segment `number` of `count`: FIN and PSH stay on the last, CWR on the first (`tcp_gso_segment`).
+fn part(whole: &Segment, number: u32, count: u32) -> Segment {
+    let (offset, len) = share(whole.len, number, count);
+    let (first, last) = (number == 0, number + 1 == count);
+    let flags = Flags {
+        fin: whole.flags.fin && last,
+        psh: whole.flags.psh && last,
+        cwr: whole.flags.cwr && first,
+        ..whole.flags
+    };
+    Segment { seq: whole.seq + u64::from(offset), len, flags, ..*whole }
+}
+
+/// Where share `number` of `count` begins, and its size: all alike but for the last ones, which are smaller.
+fn share(total: u32, number: u32, count: u32) -> (u32, u32) {
+    let each = total.div_ceil(count);
+    let begin = (each * number).min(total);
+    (begin, (each * (number + 1)).min(total) - begin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::tests::tcp;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn segments_carry_the_whole_and_keep_the_marks_of_its_ends() {
+        let mut packet = tcp(0, 3 * 1_514, 3, 1_000);
+        let Body::Tcp(segment) = &mut packet.body else { unreachable!() };
+        segment.flags = Flags { fin: true, cwr: true, ack: true, ..Flags::default() };
+        let parts: Vec<Packet> = cut(packet).expect("it is a super-packet").collect();
+        let seen: Vec<_> = parts
+            .iter()
+            .map(|part| match part.body {
+                Body::Tcp(segment) => (segment.seq, segment.len, part.bytes, segment.flags.fin, segment.flags.cwr),
+                _ => unreachable!(),
+            })
+            .collect();
+        assert_eq!(
+            seen,
+            [(1_000, 1_448, 1_514, false, true), (2_448, 1_448, 1_514, false, false), (3_896, 1_448, 1_514, true, false)]
+        );
+    }
+
+    #[test]
+    fn a_single_segment_is_not_cut() {
+        assert!(cut(tcp(0, 1_514, 1, 0)).is_none());
+    }
+}
