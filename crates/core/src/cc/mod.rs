@@ -3,6 +3,26 @@
 //! A controller reads and writes the sender's [`Vitals`] and hears what happens through the verbs of
 //! [`Control`], in the order in which Linux's `tcp_ack` calls a `tcp_congestion_ops`. It does not detect
 //! loss, pace or retransmit: that is [`crate::transport`]. One controller a file; BBR's phases a file each.
+//!
+//! | here | what it is |
+//! | --- | --- |
+//! | [`Controller`] | the closed set of controllers |
+//! | [`Reno`] | one packet more a round trip, half on loss |
+//! | [`Cubic`] | a cubic curve back to the last maximum, and HyStart |
+//! | [`Bbr`] | BBR version 1: a model of the path's bandwidth and propagation delay |
+
+mod bbr;
+mod controller;
+mod cubic;
+mod growth;
+mod reno;
+#[cfg(test)]
+mod testing;
+
+pub use bbr::Bbr;
+pub use controller::Controller;
+pub use cubic::Cubic;
+pub use reno::Reno;
 
 use crate::rate::Rate;
 use crate::time::{Span, Time};
@@ -11,6 +31,9 @@ use crate::time::{Span, Time};
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 /// Initial window in packets (RFC 6928; `TCP_INIT_CWND`).
 pub const INITIAL_WINDOW: u32 = 10;
+/// Payload of the largest super-packet that a host builds, offloads or not (`sk_gso_max_size`): 64 KiB
+/// less one and the 192 bytes that the `kernel` engine's Linux keeps free for headers (`MAX_TCP_HEADER`).
+pub const GSO_MAX_BYTES: u32 = 65_536 - 1 - 192;
 
 /// How a sender stands towards congestion (Linux's `icsk_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,8 +123,10 @@ pub struct Vitals {
     pub ssthresh: u32,
     /// The window before the last reduction (`prior_cwnd`); a controller with [`Control::controls`] keeps its own.
     pub prior_cwnd: u32,
-    /// Did the window limit what was sent in the last round (`is_cwnd_limited`)?
+    /// Did the window limit what was sent in the last round (`tp->is_cwnd_limited`, the bare flag)?
     pub cwnd_limited: bool,
+    /// Most packets outstanding in the last round (`max_packets_out`); [`Vitals::is_cwnd_limited`] reads it.
+    pub max_packets_out: u32,
     /// State.
     pub state: CaState,
     /// Smoothed round-trip time, in eighths of a microsecond (`srtt_us`); 0 before the first sample.
@@ -140,7 +165,7 @@ pub struct Vitals {
     pub max_pacing_rate: Rate,
     /// Is sending paced (`sk_pacing_status`)? A controller that needs it sets it in `start`.
     pub paced: bool,
-    /// Bytes of a segment burst that the pacing rate suggests (tso autosizing's shift; `sk_pacing_shift` is 10).
+    /// Payload of the largest super-packet that the device takes (`sk_gso_max_size`): [`GSO_MAX_BYTES`], with offloads off too.
     pub gso_max_bytes: u32,
     /// When the next packet may leave by pacing (EDT; `tcp_wstamp_ns`).
     pub next_send_at: Time,
@@ -157,6 +182,12 @@ impl Vitals {
     #[must_use]
     pub const fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
+    }
+
+    /// May the window grow? Only when it was the limit; in slow start half of it used is enough (`tcp_is_cwnd_limited`).
+    #[must_use]
+    pub const fn is_cwnd_limited(&self) -> bool {
+        self.cwnd_limited || (self.in_slow_start() && self.cwnd < self.max_packets_out.saturating_mul(2))
     }
 
     /// Smoothed round-trip time; None before the first sample.
@@ -227,19 +258,4 @@ pub trait Control {
 
     /// What it shows of itself.
     fn insight(&self, vitals: &Vitals) -> Insight;
-}
-
-/// Every controller that the simulator has: a closed set, so that the packet path has no virtual calls.
-#[derive(Clone, Debug)]
-pub enum Controller {}
-
-impl Controller {
-    /// Names that [`Controller::named`] knows, sorted.
-    pub const NAMES: &'static [&'static str] = &["bbr", "cubic", "reno"];
-
-    /// The controller of this name (Linux's), or None. `dice` are its own.
-    #[must_use]
-    pub fn named(_name: &str, _dice: crate::dice::Dice) -> Option<Self> {
-        todo!()
-    }
 }

@@ -1,0 +1,103 @@
+//! The closed set of controllers: the packet path has no virtual calls.
+//!
+//! A new controller is a variant here, a line in [`Controller::named`] and one in [`each`]; what it does is its own
+//! file's affair.
+
+use super::{AckSample, Bbr, CaState, Control, Cubic, Event, Insight, RateSample, Reno, Vitals};
+use crate::dice::Dice;
+use alloc::boxed::Box;
+
+/// Every controller that the simulator has. The large ones are boxed: an idle flow stays small.
+#[derive(Clone, Debug)]
+pub enum Controller {
+    /// Reno.
+    Reno(Reno),
+    /// CUBIC.
+    Cubic(Box<Cubic>),
+    /// BBR, version 1.
+    Bbr(Box<Bbr>),
+}
+
+impl Controller {
+    /// Names that [`Controller::named`] knows, sorted.
+    pub const NAMES: &'static [&'static str] = &["bbr", "cubic", "reno"];
+
+    /// The controller of this name (Linux's), or None. `dice` are its own.
+    #[must_use]
+    pub fn named(name: &str, dice: Dice) -> Option<Self> {
+        match name {
+            "bbr" => Some(Self::Bbr(Box::new(Bbr::new(dice)))),
+            "cubic" => Some(Self::Cubic(Box::default())),
+            "reno" => Some(Self::Reno(Reno)),
+            _ => None,
+        }
+    }
+}
+
+/// One call, whichever controller it is.
+macro_rules! each {
+    ($controller:expr, $one:ident => $call:expr) => {
+        match $controller {
+            Controller::Reno($one) => $call,
+            Controller::Cubic($one) => $call,
+            Controller::Bbr($one) => $call,
+        }
+    };
+}
+
+impl Control for Controller {
+    fn name(&self) -> &'static str {
+        each!(self, one => one.name())
+    }
+
+    fn start(&mut self, vitals: &mut Vitals) {
+        each!(self, one => one.start(vitals));
+    }
+
+    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
+        each!(self, one => one.ssthresh(vitals))
+    }
+
+    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
+        each!(self, one => one.undo_cwnd(vitals))
+    }
+
+    fn on_acked(&mut self, vitals: &mut Vitals, sample: &AckSample) {
+        each!(self, one => one.on_acked(vitals, sample));
+    }
+
+    fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
+        each!(self, one => one.avoid(vitals, acked));
+    }
+
+    fn controls(&self) -> bool {
+        each!(self, one => one.controls())
+    }
+
+    fn control(&mut self, vitals: &mut Vitals, sample: &RateSample) {
+        each!(self, one => one.control(vitals, sample));
+    }
+
+    fn on_state(&mut self, vitals: &mut Vitals, new: CaState) {
+        each!(self, one => one.on_state(vitals, new));
+    }
+
+    fn on_event(&mut self, vitals: &mut Vitals, event: Event) {
+        each!(self, one => one.on_event(vitals, event));
+    }
+
+    fn min_tso_segments(&self, vitals: &Vitals) -> u32 {
+        each!(self, one => one.min_tso_segments(vitals))
+    }
+
+    fn sndbuf_expand(&self) -> u32 {
+        each!(self, one => one.sndbuf_expand())
+    }
+
+    fn insight(&self, vitals: &Vitals) -> Insight {
+        each!(self, one => one.insight(vitals))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! The curve against the formulas of RFC 9438, and the cube root against the truth.
+
+use super::*;
+
+/// A curve whose epoch began at jiffy 1000 with this window below this maximum.
+fn curve(w_max: u32, cwnd: u32) -> Curve {
+    let mut curve = Curve { w_max, ..Curve::default() };
+    curve.begin_epoch(1_000, cwnd, 1);
+    curve
+}
+
+#[expect(clippy::cast_precision_loss, reason = "one part in 2⁵³ is good enough")]
+fn float(number: u64) -> f64 {
+    number as f64
+}
+
+/// W(t) = C(t-K)³ + Wmax with C = 0.4 and t in seconds (RFC 9438 figure 1).
+fn formula(w_max: f64, k: f64, t: f64) -> f64 {
+    0.4 * (t - k).powi(3) + w_max
+}
+
+#[test]
+fn the_cube_root_is_good_to_one_percent() {
+    for x in [64, 1_000, 12_345, 1 << 20, 1 << 40, 26_817_356_770, 2_681_735_677_000, u64::MAX / 3] {
+        let truth = float(x).cbrt();
+        let error = (f64::from(cube_root(x)) - truth).abs() / truth;
+        assert!(error < 0.01 || (f64::from(cube_root(x)) - truth).abs() <= 1.0, "{x}: {} is not {truth}", cube_root(x));
+    }
+}
+
+#[test]
+fn small_cube_roots_come_from_the_table() {
+    let roots: [u32; 10] = core::array::from_fn(|x| cube_root(x as u64));
+    assert_eq!(roots, [0, 1, 1, 1, 2, 2, 2, 2, 2, 2]);
+}
+
+/// RFC 9438 figure 2: K = cbrt((Wmax - cwnd) / C).
+#[test]
+fn k_is_the_time_back_to_the_maximum() {
+    for (w_max, cwnd) in [(100, 70), (1_000, 700), (5_926, 4_148), (40, 28)] {
+        let truth = (f64::from(w_max - cwnd) / 0.4).cbrt();
+        let k = f64::from(curve(w_max, cwnd).k) / 1_024.0;
+        assert!((k - truth).abs() < 0.01 * truth, "K of {w_max} from {cwnd}: {k} s, not {truth} s");
+    }
+}
+
+#[test]
+fn the_target_is_the_cubic_function() {
+    for (w_max, cwnd) in [(100, 70), (1_000, 700), (40, 28)] {
+        let curve = curve(w_max, cwnd);
+        for tenths in 0..150_u32 {
+            let t = f64::from(tenths) / 10.0;
+            let truth = formula(f64::from(w_max), f64::from(curve.k) / 1_024.0, t);
+            let target = f64::from(curve.target(u64::from(tenths * 1_024 / 10)));
+            assert!((target - truth).abs() <= 1.0 + 0.01 * truth.abs(), "{w_max} at {t} s: {target}, not {truth}");
+        }
+    }
+}
+
+#[test]
+fn the_curve_begins_at_the_reduced_window_and_is_flat_at_the_maximum() {
+    let curve = curve(1_000, 700);
+    assert_eq!(curve.target(0), 701, "700 within the cube root's error");
+    assert_eq!(curve.target(u64::from(curve.k)), 1_000);
+    assert_eq!(curve.target(u64::from(curve.k) + 1_024), 1_000, "0.4 of a packet a second later");
+    assert_eq!(curve.target(u64::from(curve.k) + 5 * 1_024), 1_050);
+}
+
+/// RFC 9438 section 4.7: a flow that did not come back to its maximum gives up more.
+#[test]
+fn fast_convergence_remembers_less() {
+    let mut curve = Curve::default();
+    curve.end_epoch(1_000);
+    assert_eq!(curve.w_max, 1_000);
+    curve.end_epoch(900);
+    assert_eq!(curve.w_max, 765, "900 (1 + 0.7) / 2");
+    curve.end_epoch(765);
+    assert_eq!(curve.w_max, 765, "the maximum itself is not below it");
+}
+
+#[test]
+fn beta_is_seven_tenths() {
+    assert_eq!([10, 100, 1_000].map(decreased), [7, 70, 700]);
+    assert_eq!(RENO_SCALE, 15, "Linux rounds 15.1 down");
+}
+
+/// A window of 20 acknowledged every 10 ms, as the sender of a short path sees it.
+#[test]
+fn short_round_trips_follow_reno() {
+    let mut curve = Curve::default();
+    curve.end_epoch(30);
+    let mut cwnd = 21;
+    let mut count = 0;
+    for round in 0..100_u64 {
+        let window = cwnd;
+        for _ in 0..window {
+            let per = curve.acks_a_packet(1_000 + round * 10 / 4, 10_000, cwnd, 1);
+            count += 1;
+            if count >= per {
+                count = 0;
+                cwnd += 1;
+            }
+        }
+    }
+    assert!(curve.follows_reno());
+    // RFC 9438 section 4.3: alpha = 3 (1 - beta) / (1 + beta) = 0.53 packets a round trip; the cubic curve would be at 30.
+    assert!((21 + 48..=21 + 58).contains(&cwnd), "{cwnd}");
+}
+
+#[test]
+fn long_round_trips_follow_the_curve() {
+    let mut curve = Curve::default();
+    curve.end_epoch(1_000);
+    let per = curve.acks_a_packet(1_000, 100_000, 700, 1);
+    assert!(!curve.follows_reno());
+    assert_eq!(per, 700 / (curve.target(102) - 700), "100 ms are 25 jiffies, or 102/1024 s");
+}
+
+#[test]
+fn growth_is_worked_out_once_a_jiffy_and_once_in_32_ms_for_the_same_window() {
+    let mut curve = Curve::default();
+    curve.end_epoch(1_000);
+    curve.acks_a_packet(1_000, 100_000, 700, 1);
+    let known = curve.clone();
+    curve.acks_a_packet(1_007, 100_000, 700, 0);
+    assert_eq!(curve, known, "seven jiffies later nothing has changed");
+    curve.acks_a_packet(1_008, 100_000, 700, 0);
+    assert_eq!(curve.last_jiffies, 1_008);
+    curve.acks_a_packet(1_008, 100_000, 701, 0);
+    assert_eq!(curve.last_cwnd, 700, "a new window waits for the next jiffy");
+}
+
+#[test]
+fn an_idle_time_does_not_count() {
+    let mut curve = curve(1_000, 700);
+    curve.shift_epoch(3_000, 2_500);
+    assert_eq!(curve.epoch, Some(1_500));
+    curve.shift_epoch(3_000, 1_000);
+    assert_eq!(curve.epoch, Some(3_000), "never in the future");
+}
+
+#[test]
+fn an_unknown_maximum_grows_by_a_twentieth() {
+    let mut curve = Curve::default();
+    assert_eq!(curve.acks_a_packet(1_000, 1_000, 100, 1), 20);
+}

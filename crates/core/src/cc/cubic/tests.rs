@@ -1,0 +1,214 @@
+//! CUBIC's life, and what packetdrill's scripts for it say (google/packetdrill, gtests/net/tcp/cubic).
+
+use super::*;
+use crate::cc::testing::path::Path;
+use crate::cc::testing::{ms, vitals};
+use crate::cc::{Controller, INFINITE_SSTHRESH};
+use crate::dice::Dice;
+use crate::time::{Span, Time};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// A sender of 1000-byte packets with as much to send as its window allows; times are milliseconds of the script.
+struct Script {
+    cubic: Cubic,
+    vitals: Vitals,
+    sent: VecDeque<Time>,
+}
+
+impl Script {
+    fn new() -> Self {
+        let mut vitals = Vitals { mss: 1_000, ..vitals() };
+        let mut cubic = Cubic::default();
+        cubic.start(&mut vitals);
+        let mut script = Self { cubic, vitals, sent: VecDeque::new() };
+        script.send(0);
+        script
+    }
+
+    /// Fills the window.
+    fn send(&mut self, at: u64) {
+        while self.vitals.packets_out < self.vitals.cwnd {
+            self.sent.push_back(ms(1_000 + at));
+            self.vitals.packets_out += 1;
+            self.vitals.snd_nxt += 1_000;
+        }
+    }
+
+    /// So many packets are acknowledged, and the window is filled again.
+    fn ack(&mut self, at: u64, packets: u32) -> u32 {
+        self.ack_only(at, packets);
+        self.send(at);
+        self.vitals.cwnd
+    }
+
+    fn ack_only(&mut self, at: u64, packets: u32) {
+        self.vitals.now = ms(1_000 + at);
+        let mut rtt = None;
+        for _ in 0..packets {
+            rtt = self.sent.pop_front().map(|sent| self.vitals.now.since(sent));
+            self.vitals.packets_out -= 1;
+            self.vitals.snd_una += 1_000;
+        }
+        let sample = AckSample { acked: packets, rtt, in_flight: self.vitals.packets_out };
+        self.cubic.on_acked(&mut self.vitals, &sample);
+        self.cubic.avoid(&mut self.vitals, packets);
+    }
+
+    fn phase(&self) -> &'static str {
+        self.cubic.insight(&self.vitals).phase
+    }
+}
+
+/// cubic-hystart-delay-rtt-jumps-upward: min RTT 200 ms, then samples of 240 ms and more.
+#[test]
+fn slow_start_ends_at_the_ninth_sample_of_a_higher_delay() {
+    let mut script = Script::new();
+    assert_eq!(script.ack(200, 10), 20);
+    let windows: Vec<(u32, u32)> = (0..9).map(|number| (script.ack(440 + number, 2), script.vitals.ssthresh)).collect();
+    let slow = |cwnd| (cwnd, INFINITE_SSTHRESH);
+    assert_eq!(
+        windows,
+        [slow(22), slow(24), slow(26), slow(28), slow(30), slow(32), slow(34), slow(36), (36, 36)],
+        "225 ms would have been allowed"
+    );
+    assert_eq!(script.phase(), "avoidance");
+}
+
+/// cubic-hystart-delay-min-rtt-jumps-downward: the ninth sample is the smallest of all.
+#[test]
+fn a_new_minimum_does_not_end_slow_start() {
+    let mut script = Script::new();
+    script.ack(200, 10);
+    // All but two packets of the new window leave at once, those two 180 ms later.
+    script.sent.truncate(18);
+    script.sent.extend([ms(1_380); 2]);
+    let windows: Vec<u32> = (0..10)
+        .map(|number| {
+            script.ack_only(400 + number, 2);
+            script.vitals.cwnd
+        })
+        .collect();
+    assert_eq!(windows, [22, 24, 26, 28, 30, 32, 34, 36, 38, 40]);
+    assert_eq!(script.vitals.ssthresh, INFINITE_SSTHRESH);
+}
+
+/// cubic-rto-ss-ca-cwnd-bump: after a timeout at 10 the threshold is 7, then a packet more for 20 acknowledged.
+#[test]
+fn a_timeout_forgets_everything_but_the_threshold() {
+    let mut script = Script::new();
+    script.vitals.ssthresh = script.cubic.ssthresh(&mut script.vitals);
+    assert_eq!(script.vitals.ssthresh, 7);
+    script.cubic.on_state(&mut script.vitals, CaState::Loss);
+    assert_eq!(script.cubic.min_rtt_us, 0);
+    (script.vitals.cwnd, script.vitals.packets_out) = (2, 0);
+    script.sent.clear();
+    script.send(1_000);
+    let slow: Vec<u32> = [1_100, 1_102, 1_200, 1_202, 1_204].map(|at| script.ack(at, 1)).to_vec();
+    assert_eq!(slow, [3, 4, 5, 6, 7]);
+    let times =
+        [1_206, 1_304, 1_306, 1_308, 1_310, 1_312, 1_314, 1_316, 1_414, 1_416, 1_418, 1_420, 1_422, 1_424, 1_426];
+    for at in times {
+        assert_eq!(script.ack(at, 1), 7);
+    }
+    assert_eq!(script.ack(1_524, 1), 8);
+}
+
+/// cubic-bulk-166k from where it leaves slow start, two packets acknowledged every 100 ms.
+#[test]
+fn an_unknown_maximum_is_searched_slowly_then_by_half_a_window_a_round_trip() {
+    let mut script = Script::new();
+    script.vitals.ssthresh = 48;
+    let at = |acked: u64| acked / 20; // 100 ms for 2000 bytes
+    let mut windows = Vec::new();
+    for acked in (2_000..=140_000).step_by(2_000) {
+        // What HyStart would say of this queue is left out: the script has it end slow start at 48.
+        script.vitals.now = ms(1_000 + at(acked));
+        script.vitals.snd_una += 2_000;
+        script.cubic.min_rtt_us = 100_000;
+        script.cubic.avoid(&mut script.vitals, 2);
+        windows.push(script.vitals.cwnd);
+    }
+    let at_kilobyte = |kilobytes: usize| windows[kilobytes / 2 - 1];
+    assert_eq!([10, 20, 30, 38].map(at_kilobyte), [20, 30, 40, 48], "slow start");
+    assert_eq!([60, 80, 100, 120].map(at_kilobyte), [49, 50, 52, 58], "the curve");
+    assert_eq!([122, 124, 126, 140].map(at_kilobyte), [59, 60, 61, 68], "a packet for two acknowledged");
+}
+
+/// The life of a window: slow start, loss, recovery, back along the curve to the maximum.
+#[test]
+fn a_window_returns_to_its_maximum_in_k() {
+    let mut script = Script::new();
+    script.vitals.cwnd = 1_000;
+    script.vitals.prior_cwnd = 1_000;
+    script.vitals.ssthresh = script.cubic.ssthresh(&mut script.vitals);
+    script.vitals.cwnd = script.vitals.ssthresh; // what PRR comes to
+    assert_eq!((script.vitals.ssthresh, script.cubic.undo_cwnd(&mut script.vitals)), (700, 1_000));
+
+    let mut seen = Vec::new();
+    for round in 0..130_u64 {
+        script.vitals.now = ms(2_000 + round * 100);
+        script.cubic.min_rtt_us = 100_000;
+        for _ in 0..script.vitals.cwnd / 2 {
+            script.cubic.avoid(&mut script.vitals, 2);
+        }
+        if round % 20 == 19 {
+            seen.push(script.vitals.cwnd);
+        }
+    }
+    // K = cbrt(300 / 0.4) = 9.09 s, so RFC 9438 has 857, 947, 988, 999, 1000, 1010; Linux's K is 9.06 s.
+    assert_eq!(seen, [859, 948, 989, 1_000, 1_000, 1_010]);
+    assert_eq!(script.phase(), "avoidance");
+}
+
+#[test]
+fn samples_of_the_second_after_a_recovery_are_ignored() {
+    let mut script = Script::new();
+    script.vitals.ssthresh = 7;
+    script.vitals.cwnd = 7;
+    script.cubic.avoid(&mut script.vitals, 1); // an epoch begins
+    let sample = AckSample { acked: 1, rtt: Some(Span::from_millis(5)), in_flight: 0 };
+    script.vitals.now = ms(1_999);
+    script.cubic.on_acked(&mut script.vitals, &sample);
+    assert_eq!(script.cubic.min_rtt_us, 0);
+    script.vitals.now = ms(2_000);
+    script.cubic.on_acked(&mut script.vitals, &sample);
+    assert_eq!(script.cubic.min_rtt_us, 5_000);
+}
+
+/// The kernel engine leaves slow start at 38 on 10 Mbit/s and 40 ms (a long ACK train), and at 28 on a packet every
+/// 50 ms and 100 ms (the ninth sample of the round that began at 20).
+#[test]
+fn an_ideal_path_ends_slow_start_where_linux_does() {
+    for (bits_per_second, rtt_ms, threshold) in [(10_000_000, 40, 38), (242_240, 100, 28)] {
+        let mut path = Path::new(Controller::named("cubic", Dice::named(1, "cubic")).unwrap(), bits_per_second, rtt_ms);
+        path.run_until(ms(3_000));
+        assert_eq!(path.vitals.ssthresh, threshold, "{bits_per_second} bit/s");
+    }
+}
+
+/// The kernel engine on 50 Mbit/s, 100 ms, 400 packets of buffer: a loss at 814 after one at 822, hence a maximum of
+/// 691 by fast convergence, and these windows every half second from the end of that recovery to the next loss.
+#[test]
+fn a_whole_epoch_follows_linux() {
+    let linux = [
+        569, 592, 613, 632, 647, 660, 670, 677, 683, 687, 690, 691, 691, 691, 691, 691, 691, 693, 696, 699, 704, 711,
+        721, 733, 747, 764, 785, 810,
+    ];
+    let mut vitals = vitals();
+    let mut cubic = Cubic { min_rtt_us: 100_000, ..Cubic::default() };
+    for window in [822, 814] {
+        vitals.cwnd = window;
+        vitals.ssthresh = cubic.ssthresh(&mut vitals);
+    }
+    vitals.cwnd = vitals.ssthresh;
+    let spacing = Span::from_nanos(242_240); // of ACKs: 1514 bytes at 50 Mbit/s
+    for (number, window) in linux.into_iter().enumerate() {
+        assert!(vitals.cwnd.abs_diff(window) <= 1, "{} and not {window} after {number} half seconds", vitals.cwnd);
+        let end = vitals.now + Span::from_millis(500);
+        while vitals.now < end {
+            vitals.now += spacing;
+            cubic.avoid(&mut vitals, 1);
+        }
+    }
+}
