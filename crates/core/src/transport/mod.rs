@@ -14,6 +14,8 @@
 //! Time never runs backwards. What a packet meets outside is [`crate::queue`]'s and the world's affair.
 
 mod endpoint;
+mod receiver;
+mod wheel;
 
 pub use endpoint::{Endpoint, Identity};
 

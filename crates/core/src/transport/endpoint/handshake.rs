@@ -1,0 +1,174 @@
+//! The three-way handshake (RFC 9293 section 3.5), with Linux's timers and ECN's question (RFC 3168 section 6.1.1).
+//!
+//! ```text
+//!   client   Closed --connect--> SynSent ------ SYN-ACK ------> Established
+//!                                 |  ^ timer: SYN again, without ECN's question
+//!                                 +--+
+//!   server   Listen ----SYN----> SynReceived -- ACK or data --> Established
+//!                                 |  ^ timer, or the SYN again: SYN-ACK again
+//!                                 +--+
+//! ```
+//!
+//! Data, windows and everything afterwards are the endpoint's affair.
+
+use crate::packet::{Flags, Segment};
+use crate::time::{Span, Time};
+use crate::transport::wheel::fires;
+
+/// Where the handshake stands; the diagram above, as a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Closed,
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+}
+
+/// A handshake.
+#[derive(Debug)]
+pub(super) struct Handshake {
+    pub state: State,
+    /// Was ECN asked for, and then granted?
+    pub ecn: bool,
+    /// A SYN or SYN-ACK is to be sent.
+    owed: bool,
+    /// Was it sent before?
+    repeated: bool,
+    timeouts: u8,
+    timer: Time,
+    /// When it was sent first.
+    sent_at: Time,
+    /// TSval of the SYN that was heard.
+    heard: Time,
+    /// Jiffy of the last answer to a repeated SYN.
+    answered_at: u64,
+}
+
+impl Handshake {
+    /// A client that has not called, or a server that listens.
+    pub const fn new(listens: bool) -> Self {
+        Self {
+            state: if listens { State::Listen } else { State::Closed },
+            ecn: false,
+            owed: false,
+            repeated: false,
+            timeouts: 0,
+            timer: Time::NEVER,
+            sent_at: Time::NEVER,
+            heard: Time::ZERO,
+            answered_at: u64::MAX,
+        }
+    }
+
+    /// The client calls.
+    pub fn connect(&mut self, now: Time, ecn: bool) {
+        self.state = State::SynSent;
+        self.ecn = ecn;
+        self.call(now);
+    }
+
+    /// A segment came before the connection was established; is it now? The answer is the round trip.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment) -> Option<Span> {
+        match (self.state, segment.flags.syn, segment.flags.ack) {
+            (State::Listen, true, false) => self.answer(now, segment),
+            (State::SynReceived, true, false) => self.answer_again(now),
+            (State::SynSent, true, true) if segment.ack == 1 => {
+                self.ecn &= segment.flags.ece && !segment.flags.cwr;
+                return Some(self.establish(now, segment));
+            }
+            (State::SynReceived, false, true) if segment.ack == 1 => return Some(self.establish(now, segment)),
+            _ => {}
+        }
+        None
+    }
+
+    /// A timer's time has come, perhaps.
+    pub fn on_timer(&mut self, now: Time) {
+        if now < self.timer {
+            return;
+        }
+        self.timeouts += 1;
+        let (most, given_up) = match self.state {
+            State::SynSent => (SYN_RETRIES, State::Closed),
+            _ => (SYN_ACK_RETRIES, State::Listen),
+        };
+        if self.timeouts > most {
+            *self = Self { state: given_up, ..Self::new(false) };
+            return;
+        }
+        self.repeated = true;
+        self.call(now);
+    }
+
+    /// When [`Handshake::on_timer`] wants to be called.
+    pub fn next_timer(&self) -> Time {
+        self.timer
+    }
+
+    /// The SYN or SYN-ACK to send now, if one is.
+    pub fn poll(&mut self, now: Time, window: u32) -> Option<Segment> {
+        if !core::mem::take(&mut self.owed) {
+            return None;
+        }
+        let answers = self.state == State::SynReceived;
+        // A SYN that died may have died of its question (`tcp_ecn_fallback`).
+        let asks = self.ecn && !answers && !self.repeated;
+        let flags =
+            Flags { syn: true, ack: answers, ece: asks || (answers && self.ecn), cwr: asks, ..Flags::default() };
+        Some(Segment { ack: u64::from(answers), window, flags, sent_at: now, echo: self.heard, ..Segment::default() })
+    }
+
+    fn answer(&mut self, now: Time, syn: &Segment) {
+        self.state = State::SynReceived;
+        // `tcp_ecn` = 2, the default: grant ECN, but don't ask for it.
+        self.ecn = syn.flags.ece && syn.flags.cwr;
+        self.heard = syn.sent_at;
+        self.call(now);
+    }
+
+    /// A repeated SYN is answered at once, twice a second at most (`tcp_check_req`).
+    fn answer_again(&mut self, now: Time) {
+        if self.answered_at != u64::MAX && now.jiffies() - self.answered_at < ANSWER_PAUSE {
+            return;
+        }
+        self.answered_at = now.jiffies();
+        self.repeated = true;
+        self.call(now);
+    }
+
+    /// Sends a SYN or SYN-ACK and waits for an answer.
+    fn call(&mut self, now: Time) {
+        self.owed = true;
+        if !self.sent_at.is_set() {
+            self.sent_at = now;
+        }
+        // A client repeats its SYN at the same pace four times before it slows down (`tcp_syn_linear_timeouts`).
+        let doublings =
+            if self.state == State::SynSent { self.timeouts.saturating_sub(LINEAR_TIMEOUTS) } else { self.timeouts };
+        self.timer = fires(now, INITIAL_RTO << doublings);
+    }
+
+    fn establish(&mut self, now: Time, segment: &Segment) -> Span {
+        self.state = State::Established;
+        self.timer = Time::NEVER;
+        self.owed = false;
+        if self.repeated {
+            // Karn: which one was answered? The timestamp tells, in milliseconds.
+            let millis = |time: Time| time.as_micros() / 1_000;
+            return Span::from_millis(millis(now).saturating_sub(millis(segment.echo)).max(1));
+        }
+        Span::from_micros(now.as_micros() - self.sent_at.as_micros())
+    }
+}
+
+/// RFC 6298 section 2.1: one second, in jiffies.
+const INITIAL_RTO: u64 = 250;
+/// `tcp_syn_linear_timeouts`.
+const LINEAR_TIMEOUTS: u8 = 4;
+/// `tcp_syn_retries` and the linear ones.
+const SYN_RETRIES: u8 = 6 + LINEAR_TIMEOUTS;
+/// `tcp_synack_retries`.
+const SYN_ACK_RETRIES: u8 = 5;
+/// `tcp_invalid_ratelimit`: half a second, in jiffies.
+const ANSWER_PAUSE: u64 = 125;

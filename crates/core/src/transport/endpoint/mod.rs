@@ -1,0 +1,331 @@
+//! One end of a connection: sender and receiver under one handshake.
+//!
+//! An endpoint turns what its halves say into packets. What a packet's arrival causes leaves in Linux's order: an ACK
+//! that was demanded at once, then data (which carry the ACK), then an ACK alone if one is still due, and last what the
+//! application's read calls for. So [`Endpoint::bytes_read`] is settled only when [`Endpoint::poll`] has nothing more.
+
+mod handshake;
+mod standin;
+#[cfg(test)]
+mod tests;
+
+use super::receiver::Receiver;
+use super::{Info, Received, Settings};
+use crate::cc::Controller;
+use crate::packet::{
+    Body, Direction, ETHERNET_BYTES, Ecn, Flags, FlowId, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES,
+};
+use crate::time::{Span, Time};
+use alloc::boxed::Box;
+use handshake::{Handshake, State};
+use standin::{Sender, Transmission};
+
+/// What all packets of an endpoint carry.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity {
+    /// The flow's number.
+    pub flow: FlowId,
+    /// Which way its packets go: a client's forward, a server's backward.
+    pub direction: Direction,
+    /// Server's port.
+    pub port: u16,
+    /// `SO_MARK`, 0 for none.
+    pub mark: u16,
+}
+
+/// One end of a TCP connection.
+#[derive(Debug)]
+pub struct Endpoint {
+    receiver: Receiver,
+    /// Made when there is something to send; a server of a bulk flow never has one.
+    sender: Option<Box<Sender>>,
+    /// What the sender will be made of.
+    dormant: Option<Box<Dormant>>,
+    handshake: Handshake,
+    identity: Identity,
+    /// What the peer has acknowledged (`snd_una`).
+    acked: u64,
+    /// Its window, while there is no sender to know it.
+    peer_window: u32,
+    segs_out: u32,
+    /// Ask for ECN.
+    asks_ecn: bool,
+    /// The application has closed.
+    closed: bool,
+}
+
+/// A sender that has had nothing to send.
+#[derive(Debug)]
+struct Dormant {
+    settings: Settings,
+    controller: Controller,
+    rtt: Option<Span>,
+}
+
+impl Endpoint {
+    /// An end with this identity; [`Direction::Forward`] connects, [`Direction::Backward`] listens.
+    #[must_use]
+    pub fn new(identity: Identity, settings: Settings, controller: Controller) -> Self {
+        let mut endpoint = Self::with_sender(identity, &settings, None);
+        endpoint.dormant = Some(Box::new(Dormant { settings, controller, rtt: None }));
+        endpoint
+    }
+
+    fn with_sender(identity: Identity, settings: &Settings, sender: Option<Box<Sender>>) -> Self {
+        let passive = identity.direction == Direction::Backward;
+        Self {
+            // The agent's senders read questions as they come; only receivers wait for more.
+            receiver: Receiver::new(settings, passive, settings.prompt_reads || !passive),
+            sender,
+            dormant: None,
+            handshake: Handshake::new(passive),
+            identity,
+            acked: 1,
+            peer_window: 0,
+            segs_out: 0,
+            asks_ecn: settings.ecn,
+            closed: false,
+        }
+    }
+
+    /// Begins the handshake.
+    pub fn connect(&mut self, now: Time) {
+        self.wake(now);
+        self.handshake.connect(now, self.asks_ecn);
+    }
+
+    /// The application writes so many bytes more; `u64::MAX` is an endless supply, 0 ends an endless one.
+    pub fn write(&mut self, now: Time, bytes: u64) {
+        self.wake(now).write(now, bytes);
+    }
+
+    /// The application has written everything: FIN follows the last byte.
+    pub fn close(&mut self, now: Time) {
+        self.closed = true;
+        self.wake(now).close(now);
+    }
+
+    /// The application will read so many bytes in all, so a rare reader doesn't wait for more than is left.
+    pub fn expect(&mut self, bytes: u64) {
+        self.receiver.expect(bytes);
+    }
+
+    /// A packet for this end arrived.
+    pub fn on_packet(&mut self, now: Time, packet: &Packet) {
+        let Body::Tcp(segment) = &packet.body else { return };
+        if self.is_established() {
+            self.on_segment(now, packet, segment);
+        } else if let Some(rtt) = self.handshake.on_segment(now, segment) {
+            self.establish(now, segment, rtt);
+            if segment.len > 0 || (segment.flags.fin && !segment.flags.syn) {
+                self.on_segment(now, packet, segment);
+            }
+        }
+    }
+
+    /// The time of [`Endpoint::next_timer`] has come. Calling it early does nothing.
+    pub fn on_timer(&mut self, now: Time) {
+        if !self.is_established() {
+            self.handshake.on_timer(now);
+            return;
+        }
+        self.receiver.on_timer(now);
+        if let Some(sender) = &mut self.sender {
+            sender.on_timer(now);
+        }
+    }
+
+    /// A packet of this end left its host (or died there without a word): it counts no longer towards TSQ.
+    pub fn on_departed(&mut self, now: Time, packet: &Packet) {
+        if let Some(sender) = self.sender.as_mut().filter(|_| is_data(packet)) {
+            sender.on_departed(now, packet.bytes);
+        }
+    }
+
+    /// This host's own queue refused a packet of this end, or dropped another for it (`NET_XMIT_DROP`, `NET_XMIT_CN`).
+    ///
+    /// Linux's sender slows down for its ACKs too; they hold no share of TSQ, so they count as no bytes.
+    pub fn on_refused(&mut self, now: Time, packet: &Packet) {
+        if let Some(sender) = self.sender.as_mut().filter(|_| self.handshake.state == State::Established) {
+            sender.on_refused(now, if is_data(packet) { packet.bytes } else { 0 });
+        }
+    }
+
+    /// The next packet to send now, if any. Call again until there is none.
+    pub fn poll(&mut self, now: Time) -> Option<Packet> {
+        if !self.is_established() {
+            let syn = self.handshake.poll(now, self.receiver.first_window())?;
+            return Some(self.pack(syn, Ecn::NotEct, 1, SYN_BYTES));
+        }
+        if self.receiver.is_ack_due() {
+            return Some(self.bare_ack(now));
+        }
+        if let Some(transmission) = self.sender.as_mut().and_then(|sender| sender.poll(now)) {
+            return Some(self.data(now, transmission));
+        }
+        self.receiver.ack_due(now).then(|| self.bare_ack(now))
+    }
+
+    /// When [`Endpoint::on_timer`] wants to be called; [`Time::NEVER`] when it doesn't. May lie in the past for work that is due.
+    #[must_use]
+    pub fn next_timer(&self) -> Time {
+        if !self.is_established() {
+            return self.handshake.next_timer();
+        }
+        let sender = self.sender.as_ref().map_or(Time::NEVER, |sender| sender.next_timer());
+        self.receiver.next_timer().min(sender)
+    }
+
+    /// Is the handshake done?
+    #[must_use]
+    pub fn is_established(&self) -> bool {
+        self.handshake.state == State::Established
+    }
+
+    /// Bytes that the application has read so far.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.receiver.bytes_read()
+    }
+
+    /// Has the peer closed, and has everything before that been read?
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.receiver.is_finished()
+    }
+
+    /// The sender's state, as its socket would show it.
+    #[must_use]
+    pub fn info(&self, now: Time) -> Info {
+        let mut info = Info::default();
+        if let Some(sender) = &self.sender {
+            sender.fill(now, &mut info);
+        }
+        info.state = self.state();
+        info.segs_out = self.segs_out;
+        info.ecn = self.is_established() && self.handshake.ecn;
+        info
+    }
+
+    /// The receiver's counters.
+    #[must_use]
+    pub fn received(&self) -> Received {
+        Received { bytes: self.receiver.bytes(), rcv_space: self.receiver.rcv_space() }
+    }
+
+    /// The sender, made now if there was none.
+    fn wake(&mut self, now: Time) -> &mut Sender {
+        if let Some(dormant) = self.dormant.take() {
+            let mut sender = Box::new(Sender::new(&dormant.settings, dormant.controller));
+            if self.is_established() {
+                sender.set_ecn(self.handshake.ecn);
+                sender.established(now, dormant.rtt, self.peer_window);
+            }
+            self.sender = Some(sender);
+        }
+        self.sender.as_mut().expect("an endpoint has a sender, or what to make one of")
+    }
+
+    fn establish(&mut self, now: Time, segment: &Segment, rtt: Span) {
+        let ecn = self.handshake.ecn;
+        self.peer_window = segment.window;
+        self.receiver.establish(now, segment.sent_at, ecn);
+        // RFC 6298 section 2.2; the deviation's floor is Linux's least RTO of 200 ms.
+        let rto = rtt + (rtt * 2).max(Span::from_millis(200));
+        self.receiver.set_rtt(rtt, rto);
+        if let Some(sender) = &mut self.sender {
+            sender.set_ecn(ecn);
+            sender.established(now, Some(rtt), segment.window);
+        } else if let Some(dormant) = &mut self.dormant {
+            dormant.rtt = Some(rtt);
+        }
+        if segment.flags.syn {
+            self.receiver.hurry();
+        }
+    }
+
+    fn on_segment(&mut self, now: Time, packet: &Packet, segment: &Segment) {
+        if !self.receiver.accepts(now, segment, self.acked) {
+            return;
+        }
+        let carries = segment.len > 0;
+        if let Some(sender) = &mut self.sender {
+            sender.on_ack(now, segment, carries);
+            if carries {
+                let mut info = Info::default();
+                sender.fill(now, &mut info);
+                self.receiver.set_rtt(info.rtt, info.rto);
+            }
+        } else {
+            self.peer_window = segment.window;
+        }
+        self.acked = self.acked.max(segment.ack);
+        self.receiver.on_segment(now, segment, packet.ecn, packet.segments);
+    }
+
+    fn data(&mut self, now: Time, sent: Transmission) -> Packet {
+        let flags = Flags { fin: sent.fin, psh: sent.psh, cwr: sent.cwr, ..Flags::default() };
+        let mut segment = Segment { seq: sent.seq, len: sent.len, flags, ..Segment::default() };
+        self.receiver.fill(now, &mut segment);
+        if sent.len > 0 {
+            self.receiver.on_data_sent(now);
+        }
+        let headers = TCP_HEADERS_BYTES + segment.sack.bytes();
+        // A super-packet counts each of its segments' headers (`qdisc_pkt_len_init`).
+        let bytes = sent.len + headers * u32::from(sent.segments);
+        self.pack(segment, if sent.ect { Ecn::Ect0 } else { Ecn::NotEct }, sent.segments, bytes)
+    }
+
+    fn bare_ack(&mut self, now: Time) -> Packet {
+        let seq = self.sender.as_ref().map_or(1, |sender| sender.next_seq());
+        let mut segment = Segment { seq, ..Segment::default() };
+        self.receiver.fill(now, &mut segment);
+        // RFC 3168 section 6.1.4: pure ACKs are not ECN-capable.
+        let bytes = TCP_HEADERS_BYTES + segment.sack.bytes();
+        self.pack(segment, Ecn::NotEct, 1, bytes)
+    }
+
+    fn pack(&mut self, segment: Segment, ecn: Ecn, segments: u16, bytes: u32) -> Packet {
+        self.segs_out += u32::from(segments);
+        Packet {
+            flow: self.identity.flow,
+            direction: self.identity.direction,
+            ecn,
+            segments,
+            bytes,
+            port: self.identity.port,
+            mark: self.identity.mark,
+            queued_at: Time::ZERO,
+            body: Body::Tcp(segment),
+        }
+    }
+
+    /// The state's number in Linux (`include/net/tcp_states.h`).
+    fn state(&self) -> u8 {
+        let sent_all = self.sender.as_ref().is_some_and(|sender| sender.is_done());
+        match (self.handshake.state, self.closed, self.receiver.is_closed()) {
+            (State::Established, false, false) => 1,
+            (State::SynSent, ..) => 2,
+            (State::SynReceived, ..) => 3,
+            (State::Established, true, false) => 4 + u8::from(sent_all),
+            (State::Established, true, true) => {
+                if sent_all {
+                    6
+                } else {
+                    9
+                }
+            }
+            (State::Closed, ..) => 7,
+            (State::Established, false, true) => 8,
+            (State::Listen, ..) => 10,
+        }
+    }
+}
+
+/// Does this packet of ours hold data or a FIN, which TSQ counts?
+fn is_data(packet: &Packet) -> bool {
+    matches!(&packet.body, Body::Tcp(segment) if segment.len > 0 || segment.flags.fin)
+}
+
+/// A SYN's headers: Ethernet, IPv4, TCP and 20 bytes of options (MSS, SACK permitted, timestamps, window scale).
+const SYN_BYTES: u32 = ETHERNET_BYTES + IPV4_BYTES + 20 + 20;

@@ -1,0 +1,233 @@
+//! A segment arrives: into the reader's queue, behind a hole, or nowhere (`tcp_data_queue`).
+//!
+//! Whether it is looked at at all, and what is acknowledged when, is decided next door in the receiver.
+
+use super::space::OVERHEAD;
+use super::{Ack, Echo, Receiver, holes};
+use crate::packet::{Ecn, Segment};
+use crate::time::Time;
+use crate::transport::receiver::delay::MOST_QUICK;
+use crate::transport::receiver::tuning::millis;
+
+impl Receiver {
+    /// An accepted segment (`tcp_data_queue`); `ecn` is its packet's field, `segments` how many it holds.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
+        if segment.seq <= self.space.acked && millis(segment.sent_at) >= millis(self.ts_recent) {
+            self.ts_recent = segment.sent_at;
+        }
+        let end = segment.end();
+        if segment.flags.cwr {
+            self.on_cwr(end > segment.seq);
+        }
+        let full = end - segment.seq >= u64::from(self.delay.rcv_mss);
+        self.tuning.measure_by_echo(now, segment.echo, full);
+        if end == segment.seq {
+            return;
+        }
+        if self.disordered {
+            self.holes_mut().forget_duplicate();
+        }
+        self.ack = if self.ack == Ack::Due { Ack::Due } else { Ack::Check };
+        if segment.seq == self.rcv_nxt {
+            self.in_order_or_shut(now, segment, ecn, segments);
+        } else if end <= self.rcv_nxt {
+            self.tell_duplicate(segment.seq, end);
+            self.out_of_window();
+        } else if segment.seq >= self.rcv_nxt + u64::from(self.space.open(self.rcv_nxt)) {
+            self.out_of_window();
+        } else if segment.seq < self.rcv_nxt {
+            self.tell_duplicate(segment.seq, self.rcv_nxt);
+            self.in_order_or_shut(now, segment, ecn, segments);
+        } else {
+            self.out_of_order(segment, ecn, segments);
+        }
+    }
+
+    fn in_order_or_shut(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
+        let bare_fin = segment.len == 0 && segment.seq == self.rcv_nxt;
+        if self.space.open(self.rcv_nxt) == 0 && !bare_fin {
+            self.out_of_window();
+        } else {
+            self.in_order(now, segment, ecn, segments);
+        }
+    }
+
+    fn in_order(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
+        if self.space.is_overfull() && !self.make_room(segment.seq) {
+            self.delay.out_of_memory();
+            self.reader.awake = true;
+            if self.reader.waiting(self.rcv_nxt) > 0 && segment.len > 0 {
+                return;
+            }
+        }
+        let pages = holes::pages(segment.seq, segment.len);
+        let end = segment.end();
+        self.reader.queue(self.rcv_nxt, end, segment.len, pages, segment.seq == self.rcv_nxt);
+        self.count_memory();
+        self.rcv_nxt = end;
+        if segment.len > 0 {
+            self.on_data(now, segment, ecn, segments);
+        }
+        self.note_fin(segment);
+        if self.disordered {
+            self.close_hole();
+        }
+        if self.is_closed() {
+            self.on_fin();
+        }
+        self.wake();
+    }
+
+    /// Data came in order (`tcp_event_data_recv`).
+    fn on_data(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
+        self.delay.schedule();
+        self.measure(segment, segments);
+        self.tuning.measure_by_window(now, self.rcv_nxt, self.space.offered);
+        self.delay.on_data(now, self.space.offered);
+        self.look_at_ecn(ecn);
+        if segment.len >= LEAST_TO_GROW {
+            self.grow(segment.len, segment.len);
+        }
+    }
+
+    /// What was behind the hole may be in order now.
+    fn close_hole(&mut self) {
+        let rcv_nxt = self.rcv_nxt;
+        let holes = self.holes_mut();
+        if holes.is_empty() {
+            return;
+        }
+        let drained = holes.drain(rcv_nxt);
+        let closed = holes.is_empty();
+        self.rcv_nxt = drained.end;
+        self.reader.append(drained.memory, drained.pages);
+        self.count_memory();
+        if closed {
+            // RFC 5681 section 4.2: an ACK at once when a gap is filled.
+            self.delay.hurry();
+        }
+    }
+
+    /// Data behind a hole (`tcp_data_queue_ofo`).
+    fn out_of_order(&mut self, segment: &Segment, ecn: Ecn, segments: u16) {
+        self.look_at_ecn(ecn);
+        if self.space.is_overfull() && !self.make_room(segment.seq) {
+            self.reader.awake |= self.reader.waiting(self.rcv_nxt) > 0;
+            return;
+        }
+        self.measure(segment, segments);
+        self.delay.schedule();
+        self.note_fin(segment);
+        self.disordered = true;
+        let (start, end) = (segment.seq, segment.end());
+        let compressing = self.delay.is_compressing();
+        let holes = self.holes_mut();
+        holes.insert(start, end, holes::pages(start, segment.len));
+        if compressing && holes.crowds(start, end) {
+            // What was kept back is told before the new block displaces it; the new one waits for the next ACK.
+            holes.tell_late(start, end);
+            self.ack = Ack::Due;
+        } else {
+            holes.tell(start, end);
+        }
+        self.grow(segment.len, segment.len + OVERHEAD);
+        self.count_memory();
+    }
+
+    /// A segment that is no use: its sender should know soon.
+    fn out_of_window(&mut self) {
+        self.delay.be_quick(MOST_QUICK, self.space.offered);
+        self.delay.schedule();
+    }
+
+    fn note_fin(&mut self, segment: &Segment) {
+        if segment.flags.fin {
+            self.fin = segment.end() - 1;
+        }
+    }
+
+    /// The peer has closed (`tcp_fin`): the ACK may wait for our own FIN.
+    fn on_fin(&mut self) {
+        self.delay.schedule();
+        self.delay.enter_pingpong();
+        self.reader.awake = true;
+        if let Some(holes) = &mut self.holes {
+            holes.clear();
+        }
+    }
+
+    /// Wakes the application if enough waits (`tcp_epollin_ready`).
+    fn wake(&mut self) {
+        let waiting = self.reader.waiting(self.rcv_nxt) > 0;
+        self.reader.awake |= waiting
+            && (!self.reader.sleeps(self.rcv_nxt)
+                || self.space.is_pressed()
+                || self.space.open(self.rcv_nxt) <= self.delay.rcv_mss);
+    }
+
+    /// A segment's size: a new one tells how much memory its payload takes.
+    fn measure(&mut self, segment: &Segment, segments: u16) {
+        let size = if segments > 1 { self.mss.min(segment.len) } else { segment.len };
+        let (pushed, closes) = (segment.flags.psh, segment.flags.fin);
+        let is_new = self.delay.measure_mss(size, segment.sack.bytes(), pushed, closes, self.mss);
+        if is_new && self.space.measure(segment.len, segment.len + OVERHEAD) {
+            self.tuning.space = self.tuning.space.min(i64::from(self.space.clamp));
+        }
+    }
+
+    /// The window may grow; while it does, each segment is acknowledged at once.
+    fn grow(&mut self, payload: u32, weight: u32) {
+        if self.space.grow(payload, weight, self.delay.rcv_mss) {
+            self.delay.quick |= 1;
+        }
+    }
+
+    /// RFC 3168 section 6.1.3: the sender has reduced its window. It may be down to one packet, so it needs an ACK.
+    fn on_cwr(&mut self, carries: bool) {
+        if self.ecn == Echo::Echoing {
+            self.ecn = Echo::Seen;
+        }
+        if carries {
+            self.delay.hurry();
+        }
+    }
+
+    fn look_at_ecn(&mut self, ecn: Ecn) {
+        match (self.ecn, ecn) {
+            // Not capable, though others were: a retransmission.
+            (Echo::Seen | Echo::Echoing, Ecn::NotEct) => self.delay.be_quick(FEW_QUICK, self.space.offered),
+            (Echo::On | Echo::Seen, Ecn::Ce) => {
+                self.delay.be_quick(FEW_QUICK, self.space.offered);
+                self.ecn = Echo::Echoing;
+            }
+            (Echo::On, Ecn::Ect0 | Ecn::Ect1) => self.ecn = Echo::Seen,
+            _ => {}
+        }
+    }
+
+    /// More is held than the buffer allows (`tcp_prune_queue`): let it grow, pack it, give up what lies furthest ahead.
+    fn make_room(&mut self, seq: u64) -> bool {
+        self.delay.quick = 0;
+        self.space.yield_to_held();
+        if self.space.is_overfull() {
+            self.reader.held = self.reader.held.min(holes::packed(self.reader.waiting(self.rcv_nxt)));
+            if let Some(holes) = &mut self.holes {
+                holes.pack();
+            }
+            self.count_memory();
+        }
+        if self.space.is_overfull() {
+            let goal = self.space.rcvbuf() >> 3;
+            if let Some(holes) = &mut self.holes {
+                holes.prune(seq, goal);
+            }
+            self.count_memory();
+        }
+        !self.space.is_overfull()
+    }
+}
+
+/// Quick ACKs after a mark or a retransmission.
+const FEW_QUICK: u8 = 2;
+/// Smaller segments don't grow the window.
+const LEAST_TO_GROW: u32 = 128;

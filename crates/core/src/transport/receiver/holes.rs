@@ -1,0 +1,288 @@
+//! Data behind a hole: which ranges are held, and which of them the next ACKs tell (SACK, RFC 2018; DSACK, RFC 2883).
+//!
+//! The blocks that are told are a list of their own, four long, newest first, as Linux keeps it
+//! (`tcp_sack_new_ofo_skb`): with many holes it knows less than what is held.
+
+use super::space::OVERHEAD;
+use crate::packet::Sack;
+use alloc::collections::VecDeque;
+
+/// A run of bytes held behind a hole.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    start: u64,
+    end: u64,
+    memory: u32,
+    /// Page fragments of its last packet: the next packet joins it while they fit.
+    pages: u8,
+}
+
+/// Ranges held, and blocks to tell.
+#[derive(Debug, Default)]
+pub(super) struct Holes {
+    /// By sequence number; they neither overlap nor touch.
+    ranges: VecDeque<Range>,
+    /// Memory of all of them.
+    memory: u32,
+    blocks: [(u64, u64); SLOTS],
+    count: u8,
+    duplicate: Option<(u64, u64)>,
+    /// Joins the blocks after the next ACK, which is due now.
+    late: Option<(u64, u64)>,
+}
+
+/// What became part of the queue in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drained {
+    /// Up to here there is no hole.
+    pub end: u64,
+    /// Memory that moved with it.
+    pub memory: u32,
+    /// Page fragments of the last packet, if any moved.
+    pub pages: Option<u8>,
+}
+
+impl Holes {
+    /// Is nothing held?
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Is there nothing to tell either?
+    pub fn is_idle(&self) -> bool {
+        self.ranges.is_empty() && self.count == 0 && self.duplicate.is_none() && self.late.is_none()
+    }
+
+    /// Memory held.
+    pub fn memory(&self) -> u32 {
+        self.memory
+    }
+
+    /// Keeps a packet of `[start, end)`, whose payload lies on so many pages. What was there is told as duplicate.
+    pub fn insert(&mut self, start: u64, end: u64, pages: u8) {
+        let first = self.ranges.partition_point(|range| range.end < start);
+        let past = first + self.ranges.iter().skip(first).take_while(|range| range.start <= end).count();
+        if first == past {
+            let memory = length(start, end) + OVERHEAD;
+            self.memory += memory;
+            self.ranges.insert(first, Range { start, end, memory, pages });
+            return;
+        }
+        self.tell_overlap(first, past, start, end);
+        let before = self.ranges[first];
+        if before.start <= start && end <= before.end {
+            return;
+        }
+        let merged = self.merge(first, past, Range { start, end, memory: length(start, end), pages });
+        let replaced: u32 = self.ranges.range(first..past).map(|range| range.memory).sum();
+        self.memory = self.memory - replaced + merged.memory;
+        self.ranges[first] = merged;
+        self.ranges.drain(first + 1..past);
+    }
+
+    /// The part of `[start, end)` that the first overlapped range holds is a duplicate; later parts don't touch it.
+    fn tell_overlap(&mut self, first: usize, past: usize, start: u64, end: u64) {
+        let overlapped = self.ranges.range(first..past).find(|range| range.start < end && start < range.end);
+        if let Some(range) = overlapped.copied() {
+            self.tell_duplicate(range.start.max(start), range.end.min(end));
+        }
+    }
+
+    /// A packet and all ranges that it touches become one; those that it covers give their memory back.
+    fn merge(&self, first: usize, past: usize, new: Range) -> Range {
+        let mut merged = new;
+        let before = self.ranges[first];
+        let joins = before.end == new.start && before.pages + new.pages <= MOST_PAGES;
+        if joins {
+            merged.pages += before.pages;
+        } else {
+            merged.memory += OVERHEAD;
+        }
+        for range in self.ranges.range(first..past) {
+            if new.start <= range.start && range.end <= new.end {
+                continue;
+            }
+            merged.start = merged.start.min(range.start);
+            merged.memory += range.memory;
+            if range.end > merged.end {
+                merged.end = range.end;
+                merged.pages = range.pages;
+            }
+        }
+        merged
+    }
+
+    /// Everything up to `rcv_nxt` is in order now: gives up what follows without a hole (`tcp_ofo_queue`).
+    pub fn drain(&mut self, rcv_nxt: u64) -> Drained {
+        let mut drained = Drained { end: rcv_nxt, memory: 0, pages: None };
+        while let Some(range) = self.ranges.front().copied().filter(|range| range.start <= drained.end) {
+            if range.start < rcv_nxt {
+                self.extend_duplicate(range.start, range.end.min(rcv_nxt));
+            }
+            if range.end > drained.end {
+                drained.end = range.end;
+                drained.memory += range.memory;
+                drained.pages = Some(range.pages);
+            }
+            self.memory -= range.memory;
+            self.ranges.pop_front();
+        }
+        self.forget_blocks(drained.end);
+        drained
+    }
+
+    /// Nothing is kept behind a FIN.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+        self.memory = 0;
+        self.count = 0;
+        self.late = None;
+    }
+
+    /// Memory is short: gives up `goal` bytes of it from the far end, but nothing before `seq` (`tcp_prune_ofo_queue`).
+    pub fn prune(&mut self, seq: u64, goal: u32) {
+        let mut given = 0;
+        while given < goal && self.ranges.back().is_some_and(|range| range.start >= seq) {
+            given += self.ranges.pop_back().map_or(0, |range| range.memory);
+        }
+        self.memory -= given;
+        if given > 0 {
+            self.count = 0;
+            self.late = None;
+        }
+    }
+
+    /// Memory is short: packs each range into as few pages as it takes.
+    pub fn pack(&mut self) {
+        for range in &mut self.ranges {
+            range.memory = range.memory.min(packed(range.end - range.start));
+        }
+        self.memory = self.ranges.iter().map(|range| range.memory).sum();
+    }
+
+    /// `[start, end)` came once more. Told once, with the next ACK.
+    pub fn tell_duplicate(&mut self, start: u64, end: u64) {
+        self.duplicate = Some((start, end));
+    }
+
+    fn extend_duplicate(&mut self, start: u64, end: u64) {
+        match &mut self.duplicate {
+            Some(block) => {
+                extend(block, start, end);
+            }
+            None => self.duplicate = Some((start, end)),
+        }
+    }
+
+    /// New data come: an untold duplicate is old news.
+    pub fn forget_duplicate(&mut self) {
+        self.duplicate = None;
+    }
+
+    /// Would telling of `[start, end)` push news out of the blocks that an ACK is sure to carry? Then those that were
+    /// kept back should be told first.
+    pub fn crowds(&self, start: u64, end: u64) -> bool {
+        let touched = self.told().iter().position(|&(from, to)| start <= to && from <= end);
+        touched.unwrap_or(self.told().len()) >= SURE_BLOCKS
+    }
+
+    /// Tells of `[start, end)` first from now on.
+    pub fn tell(&mut self, start: u64, end: u64) {
+        let mut new = (start, end);
+        let mut kept = [(0, 0); SLOTS];
+        let mut count = 0;
+        for &(from, to) in self.told() {
+            if !extend(&mut new, from, to) {
+                kept[count] = (from, to);
+                count += 1;
+            }
+        }
+        self.blocks[0] = new;
+        let room = count.min(SLOTS - 1);
+        self.blocks[1..=room].copy_from_slice(&kept[..room]);
+        self.count = u8::try_from(room + 1).unwrap_or(0);
+    }
+
+    /// Tells of `[start, end)` after the next ACK.
+    pub fn tell_late(&mut self, start: u64, end: u64) {
+        self.settle();
+        self.late = Some((start, end));
+    }
+
+    /// The blocks of an ACK that leaves now.
+    pub fn take(&mut self) -> Sack {
+        let mut sack = Sack::default();
+        if let Some((start, end)) = self.duplicate.take() {
+            sack.push(start, end);
+        }
+        for &(start, end) in self.told() {
+            sack.push(start, end);
+        }
+        self.settle();
+        sack
+    }
+
+    /// What was to be told after the last ACK is now.
+    pub fn settle(&mut self) {
+        if let Some((start, end)) = self.late.take() {
+            self.tell(start, end);
+        }
+    }
+
+    /// What is in order needs no telling (`tcp_sack_remove`).
+    fn forget_blocks(&mut self, rcv_nxt: u64) {
+        if self.ranges.is_empty() {
+            self.count = 0;
+            return;
+        }
+        let mut count = 0;
+        for index in 0..usize::from(self.count) {
+            if self.blocks[index].0 > rcv_nxt {
+                self.blocks[count] = self.blocks[index];
+                count += 1;
+            }
+        }
+        self.count = u8::try_from(count).unwrap_or(0);
+    }
+
+    fn told(&self) -> &[(u64, u64)] {
+        &self.blocks[..usize::from(self.count)]
+    }
+}
+
+/// Grows `block` by `[start, end)` if they touch; says whether they do.
+fn extend(block: &mut (u64, u64), start: u64, end: u64) -> bool {
+    let touches = start <= block.1 && block.0 <= end;
+    if touches {
+        *block = (block.0.min(start), block.1.max(end));
+    }
+    touches
+}
+
+fn length(start: u64, end: u64) -> u32 {
+    u32::try_from(end - start).unwrap_or(u32::MAX >> 1)
+}
+
+/// Memory of so much payload after Linux has copied it into packets of one page each (`tcp_collapse`).
+pub(super) fn packed(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(PAGE_PAYLOAD) * PAGE_MEMORY).unwrap_or(u32::MAX >> 1)
+}
+
+/// Pages of 4 KiB that a payload lies on, when the stream lies on them one after the other as the file of a sender does.
+pub(super) fn pages(seq: u64, len: u32) -> u8 {
+    let offset = seq.wrapping_sub(1) % PAGE;
+    u8::try_from((offset + u64::from(len)).div_ceil(PAGE)).unwrap_or(u8::MAX >> 1)
+}
+
+/// Fragments of a packet (`MAX_SKB_FRAGS`).
+pub(super) const MOST_PAGES: u8 = 17;
+/// `TCP_NUM_SACKS`.
+const SLOTS: usize = 4;
+/// `TCP_SACK_BLOCKS_EXPECTED`: as many as fit with timestamps, less one for a lost ACK.
+const SURE_BLOCKS: usize = 2;
+/// A page.
+const PAGE: u64 = 4_096;
+/// Payload of a packet of one page (`SKB_MAX_ORDER(0, 0)`).
+const PAGE_PAYLOAD: u64 = 3_776;
+/// And its memory.
+const PAGE_MEMORY: u64 = 4_352;

@@ -1,0 +1,350 @@
+//! The receiving half of an endpoint: what has arrived, what is acknowledged, and how much more may come.
+//!
+//! ```text
+//!   segment --> accepts? --> in order --> reader's queue --> read --> (perhaps an ACK)
+//!                  |    \--> behind a hole --> holes
+//!                  v                |
+//!            duplicate ACK          v
+//!                     ACK now | delayed | compressed        fill(segment): ack, window, SACK, ECE, echo
+//! ```
+//!
+//! Rooms: `arrival` takes a segment in, `space` is the buffer and the window, `tuning` its autotuning, `delay` decides when to acknowledge, `holes` keeps
+//! what is out of order, `reader` is the application. The order of steps is Linux 6.12's (`tcp_rcv_established`): the
+//! segment is queued, then the sender half may send data that carry the ACK, then [`Receiver::ack_due`] decides whether
+//! one goes out alone, and only then the application reads.
+
+mod arrival;
+mod delay;
+mod holes;
+mod reader;
+mod space;
+#[cfg(test)]
+mod tests;
+mod tuning;
+
+use crate::packet::Segment;
+use crate::time::{Span, Time};
+use crate::transport::Settings;
+use alloc::boxed::Box;
+use delay::{Delay, MOST_QUICK};
+use holes::Holes;
+use reader::Reader;
+use space::Space;
+use tuning::{Tuning, millis};
+
+/// The receiving half.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// Next sequence number expected.
+    rcv_nxt: u64,
+    /// TSval to echo (RFC 7323 section 4.3).
+    ts_recent: Time,
+    delay: Delay,
+    space: Space,
+    reader: Reader,
+    tuning: Tuning,
+    /// Made with the first segment out of order.
+    holes: Option<Box<Holes>>,
+    /// Sequence number of the peer's FIN, once known.
+    fin: u64,
+    /// Jiffy of the last ACK to a segment out of the window: Linux sends two a second.
+    refused_at: u64,
+    mss: u32,
+    ecn: Echo,
+    ack: Ack,
+    /// Is there anything in `holes`, or to tell of them?
+    disordered: bool,
+}
+
+/// What is to be done about acknowledging.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ack {
+    /// Nothing, or a timer runs.
+    None,
+    /// To be decided when the sender half has had its chance (`tcp_ack_snd_check`).
+    Check,
+    /// To be sent.
+    Due,
+}
+
+/// The receiver's part of ECN (RFC 3168 section 6.1.3).
+///
+/// ```text
+///   Off        On --- ECT --> Seen --- CE ---> Echoing
+///                              ^                  |
+///                              +------ CWR -------+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Echo {
+    /// Not negotiated.
+    Off,
+    /// Negotiated.
+    On,
+    /// An ECN-capable packet came: one that is not must be a retransmission.
+    Seen,
+    /// Each ACK says so until the sender answers.
+    Echoing,
+}
+
+impl Receiver {
+    /// A receiver before the handshake; a `passive` one listens, and a `prompt` application reads each segment.
+    pub fn new(settings: &Settings, passive: bool, prompt: bool) -> Self {
+        Self {
+            rcv_nxt: 1,
+            ts_recent: Time::ZERO,
+            delay: Delay::new(settings.quickack),
+            space: Space::new(settings, passive),
+            reader: Reader::new(prompt),
+            tuning: Tuning::new(),
+            holes: None,
+            fin: u64::MAX,
+            refused_at: u64::MAX,
+            mss: settings.mss,
+            ecn: Echo::Off,
+            ack: Ack::None,
+            disordered: false,
+        }
+    }
+
+    /// The handshake is done; `heard` is the TSval of its segment.
+    pub fn establish(&mut self, now: Time, heard: Time, ecn: bool) {
+        self.ts_recent = heard;
+        self.ecn = if ecn { Echo::On } else { Echo::Off };
+        self.delay.start(now, self.mss, self.space.offered);
+        self.space.establish(self.rcv_nxt);
+        self.tuning.start(now, &self.space, self.mss, self.rcv_nxt);
+        self.reader.reconsider(&self.space, self.tuning.space, 0);
+    }
+
+    /// What the sending half knows of the round trip.
+    pub fn set_rtt(&mut self, srtt: Span, rto: Span) {
+        self.delay.set_rtt(srtt, rto);
+    }
+
+    /// The application will read so many bytes in all: it doesn't wait for more.
+    pub fn expect(&mut self, bytes: u64) {
+        self.reader.expected = bytes;
+    }
+
+    /// The window of a SYN or SYN-ACK.
+    pub fn first_window(&self) -> u32 {
+        self.space.unscaled()
+    }
+
+    /// Is this segment one to look at (`tcp_validate_incoming`)? If not, its sender is told where we stand.
+    /// `snd_una` is what the peer has acknowledged.
+    pub fn accepts(&mut self, now: Time, segment: &Segment, snd_una: u64) -> bool {
+        let carries = segment.len > 0 || segment.flags.fin;
+        if segment.flags.syn {
+            self.refuse(now, false);
+            return false;
+        }
+        let stale = millis(segment.sent_at) + PAWS_WINDOW_MS < millis(self.ts_recent)
+            && (carries || segment.seq != self.rcv_nxt || segment.ack != snd_una);
+        let outside =
+            segment.end() < self.space.acked || segment.seq > self.rcv_nxt + u64::from(self.space.open(self.rcv_nxt));
+        if !stale && !outside {
+            return true;
+        }
+        if carries && segment.seq < self.rcv_nxt {
+            self.delay.be_quick(MOST_QUICK, self.space.offered);
+            self.tell_duplicate(segment.seq, segment.end().min(self.rcv_nxt));
+        }
+        self.refuse(now, carries);
+        false
+    }
+
+    /// Is an ACK to be sent at once, before any data?
+    pub fn is_ack_due(&self) -> bool {
+        self.ack == Ack::Due
+    }
+
+    /// Decides about the ACK, then lets the application read, which may call for one. True: send one now, ask again.
+    pub fn ack_due(&mut self, now: Time) -> bool {
+        if self.ack == Ack::Check {
+            self.ack = Ack::None;
+            if self.delay.is_scheduled() && self.decide(now) {
+                self.ack = Ack::Due;
+            }
+        }
+        if self.ack == Ack::None && self.reader.awake {
+            self.read(now);
+        }
+        self.ack == Ack::Due
+    }
+
+    /// Puts the acknowledgement into a segment that leaves now, alone or with data.
+    pub fn fill(&mut self, now: Time, segment: &mut Segment) {
+        segment.flags.ack = true;
+        segment.ack = self.rcv_nxt;
+        segment.sent_at = now;
+        segment.echo = self.ts_recent;
+        segment.flags.ece = self.ecn == Echo::Echoing;
+        if self.disordered {
+            let holes = self.holes_mut();
+            segment.sack = holes.take();
+            self.disordered = self.holes.as_ref().is_some_and(|holes| !holes.is_idle());
+        }
+        segment.window = self.offer();
+        self.delay.on_ack_sent();
+        if self.ack == Ack::Due {
+            self.ack = Ack::None;
+        }
+    }
+
+    /// Data were sent.
+    pub fn on_data_sent(&mut self, now: Time) {
+        self.delay.on_data_sent(now);
+    }
+
+    /// An ACK is to be sent as soon as possible.
+    pub fn hurry(&mut self) {
+        self.ack = Ack::Due;
+    }
+
+    /// A timer's time has come.
+    pub fn on_timer(&mut self, now: Time) {
+        if self.delay.on_timer(now) {
+            self.ack = Ack::Due;
+        }
+    }
+
+    /// When [`Receiver::on_timer`] wants to be called.
+    pub fn next_timer(&self) -> Time {
+        self.delay.next_timer()
+    }
+
+    /// Payload bytes that came in order.
+    pub fn bytes(&self) -> u64 {
+        self.rcv_nxt - 1 - u64::from(self.is_closed())
+    }
+
+    /// Payload bytes that the application has read.
+    pub fn bytes_read(&self) -> u64 {
+        self.reader.copied - 1 - u64::from(self.reader.copied > self.fin)
+    }
+
+    /// Has the peer's FIN come, and everything before it?
+    pub fn is_closed(&self) -> bool {
+        self.rcv_nxt > self.fin
+    }
+
+    /// And has it been read?
+    pub fn is_finished(&self) -> bool {
+        self.reader.copied > self.fin
+    }
+
+    /// Autotuned space (`tcpi_rcv_space`).
+    pub fn rcv_space(&self) -> u32 {
+        u32::try_from(self.tuning.space).unwrap_or(0)
+    }
+
+    /// An ACK for a segment that is not looked at; for those without data twice a second (`tcp_oow_rate_limited`).
+    fn refuse(&mut self, now: Time, carries: bool) {
+        let jiffy = now.jiffies();
+        if !carries {
+            if self.refused_at != u64::MAX && jiffy - self.refused_at < REFUSAL_PAUSE {
+                return;
+            }
+            self.refused_at = jiffy;
+        }
+        self.ack = Ack::Due;
+    }
+
+    /// An ACK now, or later (`__tcp_ack_snd_check`)?
+    fn decide(&mut self, now: Time) -> bool {
+        if self.is_second_segment() || self.delay.is_quick() || self.delay.is_hurried() {
+            return true;
+        }
+        if self.disordered && self.holes.as_ref().is_some_and(|holes| !holes.is_empty()) {
+            return self.delay.compress(now, self.rcv_nxt, self.tuning.rtt_us8);
+        }
+        self.delay.wait(now)
+    }
+
+    /// More than a full segment is unacknowledged; and if the window can't be kept up, it is for the read to tell.
+    fn is_second_segment(&mut self) -> bool {
+        self.unacknowledged() > u64::from(self.delay.rcv_mss)
+            && (self.reader.sleeps(self.rcv_nxt) || self.choose() >= self.space.offered)
+    }
+
+    /// The application takes all that waits (`tcp_recvmsg`, then `tcp_cleanup_rbuf`).
+    fn read(&mut self, now: Time) {
+        self.reader.awake = false;
+        let taken = self.reader.waiting(self.rcv_nxt);
+        if taken > 0 {
+            let first = self.reader.first_end().min(self.rcv_nxt);
+            self.tuning.adjust(now, first, self.rcv_nxt, self.mss, &mut self.space);
+            self.reader.take_all(self.rcv_nxt);
+            self.count_memory();
+        }
+        if self.is_read_worth_an_ack(taken) {
+            self.ack = Ack::Due;
+        }
+        if taken > 0 && self.reader.reconsiders() {
+            self.reader.reconsider(&self.space, self.tuning.space, self.bytes_read());
+        }
+    }
+
+    /// A read is told when an ACK is overdue, when it emptied the buffer of something small, or when it opens the window.
+    fn is_read_worth_an_ack(&mut self, taken: u64) -> bool {
+        if self.delay.is_scheduled()
+            && (self.unacknowledged() > u64::from(self.delay.rcv_mss)
+                || (taken > 0 && self.delay.wants_ack_when_drained() && self.space.held == 0))
+        {
+            return true;
+        }
+        let open = self.space.open(self.rcv_nxt);
+        if taken == 0 || self.is_closed() || open > self.space.clamp / 2 {
+            return false;
+        }
+        let window = self.choose();
+        window > 0 && window >= open.saturating_mul(2)
+    }
+
+    fn unacknowledged(&self) -> u64 {
+        self.rcv_nxt - self.space.acked
+    }
+
+    /// The window that could be offered; a nearly full buffer ends quick ACKs.
+    fn choose(&mut self) -> u32 {
+        let choice = self.space.choose(self.delay.rcv_mss);
+        if choice.squeezed {
+            self.delay.quick = 0;
+        }
+        choice.window
+    }
+
+    fn offer(&mut self) -> u32 {
+        if self.delay.is_out_of_memory() {
+            self.space.offer_nothing(self.rcv_nxt);
+            return 0;
+        }
+        let choice = self.space.offer(self.rcv_nxt, self.delay.rcv_mss);
+        if choice.squeezed {
+            self.delay.quick = 0;
+        }
+        choice.window
+    }
+
+    fn count_memory(&mut self) {
+        self.space.held = self.reader.held;
+        if self.disordered {
+            self.space.held += self.holes_mut().memory();
+        }
+    }
+
+    fn tell_duplicate(&mut self, start: u64, end: u64) {
+        self.disordered = true;
+        self.holes_mut().tell_duplicate(start, end);
+    }
+
+    fn holes_mut(&mut self) -> &mut Holes {
+        self.holes.get_or_insert_default()
+    }
+}
+
+/// `tcp_invalid_ratelimit`: half a second, in jiffies.
+const REFUSAL_PAUSE: u64 = 125;
+/// `TCP_PAWS_WINDOW`: a TSval may be behind by this.
+const PAWS_WINDOW_MS: u64 = 1;

@@ -1,0 +1,276 @@
+//! A socket's receive buffer and the window that it lets TCP offer.
+//!
+//! Linux counts a buffer in memory (`sk_rcvbuf` against each packet's `truesize`) and a window in payload; one measured
+//! ratio turns the one into the other (`scaling_ratio`). Three numbers limit the window: the free buffer, the
+//! `clamp`, which follows the buffer, and `ssthresh`, which grows with each packet that arrives. How the buffer itself
+//! grows is `tuning`'s affair.
+
+use crate::transport::Settings;
+
+/// Memory of a packet beside its payload: `sk_buff`, header block and its shared information.
+///
+/// Measured: with a fixed buffer of 131072 bytes the kernel engine's window is 81502, which is
+/// (131072 − 2280) × 162 / 256; the packet of 1448 bytes weighs 2280 and the ratio is 1448 × 256 / 2280.
+pub(super) const OVERHEAD: u32 = 832;
+
+/// Receive buffer and window.
+#[derive(Debug)]
+pub(super) struct Space {
+    /// Buffer (`sk_rcvbuf`).
+    rcvbuf: u32,
+    /// Autotuning's limit (`tcp_rmem[2]`).
+    most: u32,
+    /// Memory that held packets take (`sk_rmem_alloc`).
+    pub held: u32,
+    /// No window is larger (`window_clamp`).
+    pub clamp: u32,
+    /// Nor larger than this, which grows as packets come (`rcv_ssthresh`).
+    ssthresh: u32,
+    /// Window offered last (`rcv_wnd`).
+    pub offered: u32,
+    /// Sequence number acknowledged last, where that window begins (`rcv_wup`).
+    pub acked: u64,
+    mss: u32,
+    /// Payload in memory, in 1/256.
+    ratio: u8,
+    /// Window scale (RFC 7323 section 2).
+    scale: u8,
+    /// Set by the application: no autotuning.
+    pub fixed: bool,
+}
+
+/// A window that could be offered now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice {
+    pub window: u32,
+    /// Half of the buffer is taken: no more quick ACKs.
+    pub squeezed: bool,
+}
+
+impl Space {
+    /// Before the handshake (`tcp_select_initial_window`). The passive side knows of timestamps already.
+    pub fn new(settings: &Settings, passive: bool) -> Self {
+        let fixed = settings.rcvbuf.is_some();
+        let rcvbuf = settings.rcvbuf.map_or(DEFAULT_RCVBUF, memory);
+        let most = memory(settings.rmem_max);
+        let full = rcvbuf / 2; // The ratio is one half until it is measured.
+        let clamp = if fixed { full } else { u32::from(u16::MAX) << MOST_SCALE };
+        let mss = if passive { settings.mss } else { settings.mss + TIMESTAMPS_BYTES };
+        let space = full.min(clamp);
+        let space = if space > mss { space - space % mss } else { space };
+        let scaled = space.max(most).max(CORE_RMEM_MAX).min(clamp).max(1);
+        let scale = u8::try_from(scaled.ilog2().saturating_sub(15).min(MOST_SCALE)).unwrap_or(0);
+        Self {
+            rcvbuf,
+            most,
+            held: 0,
+            clamp: clamp.min(u32::from(u16::MAX) << scale),
+            ssthresh: space,
+            offered: space,
+            acked: 0,
+            mss: settings.mss,
+            ratio: 128,
+            scale,
+            fixed,
+        }
+    }
+
+    /// The connection is established (`tcp_init_buffer_space`): one segment's room is kept back.
+    pub fn establish(&mut self, rcv_nxt: u64) {
+        let full = small(self.full());
+        self.clamp = self.clamp.min(full);
+        if self.clamp > 2 * self.mss && self.clamp + self.mss > full {
+            self.clamp = (2 * self.mss).max(full - self.mss);
+        }
+        self.ssthresh = self.ssthresh.min(self.clamp);
+        self.acked = rcv_nxt;
+    }
+
+    /// The window of a SYN or SYN-ACK: never scaled (RFC 7323 section 2.2).
+    pub fn unscaled(&self) -> u32 {
+        self.offered.min(u32::from(u16::MAX))
+    }
+
+    /// What a peer may still send of what it was offered (`tcp_receive_window`).
+    pub fn open(&self, rcv_nxt: u64) -> u32 {
+        small_unsigned((self.acked + u64::from(self.offered)).saturating_sub(rcv_nxt))
+    }
+
+    /// The window that would be offered now (`__tcp_select_window`); `rcv_mss` is what the peer's segments measure.
+    pub fn choose(&self, rcv_mss: u32) -> Choice {
+        let allowed = self.full();
+        let full = i64::from(self.clamp).min(allowed);
+        let mss = i64::from(rcv_mss).min(full);
+        if mss <= 0 {
+            return Choice { window: 0, squeezed: false };
+        }
+        let mut free = self.free();
+        let squeezed = free < full >> 1;
+        if squeezed {
+            free &= !self.grain();
+            if free < allowed >> 4 || free < mss {
+                return Choice { window: 0, squeezed };
+            }
+        }
+        free = free.min(i64::from(self.ssthresh));
+        let window = if self.scale > 0 { self.rounded_up(free) } else { self.unscaled_choice(free, mss, full) };
+        Choice { window: small(window), squeezed }
+    }
+
+    /// Without a scale, windows are whole segments, and small changes are not worth saying.
+    fn unscaled_choice(&self, free: i64, mss: i64, full: i64) -> i64 {
+        let offered = i64::from(self.offered);
+        if offered <= free - mss || offered > free {
+            free - free % mss
+        } else if mss == full && free > offered + (full >> 1) {
+            free
+        } else {
+            offered
+        }
+    }
+
+    /// Offers a window with an ACK of `rcv_nxt`; what was offered once is never taken back (`tcp_select_window`).
+    pub fn offer(&mut self, rcv_nxt: u64, rcv_mss: u32) -> Choice {
+        let open = self.open(rcv_nxt);
+        let mut choice = self.choose(rcv_mss);
+        if choice.window < open {
+            choice.window = small(self.rounded_up(i64::from(open)));
+        }
+        self.offered = choice.window;
+        self.acked = rcv_nxt;
+        choice.window = (choice.window.min(u32::from(u16::MAX) << self.scale) >> self.scale) << self.scale;
+        choice
+    }
+
+    /// Offers nothing: a packet found no room (`ICSK_ACK_NOMEM`).
+    pub fn offer_nothing(&mut self, rcv_nxt: u64) {
+        self.offered = 0;
+        self.acked = rcv_nxt;
+    }
+
+    /// A packet of this much payload and memory arrived: how much of memory is payload? Says whether the answer changed.
+    pub fn measure(&mut self, payload: u32, memory: u32) -> bool {
+        let ratio = u8::try_from((u64::from(payload) << 8) / u64::from(memory)).unwrap_or(u8::MAX).max(1);
+        let changed = ratio != self.ratio;
+        if changed {
+            self.ratio = ratio;
+            self.clamp = small(self.full());
+        }
+        changed
+    }
+
+    /// A packet arrived: the window may grow by twice its size (`tcp_grow_window`). Says whether it did.
+    ///
+    /// `weight` is the memory that the packet adds for good: a packet in order gives its header block back.
+    pub fn grow(&mut self, payload: u32, weight: u32, rcv_mss: u32) -> bool {
+        let room = i64::from(self.clamp).min(self.free()) - i64::from(self.ssthresh);
+        if room <= 0 {
+            return false;
+        }
+        let step = if self.of_memory(i64::from(weight)) <= i64::from(payload) {
+            2 * self.mss
+        } else {
+            self.cautious_step(payload, weight, rcv_mss)
+        };
+        if step == 0 {
+            return false;
+        }
+        self.ssthresh += small(room.min(i64::from(step.max(2 * payload))));
+        true
+    }
+
+    /// Small packets in much memory: grow while they would still fit later (`__tcp_grow_window`).
+    fn cautious_step(&self, payload: u32, weight: u32, rcv_mss: u32) -> u32 {
+        let mut weight = self.of_memory(i64::from(weight)) >> 1;
+        let mut window = self.of_memory(i64::from(self.most)) >> 1;
+        while i64::from(self.ssthresh) <= window {
+            if weight <= i64::from(payload) {
+                return 2 * rcv_mss;
+            }
+            weight >>= 1;
+            window >>= 1;
+        }
+        0
+    }
+
+    /// Makes the buffer hold a window of `window`, if that is more than it does and autotuning may.
+    pub fn enlarge(&mut self, window: u64) {
+        let wanted = ((window << 8) / u64::from(self.ratio)).min(u64::from(self.most));
+        if !self.fixed && wanted > u64::from(self.rcvbuf) {
+            self.rcvbuf = small_unsigned(wanted);
+            self.clamp = small(self.full());
+        }
+    }
+
+    /// Is more held than the buffer allows?
+    pub fn is_overfull(&self) -> bool {
+        self.held > self.rcvbuf
+    }
+
+    /// Seven eighths are taken: readers are woken whatever they wait for (`tcp_rmem_pressure`).
+    pub fn is_pressed(&self) -> bool {
+        self.held > self.rcvbuf - (self.rcvbuf >> 3)
+    }
+
+    /// More is held than the buffer allows: let it grow, or offer less (`tcp_clamp_window`).
+    pub fn yield_to_held(&mut self) {
+        if !self.fixed && self.rcvbuf < self.most {
+            self.rcvbuf = self.held.min(self.most);
+        }
+        if self.is_overfull() {
+            self.ssthresh = self.clamp.min(2 * self.mss);
+        }
+    }
+
+    /// Buffer (`sk_rcvbuf`).
+    pub fn rcvbuf(&self) -> u32 {
+        self.rcvbuf
+    }
+
+    /// The smaller of the limits that an established connection begins with.
+    pub fn first_window(&self) -> u32 {
+        self.ssthresh.min(self.offered)
+    }
+
+    fn free(&self) -> i64 {
+        self.of_memory(i64::from(self.rcvbuf) - i64::from(self.held))
+    }
+
+    fn full(&self) -> i64 {
+        self.of_memory(i64::from(self.rcvbuf))
+    }
+
+    fn of_memory(&self, memory: i64) -> i64 {
+        (memory * i64::from(self.ratio)) >> 8
+    }
+
+    fn grain(&self) -> i64 {
+        (1 << self.scale) - 1
+    }
+
+    fn rounded_up(&self, window: i64) -> i64 {
+        (window + self.grain()) & !self.grain()
+    }
+}
+
+/// Sizes of memory fit in 31 bits, as in Linux.
+fn memory(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX).min(u32::MAX >> 1)
+}
+
+fn small(bytes: i64) -> u32 {
+    u32::try_from(bytes.max(0)).unwrap_or(u32::MAX)
+}
+
+fn small_unsigned(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// `tcp_rmem[1]`.
+const DEFAULT_RCVBUF: u32 = 131_072;
+/// `net.core.rmem_max`, which enters the choice of the scale.
+const CORE_RMEM_MAX: u32 = 212_992;
+/// Largest window scale (RFC 7323 section 2.3).
+const MOST_SCALE: u32 = 14;
+/// The timestamp option, padded.
+const TIMESTAMPS_BYTES: u32 = 12;

@@ -1,0 +1,52 @@
+//! When a timer of Linux fires: its clock is jiffies, and its wheel rounds up, more coarsely the further away the time is.
+//!
+//! High-resolution timers (pacing, SACK compression) don't pass here.
+
+use crate::time::{Span, Time};
+
+/// When a timer fires that is set now for so many jiffies ahead (`calc_wheel_index`, kernel/time/timer.c).
+///
+/// Each level of the wheel has 64 slots, eight times as wide as those of the level below; a timer fires in the slot
+/// after its own, so never early: 10 jiffies are 40 to 44 ms, and 250 are 1000 to 1032 ms.
+#[must_use]
+pub(crate) fn fires(now: Time, jiffies: u64) -> Time {
+    let mut shift = 0;
+    while shift < MOST_SHIFT && jiffies >= FIRST_LEVEL << shift {
+        shift += LEVEL_SHIFT;
+    }
+    at_jiffy((((now.jiffies() + jiffies) >> shift) + 1) << shift)
+}
+
+/// When the tick of this number comes.
+#[must_use]
+pub(crate) fn at_jiffy(jiffy: u64) -> Time {
+    Time::ZERO + Span::from_jiffies(jiffy)
+}
+
+/// Jiffies ahead that the first level covers (`LVL_START(1)`).
+const FIRST_LEVEL: u64 = 63;
+/// Each level is this much coarser than the one before (`LVL_CLK_SHIFT`).
+const LEVEL_SHIFT: u32 = 3;
+/// Shift of the coarsest level that TCP reaches (120 s).
+const MOST_SHIFT: u32 = 9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_fires_in_the_slot_after_its_own() {
+        let after = |now_ms, jiffies| {
+            let now = Time::ZERO + Span::from_millis(now_ms);
+            fires(now, jiffies).since(now).as_micros() / 1_000
+        };
+        assert_eq!(after(100, 10), 44);
+        assert_eq!(after(103, 10), 41);
+        assert_eq!(after(0, 62), 252);
+        // Above 62 jiffies the slots are 32 ms wide.
+        assert_eq!(after(0, 63), 256);
+        assert_eq!(after(0, 250), 1_024);
+        assert_eq!(after(20, 250), 1_004);
+        assert_eq!(after(0, 750), 3_072);
+    }
+}
