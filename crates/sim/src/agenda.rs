@@ -3,7 +3,7 @@
 //! Two entries that agree in all three are the same entry, so the order in which they were added never shows.
 //! Timers are lazy: whoever moves one later leaves the old entry and looks again when it comes up; see [`Alarm`].
 //!
-//! The structure is a heap of four children a node over one word an entry; `bench/agenda.md` has the figures that
+//! The structure is a heap of four children a node with a hole at its top, one word an entry; `bench/agenda.md` has the figures that
 //! chose it.
 
 use dumbbell_core::time::Time;
@@ -49,9 +49,17 @@ pub struct Due {
 }
 
 /// The list of all that is to come.
-#[derive(Clone, Debug, Default)]
+///
+/// An event that arms its timer again is the common case, so a taken entry leaves a hole at the top, and what is added
+/// next goes in there: one way down instead of a way down and a way up.
+#[derive(Clone, Debug)]
 pub struct Agenda {
-    heap: Vec<Word>,
+    /// The heap, and after it as many [`LATEST`] as a node has children: none lacks one.
+    words: Vec<Word>,
+    /// Entries of the heap, a hole included.
+    len: usize,
+    /// Was the first one taken?
+    hole: bool,
 }
 
 /// Time, kind and owner in one comparable word: 64 bits of time, 8 of kind, 32 of owner.
@@ -59,59 +67,87 @@ type Word = u128;
 
 /// Children of a node: four words are one cache line.
 const CHILDREN: usize = 4;
+/// Later than any entry.
+const LATEST: Word = Word::MAX;
+
+impl Default for Agenda {
+    fn default() -> Self {
+        Self { words: vec![LATEST; CHILDREN], len: 0, hole: false }
+    }
+}
 
 impl Agenda {
     /// Adds an entry.
+    #[inline]
     pub fn add(&mut self, at: Time, kind: Kind, owner: u32) {
-        self.heap.push(pack(Due { at, kind, owner }));
-        self.rise(self.heap.len() - 1);
+        let word = pack(Due { at, kind, owner });
+        if self.hole {
+            self.hole = false;
+            self.sink(word);
+        } else {
+            self.words.push(LATEST);
+            self.len += 1;
+            self.rise(self.len - 1, word);
+        }
     }
 
     /// Time of the first entry.
     #[must_use]
-    pub fn next(&self) -> Option<Time> {
-        self.heap.first().map(|&word| time_of(word))
+    #[inline]
+    pub fn first(&mut self) -> Option<Time> {
+        if self.hole {
+            self.fill();
+        }
+        (self.len > 0).then(|| time_of(self.words[0]))
     }
 
     /// Takes the first entry.
+    #[inline]
     pub fn take(&mut self) -> Option<Due> {
-        let first = *self.heap.first()?;
-        let last = self.heap.pop().expect("there is a first");
-        if !self.heap.is_empty() {
-            self.sink(last);
-        }
-        Some(unpack(first))
+        self.first()?;
+        self.hole = true;
+        Some(unpack(self.words[0]))
     }
 
     /// Entries, stale ones included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.len - usize::from(self.hole)
     }
 
     /// Is nothing to come?
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.len() == 0
     }
 
     /// Bytes that it holds.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
-        self.heap.capacity() * size_of::<Word>()
+        self.words.capacity() * size_of::<Word>()
     }
 
-    fn rise(&mut self, mut at: usize) {
-        let word = self.heap[at];
+    /// Nothing came for the hole: the last entry goes there.
+    fn fill(&mut self) {
+        self.hole = false;
+        self.len -= 1;
+        self.words.pop();
+        let last = std::mem::replace(&mut self.words[self.len], LATEST);
+        if self.len > 0 {
+            self.sink(last);
+        }
+    }
+
+    fn rise(&mut self, mut at: usize, word: Word) {
         while at > 0 {
             let parent = (at - 1) / CHILDREN;
-            if self.heap[parent] <= word {
+            if self.words[parent] <= word {
                 break;
             }
-            self.heap[at] = self.heap[parent];
+            self.words[at] = self.words[parent];
             at = parent;
         }
-        self.heap[at] = word;
+        self.words[at] = word;
     }
 
     /// Puts `word` in at the top and lets it sink to its place.
@@ -119,16 +155,25 @@ impl Agenda {
         let mut at = 0;
         loop {
             let first = at * CHILDREN + 1;
-            let children = &self.heap[first.min(self.heap.len())..(first + CHILDREN).min(self.heap.len())];
-            let Some((place, &least)) = children.iter().enumerate().min_by_key(|&(_, word)| word) else { break };
+            if first >= self.len {
+                break;
+            }
+            let (place, least) = least(&self.words[first..first + CHILDREN]);
             if least >= word {
                 break;
             }
-            self.heap[at] = least;
+            self.words[at] = least;
             at = first + place;
         }
-        self.heap[at] = word;
+        self.words[at] = word;
     }
+}
+
+/// The least of four and its place, without a branch to mispredict.
+#[inline]
+fn least(four: &[Word]) -> (usize, Word) {
+    let pick = |one: (usize, Word), other: (usize, Word)| if other.1 < one.1 { other } else { one };
+    pick(pick((0, four[0]), (1, four[1])), pick((2, four[2]), (3, four[3])))
 }
 
 /// A timer with at most one live entry on the agenda.
@@ -288,7 +333,7 @@ mod tests {
             let (mut now, mut wanted) = (0, u64::MAX);
             for (pause, ahead) in moves {
                 let next = now + pause;
-                while agenda.next().is_some_and(|first| first <= at(next)) {
+                while agenda.first().is_some_and(|first| first <= at(next)) {
                     let due = agenda.take().expect("an entry");
                     if alarm.rings(due.at, &mut agenda, Kind::Timer, 0) {
                         prop_assert_eq!(due.at.as_nanos(), wanted);

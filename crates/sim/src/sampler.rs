@@ -87,8 +87,8 @@ impl Sampler {
                     else {
                         continue;
                     };
-                    let received = flows[number].received(receiver);
-                    self.flows.push_tcp(now, position, &sender.info(now), received, receiver.received().rcv_space);
+                    let bytes = flows[number].received(receiver);
+                    self.flows.push_tcp(now, position, &sender.info(now), bytes, receiver.received().rcv_space);
                 }
             }
         }
@@ -105,8 +105,8 @@ impl Sampler {
         let (Some(sender), Some(receiver)) = (&sender.endpoint, &receiver.endpoint) else { return };
         let info = sender.info(now);
         if self.last[number].replace(info) != Some(info) {
-            let received = flow.received(receiver);
-            self.flows.push_tcp(now, flow.position, &info, received, receiver.received().rcv_space);
+            let bytes = flow.received(receiver);
+            self.flows.push_tcp(now, flow.position, &info, bytes, receiver.received().rcv_space);
         }
     }
 

@@ -203,6 +203,10 @@ impl Names {
     }
 
     /// Appends a name; it joins the list when it is new.
+    ///
+    /// # Panics
+    ///
+    /// When there are 2³² names.
     pub fn push(&mut self, name: &'static str) {
         let place = self.list.iter().position(|known| *known == name).unwrap_or_else(|| {
             self.list.push(name.into());

@@ -8,6 +8,7 @@ use dumbbell_core::time::Time;
 
 /// A device: its host sends by it, and the peer's host receives.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself on the path of every packet")]
 pub struct Device {
     /// Whose it is.
     pub host: HostId,

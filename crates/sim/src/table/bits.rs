@@ -78,7 +78,9 @@ mod tests {
         #[test]
         fn bits_read_back(ones in 0usize..20, more in prop::collection::vec(any::<bool>(), 0..40)) {
             let mut bits = Bits::repeat(true, ones);
-            more.iter().for_each(|&bit| bits.push(bit));
+            for &bit in &more {
+                bits.push(bit);
+            }
             let all: Vec<_> = std::iter::repeat_n(true, ones).chain(more).collect();
             prop_assert_eq!(bits.len(), all.len());
             prop_assert_eq!((0..bits.len()).map(|at| bits.get(at)).collect::<Vec<_>>(), all.clone());

@@ -94,7 +94,7 @@ fn ipv4(packet: &Packet, ends: &Ends) -> Vec<u8> {
 fn tcp(packet: &Packet, segment: &Segment, ends: &Ends, talkers: &Talkers) -> Vec<u8> {
     let options = options(packet, segment, talkers.mss[packet.flow.0 as usize]);
     let mut header = Vec::with_capacity(60);
-    ends.ports.iter().for_each(|port| header.extend_from_slice(&port.to_be_bytes()));
+    header.extend_from_slice(&ends.ports.map(u16::to_be_bytes).concat());
     header.extend_from_slice(&low32(segment.seq).to_be_bytes());
     header.extend_from_slice(&low32(segment.ack).to_be_bytes());
     header.push(u8::try_from((20 + options.len()) / 4).expect("at most 15 words") << 4);
@@ -110,7 +110,7 @@ fn tcp(packet: &Packet, segment: &Segment, ends: &Ends, talkers: &Talkers) -> Ve
 fn udp(packet: &Packet, ends: &Ends) -> Vec<u8> {
     let length = packet.bytes - ETHERNET_BYTES - IPV4_BYTES;
     let mut header = Vec::with_capacity(8);
-    ends.ports.iter().for_each(|port| header.extend_from_slice(&port.to_be_bytes()));
+    header.extend_from_slice(&ends.ports.map(u16::to_be_bytes).concat());
     header.extend_from_slice(&low16(length).to_be_bytes());
     header.extend_from_slice(&[0; 2]);
     // RFC 768: a sum of zero is sent as all ones.
@@ -128,17 +128,17 @@ fn options(packet: &Packet, segment: &Segment, mss: u32) -> Vec<u8> {
     if is_reset(packet) {
         return options;
     }
-    let stamps = [millis(segment.sent_at), millis(segment.echo)];
+    let stamps = [millis(segment.sent_at), millis(segment.echo)].map(u32::to_be_bytes).concat();
     if segment.flags.syn {
         // RFC 9293 section 3.7.1: the MSS option does not count options, the segments do (RFC 6691).
         let [high, low] = low16(mss + TIMESTAMP_BYTES).to_be_bytes();
         options.extend_from_slice(&[2, 4, high, low, 4, 2, 8, 10]);
-        stamps.iter().for_each(|stamp| options.extend_from_slice(&stamp.to_be_bytes()));
+        options.extend_from_slice(&stamps);
         options.extend_from_slice(&[1, 3, 3, WINDOW_SCALE]);
         return options;
     }
     options.extend_from_slice(&[1, 1, 8, 10]);
-    stamps.iter().for_each(|stamp| options.extend_from_slice(&stamp.to_be_bytes()));
+    options.extend_from_slice(&stamps);
     let blocks = segment.sack.blocks();
     if !blocks.is_empty() {
         options.extend_from_slice(&[1, 1, 5, 2 + 8 * u8::try_from(blocks.len()).expect("three at most")]);

@@ -26,9 +26,19 @@ pub struct Application {
     /// Bytes asked for and answered so far, in request/response.
     requested: u64,
     answered: u64,
-    asked_at: Option<Time>,
-    /// Has the sender begun to answer?
-    heard: bool,
+    question: Question,
+}
+
+/// A request/response flow's question. Who thinks has none.
+///
+/// ```text
+///   None --ask--> Asked --sender has read it--> Answering --receiver has read the answer--> None
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Question {
+    None,
+    Asked(Time),
+    Answering(Time),
 }
 
 /// What makes an application look at its socket again.
@@ -72,8 +82,8 @@ impl Attention {
 impl Application {
     /// An application that has not started.
     pub fn new(plan: plan::Tcp) -> Self {
-        let (connected, accepted, resting, heard) = (false, false, false, false);
-        Self { plan, connected, accepted, resting, requested: 0, answered: 0, asked_at: None, heard }
+        let (connected, accepted, resting) = (false, false, false);
+        Self { plan, connected, accepted, resting, requested: 0, answered: 0, question: Question::None }
     }
 
     /// Does the connection stand, as the sender sees it?
@@ -101,15 +111,15 @@ impl Application {
 
     /// What the sender's and the receiver's program wait for.
     pub fn attention(&self) -> [Attention; 2] {
-        let sender = match self.plan.work {
+        let sender = match (self.plan.work, self.question) {
             _ if !self.connected => Attention::Established,
-            Work::Exchange { .. } if self.asked_at.is_some() && !self.heard => Attention::Read(self.requested),
+            (_, Question::Asked(_)) => Attention::Read(self.requested),
             _ => Attention::Nothing,
         };
-        let receiver = match self.plan.work {
+        let receiver = match (self.plan.work, self.question) {
             _ if !self.accepted => Attention::Established,
-            Work::Sized { bytes } | Work::OnOff { bytes: Some(bytes), .. } => Attention::Received(bytes),
-            Work::Exchange { .. } if self.asked_at.is_some() => Attention::Read(self.answered),
+            (Work::Sized { bytes } | Work::OnOff { bytes: Some(bytes), .. }, _) => Attention::Received(bytes),
+            (_, Question::Answering(_)) => Attention::Read(self.answered),
             _ => Attention::Nothing,
         };
         [sender, receiver]
@@ -147,7 +157,7 @@ impl Application {
         let [sender, receiver] = ends;
         match self.plan.work {
             Work::OnOff { on, off, bytes } => Some(now + self.toggle(now, sender, [on, off], bytes)),
-            Work::Exchange { .. } if self.asked_at.is_none() => {
+            Work::Exchange { .. } if self.question == Question::None => {
                 self.ask(now, receiver);
                 None
             }
@@ -192,8 +202,7 @@ impl Application {
         let Work::Exchange { request, response, .. } = self.plan.work else { return };
         self.requested += request;
         self.answered += response;
-        self.asked_at = Some(now);
-        self.heard = false;
+        self.question = Question::Asked(now);
         receiver.write(now, request);
     }
 
@@ -206,16 +215,18 @@ impl Application {
         report: &mut FlowReport,
     ) -> Option<Time> {
         let Work::Exchange { response, think, .. } = self.plan.work else { return None };
-        let asked_at = self.asked_at?;
-        if self.connected && !self.heard && sender.bytes_read() >= self.requested {
-            self.heard = true;
+        if let Question::Asked(asked_at) = self.question
+            && sender.bytes_read() >= self.requested
+        {
+            self.question = Question::Answering(asked_at);
             sender.write(now, response);
         }
+        let Question::Answering(asked_at) = self.question else { return None };
         if receiver.bytes_read() < self.answered {
             return None;
         }
         report.exchanges_ns.push(now.since(asked_at).as_nanos());
-        self.asked_at = None;
+        self.question = Question::None;
         if think == Span::ZERO {
             self.ask(now, receiver);
             return None;

@@ -2,7 +2,7 @@
 
 use super::*;
 use dumbbell_core::packet::{Body, Direction, Ecn, Flags, FlowId, Sack, Segment, TCP_HEADERS_BYTES, UDP_HEADERS_BYTES};
-use etherparse::{NetSlice, PacketHeaders, SlicedPacket, TcpOptionElement, TransportSlice};
+use etherparse::{NetHeaders, NetSlice, PacketHeaders, SlicedPacket, TcpOptionElement, TransportSlice};
 use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
 use std::sync::{Arc, Mutex};
@@ -47,10 +47,12 @@ fn written(packets: &[(u64, Packet)]) -> Vec<(u128, u32, Vec<u8>)> {
     let bytes = tap.into_bytes().expect("kept in memory");
     let mut reader = PcapReader::new(bytes.as_slice()).expect("a header");
     assert_eq!(reader.header().datalink, DataLink::ETHERNET);
-    std::iter::from_fn(|| reader.next_packet())
-        .map(|record| record.expect("a record"))
-        .map(|record| (record.timestamp.as_nanos(), record.orig_len, record.data.into_owned()))
-        .collect()
+    let mut records = Vec::new();
+    while let Some(record) = reader.next_packet() {
+        let record = record.expect("a record");
+        records.push((record.timestamp.as_nanos(), record.orig_len, record.data.into_owned()));
+    }
+    records
 }
 
 fn frame_of(packet: Packet) -> Vec<u8> {
@@ -96,7 +98,7 @@ fn checksums_are_right() {
     for (segment, bytes) in [(segment(1_447), 1_447 + 66), (with_sack, 66 + 20), (syn, 74), (segment(43_440), 45_000)] {
         let frame = whole(packet(Body::Tcp(segment), bytes));
         let headers = PacketHeaders::from_ethernet_slice(&frame).expect("a frame");
-        let (ip, _) = headers.net.expect("IP").ipv4().expect("IPv4");
+        let Some(NetHeaders::Ipv4(ip, _)) = headers.net else { panic!("not IPv4") };
         let tcp = headers.transport.expect("a transport").tcp().expect("TCP");
         assert_eq!(ip.header_checksum, ip.calc_header_checksum());
         let sum = tcp.calc_checksum_ipv4(&ip, headers.payload.slice()).expect("a length that fits");
@@ -105,7 +107,7 @@ fn checksums_are_right() {
     let datagram = Body::Udp { sent_at: Time::ZERO, seq: 3, payload: 1_001 };
     let frame = whole(Packet { flow: FlowId(1), ..packet(datagram, 1_001 + UDP_HEADERS_BYTES) });
     let headers = PacketHeaders::from_ethernet_slice(&frame).expect("a frame");
-    let (ip, _) = headers.net.expect("IP").ipv4().expect("IPv4");
+    let Some(NetHeaders::Ipv4(ip, _)) = headers.net else { panic!("not IPv4") };
     let udp = headers.transport.expect("a transport").udp().expect("UDP");
     assert_eq!(udp.length, 1_009);
     assert_eq!(udp.checksum, udp.calc_checksum_ipv4(&ip, headers.payload.slice()).expect("fits"));

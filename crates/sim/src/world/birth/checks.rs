@@ -8,12 +8,12 @@ use dumbbell_core::time::Span;
 
 /// Places in the plan, sorted by name: the order in which the world numbers them.
 pub fn by_name<'a>(what: &'static str, names: impl Iterator<Item = &'a str>) -> Result<Vec<usize>, Error> {
-    let mut named: Vec<_> = names.zip(0..).collect();
-    named.sort_unstable();
-    if let Some(pair) = named.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+    let mut sorted: Vec<_> = names.zip(0..).collect();
+    sorted.sort_unstable();
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         return Err(Error::SameName { what, name: pair[0].0.into() });
     }
-    Ok(named.into_iter().map(|(_, place)| place).collect())
+    Ok(sorted.into_iter().map(|(_, place)| place).collect())
 }
 
 /// Numbers that the world could not live with.

@@ -1,0 +1,153 @@
+//! Other structures for the agenda.
+
+use super::List;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+type Word = u128;
+
+fn pack(at: u64, owner: u32) -> Word {
+    (Word::from(at) << 40) | Word::from(owner)
+}
+
+fn at_of(word: Word) -> u64 {
+    u64::try_from(word >> 40).expect("64 bits")
+}
+
+fn unpack(word: Word) -> (u64, u32) {
+    (at_of(word), u32::try_from(word & 0xffff_ffff).expect("32 bits"))
+}
+
+/// The standard library's heap.
+#[derive(Default)]
+pub struct Binary(BinaryHeap<Reverse<Word>>);
+
+impl List for Binary {
+    fn add(&mut self, at: u64, owner: u32) {
+        self.0.push(Reverse(pack(at, owner)));
+    }
+
+    fn take(&mut self) -> (u64, u32) {
+        unpack(self.0.pop().expect("never empty").0)
+    }
+}
+
+/// A hierarchical timing wheel: level n has 64 slots of 64ⁿ ns; an entry falls to lower levels as its time comes.
+pub struct Wheel {
+    now: u64,
+    slots: Vec<Vec<Word>>,
+    taken: [u64; LEVELS],
+    spare: Vec<Word>,
+}
+
+const LEVELS: usize = 11;
+const BITS: u32 = 6;
+
+impl Default for Wheel {
+    fn default() -> Self {
+        Self { now: 0, slots: vec![Vec::new(); LEVELS << BITS], taken: [0; LEVELS], spare: Vec::new() }
+    }
+}
+
+impl Wheel {
+    fn put(&mut self, word: Word) {
+        let at = at_of(word);
+        let level = ((63 - ((at ^ self.now) | 1).leading_zeros()) / BITS) as usize;
+        let slot = (at >> (level as u32 * BITS)) as usize & 63;
+        self.slots[level << BITS | slot].push(word);
+        self.taken[level] |= 1 << slot;
+    }
+}
+
+impl List for Wheel {
+    fn add(&mut self, at: u64, owner: u32) {
+        self.put(pack(at, owner));
+    }
+
+    fn take(&mut self) -> (u64, u32) {
+        loop {
+            let level = self.taken.iter().position(|&slots| slots != 0).expect("never empty");
+            let slot = self.taken[level].trailing_zeros() as usize;
+            let place = level << BITS | slot;
+            if level == 0 {
+                let least = (0..self.slots[place].len()).min_by_key(|&at| self.slots[place][at]).expect("taken");
+                let word = self.slots[place].swap_remove(least);
+                if self.slots[place].is_empty() {
+                    self.taken[0] &= !(1 << slot);
+                }
+                self.now = at_of(word);
+                return unpack(word);
+            }
+            self.taken[level] &= !(1 << slot);
+            let shift = level as u32 * BITS;
+            self.now = (self.now >> (shift + BITS) << (shift + BITS)) | (slot as u64) << shift;
+            let mut falling = std::mem::replace(&mut self.slots[place], std::mem::take(&mut self.spare));
+            falling.drain(..).for_each(|word| self.put(word));
+            self.spare = falling;
+        }
+    }
+}
+
+/// A calendar: a heap for the day, unsorted days ahead, a heap for what is later than all of them.
+pub struct Calendar {
+    today: u64,
+    near: BinaryHeap<Reverse<Word>>,
+    days: Vec<Vec<Word>>,
+    ahead: usize,
+    far: BinaryHeap<Reverse<Word>>,
+}
+
+/// A day has 2¹⁵ ns, the calendar 2,048 days: 67 ms.
+const DAY_BITS: u32 = 15;
+const DAYS: u64 = 2_048;
+
+impl Default for Calendar {
+    fn default() -> Self {
+        let days = vec![Vec::new(); DAYS as usize];
+        Self { today: 0, near: BinaryHeap::new(), days, ahead: 0, far: BinaryHeap::new() }
+    }
+}
+
+impl Calendar {
+    fn put(&mut self, word: Word) {
+        let day = at_of(word) >> DAY_BITS;
+        if day <= self.today {
+            self.near.push(Reverse(word));
+        } else if day - self.today < DAYS {
+            self.days[(day % DAYS) as usize].push(word);
+            self.ahead += 1;
+        } else {
+            self.far.push(Reverse(word));
+        }
+    }
+
+    fn turn_page(&mut self) {
+        self.today += 1;
+        if self.ahead == 0
+            && let Some(Reverse(first)) = self.far.peek()
+        {
+            self.today = self.today.max(at_of(*first) >> DAY_BITS);
+        }
+        let place = (self.today % DAYS) as usize;
+        self.ahead -= self.days[place].len();
+        let near = &mut self.near;
+        near.extend(self.days[place].drain(..).map(Reverse));
+        while self.far.peek().is_some_and(|Reverse(first)| at_of(*first) >> DAY_BITS < self.today + DAYS) {
+            let Reverse(word) = self.far.pop().expect("peeked");
+            self.put(word);
+        }
+    }
+}
+
+impl List for Calendar {
+    fn add(&mut self, at: u64, owner: u32) {
+        self.put(pack(at, owner));
+    }
+
+    fn take(&mut self) -> (u64, u32) {
+        while self.near.is_empty() {
+            self.turn_page();
+        }
+        unpack(self.near.pop().expect("not empty").0)
+    }
+}
