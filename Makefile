@@ -9,17 +9,14 @@ PY := $(BIN)/python
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-setup: ## Install what is needed (apt packages, virtual environment, agent)
+setup: ## Install what is needed (apt packages, virtual environment, simulator, agent)
 	@scripts/setup.sh
 
 kernel: setup ## Build the kernel in virtual time (once)
 	@$(BIN)/dumbbell kernel build
 
-demo: kernel ## Run the main job: cyclic on the real kernel, summary and report
-	@mkdir -p runs && out=runs/demo-$$(date +%Y%m%d-%H%M%S) && \
-	$(BIN)/dumbbell run cyclic --engine kernel --seed 1 --out $$out && \
-	$(BIN)/dumbbell report $$out -o $$out/report.html 2>/dev/null && \
-	echo && echo "the report: $$PWD/$$out/report.html"
+demo: setup ## Run the main job: cyclic on the simulator, then on the real kernel, side by side
+	@scripts/demo.sh
 
 test: kernel lint unit ## Everything that must pass
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what Dumbbell needs: apt packages (as root or with sudo), a virtual environment, the agent.
+# Installs what Dumbbell needs: apt packages (as root or with sudo), a virtual environment, the simulator, the agent.
 # Quick when there is nothing to do.
 set -eu
 cd "$(dirname "$0")/.."

@@ -35,7 +35,7 @@ impl Arrow {
         let _ = requested_schema;
         let batches = [Ok::<_, ArrowError>(self.0.clone())];
         let stream = FFI_ArrowArrayStream::new(Box::new(RecordBatchIterator::new(batches, self.0.schema())));
-        PyCapsule::new(py, stream, Some(c"arrow_array_stream".into()))
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 }
 

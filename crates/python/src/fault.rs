@@ -1,9 +1,9 @@
 //! What went wrong, as Python's exceptions: a plan that can't be carried out, or a fault of our own.
 
 use dumbbell_sim::Error;
+use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::create_exception;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 
@@ -22,13 +22,13 @@ pub fn catch_panics() {
 
 /// Runs our own code; a panic in it becomes a [`Fault`].
 pub fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(answer) => answer.map_err(raised),
-        Err(_) => {
-            let last = LAST.with_borrow(String::clone);
-            Err(Fault::new_err(format!("{last}. This is a fault in Dumbbell: please report it with the experiment")))
-        }
-    }
+    let Ok(answer) = catch_unwind(AssertUnwindSafe(work)) else {
+        let last = LAST.with_borrow(String::clone);
+        return Err(Fault::new_err(format!(
+            "{last}. This is a fault in Dumbbell: please report it with the experiment"
+        )));
+    };
+    answer.map_err(raised)
 }
 
 fn raised(error: Error) -> PyErr {

@@ -69,7 +69,7 @@ impl Run {
         let began = Instant::now();
         loop {
             let before = Instant::now();
-            self.until = self.until + self.step;
+            self.until += self.step;
             let state = self.world.run(self.until)?;
             if state.is_over || began.elapsed() >= SLICE {
                 return Ok(state);

@@ -181,19 +181,30 @@ def report(
 def list_(
     what: Annotated[str, typer.Argument(metavar="controllers|queues", help="What to list.")],
 ) -> None:
-    """List the congestion controls of the built kernel, or the queueing disciplines that are understood."""
+    """List the congestion controls and who has them, or the queueing disciplines that are understood."""
     from dumbbell.errors import ExperimentError
-    from dumbbell.kernel import find
-    from dumbbell.kernel.controllers import controllers
+    from dumbbell.plan.tc.reader import KINDS
     from dumbbell.spec.qdisc import GRAMMAR
 
     if what == "controllers":
-        out.print("\n".join(controllers(find(None)) or ()))
+        for name, has in sorted(_controllers().items()):
+            out.print(f"{name:16} {' '.join(has)}", markup=False)
     elif what == "queues":
         for kind, options in sorted(GRAMMAR.items()):
-            out.print(f"{kind:16} {' '.join(options)}", markup=False, soft_wrap=True)
+            engines = "sim kernel" if kind in KINDS else "kernel"
+            out.print(f"{kind:16} {engines:11} {' '.join(options)}", markup=False, soft_wrap=True)
     else:
         raise ExperimentError("can't be listed", value=what, right="there is: controllers, queues")
+
+
+def _controllers() -> dict[str, list[str]]:
+    """Every controller with the engines that have it; the kernel's when there is one."""
+    from dumbbell.engine import Simulator
+    from dumbbell.kernel import find, kernels
+    from dumbbell.kernel.controllers import controllers
+
+    has = {"sim": Simulator.controllers(), "kernel": (controllers(find(None)) or ()) if kernels() else ()}
+    return {name: [engine for engine in has if name in has[engine]] for names in has.values() for name in names}
 
 
 def _window(duration_s: float, start: str | None, end: str | None) -> tuple[int, int] | None:

@@ -77,7 +77,7 @@ def queue_entries(named: Sequence[QueuePlan], queues: pl.DataFrame) -> list[dict
         "sent_bytes": "sent_bytes",
         "sent_packets": "sent_packets",
     }
-    totals = {key: totals(queues, column) for key, column in columns.items()}
+    counted = {key: totals(queues, column) for key, column in columns.items()}
     kinds = dict(queues.select("queue", "kind").unique(maintain_order=True).iter_rows())
     return [
         {
@@ -89,7 +89,7 @@ def queue_entries(named: Sequence[QueuePlan], queues: pl.DataFrame) -> list[dict
             "device": queue.device,
             "rates": [[at_ns / 1e9, rate] for at_ns, rate in queue.rates],
         }
-        | {key: values.get(queue.name) for key, values in totals.items()}
+        | {key: values.get(queue.name) for key, values in counted.items()}
         for queue in named
     ]
 

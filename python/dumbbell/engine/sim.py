@@ -31,13 +31,18 @@ class Simulator:
 
     name = "sim"
 
+    @staticmethod
+    def controllers() -> tuple[str, ...]:
+        """Names of the congestion controls that it has."""
+        return tuple(_sim.CONTROLLERS)
+
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
         began = time.perf_counter()
-        check_controllers(request, _sim.CONTROLLERS, "the simulator", ELSEWHERE)
+        check_controllers(request, self.controllers(), "the simulator", ELSEWHERE)
         plan = plan_case(request.case, request.seed)
         try:
-            world = json.dumps(as_world(plan, request.seed))
+            world = json.dumps(as_world(plan, request.seed, capture=request.capture is not None))
         except ExperimentError as error:
             raise error.within(str(request.case.file)) from None
         with staged(request.out) as folder, captured(request.capture) as packets:

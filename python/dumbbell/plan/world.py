@@ -36,8 +36,8 @@ Place = tuple[str, str]
 T = TypeVar("T")
 
 
-def as_world(plan: Plan, seed: int) -> dict[str, Any]:
-    """The simulator's plan, as JSON's values.
+def as_world(plan: Plan, seed: int, *, capture: bool = False) -> dict[str, Any]:
+    """The simulator's plan, as JSON's values; with `capture` what leaves the bottleneck is captured.
 
     Raises `ExperimentError` for what the simulator lacks.
     """
@@ -82,7 +82,15 @@ def as_world(plan: Plan, seed: int) -> dict[str, Any]:
             {"name": queue.name, "at": ends[queue.host, queue.device], "handle": handle(queue.handle)}
             for queue in plan.queues
         ],
+        "capture": {"at": _tap(plan, ends)} if capture else None,
     }
+
+
+def _tap(plan: Plan, ends: Mapping[Place, dict[str, Any]]) -> dict[str, Any]:
+    """Where packets are captured: at the queue that a summary calls the queue, or else at the first sender's device."""
+    found = next((queue for queue in plan.queues if queue.name == plan.bottleneck), None)
+    first = plan.net.wires[0]
+    return ends[(found.host, found.device) if found else (first.left_host, first.left_device)]
 
 
 def _ends(plan: Plan) -> dict[Place, dict[str, Any]]:

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dumbbell.plan.tc.disciplines import Device, Options
-from dumbbell.plan.tc.numbers import TICK_NS, bytes_per_second, ticks_for
-from dumbbell.spec import units
+from dumbbell.plan.tc.disciplines import Device
+from dumbbell.plan.tc.numbers import Options, bytes_per_second, count, size
 from dumbbell.spec.units import Wrong
 
 __all__ = ["PSCHED_HZ", "RATE_TO_QUANTUM", "Filters", "filter_words", "htb", "htb_class"]
@@ -30,14 +29,14 @@ def htb(options: Options, device: Device) -> dict[str, Any]:
         "default": int(options["default"][0], 16) if "default" in options else 0,
         "classes": [],
         "filters": [],
-        "direct_limit": units.count(options["direct_qlen"][0]) if "direct_qlen" in options else device.queue_length,
+        "direct_limit": count(options, "direct_qlen", default=device.queue_length),
     }
 
 
 def htb_class(minor: int, parent: int, options: Options, rate_to_quantum: int) -> dict[str, Any]:
-    """One class; a bucket is what the kernel makes of tc's ticks."""
+    """One class."""
     for option in ("mpu", "overhead"):
-        if option in options and units.tc_size_bytes(options[option][0]):
+        if size(options, option):
             raise Wrong(f"the simulator's htb has no '{option}'")
     if "rate" not in options:
         raise Wrong("an htb class needs a rate", "such as htb rate 80mbit")
@@ -45,31 +44,18 @@ def htb_class(minor: int, parent: int, options: Options, rate_to_quantum: int) -
     ceil = bytes_per_second(options["ceil"][0]) if "ceil" in options else rate
     if not (rate and ceil):
         raise Wrong("an htb class with a rate below a byte per second")
-    mtu = units.tc_size_bytes(options["mtu"][0]) if "mtu" in options else CLASS_MTU
+    mtu = size(options, "mtu", default=CLASS_MTU)
     return {
         "minor": minor,
         "parent": parent,
         "rate": rate,
         "ceil": ceil,
-        "burst": _bucket(options.get("burst"), rate, mtu),
-        "cburst": _bucket(options.get("cburst"), ceil, mtu),
-        "quantum": _quantum(options, rate, rate_to_quantum),
-        "prio": min(units.count(options["prio"][0]), LOWEST_PRIORITY) if "prio" in options else 0,
+        "burst": size(options, "burst") or rate // PSCHED_HZ + mtu,
+        "cburst": size(options, "cburst") or ceil // PSCHED_HZ + mtu,
+        "quantum": size(options, "quantum") or min(max(rate // rate_to_quantum, LEAST_QUANTUM), MOST_QUANTUM),
+        "prio": min(count(options, "prio"), LOWEST_PRIORITY),
         "leaf": None,
     }
-
-
-def _bucket(written: tuple[str, ...] | None, rate: int, mtu: int) -> int:
-    """Bytes that pass in the time that tc tells the kernel."""
-    size = units.tc_size_bytes(written[0]) if written else 0
-    ticks = ticks_for(size or rate // PSCHED_HZ + mtu, rate)
-    return round(ticks * TICK_NS * rate / 10**9)
-
-
-def _quantum(options: Options, rate: int, rate_to_quantum: int) -> int:
-    if "quantum" in options and (quantum := units.tc_size_bytes(options["quantum"][0])):
-        return quantum
-    return min(max(rate // rate_to_quantum, LEAST_QUANTUM), MOST_QUANTUM)
 
 
 class Filters:

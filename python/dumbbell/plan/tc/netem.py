@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from dumbbell.plan.tc.disciplines import Device, Options
-from dumbbell.plan.tc.numbers import ALWAYS, bytes_per_second, chance, delay_ns
+from dumbbell.plan.tc.disciplines import Device
+from dumbbell.plan.tc.numbers import ALWAYS, Options, bytes_per_second, chance, count, delay_ns
 from dumbbell.spec import units
 from dumbbell.spec.units import Wrong
 
 __all__ = ["merged", "netem"]
 
 LIMIT = 1000
+MOST_OVERHEAD = 2**31 - 1
 CORRELATED = {"delay": 3, "latency": 3, "loss": 2, "drop": 2, "duplicate": 2}
 """Options whose last argument is one of the three correlations that tc sends together."""
 
@@ -20,10 +21,9 @@ def netem(options: Options, _device: Device) -> dict[str, Any]:
         if option in options:
             raise Wrong(f"the simulator's netem has no '{option}'")
     delay = options.get("delay") or options.get("latency") or ()
-    limit = options.get("limit")
     config: dict[str, Any] = {
         "kind": "netem",
-        "limit": units.count(limit[0]) if limit else LIMIT,
+        "limit": count(options, "limit", default=LIMIT),
         "delay": delay_ns(delay[0]) if delay else 0,
         "jitter": delay_ns(delay[1]) if len(delay) > 1 else 0,
         "delay_correlation": chance(delay[2]) if len(delay) > 2 else 0,
@@ -84,7 +84,9 @@ def _loss(words: tuple[str, ...] | None) -> Any:
     if model == "state":
         values = chances + [0, rest, 0, ALWAYS, 0][len(chances) :]
         return {"state": dict(zip(("p13", "p31", "p32", "p23", "p14"), values, strict=True))}
-    values = chances + [0, rest, ALWAYS, 0][len(chances) :]
+    if len(chances) > 2:
+        chances[2] = ALWAYS - chances[2]  # tc is told 1-h, and tells the kernel h.
+    values = chances + [0, rest, 0, 0][len(chances) :]
     return {"gemodel": dict(zip(("p", "r", "h", "k1"), values, strict=True))}
 
 
@@ -98,7 +100,7 @@ def _correlated(words: tuple[str, ...] | None) -> dict[str, int]:
 
 def _gap(options: Options, delays: bool) -> int:
     """Without a gap of its own a reorder has one of 1; a gap needs a reorder, and that a delay."""
-    gap = units.count(options["gap"][0]) if "gap" in options else 0
+    gap = count(options, "gap")
     reorders = "reorder" in options and chance(options["reorder"][0]) > 0
     if gap and not reorders:
         raise Wrong("netem's gap needs a reorder", "such as reorder 25% gap 5")
@@ -111,5 +113,5 @@ def _rate(words: tuple[str, ...] | None) -> dict[str, int] | None:
     if not words:
         return None
     names = ("packet_overhead", "cell_size", "cell_overhead")
-    numbers = {name: units.count(word) for name, word in zip(names, words[1:], strict=False)}
+    numbers = {name: min(units.count(word), MOST_OVERHEAD) for name, word in zip(names, words[1:], strict=False)}
     return {"rate": bytes_per_second(words[0])} | numbers

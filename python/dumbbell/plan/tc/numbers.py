@@ -1,12 +1,30 @@
 """tc's units, roundings and ticks (iproute2 `tc/tc_core.c`, `lib/utils_math.c`)."""
 
+from collections.abc import Mapping
+
 from dumbbell.spec import units
 from dumbbell.spec.units import Wrong
 
-__all__ = ["ALWAYS", "bytes_per_second", "chance", "delay_ns", "micros", "tick_ns", "ticks_for"]
+__all__ = [
+    "ALWAYS",
+    "Options",
+    "bytes_per_second",
+    "chance",
+    "count",
+    "delay_ns",
+    "first",
+    "micros",
+    "size",
+    "tick_ns",
+    "ticks_for",
+]
+
+Options = Mapping[str, tuple[str, ...]]
+"""What was written: each option with its arguments."""
 
 ALWAYS = 2**32 - 1
 """A chance of 100 %, in netem's units."""
+MOST = 2**32 - 1
 TICK_NS = 64
 """What the kernel counts short times in (`PSCHED_SHIFT`)."""
 TICKS_PER_MICRO = 1000 / TICK_NS
@@ -15,6 +33,29 @@ TICKS_PER_MICRO = 1000 / TICK_NS
 def bytes_per_second(word: str) -> int:
     """A rate as the kernel keeps it: whole bytes."""
     return units.rate_bps(word) // 8
+
+
+def size(options: Options, *names: str, default: int = 0) -> int:
+    """Bytes of the first of these options that was written, in the 32 bits that tc has for them."""
+    word = first(options, *names)
+    return default if word is None else _small(units.tc_size_bytes(word), word)
+
+
+def count(options: Options, *names: str, default: int = 0) -> int:
+    """The same for a number."""
+    word = first(options, *names)
+    return default if word is None else _small(units.count(word), word)
+
+
+def first(options: Options, *names: str) -> str | None:
+    """First argument of the first of these options that was written."""
+    return next((options[name][0] for name in names if name in options), None)
+
+
+def _small(number: int, word: str) -> int:
+    if number > MOST:
+        raise Wrong(f"a number that does not fit tc's 32 bits: '{word}'", f"at most {MOST}")
+    return number
 
 
 def chance(word: str) -> int:

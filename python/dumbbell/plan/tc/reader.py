@@ -9,11 +9,11 @@ from copy import deepcopy
 from typing import Any
 
 from dumbbell.plan.tc import disciplines
-from dumbbell.plan.tc.disciplines import Device, Options
+from dumbbell.plan.tc.disciplines import Device
 from dumbbell.plan.tc.htb import RATE_TO_QUANTUM, Filters, filter_words, htb, htb_class
 from dumbbell.plan.tc.netem import merged, netem
+from dumbbell.plan.tc.numbers import Options, count
 from dumbbell.plan.tc.red import red
-from dumbbell.spec import units
 from dumbbell.spec.qdisc import GRAMMAR, read_options
 from dumbbell.spec.script import CLASS_OPTIONS
 from dumbbell.spec.units import Wrong
@@ -125,7 +125,7 @@ class Reader:
         if (verb == "add") == (there is not None) and verb != "replace":
             problem = "there is a class {} already" if there else "no class {} to change"
             raise Wrong(problem.format(place["classid"]), "the kernel refuses that too")
-        quantum = max(units.count(self._written[htb["handle"]].get("r2q", (str(RATE_TO_QUANTUM),))[0]), 1)
+        quantum = max(count(self._written[htb["handle"]], "r2q", default=RATE_TO_QUANTUM), 1)
         parent = there["parent"] if there else _parent(htb, place)
         made = htb_class(minor, parent, read_options("htb", rest[1:], CLASS_OPTIONS["htb"]), quantum)
         if there is None:

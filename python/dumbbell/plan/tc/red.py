@@ -3,9 +3,8 @@
 import math
 from typing import Any
 
-from dumbbell.plan.tc.disciplines import Device, Options
-from dumbbell.plan.tc.numbers import bytes_per_second, ticks_for
-from dumbbell.spec import units
+from dumbbell.plan.tc.disciplines import Device
+from dumbbell.plan.tc.numbers import Options, bytes_per_second, count, size, ticks_for
 from dumbbell.spec.units import Wrong
 
 __all__ = ["red"]
@@ -20,18 +19,14 @@ KERNEL_BITS = 32
 
 def red(options: Options, _device: Device) -> dict[str, Any]:
     """Every number that the kernel gets."""
-
-    def size(option: str) -> int:
-        return units.tc_size_bytes(options[option][0]) if option in options else 0
-
-    limit, average = size("limit"), size("avpkt")
+    limit, average = size(options, "limit"), size(options, "avpkt")
     if not (limit and average):
         raise Wrong("red needs 'limit' and 'avpkt'", "such as red limit 400000 avpkt 1000")
     # Sally Floyd's recommendations: http://www.icir.org/floyd/REDparameters.txt
-    most = size("max") or (3 * size("min") or limit // 4)
-    least = size("min") or most // 3
-    burst = units.count(options["burst"][0]) if "burst" in options else 0
-    burst = burst or (2 * least + most) // (3 * average)
+    least = size(options, "min")
+    most = size(options, "max") or 3 * least or limit // 4
+    least = least or most // 3
+    burst = count(options, "burst") or (2 * least + most) // (3 * average)
     rate = bytes_per_second(options["bandwidth"][0]) if "bandwidth" in options else BANDWIDTH
     probability = float(options["probability"][0]) if "probability" in options else PROBABILITY
     weight = _weight(least, burst, average)
@@ -50,7 +45,8 @@ def red(options: Options, _device: Device) -> dict[str, Any]:
         "plog": slope,
         "scell_log": cell_log,
         "idle_damping": damping,
-        "max_p": _most_probability(probability, slope, most - least),
+        # What does not fit 32 bits is 0 to the kernel, and then it takes the slope.
+        "max_p": int(probability * 2**KERNEL_BITS) & 0xFFFFFFFF,
     } | {flag: flag in options for flag in ("ecn", "harddrop", "nodrop", "adaptive")}
 
 
@@ -94,9 +90,3 @@ def _damping(weight: int, average: int, rate: int) -> tuple[int, list[int]]:
         raise Wrong("red's idle damping can't be reckoned", "another bandwidth")
     shifts = [min(int((cell << log) * decay), MOST_SHIFT) if ticks else 0 for cell in range(1, CELLS - 1)]
     return log, [0, *shifts, MOST_SHIFT]
-
-
-def _most_probability(probability: float, slope: int, width: int) -> int:
-    """`probability` × 2³²; what does not fit 32 bits becomes 0, and then the kernel takes the slope's."""
-    scaled = int(probability * 2**KERNEL_BITS) & 0xFFFFFFFF
-    return scaled or ((0xFFFFFFFF >> slope) * max(width, 1)) & 0xFFFFFFFF

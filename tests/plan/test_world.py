@@ -1,0 +1,348 @@
+"""The simulator's plan: reviewed for small experiments, and accepted for any."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from dumbbell import _sim
+from dumbbell.errors import ExperimentError, PlanError
+from dumbbell.plan import as_world, make, plan_case
+from dumbbell.spec import load, parse, scenarios
+from dumbbell.spec.attachments import read_attachments
+
+FOLDER = Path(__file__).parent / "worlds"
+UPDATE = os.environ.get("DUMBBELL_UPDATE_SNAPSHOTS") == "1"
+CUBIC = '[[flows]]\ncc = "cubic"\n'
+
+
+def world(
+    flows: str = CUBIC,
+    *,
+    path: str = "",
+    qdisc: str = "pfifo limit 100",
+    rate: str = 'rate = "10mbit"',
+    rtt: str = "20ms",
+    top: str = "",
+) -> dict[str, Any]:
+    text = (
+        f'duration = "2s"\n{top}\n[path]\nrtt = "{rtt}"\n{path}\n[path.bottleneck]\n{rate}\nqdisc = "{qdisc}"\n{flows}'
+    )
+    case = parse(text, Path("mine.toml"))[0]
+    return as_world(make(case.experiment, read_attachments(case), 1), 1)
+
+
+def accepted(made: dict[str, Any]) -> dict[str, Any]:
+    """The simulator takes it."""
+    _sim.check(json.dumps(made))
+    return made
+
+
+def tcp(made: dict[str, Any], number: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = made["flows"][number]["traffic"]["tcp"]
+    return found
+
+
+SMALL = {
+    "one-cubic": (CUBIC, {}),
+    "two-ways": (
+        '[[flows]]\ncc = "bbr"\nstart = "1s"\nbytes = "1MB"\naccess = { rate = "5mbit", delay = "3ms", loss = "1%" }\n'
+        '[path.reverse]\nrate = "1mbit"\nqdisc = "codel"\n',
+        {"qdisc": "fq_codel limit 50"},
+    ),
+    "changes": (
+        CUBIC + '[[changes]]\nat = "1s"\nrate = "2mbit"\nloss = "1%"\n[[changes]]\nat = "1500ms"\nrtt = "30ms"\n',
+        {"qdisc": "red limit 100000 avpkt 1000"},
+    ),
+}
+
+
+def written(made: dict[str, Any]) -> str:
+    """JSON for reviewers: an entry a line, rows of numbers in one."""
+    text = json.dumps(made, indent=1)
+    return re.sub(r"\[\s+((?:\d+,?\s*)+)\]", lambda row: f"[{' '.join(row[1].split())}]", text) + "\n"
+
+
+def compared(name: str, made: dict[str, Any]) -> None:
+    file = FOLDER / f"{name}.json"
+    if UPDATE:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(written(made), encoding="utf-8")
+    assert written(made) == file.read_text(encoding="utf-8"), "DUMBBELL_UPDATE_SNAPSHOTS=1, then read the difference"
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_small_experiment_is_told_to_the_simulator_as_reviewed(name: str) -> None:
+    flows, more = SMALL[name]
+    compared(name, accepted(world(flows, **more)))
+
+
+@pytest.mark.parametrize("name", ["cyclic-script", "two-classes-script"])
+def test_a_tc_script_is_told_to_the_simulator_as_reviewed(name: str) -> None:
+    compared(name, accepted(as_world(plan_case(load(scenarios()[name])[0], 1), 1)))
+
+
+def test_no_snapshot_outlives_its_experiment() -> None:
+    assert {file.stem for file in FOLDER.glob("*")} == {*SMALL, "cyclic-script", "two-classes-script"}
+
+
+@pytest.mark.parametrize("name", scenarios())
+def test_the_simulator_takes_every_scenario(name: str) -> None:
+    for case in load(scenarios()[name]):
+        accepted(as_world(plan_case(case, 1), 1))
+
+
+def test_what_sets_a_sender_apart_reaches_its_sockets() -> None:
+    flows = (
+        '[[flows]]\ncc = "bbr"\necn = true\ninitial_window = 30\ndelayed_ack = false\nsndbuf = "100kb"\n'
+        'rcvbuf = "1000"\npacing_rate = "8mbit"\nprompt_reads = true\n' + CUBIC
+    )
+    made = accepted(world(flows, path="mtu = 9000\noffloads = true"))
+    first, second = tcp(made, 0), tcp(made, 1)
+    assert {key: first["sender"][key] for key in ("mss", "initial_window", "ecn", "sndbuf", "max_pacing_rate")} == {
+        "mss": 8948, "initial_window": 30, "ecn": True, "sndbuf": 204_800, "max_pacing_rate": 1_000_000,
+    }  # fmt: skip
+    assert (first["sender"]["gso_max_bytes"], first["sender"]["rcvbuf"], first["sender"]["quickack"]) == (
+        65_536,
+        None,
+        False,
+    )
+    receiver = first["receiver"]
+    assert (receiver["quickack"], receiver["prompt_reads"], receiver["rcvbuf"], receiver["ecn"]) == (
+        True, True, 2_304, True,
+    )  # fmt: skip
+    assert (second["sender"]["ecn"], second["sender"]["initial_window"], second["receiver"]["quickack"]) == (
+        False, 10, False,
+    )  # fmt: skip
+
+
+def test_settings_of_all_hosts_reach_all_sockets() -> None:
+    top = '[tcp]\necn = true\nrmem_max = "1mb"\nwmem_max = "2mb"\nslow_start_after_idle = false\n'
+    ends = tcp(accepted(world(top=top)))
+    for end in (ends["sender"], ends["receiver"]):
+        assert (end["ecn"], end["rmem_max"], end["wmem_max"], end["slow_start_after_idle"]) == (
+            True, 1 << 20, 2 << 20, False,
+        )  # fmt: skip
+        assert (end["gso_max_bytes"], end["mss"]) == (None, 1448)
+
+
+@pytest.mark.parametrize(
+    ("keys", "work"),
+    [
+        ("", "bulk"),
+        ('bytes = "5kB"', {"sized": {"bytes": 5_000}}),
+        ('on = "1s"\noff = "2s"', {"on_off": {"on": 10**9, "off": 2 * 10**9, "bytes": None}}),
+        (
+            'request = "100"\nresponse = "1kB"\nthink = "3ms"',
+            {"exchange": {"request": 100, "response": 1000, "think": 3_000_000}},
+        ),
+    ],
+)
+def test_what_an_application_does(keys: str, work: object) -> None:
+    assert tcp(accepted(world(CUBIC + keys)))["work"] == work
+
+
+def test_an_application_that_answers_reads_at_once() -> None:
+    ends = tcp(world(CUBIC + 'request = "100"\nresponse = "1kB"'))
+    assert ends["sender"]["prompt_reads"] is ends["receiver"]["prompt_reads"] is True
+
+
+def test_datagrams_and_probes() -> None:
+    made = accepted(
+        world(
+            '[[flows]]\nkind = "udp"\nrate = "1mbit"\npacket = 1250\nstart = "1s"\nstop = "1500ms"\n'
+            '[[probes]]\nkind = "udp"\ninterval = "20ms"\nstart = "5ms"\npayload = 20\n[[probes]]\n'
+        )
+    )
+    flow = made["flows"][0]
+    assert flow["traffic"] == {"udp": {"payload": 1250, "interval": 10**7}}
+    assert (flow["start"], flow["stop"]) == (10**9, 15 * 10**8)
+    assert [(probe["name"], probe["start"], probe["interval"], probe["payload"]) for probe in made["probes"]] == [
+        ("udp-1", 5_000_000, 20_000_000, 20),
+        ("ping-2", 0, 100_000_000, 56),
+    ]
+
+
+def test_a_capture_is_taken_at_the_bottleneck() -> None:
+    case = parse(f'duration = "1s"\n[path]\nrtt = "1ms"\n[path.bottleneck]\nrate = "1mbit"\n{CUBIC}', Path("x.toml"))[0]
+    plan = plan_case(case, 1)
+    made = accepted(as_world(plan, 1, capture=True))
+    place = next(queue["at"] for queue in made["queues"] if queue["name"] == "bottleneck")
+    assert made["capture"] == {"at": place}
+    assert as_world(plan, 1)["capture"] is None
+
+
+def test_every_change_is_recorded_when_asked() -> None:
+    assert accepted(world(top='trace = "events"'))["every_change"] is True
+    assert world()["every_change"] is False
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ('"net.ipv4.tcp_sack" = 0', "tcp.sysctl: the simulator has no net.ipv4.tcp_sack = 0"),
+        ('"net.ipv4.tcp_sack" = 0', "it has 1, as Linux does; or run it with --engine kernel"),
+        ('"net.ipv4.tcp_magic" = 1', "the simulator has no net.ipv4.tcp_magic = 1"),
+        ('"net.ipv4.tcp_ecn" = 7', "the simulator has no net.ipv4.tcp_ecn = 7"),
+    ],
+)
+def test_a_setting_that_the_simulator_lacks_is_named(setting: str, said: str) -> None:
+    with pytest.raises(ExperimentError) as raised:
+        world(top=f"[tcp.sysctl]\n{setting}")
+    assert said in str(raised.value)
+
+
+def test_settings_that_change_nothing_or_that_the_simulator_has_are_taken() -> None:
+    ends = tcp(
+        accepted(
+            world(
+                top='[tcp.sysctl]\n"net.ipv4.tcp_sack" = 1\n"net.ipv4.tcp_fin_timeout" = 5\n"net.ipv4.tcp_ecn" = 1\n'
+                '"net.ipv4.tcp_slow_start_after_idle" = 0\n'
+            )
+        )
+    )
+    assert (ends["sender"]["ecn"], ends["receiver"]["slow_start_after_idle"]) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            {"qdisc": "cake bandwidth 10mbit", "rate": ""},
+            "path.bottleneck.qdisc: the simulator has no 'cake', got 'cake bandwidth 10mbit'; it has bfifo, codel,",
+        ),
+        ({"qdisc": "red limit 1000 avpkt 1000"}, "path.bottleneck.qdisc: red's burst of 0 packets is too small"),
+        (
+            {"flows": CUBIC + '[[path.links]]\nname = "wifi"\nrate = "5mbit"\nqdisc = "sfq"\n'},
+            "path.links.wifi.qdisc: the simulator has no 'sfq'",
+        ),
+        (
+            {"flows": '[path.reverse]\nqdisc = "fq"\n' + CUBIC},
+            "path.reverse.qdisc: the simulator has no 'fq'",
+        ),
+        (
+            {"flows": CUBIC + 'access = { qdisc = "pie limit 10", rate = "1mbit" }'},
+            "flows.0.access.qdisc: the simulator has no 'pie'",
+        ),
+        ({"flows": CUBIC + 'request = "1"\nresponse = "1"\non = "1s"\noff = "1s"'}, "requests that also rests"),
+    ],
+)
+def test_what_the_simulator_lacks_is_refused_with_key_value_and_remedy(more: dict[str, str], said: str) -> None:
+    flows = more.pop("flows", CUBIC)
+    with pytest.raises(ExperimentError) as raised:
+        world(flows, **more)
+    assert said in str(raised.value)
+    assert str(raised.value).endswith("run it with --engine kernel")
+
+
+SHARES = st.sampled_from(["0%", "0.1%", "1%", "33.3%", "100%"])
+TIMES = st.sampled_from(["0s", "1us", "7us", "100us", "3ms", "50ms", "2s"])
+RATES = st.sampled_from(["1kbit", "3mbit", "80mbit", "10gbit", "1tbit", "999bit"])
+QDISCS = st.one_of(
+    st.sampled_from(
+        [
+            "pfifo", "bfifo", "bfifo limit 1.5bdp", "pfifo limit 0.1bdp", "codel", "codel ecn target 1us interval 1us",
+            "codel ce_threshold 1ms", "fq_codel", "fq_codel flows 1 quantum 1mb memory_limit 4gb", "fq_codel noecn",
+            "red limit 400000 avpkt 1000", "red limit 400000 avpkt 1514 adaptive ecn harddrop", "netem delay 5ms",
+            "red limit 4000000000 avpkt 1514 min 30000 max 90000 bandwidth 1tbit", "netem rate 1mbit 20 100 5",
+            "tbf rate 1mbit burst 1514 latency 50ms", "tbf rate 1mbit burst 3kb limit 1bdp peakrate 2mbit mtu 1540",
+            "tbf rate 7bit burst 1 limit 1", "netem delay 1ms reorder 25% 50% gap 3 duplicate 1% corrupt 1%", "cake",
+            "sfq", "fq", "pie", "htb default 10", "prio", "netem slot 5ms", "pfifo limit 4294967296",
+            "bfifo limit 99999999999", "codel limit 5000000000",
+        ]
+    ),
+    st.builds("pfifo limit {}".format, st.integers(1, 2**33)),
+    st.builds("red limit {} avpkt {}".format, st.integers(0, 2**22), st.integers(0, 3000)),
+)  # fmt: skip
+LOSSES = st.one_of(
+    st.builds("{}".format, SHARES),
+    st.builds("random {} {}".format, SHARES, SHARES),
+    st.builds("gemodel {} {} {}".format, SHARES, SHARES, SHARES),
+    st.builds("state {} {} {} {} {}".format, SHARES, SHARES, SHARES, SHARES, SHARES),
+)
+
+
+@st.composite
+def impairments(draw: st.DrawFn) -> str:
+    keys = [f'delay = "{draw(TIMES)}"'] if draw(st.booleans()) else []
+    keys += [f'loss = "{draw(LOSSES)}"'] if draw(st.booleans()) else []
+    if keys and keys[0].startswith("delay"):
+        keys += draw(
+            st.lists(
+                st.sampled_from(['jitter = "1ms"', 'reorder = "25% 50%"', 'duplicate = "1%"', 'corrupt = "0.1%"']),
+                unique=True,
+            )
+        )
+    return ", ".join(keys)
+
+
+@st.composite
+def experiments(draw: st.DrawFn) -> str:
+    """A file that says many things at once; most are sound."""
+    flows = []
+    for number in range(draw(st.integers(1, 4))):
+        if draw(st.integers(0, 3)) == 0:
+            flows.append(f'[[flows]]\nname = "f{number}"\nkind = "udp"\nrate = "{draw(RATES)}"\n')
+            continue
+        keys = draw(
+            st.lists(
+                st.sampled_from(
+                    [
+                        'start = "1s"', "count = 3", "ecn = true", "initial_window = 3", "delayed_ack = false",
+                        'sndbuf = "1"', 'rcvbuf = "4gb"', 'pacing_rate = "1kbit"', "prompt_reads = true",
+                        'bytes = "1MB"', 'on = "1s"\noff = "1s"', 'request = "1"\nresponse = "1"', 'stop = "1500ms"',
+                        f"access = {{ {draw(impairments())} }}", f'access = {{ rate = "{draw(RATES)}" }}',
+                    ]
+                ),
+                unique_by=lambda key: key.split(" ")[0],
+            )
+        )  # fmt: skip
+        flows.append(f'[[flows]]\nname = "f{number}"\ncc = "reno"\n' + "\n".join(keys) + "\n")
+    links = [
+        f'[[path.links]]\nname = "l{number}"\nwhere = "{draw(st.sampled_from(["before", "after"]))}"\n'
+        f'rate = "{draw(RATES)}"\n' + draw(impairments()).replace(", ", "\n") + "\n"
+        for number in range(draw(st.integers(0, 2)))
+    ]
+    reverse = f'[path.reverse]\nqdisc = "{draw(QDISCS)}"\nrate = "{draw(RATES)}"\n' if draw(st.booleans()) else ""
+    values = {"rate": RATES, "rtt": st.just("2s"), "loss": LOSSES}
+    changes = [
+        f'[[changes]]\nat = "{draw(TIMES)}"\n{key} = "{draw(values[key])}"\n'
+        for key in draw(st.lists(st.sampled_from(sorted(values)), max_size=3))
+    ]
+    path = draw(impairments()).replace(", ", "\n")
+    return (
+        f'duration = "2s"\n[path]\nrtt = "2s"\nmtu = {draw(st.integers(576, 9000))}\n{path}\n'
+        f'offloads = {draw(st.sampled_from(["true", "false"]))}\n'
+        f'[path.bottleneck]\nrate = "{draw(RATES)}"\nqdisc = "{draw(QDISCS)}"\n'
+        + reverse + "".join(links) + "".join(flows) + "".join(changes)
+    )  # fmt: skip
+
+
+def refused(text: str, seed: int) -> ExperimentError | None:
+    """Why the simulator does not take it, when it doesn't."""
+    try:
+        case = parse(text, Path("any.toml"))[0]
+        plan = make(case.experiment, read_attachments(case), seed)
+    except (ExperimentError, PlanError):
+        event("no experiment")
+        return None
+    try:
+        accepted(as_world(plan, seed))
+    except ExperimentError as error:
+        event("refused")
+        return error
+    event("taken")
+    return None
+
+
+@given(experiments(), st.integers(0, 2**63 - 1))
+def test_any_experiment_becomes_a_plan_that_the_simulator_takes_or_is_refused(text: str, seed: int) -> None:
+    error = refused(text, seed)
+    if error is not None:
+        assert error.key
+        assert "--engine kernel" in str(error)

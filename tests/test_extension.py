@@ -1,0 +1,167 @@
+"""The extension by itself: tables by Arrow, errors as exceptions, several runs at once, signals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from dumbbell import _sim
+
+HALF_MS = 500_000
+
+
+def plan(**changes: Any) -> str:
+    """A hundred datagrams over a wire."""
+    flow = {
+        "name": "u", "sender": "a", "receiver": "b", "start": 0, "port": 5201,
+        "traffic": {"udp": {"payload": 1000, "interval": HALF_MS}},
+    }  # fmt: skip
+    made = {
+        "seed": 1, "duration": 50_000_000, "sample": 10_000_000, "ends_when_done": False, "hosts": ["a", "b"],
+        "wires": [{"left": "a", "right": "b"}], "devices": [], "flows": [flow], "probes": [], "changes": [],
+        "queues": [],
+    }  # fmt: skip
+    return json.dumps(made | changes)
+
+
+LONG = plan(duration=10**18, sample=10**18)
+"""Thirty years of datagrams."""
+
+
+def test_tables_come_as_arrow() -> None:
+    flows, queues, probes, report = _sim.simulate(plan())
+    table = pl.DataFrame(flows)
+    assert len(flows) == table.height == 5
+    assert table["time_ns"].to_list() == [10_000_000 * number for number in range(1, 6)]
+    assert table["flow"].cast(pl.String).unique().to_list() == ["u"]
+    assert table["bytes_received"].to_list() == [1000 * (20 * number + 1) for number in range(1, 6)]
+    assert table["cwnd_packets"].null_count() == 5
+    assert (len(queues), len(probes)) == (0, 0)
+    assert json.loads(report)["flows"][0]["bytes_received"] == 101_000
+
+
+def test_a_table_outlives_its_run_and_can_be_read_twice() -> None:
+    flows = _sim.simulate(plan())[0]
+    first, second = pl.DataFrame(flows), pl.DataFrame(flows)
+    del flows
+    assert first.equals(second)
+
+
+def test_progress_is_told_while_it_runs() -> None:
+    told: list[float] = []
+
+    class Enough(Exception):
+        pass
+
+    def progress(seconds: float) -> None:
+        told.append(seconds)
+        if len(told) == 3:
+            raise Enough
+
+    with pytest.raises(Enough):
+        _sim.simulate(LONG, progress)
+    assert told == sorted(told)
+    assert told[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "the plan can't be read at"),
+        ("{}", "missing field"),
+        (plan(magic=1), "'magic': unknown field"),
+        (plan(hosts=["a"]), "no host is called 'b'"),
+        (plan(wires=[]), "no path leads from"),
+        (plan(sample=0), "sample"),
+        (
+            plan(
+                devices=[
+                    {
+                        "at": {"wire": 0, "side": "left"},
+                        "root": {"handle": "1:", "config": {"kind": "pfifo", "limit": -1}},
+                    }
+                ]
+            ),
+            "devices[0].root",
+        ),
+    ],
+)
+def test_a_plan_that_can_not_be_is_refused(text: str, said: str) -> None:
+    with pytest.raises(_sim.Refused) as raised:
+        _sim.check(text)
+    assert said in str(raised.value)
+    with pytest.raises(_sim.Refused):
+        _sim.simulate(text)
+
+
+def test_runs_side_by_side_are_what_each_is_alone() -> None:
+    alone = [pl.DataFrame(_sim.simulate(plan(seed=seed, duration=2 * 10**9))[0]) for seed in range(4)]
+    together: dict[int, pl.DataFrame] = {}
+
+    def one(seed: int) -> None:
+        together[seed] = pl.DataFrame(_sim.simulate(plan(seed=seed, duration=2 * 10**9))[0])
+
+    threads = [threading.Thread(target=one, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(together[seed].equals(alone[seed]) for seed in range(4))
+
+
+def test_the_interpreter_goes_on_while_a_world_runs() -> None:
+    stop = threading.Event()
+
+    def progress(_seconds: float) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            _sim.simulate(LONG, progress)
+        except KeyboardInterrupt as interrupt:
+            failed.append(interrupt)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert sum(range(100_000)) == 4_999_950_000
+    stop.set()
+    thread.join(timeout=60)
+    assert [type(each) for each in failed] == [KeyboardInterrupt]
+
+
+def test_ctrl_c_ends_a_run_without_anybody_watching() -> None:
+    program = f"from dumbbell import _sim\nprint('on its way', flush=True)\n_sim.simulate({LONG!r})"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "on its way\n"
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert said.strip().endswith("KeyboardInterrupt")
+    assert process.returncode == -signal.SIGINT
+
+
+def test_a_capture_is_a_file_of_packets(tmp_path: Path) -> None:
+    file = tmp_path / "x.pcap"
+    _sim.simulate(plan(capture={"at": {"wire": 0, "side": "left"}}), capture=file)
+    assert file.read_bytes()[:4] == b"\x4d\x3c\xb2\xa1"  # Nanoseconds, little endian.
+    assert file.stat().st_size > 100 * 42
+
+
+def test_a_capture_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        _sim.simulate(plan(), capture=tmp_path / "nowhere" / "x.pcap")
