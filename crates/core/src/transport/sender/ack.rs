@@ -302,7 +302,6 @@ impl<C: Control> Sender<C> {
         sample.losses = losses;
         sample.prior_in_flight = prior_in_flight;
         sample.is_ack_delayed = ack.maybe_delayed;
-        self.vitals.cwnd_limited = self.is_cwnd_limited();
         if self.controls {
             self.controller.control(&mut self.vitals, &sample);
             return;

@@ -325,6 +325,7 @@ fn unmeasured(settings: &Settings, tso: &Tso) -> Vitals {
         ssthresh: INFINITE_SSTHRESH,
         prior_cwnd: 0,
         cwnd_limited: false,
+        max_packets_out: 0,
         state: CaState::Open,
         srtt_us8: 0,
         min_rtt_us: u32::MAX,

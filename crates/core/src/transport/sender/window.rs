@@ -29,10 +29,6 @@ impl Peer {
 /// How far the congestion window is used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
-    /// Did it limit this round?
-    is_limited: bool,
-    /// Most packets outstanding in this round.
-    most_out: u32,
     /// The round's end.
     round_ends: u64,
     /// Most packets outstanding while it was not limiting.
@@ -63,22 +59,17 @@ impl<C: Control> Sender<C> {
         updates
     }
 
-    /// Does the congestion window limit sending (`tcp_is_cwnd_limited`)? In slow start it may grow to twice its use.
-    pub(super) const fn is_cwnd_limited(&self) -> bool {
-        self.usage.is_limited || (self.vitals.in_slow_start() && self.vitals.cwnd < 2 * self.usage.most_out)
-    }
-
     /// Takes note of how far the window is used after something was sent, or could not be (`tcp_cwnd_validate`).
     pub(super) fn validate_window(&mut self, is_limited: bool) {
         let (out, now) = (self.vitals.packets_out, self.vitals.now.jiffies());
-        let usage = &mut self.usage;
-        let stronger = !usage.is_limited && out > usage.most_out;
-        if self.vitals.snd_una >= usage.round_ends || is_limited || stronger {
-            usage.is_limited = is_limited;
-            usage.most_out = out;
-            usage.round_ends = self.vitals.snd_nxt;
+        let vitals = &mut self.vitals;
+        let stronger = !vitals.cwnd_limited && out > vitals.max_packets_out;
+        if vitals.snd_una >= self.usage.round_ends || is_limited || stronger {
+            vitals.cwnd_limited = is_limited;
+            vitals.max_packets_out = out;
+            self.usage.round_ends = vitals.snd_nxt;
         }
-        if self.is_cwnd_limited() {
+        if self.vitals.is_cwnd_limited() {
             (self.usage.used, self.usage.stamp) = (0, now);
             return;
         }

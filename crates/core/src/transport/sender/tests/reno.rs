@@ -23,7 +23,7 @@ impl Control for Reno {
     }
 
     fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        if !vitals.cwnd_limited {
+        if !vitals.is_cwnd_limited() {
             return;
         }
         let mut left = acked;
