@@ -2,12 +2,12 @@
 //!
 //! SACK blocks are read in [`super::sack`], losses found in [`super::rack`], states changed in [`super::recovery`].
 
+use super::Sender;
 use super::number::narrow;
 use super::pacing;
 use super::rate::Draft;
 use super::record::{Marks, Record};
 use super::todo::Task;
-use super::Sender;
 use crate::cc::{AckSample, CaState, Control};
 use crate::packet::Segment;
 use crate::time::{Span, Time};
@@ -79,6 +79,11 @@ impl Ack {
     /// Does it acknowledge anything, or say anything new (`FLAG_NOT_DUP`)?
     pub const fn is_duplicate(&self) -> bool {
         !(self.carries_data || self.updates_window || self.acks_data)
+    }
+
+    /// Does the echo show that what arrived was sent before this retransmission (`tcp_skb_spurious_retrans`)?
+    const fn is_older_than(&self, record: &Record) -> bool {
+        self.echo_ms > 0 && self.echo_ms < (record.sent_us - 1) / 1_000
     }
 }
 
@@ -244,7 +249,7 @@ impl<C: Control> Sender<C> {
             }
             if !marks.has(Marks::SACKED) {
                 self.count_delivered(1, ack.ece);
-                if !marks.has(Marks::RESENT) || !self.was_sent_after_echo(&record, ack) {
+                if !marks.has(Marks::RESENT) || !ack.is_older_than(&record) {
                     self.rack.advance(&record, self.now_us, self.vitals.min_rtt_us);
                 }
             }
@@ -260,11 +265,6 @@ impl<C: Control> Sender<C> {
         self.vitals.sacked_out -= u32::from(marks.has(Marks::SACKED));
         self.vitals.lost_out -= u32::from(marks.has(Marks::LOST));
         ack.acks_resent |= marks.has(Marks::RESENT);
-    }
-
-    /// Does the echo show that a copy sent before this retransmission arrived (`tcp_skb_spurious_retrans`)?
-    fn was_sent_after_echo(&self, record: &Record, ack: &Ack) -> bool {
-        ack.echo_ms > 0 && ack.echo_ms < (record.sent_us - 1) / 1_000
     }
 
     /// A sample from segments sent once; from the timestamp only when there is none (RFC 6298 section 3, RFC 7323

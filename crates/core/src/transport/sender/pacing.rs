@@ -39,7 +39,11 @@ impl<C: Control> Sender<C> {
     /// A packet with `payload` bytes has left: spaces the next one.
     pub(super) fn space_next(&mut self, payload: u32, before: Time) {
         let rate = self.vitals.pacing_rate;
-        if !self.vitals.paced || !rate.is_limited() || rate == Rate::ZERO || self.counters.data_segs_out < UNPACED_SEGMENTS {
+        if !self.vitals.paced
+            || !rate.is_limited()
+            || rate == Rate::ZERO
+            || self.counters.data_segs_out < UNPACED_SEGMENTS
+        {
             return;
         }
         let gap = rate.time_for(u64::from(payload));

@@ -74,7 +74,14 @@ impl RateTracker {
     }
 
     /// Makes the sample of an ACK that delivered `delivered` packets (`tcp_rate_gen`).
-    pub fn sample(&mut self, draft: &Draft, vitals: &mut Vitals, now_us: u64, delivered: u32, reneged: bool) -> RateSample {
+    pub fn sample(
+        &mut self,
+        draft: &Draft,
+        vitals: &mut Vitals,
+        now_us: u64,
+        delivered: u32,
+        reneged: bool,
+    ) -> RateSample {
         if vitals.app_limited != 0 && vitals.delivered > vitals.app_limited {
             vitals.app_limited = 0;
         }

@@ -20,7 +20,6 @@ use super::sack::Seen;
 use super::timer::Pending;
 use crate::cc::{CaState, Control, Event, INFINITE_SSTHRESH};
 
-
 /// What an episode of recovery remembers.
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
@@ -309,7 +308,6 @@ impl<C: Control> Sender<C> {
         let patience = half_rtt.max(super::number::jiffies_from_us(RENEGING_US));
         self.timer.set(Pending::Retransmit, self.vitals.now, patience);
     }
-
 }
 
 /// `tcp_reordering`.

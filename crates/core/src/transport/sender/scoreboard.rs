@@ -192,7 +192,8 @@ impl Scoreboard {
     /// Puts a record back where its time of transmission belongs, searching from `hint` (the last one put back).
     pub fn list_by_time(&mut self, number: u64, hint: Option<u64>) {
         let key = self.get(number).order();
-        let mut before = hint.filter(|hint| self.get(*hint).order() < key).map_or(NONE, |hint| link(slot(hint, self.mask)));
+        let mut before =
+            hint.filter(|hint| self.get(*hint).order() < key).map_or(NONE, |hint| link(slot(hint, self.mask)));
         let mut after = self.after(before);
         while after != NONE && self.ring[after as usize].order() < key {
             before = after;
