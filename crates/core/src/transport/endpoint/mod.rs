@@ -142,12 +142,21 @@ impl Endpoint {
         }
     }
 
-    /// This host's own queue refused a packet of this end, or dropped another for it (`NET_XMIT_DROP`, `NET_XMIT_CN`).
+    /// This host's own queue refused the packet that was just polled (`NET_XMIT_DROP`).
     ///
-    /// Linux's sender slows down for its ACKs too; they hold no share of TSQ, so they count as no bytes.
+    /// Data are sent again later, and the sender slows down; for an ACK it slows down all the same, but the ACK is gone.
     pub fn on_refused(&mut self, now: Time, packet: &Packet) {
+        if !is_data(packet) {
+            self.on_congested(now);
+        } else if let Some(sender) = &mut self.sender {
+            sender.on_refused(now, packet.bytes);
+        }
+    }
+
+    /// This host's own queue took the packet that was just polled, but dropped another for it (`NET_XMIT_CN`).
+    pub fn on_congested(&mut self, now: Time) {
         if let Some(sender) = self.sender.as_mut().filter(|_| self.handshake.state == State::Established) {
-            sender.on_refused(now, if is_data(packet) { packet.bytes } else { 0 });
+            sender.on_congested(now);
         }
     }
 
@@ -218,6 +227,7 @@ impl Endpoint {
         if let Some(dormant) = self.dormant.take() {
             let mut sender = Box::new(Sender::new(&dormant.settings, dormant.controller));
             if self.is_established() {
+                sender.handshake_retransmissions(self.handshake.retransmissions());
                 sender.set_ecn(self.handshake.ecn);
                 sender.established(now, dormant.rtt, self.peer_window);
             }
@@ -234,6 +244,7 @@ impl Endpoint {
         let rto = rtt + (rtt * 2).max(Span::from_millis(200));
         self.receiver.set_rtt(rtt, rto);
         if let Some(sender) = &mut self.sender {
+            sender.handshake_retransmissions(self.handshake.retransmissions());
             sender.set_ecn(ecn);
             sender.established(now, Some(rtt), segment.window);
         } else if let Some(dormant) = &mut self.dormant {

@@ -35,6 +35,8 @@ pub struct Sender {
     timer: Time,
     rtt: Span,
     pub departed: u64,
+    pub reductions: u32,
+    pub repeats: u32,
 }
 
 impl Sender {
@@ -57,6 +59,8 @@ impl Sender {
             timer: Time::NEVER,
             rtt: Span::ZERO,
             departed: 0,
+            reductions: 0,
+            repeats: 0,
         }
     }
 
@@ -130,8 +134,17 @@ impl Sender {
         self.departed += u64::from(bytes);
     }
 
-    pub fn on_refused(&mut self, _now: Time, bytes: u32) {
-        self.departed += u64::from(bytes);
+    pub fn on_refused(&mut self, now: Time, _bytes: u32) {
+        self.on_congested(now);
+        self.again = true;
+    }
+
+    pub fn on_congested(&mut self, _now: Time) {
+        self.reductions += 1;
+    }
+
+    pub fn handshake_retransmissions(&mut self, times: u32) {
+        self.repeats = times;
     }
 
     pub fn fill(&self, _now: Time, info: &mut Info) {

@@ -156,6 +156,8 @@ fn a_lost_syn_is_repeated_as_linux_does() {
     pair.run(Time::ZERO + Span::from_millis(7_200));
     let times: Vec<u64> = story(&pair).iter().map(|line| line.0).collect();
     assert_eq!(times, [0, 1_024, 2_048, 3_072, 4_096, 5_120, 7_136, 7_146, 7_156]);
+    assert_eq!(pair.client.sender.as_ref().map(|sender| sender.repeats), Some(6));
+    assert_eq!(pair.server.sender.as_ref().map(|sender| sender.repeats), Some(0));
     assert_eq!(pair.client.info(pair.now).rtt, Span::from_millis(20));
 }
 
@@ -221,6 +223,22 @@ fn packets_carry_their_identity_and_size() {
     pair.client.on_departed(pair.now, &packet);
     pair.server.on_departed(pair.now, &packet);
     assert_eq!(pair.client.sender.as_ref().map(|sender| sender.departed), Some(1_514));
+}
+
+/// A host's own queue that refuses data gets them again; one that refuses an ACK only slows the sender down.
+#[test]
+fn a_refused_packet_is_told_to_its_sender() {
+    let mut pair = Pair::connected();
+    pair.client.write(pair.now, 1_000);
+    let packet = pair.client.poll(pair.now).expect("data");
+    pair.client.on_refused(pair.now, &packet);
+    let again = pair.client.poll(pair.now).expect("the same data");
+    assert_eq!(segment(&again).seq, segment(&packet).seq);
+    pair.client.receiver.hurry();
+    let ack = pair.client.poll(pair.now).expect("an ACK");
+    pair.client.on_refused(pair.now, &ack);
+    assert!(pair.client.poll(pair.now).is_none());
+    assert_eq!(pair.client.sender.as_ref().map(|sender| sender.reductions), Some(2));
 }
 
 /// An answer that is written when the question is read carries its ACK, once the session is known as a dialogue.
