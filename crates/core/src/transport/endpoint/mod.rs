@@ -11,7 +11,7 @@ mod tests;
 
 use super::receiver::Receiver;
 use super::{Info, Received, Settings};
-use crate::cc::Controller;
+use crate::cc::{Controller, INFINITE_SSTHRESH};
 use crate::packet::{
     Body, Direction, ETHERNET_BYTES, Ecn, Flags, FlowId, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES,
 };
@@ -60,6 +60,17 @@ struct Dormant {
     settings: Settings,
     controller: Controller,
     rtt: Option<Span>,
+}
+
+impl Dormant {
+    fn fill(&self, info: &mut Info) {
+        info.mss = self.settings.mss;
+        info.cwnd = self.settings.initial_window;
+        info.ssthresh = INFINITE_SSTHRESH;
+        info.rtt = self.rtt.unwrap_or_default();
+        info.min_rtt = self.rtt;
+        info.rto = self.rtt.map_or(Span::from_secs(1), first_rto);
+    }
 }
 
 impl Endpoint {
@@ -209,6 +220,9 @@ impl Endpoint {
         let mut info = Info::default();
         if let Some(sender) = &self.sender {
             sender.fill(now, &mut info);
+        } else if let Some(dormant) = &self.dormant {
+            dormant.fill(&mut info);
+            info.snd_wnd = self.peer_window;
         }
         info.state = self.state();
         info.segs_out = self.segs_out;
@@ -240,9 +254,7 @@ impl Endpoint {
         let ecn = self.handshake.ecn;
         self.peer_window = segment.window;
         self.receiver.establish(now, segment.sent_at, ecn);
-        // RFC 6298 section 2.2; the deviation's floor is Linux's least RTO of 200 ms.
-        let rto = rtt + (rtt * 2).max(Span::from_millis(200));
-        self.receiver.set_rtt(rtt, rto);
+        self.receiver.set_rtt(rtt, first_rto(rtt));
         if let Some(sender) = &mut self.sender {
             sender.handshake_retransmissions(self.handshake.retransmissions());
             sender.set_ecn(ecn);
@@ -331,6 +343,12 @@ impl Endpoint {
             (State::Listen, ..) => 10,
         }
     }
+}
+
+/// RFC 6298 section 2.2 with Linux's least deviation of 200 ms, in whole jiffies.
+fn first_rto(rtt: Span) -> Span {
+    let rto = rtt + (rtt * 2).max(Span::from_millis(200));
+    Span::from_jiffies(rto.as_nanos().div_ceil(Span::from_jiffies(1).as_nanos()))
 }
 
 /// Does this packet of ours hold data or a FIN, which TSQ counts?
