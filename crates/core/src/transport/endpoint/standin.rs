@@ -156,3 +156,34 @@ impl Sender {
         self.nxt
     }
 }
+
+/// An endpoint whose sender this is. With the real sender: [`super::Endpoint::new`] with a controller.
+#[cfg(test)]
+pub fn endpoint_of(identity: super::Identity, settings: &Settings) -> super::Endpoint {
+    super::Endpoint::with_sender(identity, settings, Some(alloc::boxed::Box::new(Sender::alone(settings))))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::time::{Span, Time};
+    use crate::transport::endpoint::tests::{Pair, settings};
+
+    /// What an endpoint tells its sender; goes when the stand-in goes.
+    #[test]
+    fn a_sender_is_told_of_syns_departures_and_refusals() {
+        let mut pair = Pair::new(&settings(), &settings(), &[0, 1]);
+        pair.client.connect(Time::ZERO);
+        pair.run(Time::ZERO + Span::from_secs(3));
+        let told = |end: &super::super::Endpoint| {
+            end.sender.as_ref().map(|sender| (sender.repeats, sender.departed, sender.reductions))
+        };
+        assert_eq!((told(&pair.client), told(&pair.server)), (Some((2, 0, 0)), Some((0, 0, 0))));
+        pair.client.write(pair.now, 1_000);
+        pair.run_for(Span::from_millis(50));
+        assert_eq!((told(&pair.client), told(&pair.server)), (Some((2, 1_066, 0)), Some((0, 0, 0))));
+        pair.client.receiver.hurry();
+        let ack = pair.client.poll(pair.now).expect("an ACK");
+        pair.client.on_refused(pair.now, &ack);
+        assert_eq!(told(&pair.client), Some((2, 1_066, 1)));
+    }
+}
