@@ -20,12 +20,7 @@ pub(super) struct Codel {
 impl Codel {
     /// Empty.
     pub fn new(config: &CodelConfig) -> Self {
-        Self {
-            packets: VecDeque::new(),
-            limit: config.limit,
-            params: Params::new(config),
-            control: Control::default(),
-        }
+        Self { packets: VecDeque::new(), limit: config.limit, params: Params::new(config), control: Control::default() }
     }
 
     /// Lets a packet in while there is room.

@@ -257,7 +257,7 @@ pub enum Loss {
 /// red, as the kernel gets it from tc: `struct tc_red_qopt`, the table and `max_P` (iproute2 `tc/q_red.c`, `tc_red.c`).
 ///
 /// An average is in bytes. tc never asks for `adaptive` so that Linux hears it: since iproute2 5.7 the flag goes
-/// into another attribute than the one that arms the timer (`__red_change`). Whoever wants what Linux does leaves it off.
+/// into another attribute than the one that arms the timer (`__red_change`). To do what Linux does, leave it off.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that tc has")]

@@ -90,11 +90,12 @@ impl Control {
                 Some(head)
             }
         };
-        if let (Some(threshold), Some(packet)) = (params.ce_threshold, &mut left) {
-            if is_after(self.sojourn, threshold) && packet.ecn != Ecn::Ce && packet.ecn.is_capable() {
-                packet.ecn = Ecn::Ce;
-                bin.marked();
-            }
+        if let (Some(threshold), Some(packet)) = (params.ce_threshold, &mut left)
+            && is_after(self.sojourn, threshold)
+            && matches!(packet.ecn, Ecn::Ect0 | Ecn::Ect1)
+        {
+            packet.ecn = Ecn::Ce;
+            bin.marked();
         }
         left
     }
@@ -123,13 +124,15 @@ impl Control {
     }
 
     /// Calm → Dropping. When the last time was not long ago, it goes on where that one stopped.
-    fn begin(&mut self, head: Packet, params: &Params, now: Ticks, bin: &mut impl Bin) -> Option<Packet> {
-        let left = mark(head, params, bin).or_else(|head| {
+    fn begin(&mut self, mut head: Packet, params: &Params, now: Ticks, bin: &mut impl Bin) -> Option<Packet> {
+        let left = if mark(&mut head, params, bin) {
+            Some(head)
+        } else {
             bin.kill(head);
             let next = bin.pop();
             self.is_late(next.as_ref(), params, now, bin);
-            next.ok_or(())
-        });
+            next
+        };
         self.dropping = true;
         let fresh = self.count.wrapping_sub(self.last_count);
         let since = now.wrapping_sub(self.drop_next);
@@ -142,23 +145,21 @@ impl Control {
         }
         self.last_count = self.count;
         self.drop_next = self.next_after(now, params);
-        left.ok()
+        left
     }
 
     /// Dropping: one or more, as many as are due.
     fn go_on(&mut self, head: Packet, params: &Params, now: Ticks, bin: &mut impl Bin) -> Option<Packet> {
         let mut head = Some(head);
         while self.dropping && !is_after(self.drop_next, now) {
-            let packet = head?;
+            let mut packet = head?;
             self.count = self.count.wrapping_add(1);
             self.improve_inverse_sqrt();
-            match mark(packet, params, bin) {
-                Ok(marked) => {
-                    self.drop_next = self.next_after(self.drop_next, params);
-                    return Some(marked);
-                }
-                Err(packet) => bin.kill(packet),
+            if mark(&mut packet, params, bin) {
+                self.drop_next = self.next_after(self.drop_next, params);
+                return Some(packet);
             }
+            bin.kill(packet);
             head = bin.pop();
             if self.is_late(head.as_ref(), params, now, bin) {
                 self.drop_next = self.next_after(self.drop_next, params);
@@ -186,14 +187,14 @@ impl Control {
     }
 }
 
-/// Marks a packet when that is wished and possible; otherwise it comes back.
-fn mark(mut packet: Packet, params: &Params, bin: &mut impl Bin) -> Result<Packet, Packet> {
-    if !params.ecn || !packet.ecn.is_capable() {
-        return Err(packet);
+/// Marks a packet when that is wished and possible, and says whether it was.
+fn mark(packet: &mut Packet, params: &Params, bin: &mut impl Bin) -> bool {
+    let marks = params.ecn && packet.ecn.is_capable();
+    if marks {
+        packet.ecn = Ecn::Ce;
+        bin.marked();
     }
-    packet.ecn = Ecn::Ce;
-    bin.marked();
-    Ok(packet)
+    marks
 }
 
 fn clock(time: Time) -> Ticks {
@@ -214,7 +215,6 @@ const fn wrapped(ticks: u64) -> Ticks {
     ticks as Ticks
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the high half is what is wanted")]
 const fn high(product: u64) -> u32 {
     (product >> 32) as u32
 }

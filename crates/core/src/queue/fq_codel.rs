@@ -103,7 +103,7 @@ impl FqCodel {
         }
     }
 
-    /// New settings; the number of flows can't be changed. Linux drops what stands beyond a smaller limit: here it stays.
+    /// New settings; the number of flows stays. Linux drops what stands beyond a smaller limit: here it stays.
     pub fn change(&mut self, config: &FqCodelConfig) {
         self.limit = config.limit;
         self.quantum = i64::from(config.quantum.max(SMALLEST_QUANTUM));

@@ -19,7 +19,7 @@
 //!
 //! | room | holds |
 //! | --- | --- |
-//! | `discipline`, `tally`, `lookahead` | what all disciplines share: calling down, counting, looking at the next packet |
+//! | `discipline`, `tally`, `lookahead` | what all share: calling down, counting, looking at the next packet |
 //! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel` | one discipline each |
 //! | `bucket`, `control`, `segment` | token buckets, `CoDel`'s control loop, cutting super-packets |
 
@@ -110,6 +110,8 @@ pub struct Queue {
     root: Discipline,
     /// Packets that a netem made, on their way to the root.
     copies: Vec<Packet>,
+    /// How many were made so far, and their bytes.
+    duplicated: (u64, u64),
 }
 
 /// Where a discipline stands in a tree, for whoever samples it often.
@@ -142,7 +144,7 @@ pub enum ChangeError {
 }
 
 impl Queue {
-    /// A tree of disciplines. Every component that throws dice has a stream of its own, named after `name` and its handle.
+    /// A tree of disciplines. Each that throws dice has a stream of its own, named after `name` and its handle.
     ///
     /// # Panics
     ///
@@ -150,7 +152,7 @@ impl Queue {
     /// an idle damping table of another length than 256.
     #[must_use]
     pub fn new(node: &Node, seed: u64, name: &str) -> Self {
-        Self { root: Discipline::new(node, &Lot { seed, name }), copies: Vec::new() }
+        Self { root: Discipline::new(node, &Lot { seed, name }), copies: Vec::new(), duplicated: (0, 0) }
     }
 
     /// Hands a packet in. Whatever dies for it, itself included, is appended to `dropped`.
@@ -182,6 +184,13 @@ impl Queue {
     #[must_use]
     pub const fn backlog(&self) -> Backlog {
         self.root.tally.backlog
+    }
+
+    /// Packets that netems in this tree made, and their bytes; a super-packet counts each of its segments. Bytes in +
+    /// duplicated = out + dropped + standing, and packets too when each segment of a super-packet is counted.
+    #[must_use]
+    pub const fn duplicated(&self) -> (u64, u64) {
+        self.duplicated
     }
 
     /// Where the discipline of this handle stands (`10:`), or None.
@@ -231,6 +240,8 @@ impl Queue {
     fn hand_in_copies(&mut self, now: Time, dropped: &mut Vec<Packet>) {
         let mut copies = mem::take(&mut self.copies);
         for packet in copies.drain(..) {
+            self.duplicated.0 += u64::from(packet.segments);
+            self.duplicated.1 += u64::from(packet.bytes);
             let mut turn = Turn { now, dropped, copies: &mut self.copies, is_copy: true };
             self.root.enqueue(packet, &mut turn);
         }

@@ -116,7 +116,7 @@ impl Red {
         self.queue.peek(tally, turn)
     }
 
-    /// New settings; the average begins anew (`red_set_vars`). Linux throws away what stands in the queue: here it stays.
+    /// New settings; the average begins anew (`red_set_vars`). Linux throws away what stands: here it stays.
     pub fn change(&mut self, config: &RedConfig) {
         self.slope = Slope::new(config);
         self.marking = Marking::new(config);
@@ -158,7 +158,7 @@ impl Red {
         Action::Hit
     }
 
-    /// Makes up for the times at which the kernel's timer would have gone off; nothing that it looks at changes in between.
+    /// Makes up for the times at which the kernel's timer would have gone off; what it looks at has not changed since.
     fn adapt(&mut self, now: Time) {
         if !self.marking.adaptive {
             return;

@@ -61,7 +61,11 @@ mod tests {
             .collect();
         assert_eq!(
             seen,
-            [(1_000, 1_448, 1_514, false, true), (2_448, 1_448, 1_514, false, false), (3_896, 1_448, 1_514, true, false)]
+            [
+                (1_000, 1_448, 1_514, false, true),
+                (2_448, 1_448, 1_514, false, false),
+                (3_896, 1_448, 1_514, true, false)
+            ]
         );
     }
 

@@ -1,7 +1,7 @@
 //! tbf: a packet leaves when one bucket, or two, can pay for it (Linux `net/sched/sch_tbf.c`).
 //!
-//! The first bucket holds `burst` bytes and fills at `rate`; the second, when there is one, is small and limits how fast
-//! a burst leaves. A super-packet larger than a bucket is cut into its segments; another packet of that size dies.
+//! The first bucket holds `burst` bytes and fills at `rate`; the second, when there is one, is small and limits how
+//! fast a burst leaves. A super-packet larger than a bucket is cut into its segments; another packet of that size dies.
 //! Packets wait in the discipline below.
 
 use super::bucket::{Bucket, instant, nanos};

@@ -1,1 +1,114 @@
-//! TODO
+//! Fairness, sparse flows, and what happens when too much stands.
+
+use crate::queue::config::{CodelConfig, FqCodelConfig};
+use crate::queue::tests::{Bench, ms, tcp};
+use crate::queue::{Config, Verdict};
+use crate::time::Span;
+use alloc::vec::Vec;
+
+fn config() -> FqCodelConfig {
+    let codel = CodelConfig {
+        limit: 0,
+        target: Span::from_millis(5),
+        interval: Span::from_millis(100),
+        ecn: true,
+        ce_threshold: None,
+        mtu: 1_514,
+    };
+    FqCodelConfig { limit: 10_240, flows: 1_024, quantum: 1_514, memory_limit: 32 << 20, drop_batch: 64, codel }
+}
+
+fn bench(config: FqCodelConfig) -> Bench {
+    Bench::new(Config::FqCodel(config))
+}
+
+fn flows(bench: &Bench) -> Vec<u32> {
+    bench.sent.iter().map(|(_, packet)| packet.flow.0).collect()
+}
+
+#[test]
+fn flows_take_turns_whatever_they_send() {
+    let mut bench = bench(config());
+    bench.offer_many(tcp(1, 1_514, 1, 0), 90);
+    bench.offer_many(tcp(2, 1_514, 1, 0), 10);
+    bench.drain();
+    let flows = flows(&bench);
+    assert_eq!(flows[..20].iter().filter(|flow| **flow == 2).count(), 10);
+    assert_eq!(flows[20..], [1; 80]);
+}
+
+#[test]
+fn a_quantum_is_bytes_so_small_packets_go_by_more_at_a_time() {
+    let mut bench = bench(config());
+    bench.offer_many(tcp(1, 1_514, 1, 0), 100);
+    bench.offer_many(tcp(2, 151, 1, 0), 1_000);
+    for _ in 0..550 {
+        let left = bench.take().expect("there are enough");
+        bench.sent.push((bench.now, left));
+    }
+    let small = bench.bytes_of(|packet| packet.flow.0 == 2);
+    let large = bench.bytes_of(|packet| packet.flow.0 == 1);
+    assert!(small.abs_diff(large) < 3_000, "{small} {large}");
+}
+
+#[test]
+fn a_flow_that_was_quiet_goes_first() {
+    let mut bench = bench(config());
+    bench.offer_many(tcp(1, 1_514, 1, 0), 50);
+    for _ in 0..10 {
+        bench.take();
+    }
+    bench.offer(tcp(2, 66, 1, 0));
+    assert_eq!(bench.take().map(|packet| packet.flow.0), Some(2));
+}
+
+#[test]
+fn beyond_the_limit_the_fattest_flow_loses_half_but_a_batch_at_most() {
+    let mut bench = bench(FqCodelConfig { limit: 100, ..config() });
+    bench.offer_many(tcp(1, 1_514, 1, 0), 90);
+    bench.offer_many(tcp(2, 1_514, 1, 0), 10);
+    assert_eq!(bench.offer(tcp(2, 1_514, 1, 0)), Verdict::Queued, "another flow paid for it");
+    assert!(bench.dropped.iter().all(|packet| packet.flow.0 == 1));
+    assert_eq!((bench.dropped.len(), bench.counters().drops), (45, 45));
+    bench.offer_many(tcp(1, 1_514, 1, 0), 44);
+    assert_eq!(bench.offer(tcp(1, 1_514, 1, 0)), Verdict::Congested, "its own flow paid for it");
+}
+
+#[test]
+fn memory_is_limited_too() {
+    // 1448 bytes of payload and 960 around them.
+    let mut bench = bench(FqCodelConfig { memory_limit: 10 * (1_448 + 960), drop_batch: 1, ..config() });
+    bench.offer_many(tcp(1, 1_514, 1, 0), 10);
+    assert!(bench.dropped.is_empty());
+    assert_eq!(bench.offer(tcp(1, 1_514, 1, 0)), Verdict::Congested);
+    assert_eq!(bench.queue.backlog().packets, 10);
+}
+
+#[test]
+fn each_flow_has_a_control_loop_of_its_own() {
+    let mut bench = bench(config());
+    bench.offer_many(tcp(1, 1_514, 1, 0), 2_000);
+    for millis in 0..1_000 {
+        bench.now = ms(millis);
+        bench.offer(tcp(2, 1_514, 1, 0));
+        bench.take();
+        bench.take();
+    }
+    assert!(bench.dropped.len() > 10, "{}", bench.dropped.len());
+    assert!(bench.dropped.iter().all(|packet| packet.flow.0 == 1), "the other flow never waits");
+}
+
+#[test]
+fn few_queues_are_shared_and_many_are_not() {
+    let collisions = |queues| {
+        let mut bench = bench(FqCodelConfig { flows: queues, ..config() });
+        (1..=8).for_each(|flow| bench.offer_many(tcp(flow, 1_514, 1, 0), 2));
+        bench.drain();
+        // With a queue of its own each flow sends one packet in the first round.
+        let mut first: Vec<u32> = flows(&bench)[..8].to_vec();
+        first.sort_unstable();
+        first.dedup();
+        8 - first.len()
+    };
+    assert_eq!((collisions(65_536), collisions(1) > 0), (0, true));
+}

@@ -36,7 +36,7 @@ impl Feed {
         self.take_out(id);
     }
 
-    /// A class leaves its parent's feed: who comes next is looked up when it is asked, for the class may be back by then.
+    /// A class leaves its parent's feed: who comes next is looked up when it is asked, for it may be back by then.
     pub fn remove_and_remember(&mut self, id: Id) {
         if self.turn == Some(id) {
             self.turn = None;

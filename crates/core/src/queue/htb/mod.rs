@@ -1,8 +1,8 @@
 //! htb: classes with rates of their own, which may borrow what their parents don't use (Linux `net/sched/sch_htb.c`).
 //!
 //! A class sends while both its buckets can pay; it borrows while the one at `ceil` can. Classes that send stand in the
-//! rows of their level, those that borrow in the feed of their parent; the lowest level is served first, in it the lowest
-//! priority number, and among equals in turn, a quantum each. [`class`] holds a class's buckets, [`tree`] who may send
+//! rows of their level, those that borrow in the feed of their parent; the lowest level is served first, in it the
+//! lowest priority number, and among equals in turn, a quantum each. [`class`] holds a class's buckets, [`tree`] who may send
 //! and when that changes.
 //!
 //! ```text

@@ -1,8 +1,8 @@
 //! Who may send, and when that changes: levels with their rows and waiting lists, and the way up from leaf to root.
 //!
 //! A leaf with packets is *active*. An active class that can send stands in the row of its level; one that may borrow
-//! stands in its parent's feed, and so makes the parent active. Every class that can't send waits until its buckets will
-//! have changed its mode.
+//! stands in its parent's feed, and so makes the parent active. Every class that can't send waits until its buckets
+//! will have changed its mode.
 
 use super::class::{Below, Class, Id, MOST_LEVELS, Mode, PRIORITIES};
 use super::feed::Feed;
@@ -177,15 +177,7 @@ impl Tree {
     }
 
     /// A leaf gave a packet: it pays with its quantum, and with its and its ancestors' tokens.
-    fn served(
-        &mut self,
-        id: Id,
-        level: usize,
-        priority: usize,
-        packet: &Packet,
-        tally: &mut Tally,
-        turn: &mut Turn,
-    ) {
+    fn served(&mut self, id: Id, level: usize, priority: usize, packet: &Packet, tally: &mut Tally, turn: &mut Turn) {
         let class = &mut self.classes[id];
         class.deficits[level] -= i64::from(packet.bytes);
         if class.deficits[level] < 0 {

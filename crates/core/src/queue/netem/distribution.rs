@@ -1,9 +1,9 @@
 //! Delay with jitter, in the shapes that netem's tables give it.
 //!
-//! A table holds 4096 numbers at equal steps of probability: the inverse of a distribution's cumulative function, of mean
-//! 0 and deviation 1, in units of 1/8192 (`NETEM_DIST_SCALE`). The tables here are reckoned by the compiler, in integers,
-//! from the formulas that iproute2's generators use (`netem/normal.c`, `pareto.c`, `paretonormal.c`): entry i is the
-//! quantile of (i + 1/8)/4096 for the normal distribution, of i/4096 for Pareto's with exponent 3.
+//! A table holds 4096 numbers at equal steps of probability: the inverse of a distribution's cumulative function, of
+//! mean 0 and deviation 1, in units of 1/8192 (`NETEM_DIST_SCALE`). The tables here are reckoned by the compiler, in
+//! integers, from the formulas that iproute2's generators use (`netem/normal.c`, `pareto.c`, `paretonormal.c`): entry i
+//! is the quantile of (i + 1/8)/4096 for the normal distribution, of i/4096 for Pareto's with exponent 3.
 
 use super::luck::Luck;
 use crate::dice::Dice;
@@ -17,7 +17,7 @@ mod tests;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Jitter {
     delay_ns: i64,
-    jitter_ns: i64,
+    spread_ns: i64,
     shape: Option<&'static Table>,
     luck: Luck,
 }
@@ -35,7 +35,7 @@ impl Jitter {
         };
         Self {
             delay_ns: signed(config.delay),
-            jitter_ns: signed(config.jitter).min(i32::MAX.into()),
+            spread_ns: signed(config.jitter).min(i32::MAX.into()),
             shape,
             luck: Luck::numbers(config.delay_correlation, dice),
         }
@@ -43,15 +43,15 @@ impl Jitter {
 
     /// One delay; it may be negative when the jitter is larger than the delay (`tabledist`).
     pub fn draw(&mut self, dice: &mut Dice) -> i64 {
-        if self.jitter_ns == 0 {
+        if self.spread_ns == 0 {
             return self.delay_ns;
         }
         let draw = self.luck.draw(dice);
         let Some(table) = self.shape else {
-            return i64::from(draw) % (2 * self.jitter_ns) + self.delay_ns - self.jitter_ns;
+            return i64::from(draw) % (2 * self.spread_ns) + self.delay_ns - self.spread_ns;
         };
         let deviation = i64::from(table[draw as usize % ENTRIES]);
-        let (whole, part) = (self.jitter_ns / SCALE, self.jitter_ns % SCALE * deviation);
+        let (whole, part) = (self.spread_ns / SCALE, self.spread_ns % SCALE * deviation);
         let half = if part < 0 { -SCALE / 2 } else { SCALE / 2 };
         (part + half) / SCALE + whole * deviation + self.delay_ns
     }
@@ -74,6 +74,7 @@ const fn mixed() -> [i32; ENTRIES] {
 }
 
 /// Pareto's with exponent 3, its mean of 3/2 taken off, stretched by 4/3: 4/3 × (u^(-1/3) − 3/2), u from 1 down.
+#[expect(clippy::cast_possible_truncation, reason = "the largest is 158378")]
 const fn pareto() -> [i32; ENTRIES] {
     let mut table = [0; ENTRIES];
     let mut entry = 0;
@@ -141,7 +142,7 @@ impl Bell {
     const fn step(&mut self) {
         let next = times(self.height, self.ratio);
         self.ratio = times(self.ratio, times(STEP, STEP));
-        self.area += (self.height + next) / 2;
+        self.area += u128::midpoint(self.height, next);
         self.height = next;
         self.x += 1;
     }
@@ -164,6 +165,7 @@ const fn cube_root(number: u128) -> u128 {
     low
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "what does not fit was cut before")]
 const fn clamped(numbers: &[i32; ENTRIES]) -> Table {
     let mut table = [0; ENTRIES];
     let mut entry = 0;

@@ -1,8 +1,8 @@
 //! netem: what a wide-area path does to packets (Linux `net/sched/sch_netem.c`, tc-netem(8)).
 //!
 //! A packet is lost, doubled or spoilt when it comes, then gets the time at which it leaves the emulated wire. [`loss`]
-//! decides who is lost, [`luck`] draws numbers that remember the last one, [`distribution`] shapes jitter, [`wire`] keeps
-//! packets by time.
+//! decides who is lost, [`luck`] draws numbers that remember the last one, [`distribution`] shapes jitter, [`wire`]
+//! keeps packets by time.
 //!
 //! ```text
 //!  packet -> doubled? -> lost? -> spoilt? -> limit? --+--> wire, until its time --+--> [inner] --> out
@@ -10,15 +10,15 @@
 //!               +--> once more, at the tree's root    +--> front (reordered) -----+--> spoilt ones die
 //! ```
 //!
-//! A spoilt packet dies where it leaves the wire. In Linux it goes on and fails its checksum at the receiver; between here
-//! and there it would take other queues' room. (One whose flipped bit lies in a field that nobody checks would live: the
-//! source address of its Ethernet header.)
+//! A spoilt packet dies where it leaves the wire. In Linux it goes on and fails its checksum at the receiver; between
+//! here and there it would take other queues' room. (One whose flipped bit lies in a field that nobody checks would
+//! live: the source address of its Ethernet header.)
 
 use super::bucket::{nanos, signed};
 use super::discipline::{Discipline, Lot, Turn};
 use super::segment;
 use super::tally::Tally;
-use super::{Loss, NetemConfig, NetemRate, Next, Verdict};
+use super::{NetemConfig, NetemRate, Next, Verdict};
 use crate::dice::Dice;
 use crate::packet::Packet;
 use alloc::boxed::Box;

@@ -1,1 +1,214 @@
-//! TODO
+//! Delay, rate, reordering, doubling and spoiling, reckoned by hand.
+
+use crate::queue::config::{Chance, Correlated, Distribution, Loss, NetemConfig, NetemRate};
+use crate::queue::tests::{Bench, calm_netem, ms, node, packet, percent, seq_of, tcp};
+use crate::queue::{Config, Verdict};
+use crate::rate::Rate;
+use crate::time::{Span, Time};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+const ALWAYS: Correlated = Correlated { chance: Chance(u32::MAX), correlation: Chance(0) };
+
+fn bench(config: NetemConfig) -> Bench {
+    Bench::new(Config::Netem(Box::new(config)))
+}
+
+fn delayed(millis: u64) -> NetemConfig {
+    NetemConfig { delay: Span::from_millis(millis), ..calm_netem() }
+}
+
+fn rate(bits: u64) -> NetemRate {
+    NetemRate { rate: Rate::from_bits(bits), packet_overhead: 0, cell_size: 0, cell_overhead: 0 }
+}
+
+fn order(bench: &Bench) -> Vec<u64> {
+    bench.sent.iter().map(|(_, packet)| seq_of(packet)).collect()
+}
+
+#[test]
+fn a_delay_delays_each_packet_alike() {
+    let mut bench = bench(delayed(10));
+    for millis in [0, 3, 7] {
+        bench.run_until(ms(millis));
+        bench.offer(packet(1_514));
+    }
+    bench.run_until(ms(100));
+    assert_eq!(bench.times_ns(), [10_000_000, 13_000_000, 17_000_000]);
+}
+
+#[test]
+fn the_limit_counts_packets_on_the_wire() {
+    let mut bench = bench(NetemConfig { limit: 2, ..delayed(10) });
+    let verdicts = [1, 2, 3].map(|_| bench.offer(packet(1_514)));
+    assert_eq!(verdicts, [Verdict::Queued, Verdict::Queued, Verdict::Dropped]);
+    bench.run_until(ms(10));
+    assert_eq!(bench.offer(packet(1_514)), Verdict::Queued);
+}
+
+#[test]
+fn a_rate_sends_one_packet_after_the_other_and_the_delay_runs_meanwhile() {
+    // 1500 bytes at 1 Mbit/s are 12 ms, and the delay is 10: the second has waited 22 ms when its turn comes.
+    let mut bench = bench(NetemConfig { rate: Some(rate(1_000_000)), ..delayed(10) });
+    bench.offer_many(packet(1_500), 3);
+    bench.run_until(ms(100));
+    assert_eq!(bench.times_ns(), [22_000_000, 34_000_000, 46_000_000]);
+    // Into the middle of a transmission: what the wait leaves of the delay comes on top.
+    bench.offer(packet(1_500));
+    bench.run_until(ms(118));
+    bench.offer(packet(1_500));
+    bench.run_until(ms(200));
+    // The fourth leaves at 122; at 118 the fifth has 4 ms to wait and 6 of its 10 left: 122 + 6 + 12.
+    assert_eq!(bench.times_ns()[3..], [122_000_000, 140_000_000]);
+}
+
+#[test]
+fn cells_are_sent_whole_and_carry_their_overhead() {
+    // 100 + 5 bytes are three cells of 48, each with 5 more: 159 bytes, 1.272 ms.
+    let atm = NetemRate { packet_overhead: 5, cell_size: 48, cell_overhead: 5, ..rate(1_000_000) };
+    let mut bench = bench(NetemConfig { rate: Some(atm), ..calm_netem() });
+    bench.offer(packet(100));
+    bench.run_until(ms(100));
+    assert_eq!(bench.times_ns(), [1_272_000]);
+}
+
+#[test]
+fn every_fifth_packet_skips_the_delay() {
+    let mut bench = bench(NetemConfig { gap: 5, ..delayed(10) });
+    bench.offer_all((1..=10).map(|seq| tcp(0, 100, 1, seq)));
+    bench.run_until(ms(100));
+    // The tenth was put before the fifth.
+    assert_eq!(order(&bench), [10, 5, 1, 2, 3, 4, 6, 7, 8, 9]);
+    assert_eq!(bench.times_ns()[..3], [0, 0, 10_000_000]);
+}
+
+#[test]
+fn a_share_is_reordered() {
+    let reorder = Correlated { chance: percent(25.0), correlation: Chance(0) };
+    let mut bench = bench(NetemConfig { reorder, ..delayed(10) });
+    bench.offer_many(packet(100), 10_000);
+    bench.drain();
+    assert!((2_350..2_650).contains(&bench.sent.len()), "{}", bench.sent.len());
+}
+
+#[test]
+fn jitter_that_is_larger_than_the_gaps_reorders_and_packets_leave_by_time() {
+    let mut bench = bench(NetemConfig { jitter: Span::from_millis(5), ..delayed(10) });
+    bench.offer_all((0..1_000).map(|seq| tcp(0, 100, 1, seq)));
+    bench.run_until(ms(100));
+    assert!(!order(&bench).is_sorted());
+    assert!(bench.times_ns().is_sorted());
+    let (first, last) = (bench.times_ns()[0], bench.times_ns()[999]);
+    assert!(first >= 5_000_000 && last < 15_000_000, "{first} {last}");
+}
+
+#[test]
+fn delays_have_the_mean_and_the_deviation_that_were_asked_for() {
+    for (shape, mean, deviation) in [
+        (Distribution::Uniform, 50.0, 10.0 / 3f64.sqrt()),
+        (Distribution::Normal, 50.0, 10.0),
+        (Distribution::Pareto, 50.0 - 0.335, 8.197),
+        (Distribution::Paretonormal, 50.0 - 0.253, 8.339),
+    ] {
+        let jitter = Span::from_millis(10);
+        let mut bench = bench(NetemConfig { jitter, distribution: shape, ..delayed(50) });
+        bench.offer_many(packet(100), 40_000);
+        bench.run_until(ms(1_000));
+        #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
+        let millis: Vec<f64> = bench.times_ns().iter().map(|nanos| *nanos as f64 / 1e6).collect();
+        let (seen_mean, seen_deviation) = moments(&millis);
+        assert!((seen_mean - mean).abs() < 0.2, "{shape:?}: mean {seen_mean}");
+        assert!((seen_deviation - deviation).abs() < 0.15, "{shape:?}: deviation {seen_deviation}");
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are small")]
+pub(super) fn moments(numbers: &[f64]) -> (f64, f64) {
+    let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+    let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / numbers.len() as f64;
+    (mean, variance.sqrt())
+}
+
+#[test]
+fn a_lost_packet_looks_sent_and_counts_as_dropped() {
+    let mut bench = bench(NetemConfig { loss: Loss::Random(ALWAYS), ..calm_netem() });
+    assert_eq!(bench.offer(packet(100)), Verdict::Queued);
+    assert_eq!((bench.dropped.len(), bench.counters().drops, bench.queue.backlog().packets), (1, 1, 0));
+}
+
+#[test]
+fn a_doubled_packet_comes_twice_but_not_four_times() {
+    let mut bench = bench(NetemConfig { duplicate: ALWAYS, ..delayed(10) });
+    bench.offer(packet(1_514));
+    assert_eq!(bench.queue.backlog().packets, 2);
+    bench.run_until(ms(100));
+    assert_eq!(bench.times_ns(), [10_000_000, 10_000_000]);
+    let counters = bench.counters();
+    assert_eq!((counters.duplicated_packets, counters.duplicated_bytes), (1, 1_514));
+    assert_eq!(bench.queue.duplicated(), (1, 1_514));
+}
+
+#[test]
+fn a_packet_that_is_doubled_and_lost_comes_once() {
+    let mut bench = bench(NetemConfig { duplicate: ALWAYS, loss: Loss::Random(ALWAYS), ..calm_netem() });
+    bench.offer_many(packet(100), 10);
+    bench.drain();
+    // The copies that are made of none are none; nothing is dropped either.
+    assert_eq!((bench.sent.len(), bench.dropped.len(), bench.queue.duplicated()), (10, 0, (0, 0)));
+}
+
+#[test]
+fn a_copy_fits_where_its_original_did() {
+    let mut bench = bench(NetemConfig { duplicate: ALWAYS, limit: 1, ..delayed(10) });
+    bench.offer(packet(100));
+    assert_eq!(bench.queue.backlog().packets, 2);
+    assert_eq!(bench.offer(packet(100)), Verdict::Dropped);
+}
+
+#[test]
+fn a_spoilt_packet_dies_at_the_end_of_the_wire() {
+    let mut bench = bench(NetemConfig { corrupt: ALWAYS, ..delayed(10) });
+    assert_eq!(bench.offer(packet(100)), Verdict::Queued);
+    assert!(bench.dropped.is_empty());
+    bench.run_until(ms(100));
+    let counters = bench.counters();
+    assert_eq!((bench.sent.len(), bench.dropped.len()), (0, 1));
+    assert_eq!((counters.corrupted, counters.sent_packets, counters.drops), (1, 1, 0));
+}
+
+#[test]
+fn of_a_super_packet_only_one_segment_is_spoilt_at_a_time() {
+    let corrupt = Correlated { chance: percent(1.0), correlation: Chance(0) };
+    let mut bench = bench(NetemConfig { corrupt, ..calm_netem() });
+    for seq in 0..1_000 {
+        bench.offer(tcp(0, 10 * 1_514, 10, seq * 14_480));
+        bench.drain();
+    }
+    let spoilt = bench.counters().corrupted;
+    assert_eq!(u64::try_from(bench.dropped.len()), Ok(spoilt));
+    assert!(bench.dropped.iter().all(|packet| packet.segments == 1 && packet.bytes == 1_514));
+    assert!((5..25).contains(&spoilt), "{spoilt} of 1000 super-packets");
+}
+
+#[test]
+fn what_stands_below_gets_packets_when_they_leave_the_wire() {
+    let inner = Some(Box::new(node("2:", Config::Pfifo { limit: 1 })));
+    let mut bench = bench(NetemConfig { inner, ..delayed(10) });
+    bench.offer_many(packet(100), 3);
+    assert_eq!((bench.look("1:").backlog.packets, bench.look("2:").backlog.packets), (3, 0));
+    bench.run_until(ms(100));
+    // All three leave the wire before the first is asked for, and there is room for one.
+    assert_eq!((bench.sent.len(), bench.counters().drops, bench.look("2:").counters.drops), (1, 2, 2));
+}
+
+#[test]
+fn a_change_leaves_what_is_on_the_wire_as_it_is() {
+    let mut bench = bench(delayed(10));
+    bench.offer(tcp(0, 100, 1, 1));
+    bench.queue.change(&node("1:", Config::Netem(Box::new(delayed(2))))).expect("it is a netem");
+    bench.offer(tcp(0, 100, 1, 2));
+    bench.run_until(ms(100));
+    // The new delay is shorter, so the second overtakes.
+    assert_eq!((order(&bench).as_slice(), bench.times_ns().as_slice()), (&[2, 1][..], &[2_000_000, 10_000_000][..]));
+    assert_eq!(bench.now, Time::ZERO + Span::from_millis(100));
+}
