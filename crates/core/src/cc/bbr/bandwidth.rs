@@ -87,11 +87,10 @@ const MARGIN_PERCENT: u64 = 1;
 
 #[cfg(test)]
 mod tests {
+    use super::super::Mode;
+    use super::super::tests::{TEN_MBIT, bbr_with};
     use super::*;
     use crate::time::Span;
-
-    /// 10 Mbit/s with packets of 1514 bytes on the wire and 1448 of payload.
-    const TEN_MBIT: Bandwidth = Bandwidth(13_851);
 
     #[test]
     fn ten_mbit_is_826_packets_a_second() {
@@ -120,6 +119,25 @@ mod tests {
         let terabit = Bandwidth::of(82_563_000, 1_000_000);
         assert_eq!(terabit.rate(1_448).as_bits() / 1_000_000_000, 956);
         assert_eq!(Bandwidth::of(u64::from(u32::MAX), 1), Bandwidth(u32::MAX));
+    }
+
+    #[test]
+    fn an_idle_application_can_raise_the_estimate_but_not_let_it_expire() {
+        let (mut bbr, mut vitals) = bbr_with(Mode::ProbeBw);
+        let mut round = |delivered| {
+            vitals.delivered += 1;
+            let sample = RateSample {
+                prior_delivered: vitals.delivered,
+                delivered: Some(delivered),
+                interval: Span::from_millis(40),
+                is_app_limited: true,
+                ..RateSample::default()
+            };
+            bbr.update_bandwidth(&vitals, &sample);
+            bbr.max_bandwidth.best()
+        };
+        assert!((0..20).all(|_| round(5) == TEN_MBIT));
+        assert_eq!(round(40), Bandwidth::of(40, 40_000));
     }
 
     #[test]

@@ -179,8 +179,10 @@ mod tests {
             round(&mut bbr, &mut vitals, 8, 0);
         }
         assert!(bbr.long_term.in_use);
+        let cycle = bbr.cycle.clone();
         round(&mut bbr, &mut vitals, 8, 0);
         assert!(!bbr.long_term.in_use);
+        assert_ne!(bbr.cycle, cycle, "a new cycle begins");
         assert_eq!(bbr.long_term.bandwidth, Bandwidth::ZERO);
     }
 

@@ -15,7 +15,7 @@ struct Choice {
     bandwidth: Bandwidth,
 }
 
-/// Three choices: each is no older and no larger than the one before.
+/// Three choices: each is as new as the one before or newer, and no larger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct MaxFilter([Choice; 3]);
 
@@ -93,6 +93,17 @@ mod tests {
             filter.update(round, Bandwidth(bandwidth));
         }
         assert_eq!(filter.0.map(|choice| (choice.round, choice.bandwidth.0)), [(3, 80), (6, 70), (11, 60)]);
+    }
+
+    #[test]
+    fn a_third_choice_waits_for_the_last_half() {
+        let mut filter = MaxFilter::default();
+        for (round, bandwidth) in [(0, 100), (3, 90), (5, 80)] {
+            filter.update(round, Bandwidth(bandwidth));
+        }
+        assert_eq!(filter.0.map(|choice| choice.round), [0, 3, 3]);
+        filter.update(6, Bandwidth(70));
+        assert_eq!(filter.0.map(|choice| choice.round), [0, 3, 6]);
     }
 
     proptest! {

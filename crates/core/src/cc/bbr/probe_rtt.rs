@@ -154,10 +154,10 @@ mod tests {
         assert_eq!((bbr.mode, bbr.probe_rtt.done_at, bbr.recovery.saved_cwnd()), (Mode::ProbeRtt, None, 80));
         assert_eq!(vitals.app_limited, vitals.delivered + 60);
 
-        (vitals.cwnd, vitals.packets_out) = (4, 4);
+        (vitals.cwnd, vitals.packets_out, vitals.delivered) = (4, 4, 700);
         bbr.update_min_rtt(&mut vitals, &sample(40));
         let done_at = vitals.now.jiffies() + 50;
-        assert_eq!(bbr.probe_rtt.done_at, Some(done_at));
+        assert_eq!((bbr.probe_rtt.done_at, bbr.rounds.end), (Some(done_at), 700));
 
         vitals.now += Span::from_jiffies(51);
         bbr.update_min_rtt(&mut vitals, &sample(40));
@@ -170,6 +170,7 @@ mod tests {
         bbr.rounds.started = false;
         bbr.update_min_rtt(&mut vitals, &sample(40));
         assert_eq!((bbr.mode, vitals.cwnd), (Mode::ProbeBw, 80));
+        assert_eq!(bbr.min_rtt, MinRtt::of(40_000, vitals.now.jiffies()), "ten seconds begin now");
     }
 
     #[test]

@@ -64,6 +64,7 @@ mod tests {
     use super::super::tests::bbr_with;
     use super::*;
     use crate::cc::Control;
+    use crate::time::Span;
 
     /// In flight 60 of 80, then an ACK for two that says three are lost.
     #[test]
@@ -77,13 +78,33 @@ mod tests {
         assert_eq!(bbr.recover_or_restore(&vitals, &loss), (62, true));
         assert_eq!(bbr.rounds.end, 500, "the round begins now");
 
-        vitals.cwnd = 62;
+        vitals.cwnd = 50;
         let more = RateSample { acked_sacked: 2, ..RateSample::default() };
         assert_eq!(bbr.recover_or_restore(&vitals, &more), (62, true));
+        vitals.cwnd = 62;
         bbr.recovery.end_conservation();
         assert_eq!(bbr.recover_or_restore(&vitals, &more), (62, false));
         vitals.state = CaState::Open;
         assert_eq!(bbr.recover_or_restore(&vitals, &more), (80, false));
+    }
+
+    #[test]
+    fn the_next_round_ends_conservation() {
+        let (mut bbr, mut vitals) = bbr_with(Mode::ProbeBw);
+        vitals.delivered = 500;
+        vitals.state = CaState::Recovery;
+        let ack = |prior_delivered| RateSample {
+            prior_delivered,
+            acked_sacked: 1,
+            delivered: Some(1),
+            interval: Span::from_millis(40),
+            ..RateSample::default()
+        };
+        bbr.recover_or_restore(&vitals, &ack(490));
+        bbr.update_bandwidth(&vitals, &ack(499));
+        assert!(bbr.recover_or_restore(&vitals, &ack(499)).1);
+        bbr.update_bandwidth(&vitals, &ack(500));
+        assert!(!bbr.recover_or_restore(&vitals, &ack(500)).1);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::time::Span;
 use alloc::string::String;
 use core::fmt::Write;
 
-/// 10 Mbit/s of packets with 1514 bytes on the wire: 826 a second.
+/// 10 Mbit/s of packets with 1514 bytes on the wire, as ACKs show it: 826 packets a second.
 pub(super) const TEN_MBIT: Bandwidth = Bandwidth(13_851);
 /// Four packets' time at that rate, and a little.
 pub(super) const DUE: Span = Span::from_micros(5_000);
@@ -131,7 +131,7 @@ fn the_steady_window_is_two_products_and_a_budget() {
     assert_eq!(path.insight().bandwidth, Some(TEN_MBIT.rate(1_448)), "as Linux 6.12 finds it, to the byte");
 }
 
-/// A bucket of 3 Mbit/s in front of 10 Mbit/s: 19 % of what BBR sends at the path's rate would die.
+/// A bucket of 3 Mbit/s in front of 10 Mbit/s: most of what BBR sends at the rate of the first burst dies.
 #[test]
 fn a_policer_is_found_and_obeyed() {
     let mut path = path();
@@ -154,8 +154,10 @@ fn sending_after_an_idle_time_goes_at_the_bandwidth() {
     bbr.on_event(&mut vitals, Event::TxStart);
     assert!(!bbr.idle_restart, "the application was not the limit");
     vitals.app_limited = 1;
+    vitals.now += Span::from_secs(2);
     bbr.on_event(&mut vitals, Event::TxStart);
     assert!(bbr.idle_restart);
+    assert_eq!(bbr.aggregation, Aggregation::new(&vitals), "the idle time is no time without ACKs");
     assert_eq!(vitals.pacing_rate, TEN_MBIT.paced(1_448, UNIT));
 }
 
@@ -164,10 +166,11 @@ fn a_timeout_ends_a_round_and_looks_for_a_policer() {
     let (mut bbr, mut vitals) = bbr_with(Mode::ProbeBw);
     bbr.on_state(&mut vitals, CaState::Recovery);
     assert!(!bbr.rounds.started);
-    let fresh = bbr.long_term.clone();
+    let (estimate, pipe) = (bbr.long_term.clone(), bbr.full_pipe.clone());
     bbr.on_state(&mut vitals, CaState::Loss);
     assert!(bbr.rounds.started);
-    assert_ne!(bbr.long_term, fresh);
+    assert_ne!(bbr.long_term, estimate);
+    assert_ne!(bbr.full_pipe, pipe, "the mark for a full pipe is forgotten");
 }
 
 #[test]

@@ -162,6 +162,17 @@ fn a_window_returns_to_its_maximum_in_k() {
 }
 
 #[test]
+fn an_idle_time_shifts_the_epoch() {
+    let mut script = Script::new();
+    script.vitals.ssthresh = 7;
+    script.cubic.avoid(&mut script.vitals, 1); // an epoch begins
+    script.vitals.last_sent_at = script.vitals.now;
+    script.vitals.now += Span::from_secs(10);
+    script.cubic.on_event(&mut script.vitals, Event::TxStart);
+    assert_eq!(script.cubic.curve.epoch_age(script.vitals.now.jiffies()), Some(0));
+}
+
+#[test]
 fn samples_of_the_second_after_a_recovery_are_ignored() {
     let mut script = Script::new();
     script.vitals.ssthresh = 7;

@@ -32,6 +32,8 @@ fn a_train_of_half_a_round_trip_ends_slow_start() {
     let (mut hystart, mut vitals) = started();
     assert_eq!(train_ends_at(&mut vitals, &mut hystart), Some(22), "the first ACK later than 20 ms");
     assert_eq!(vitals.ssthresh, 20);
+    vitals.ssthresh = INFINITE_SSTHRESH;
+    assert_eq!(train_ends_at(&mut vitals, &mut hystart), None, "once in a slow start is enough");
 }
 
 #[test]
