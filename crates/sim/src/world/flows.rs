@@ -85,17 +85,16 @@ impl World {
         }
     }
 
-    /// A sender feels what its own host's queue does with its packet. A packet that still stands, or that has
-    /// departed already, is refused without its bytes: TSQ counts each of them off once.
+    /// A sender feels what its own host's queue does with the packet that it has just polled.
     fn feel(&mut self, flow: usize, side: usize, packet: &Packet, verdict: Verdict, departs_early: bool) {
         let Some(endpoint) = &mut self.ends[flow][side].endpoint else { return };
-        if departs_early {
-            endpoint.on_departed(self.now, packet);
-        }
         match verdict {
             Verdict::Queued => {}
-            Verdict::Dropped if !departs_early => endpoint.on_refused(self.now, packet),
-            Verdict::Dropped | Verdict::Congested => endpoint.on_refused(self.now, &Packet { bytes: 0, ..*packet }),
+            Verdict::Dropped => endpoint.on_refused(self.now, packet),
+            Verdict::Congested => endpoint.on_congested(self.now),
+        }
+        if departs_early && verdict != Verdict::Dropped {
+            endpoint.on_departed(self.now, packet);
         }
     }
 
