@@ -48,7 +48,9 @@ pub struct World {
     agenda: Agenda,
     net: Net,
     /// Packets that have left a device at this instant and not been looked at by the next host.
-    backlog: VecDeque<Arrival>,
+    backlog: Vec<Arrival>,
+    /// An empty one, to be filled while that is worked off.
+    spare: Vec<Arrival>,
     /// Senders whose packets have left, by [`EndId`]: they may go on.
     released: VecDeque<u32>,
     /// Flows whose programs have something to look at.

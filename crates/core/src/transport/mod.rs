@@ -15,6 +15,7 @@
 
 mod endpoint;
 mod receiver;
+mod sender;
 mod wheel;
 
 pub use endpoint::{Endpoint, Identity};

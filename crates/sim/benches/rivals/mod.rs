@@ -41,7 +41,7 @@ pub struct Wheel {
 }
 
 const LEVELS: usize = 11;
-const BITS: u32 = 6;
+const BITS: usize = 6;
 
 impl Default for Wheel {
     fn default() -> Self {
@@ -52,8 +52,8 @@ impl Default for Wheel {
 impl Wheel {
     fn put(&mut self, word: Word) {
         let at = at_of(word);
-        let level = ((63 - ((at ^ self.now) | 1).leading_zeros()) / BITS) as usize;
-        let slot = (at >> (level as u32 * BITS)) as usize & 63;
+        let level = ((at ^ self.now) | 1).ilog2() as usize / BITS;
+        let slot = usize::try_from((at >> (level * BITS)) & 63).expect("six bits");
         self.slots[level << BITS | slot].push(word);
         self.taken[level] |= 1 << slot;
     }
@@ -79,7 +79,7 @@ impl List for Wheel {
                 return unpack(word);
             }
             self.taken[level] &= !(1 << slot);
-            let shift = level as u32 * BITS;
+            let shift = level * BITS;
             self.now = (self.now >> (shift + BITS) << (shift + BITS)) | (slot as u64) << shift;
             let mut falling = std::mem::replace(&mut self.slots[place], std::mem::take(&mut self.spare));
             falling.drain(..).for_each(|word| self.put(word));
@@ -90,7 +90,7 @@ impl List for Wheel {
 
 /// A calendar: a heap for the day, unsorted days ahead, a heap for what is later than all of them.
 pub struct Calendar {
-    today: u64,
+    today: usize,
     near: BinaryHeap<Reverse<Word>>,
     days: Vec<Vec<Word>>,
     ahead: usize,
@@ -99,22 +99,26 @@ pub struct Calendar {
 
 /// A day has 2¹⁵ ns, the calendar 2,048 days: 67 ms.
 const DAY_BITS: u32 = 15;
-const DAYS: u64 = 2_048;
+const DAYS: usize = 2_048;
 
 impl Default for Calendar {
     fn default() -> Self {
-        let days = vec![Vec::new(); DAYS as usize];
+        let days = vec![Vec::new(); DAYS];
         Self { today: 0, near: BinaryHeap::new(), days, ahead: 0, far: BinaryHeap::new() }
     }
 }
 
+fn day_of(word: Word) -> usize {
+    usize::try_from(at_of(word) >> DAY_BITS).expect("64 bits")
+}
+
 impl Calendar {
     fn put(&mut self, word: Word) {
-        let day = at_of(word) >> DAY_BITS;
+        let day = day_of(word);
         if day <= self.today {
             self.near.push(Reverse(word));
         } else if day - self.today < DAYS {
-            self.days[(day % DAYS) as usize].push(word);
+            self.days[day % DAYS].push(word);
             self.ahead += 1;
         } else {
             self.far.push(Reverse(word));
@@ -126,13 +130,13 @@ impl Calendar {
         if self.ahead == 0
             && let Some(Reverse(first)) = self.far.peek()
         {
-            self.today = self.today.max(at_of(*first) >> DAY_BITS);
+            self.today = self.today.max(day_of(*first));
         }
-        let place = (self.today % DAYS) as usize;
+        let place = self.today % DAYS;
         self.ahead -= self.days[place].len();
         let near = &mut self.near;
         near.extend(self.days[place].drain(..).map(Reverse));
-        while self.far.peek().is_some_and(|Reverse(first)| at_of(*first) >> DAY_BITS < self.today + DAYS) {
+        while self.far.peek().is_some_and(|Reverse(first)| day_of(*first) < self.today + DAYS) {
             let Reverse(word) = self.far.pop().expect("peeked");
             self.put(word);
         }

@@ -90,13 +90,13 @@ impl Device {
     }
 
     /// Hands a packet in; says what became of it, and how many copies netem made.
-    pub fn enqueue(&mut self, packet: Packet, now: Time, dropped: &mut Vec<Packet>) -> (Verdict, u64) {
+    pub fn enqueue(&mut self, packet: &Packet, now: Time, dropped: &mut Vec<Packet>) -> (Verdict, u64) {
         let segments = u64::from(packet.segments);
         self.tally.entered += segments;
         self.has_seen_super |= segments > 1;
         let before = if self.duplicates { self.standing() } else { 0 };
         let queue = self.queue.as_mut().expect("only a device with a discipline is handed packets");
-        let verdict = queue.enqueue(packet, now, dropped);
+        let verdict = queue.enqueue(*packet, now, dropped);
         if !self.duplicates {
             return (verdict, 0);
         }

@@ -3,13 +3,14 @@
 use super::hops::sending_side;
 use super::{RECEIVER, SENDER, World, end_id, rank};
 use crate::agenda::Kind;
+use crate::plan::Work;
 use crate::traffic::Traffic;
 use crate::traffic::tcp::Attention;
 use dumbbell_core::cc::Controller;
 use dumbbell_core::dice::Dice;
 use dumbbell_core::packet::{Body, Direction, ETHERNET_BYTES, Ecn, FlowId, IPV4_BYTES, Packet, Segment};
 use dumbbell_core::queue::Verdict;
-use dumbbell_core::transport::{Endpoint, Identity};
+use dumbbell_core::transport::{Endpoint, Identity, Settings};
 
 impl World {
     /// The next flow starts; the one after it goes on the agenda.
@@ -38,12 +39,19 @@ impl World {
         let Traffic::Tcp(application) = &flow.traffic else { unreachable!("only TCP connects") };
         let plan = &application.plan;
         let identity = |direction| Identity { direction, ..flow.identity };
+        let is_exchange = matches!(plan.work, Work::Exchange { .. });
+        // The agent's receiver of answers reads each as it comes, however rarely others do.
+        let prompt =
+            |settings: &Settings| Settings { prompt_reads: settings.prompt_reads || is_exchange, ..settings.clone() };
         let controller = |end: &str| {
             let dice = Dice::named(self.seed, &format!("{}.{end}.cc", flow.report.name));
             Controller::named(&plan.cc, dice).expect("checked when the world was made")
         };
-        let sender = Endpoint::new(identity(Direction::Forward), plan.sender.clone(), controller("sender"));
-        let receiver = Endpoint::new(identity(Direction::Backward), plan.receiver.clone(), controller("receiver"));
+        let sender = Endpoint::new(identity(Direction::Forward), prompt(&plan.sender), controller("sender"));
+        let mut receiver = Endpoint::new(identity(Direction::Backward), prompt(&plan.receiver), controller("receiver"));
+        if application.most_bytes() < u64::MAX {
+            receiver.expect(application.most_bytes());
+        }
         if let Some(at) = application.first_turn(self.now) {
             self.agenda.add(at, Kind::Wake, rank(number));
         }
@@ -64,10 +72,10 @@ impl World {
             let target = &self.net.devices[device as usize];
             if target.queue.is_none() {
                 endpoint.on_departed(self.now, &packet);
-                self.launch(device, packet);
+                self.launch(device, &packet);
             } else {
                 let departs_early = target.orphans;
-                let verdict = self.launch(device, packet);
+                let verdict = self.launch(device, &packet);
                 self.feel(flow, side, &packet, verdict, departs_early);
             }
         }
@@ -77,14 +85,16 @@ impl World {
         }
     }
 
-    /// A sender feels what its own host's queue does with its packet.
+    /// A sender feels what its own host's queue does with the packet that it has just polled.
     fn feel(&mut self, flow: usize, side: usize, packet: &Packet, verdict: Verdict, departs_early: bool) {
         let Some(endpoint) = &mut self.ends[flow][side].endpoint else { return };
-        if departs_early {
-            endpoint.on_departed(self.now, packet);
+        match verdict {
+            Verdict::Queued => {}
+            Verdict::Dropped => endpoint.on_refused(self.now, packet),
+            Verdict::Congested => endpoint.on_congested(self.now),
         }
-        if verdict != Verdict::Queued {
-            endpoint.on_refused(self.now, packet);
+        if departs_early && verdict != Verdict::Dropped {
+            endpoint.on_departed(self.now, packet);
         }
     }
 
@@ -279,7 +289,7 @@ impl World {
             body: Body::Tcp(Segment { seq, sent_at: self.now, ..Segment::default() }),
         };
         let device = self.ends[flow][side].device;
-        self.launch(device, packet);
+        self.launch(device, &packet);
     }
 
     pub(super) fn send_datagram(&mut self, number: usize) {
@@ -291,7 +301,7 @@ impl World {
         flow.report.data_segs_out += 1;
         let (packet, interval) = (udp.send(self.now), udp.interval);
         let device = self.ends[number][SENDER].device;
-        self.launch(device, packet);
+        self.launch(device, &packet);
         self.agenda.add(self.now + interval, Kind::Packet, rank(number));
     }
 
@@ -299,7 +309,7 @@ impl World {
         let series = &mut self.probes[number];
         let (packet, interval) = (series.send(self.now), series.interval);
         let device = self.net.first_device(packet.flow, Direction::Forward);
-        self.launch(device, packet);
+        self.launch(device, &packet);
         self.agenda.add(self.now + interval, Kind::Probe, rank(number));
     }
 }

@@ -5,7 +5,7 @@ use crate::agenda::Kind;
 use crate::error::Error;
 use crate::net::{DeviceId, HostId};
 use crate::traffic::Traffic;
-use dumbbell_core::packet::{Body, Direction, Packet};
+use dumbbell_core::packet::{Body, Direction, FlowId, Packet};
 use dumbbell_core::queue::{Next, Verdict};
 use dumbbell_core::time::Time;
 
@@ -13,11 +13,9 @@ impl World {
     /// Until nothing is left to do at this instant: packets, then senders that were held back, then programs.
     pub(super) fn settle(&mut self) -> Result<(), Error> {
         loop {
-            while let Some(Arrival { host, packet }) = self.backlog.pop_front() {
-                self.step()?;
-                self.arrive(host, packet);
-            }
-            if let Some(id) = self.released.pop_front() {
+            if !self.backlog.is_empty() {
+                self.work_off()?;
+            } else if let Some(id) = self.released.pop_front() {
                 let [flow, side] = super::parts(id);
                 self.flush(flow, side);
             } else if let Some(flow) = self.reactions.pop_front() {
@@ -33,32 +31,48 @@ impl World {
         Ok(())
     }
 
+    /// Handles what stands in the backlog; what that causes makes up the next backlog, so the order is first in,
+    /// first out, and no packet moves to be looked at.
+    fn work_off(&mut self) -> Result<(), Error> {
+        let empty = std::mem::take(&mut self.spare);
+        let mut batch = std::mem::replace(&mut self.backlog, empty);
+        let last = batch.len() - 1;
+        for (number, Arrival { host, packet }) in batch.iter().enumerate() {
+            self.step()?;
+            self.arrive(*host, packet, number == last);
+        }
+        batch.clear();
+        self.spare = batch;
+        Ok(())
+    }
+
     /// A host sends a packet of its own by `device`.
-    pub(super) fn launch(&mut self, device: DeviceId, packet: Packet) -> Verdict {
-        self.census.born(&packet);
+    #[inline]
+    pub(super) fn launch(&mut self, device: DeviceId, packet: &Packet) -> Verdict {
+        self.census.born(packet);
         if self.net.devices[device as usize].queue.is_some() {
             return self.enqueue(device, packet);
         }
-        let host = self.pass(device, &packet);
-        self.backlog.push_back(Arrival { host, packet });
+        let host = self.pass(device, packet);
+        self.backlog.push(Arrival { host, packet: *packet });
         Verdict::Queued
     }
 
-    /// A packet has come to a host: it is delivered there or goes on. One that nothing waits for goes on directly,
+    /// A packet has come to a host: it is delivered there or goes on. One after which nobody waits goes on directly,
     /// which is what the backlog would do with it.
-    fn arrive(&mut self, mut host: HostId, packet: Packet) {
-        while let Some(device) = self.net.next(host, &packet) {
+    fn arrive(&mut self, mut host: HostId, packet: &Packet, is_last: bool) {
+        while let Some(device) = self.net.next(host, packet) {
             if self.net.devices[device as usize].queue.is_some() {
                 self.enqueue(device, packet);
                 return;
             }
-            host = self.pass(device, &packet);
-            if !self.backlog.is_empty() {
-                self.backlog.push_back(Arrival { host, packet });
+            host = self.pass(device, packet);
+            if !is_last || !self.backlog.is_empty() {
+                self.backlog.push(Arrival { host, packet: *packet });
                 return;
             }
         }
-        self.deliver(&packet);
+        self.deliver(packet);
     }
 
     /// A packet leaves by a device without a discipline; says where it comes to.
@@ -73,13 +87,12 @@ impl World {
         device.peer
     }
 
-    fn enqueue(&mut self, device: DeviceId, packet: Packet) -> Verdict {
-        let flow = packet.flow;
+    fn enqueue(&mut self, device: DeviceId, packet: &Packet) -> Verdict {
         let (verdict, copies) = self.net.devices[device as usize].enqueue(packet, self.now, &mut self.dropped);
         if copies > 0 {
-            self.census.copied(flow, copies);
+            self.census.copied(packet.flow, copies);
         }
-        self.bury(device);
+        self.bury(device, (verdict == Verdict::Dropped).then_some(packet.flow));
         self.show(device);
         self.pump(device);
         verdict
@@ -90,19 +103,18 @@ impl World {
         loop {
             let target = &mut self.net.devices[device as usize];
             let queue = target.queue.as_mut().expect("only a device with a discipline is asked");
-            let next = queue.dequeue(self.now, &mut self.dropped);
-            let again = match next {
+            let again = match &queue.dequeue(self.now, &mut self.dropped) {
                 Next::Packet(packet) => {
                     target.tally.left += u64::from(packet.segments);
                     let host = target.peer;
-                    self.left(device, &packet);
-                    self.backlog.push_back(Arrival { host, packet });
+                    self.left(device, packet);
+                    self.backlog.push(Arrival { host, packet: *packet });
                     None
                 }
-                Next::At(at) => Some(at),
+                Next::At(at) => Some(*at),
                 Next::Empty => Some(Time::NEVER),
             };
-            self.bury(device);
+            self.bury(device, None);
             self.show(device);
             if let Some(at) = again {
                 let alarm = &mut self.net.devices[device as usize].alarm;
@@ -125,22 +137,23 @@ impl World {
         }
     }
 
-    /// Counts what died in the last call.
+    /// Counts what died in the last call. A sender whose own packet was `refused` hears of it in another way.
     #[inline]
-    fn bury(&mut self, device: DeviceId) {
+    fn bury(&mut self, device: DeviceId, refused: Option<FlowId>) {
         if !self.dropped.is_empty() {
-            self.bury_all(device);
+            self.bury_all(device, refused);
         }
     }
 
     #[cold]
-    fn bury_all(&mut self, device: DeviceId) {
+    fn bury_all(&mut self, device: DeviceId, refused: Option<FlowId>) {
         let mut dead = std::mem::take(&mut self.dropped);
         for packet in dead.drain(..) {
             let target = &mut self.net.devices[device as usize];
             target.tally.dropped += u64::from(packet.segments);
             self.census.died(&packet);
-            let (host, is_felt) = (target.host, target.is_home && !target.orphans);
+            let is_felt = target.is_home && !target.orphans && refused != Some(packet.flow);
+            let host = target.host;
             if is_felt && self.net.source(&packet) == host {
                 self.departed(&packet);
             }
@@ -150,8 +163,12 @@ impl World {
 
     /// A packet has left its own host, or died there: its sender may go on.
     fn departed(&mut self, packet: &Packet) {
+        let Body::Tcp(segment) = &packet.body else { return };
+        if segment.len == 0 && !segment.flags.fin {
+            return; // TSQ counts no bare ACKs.
+        }
         let (flow, side) = (packet.flow.0 as usize, sending_side(packet));
-        let Some(ends) = self.ends.get_mut(flow) else { return }; // A probe's.
+        let Some(ends) = self.ends.get_mut(flow) else { return };
         let Some(endpoint) = &mut ends[side].endpoint else { return };
         endpoint.on_departed(self.now, packet);
         let id = end_id(flow, side);
@@ -190,7 +207,7 @@ impl World {
         }
         let answer = series.turn(packet, self.now);
         let device = self.net.first_device(answer.flow, Direction::Backward);
-        self.launch(device, answer);
+        self.launch(device, &answer);
     }
 }
 

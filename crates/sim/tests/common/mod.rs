@@ -1,7 +1,7 @@
 //! Plans for tests, built from a few words. Each test file uses some of them.
 #![allow(dead_code, reason = "every test file is a program of its own and uses a part")]
 
-use dumbbell_core::queue::{Config, NetemConfig, Node};
+use dumbbell_core::queue::{Chance, Config, Correlated, Distribution, Loss, NetemConfig, Node};
 use dumbbell_core::rate::Rate;
 use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::Settings;
@@ -108,13 +108,13 @@ pub fn netem(delay: Span) -> NetemConfig {
         limit: 100_000,
         delay,
         jitter: Span::ZERO,
-        delay_correlation: Default::default(),
-        distribution: Default::default(),
-        loss: Default::default(),
-        reorder: Default::default(),
+        delay_correlation: Chance::default(),
+        distribution: Distribution::default(),
+        loss: Loss::default(),
+        reorder: Correlated::default(),
         gap: 0,
-        duplicate: Default::default(),
-        corrupt: Default::default(),
+        duplicate: Correlated::default(),
+        corrupt: Correlated::default(),
         rate: None,
         inner: None,
     }

@@ -37,8 +37,8 @@ pub(super) fn min_tso_segments(vitals: &Vitals) -> u32 {
 
 /// Segments of the super-packets that this pacing rate makes: about a millisecond's worth (`bbr_tso_segs_goal`).
 pub(super) fn tso_segments(vitals: &Vitals) -> u32 {
-    let bytes = (vitals.pacing_rate.as_bytes() >> PACING_SHIFT).min(u64::from(GSO_MAX_BYTES));
-    let segments = u32::try_from(bytes / u64::from(vitals.mss)).unwrap_or(MOST_SEGMENTS);
+    let bytes = u32::try_from(vitals.pacing_rate.as_bytes() >> PACING_SHIFT).unwrap_or(u32::MAX).min(GSO_MAX_BYTES);
+    let segments = bytes / vitals.mss;
     segments.max(min_tso_segments(vitals)).min(MOST_SEGMENTS)
 }
 

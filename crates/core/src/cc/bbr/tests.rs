@@ -131,7 +131,7 @@ fn the_steady_window_is_two_products_and_a_budget() {
     assert_eq!(path.insight().bandwidth, Some(TEN_MBIT.rate(1_448)), "as Linux 6.12 finds it, to the byte");
 }
 
-/// A bucket of 3 Mbit/s in front of 10 Mbit/s: 19 % of what BBR sends at the path's rate would die.
+/// A bucket of 3 Mbit/s in front of 10 Mbit/s: most of what BBR sends at the rate of the first burst dies.
 #[test]
 fn a_policer_is_found_and_obeyed() {
     let mut path = path();

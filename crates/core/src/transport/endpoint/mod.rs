@@ -5,11 +5,11 @@
 //! application's read calls for. So [`Endpoint::bytes_read`] is settled only when [`Endpoint::poll`] has nothing more.
 
 mod handshake;
-mod standin;
 #[cfg(test)]
 mod tests;
 
 use super::receiver::Receiver;
+use super::sender::{Sender, Transmission};
 use super::{Info, Received, Settings};
 use crate::cc::Controller;
 use crate::packet::{
@@ -18,7 +18,6 @@ use crate::packet::{
 use crate::time::{Span, Time};
 use alloc::boxed::Box;
 use handshake::{Handshake, State};
-use standin::{Sender, Transmission};
 
 /// What all packets of an endpoint carry.
 #[derive(Clone, Copy, Debug)]
@@ -142,12 +141,21 @@ impl Endpoint {
         }
     }
 
-    /// This host's own queue refused a packet of this end, or dropped another for it (`NET_XMIT_DROP`, `NET_XMIT_CN`).
-    ///
-    /// Linux's sender slows down for its ACKs too; they hold no share of TSQ, so they count as no bytes.
-    pub fn on_refused(&mut self, now: Time, packet: &Packet) {
+    /// This host's own queue took the packet that was just polled, but dropped another for it (`NET_XMIT_CN`).
+    pub fn on_congested(&mut self, now: Time) {
         if let Some(sender) = self.sender.as_mut().filter(|_| self.handshake.state == State::Established) {
-            sender.on_refused(now, if is_data(packet) { packet.bytes } else { 0 });
+            sender.on_congested(now);
+        }
+    }
+
+    /// This host's own queue refused the packet that was just polled (`NET_XMIT_DROP`).
+    ///
+    /// Linux's sender slows down for its ACKs too; data count as never sent.
+    pub fn on_refused(&mut self, now: Time, packet: &Packet) {
+        if !is_data(packet) {
+            self.on_congested(now);
+        } else if let Some(sender) = self.sender.as_mut().filter(|_| self.handshake.state == State::Established) {
+            sender.on_refused(now, packet.bytes);
         }
     }
 

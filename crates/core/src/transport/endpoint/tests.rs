@@ -1,1 +1,302 @@
+//! Two endpoints and a wire between them: handshakes, sizes, answers, and transfers over a wire that loses.
 
+use super::standin::Sender;
+use super::{Endpoint, Identity};
+use crate::packet::{Body, Direction, Ecn, FlowId, Packet, Segment};
+use crate::time::{Span, Time};
+use crate::transport::Settings;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use proptest::prelude::*;
+
+fn settings() -> Settings {
+    Settings {
+        mss: 1_448,
+        initial_window: 10,
+        ecn: false,
+        gso_max_bytes: None,
+        quickack: false,
+        slow_start_after_idle: true,
+        rmem_max: 64 << 20,
+        rcvbuf: None,
+        wmem_max: 64 << 20,
+        sndbuf: None,
+        max_pacing_rate: None,
+        prompt_reads: true,
+    }
+}
+
+fn endpoint(direction: Direction, settings: &Settings) -> Endpoint {
+    let identity = Identity { flow: FlowId(7), direction, port: 5_201, mark: 3 };
+    Endpoint::with_sender(identity, settings, Some(Box::new(Sender::alone(settings))))
+}
+
+/// Both ends and a wire of 10 ms each way, which loses the packets whose numbers are in `lost`.
+struct Pair {
+    client: Endpoint,
+    server: Endpoint,
+    now: Time,
+    wire: VecDeque<(Time, Packet)>,
+    sent: usize,
+    lost: Vec<usize>,
+    log: Vec<(Time, Packet)>,
+}
+
+const ONE_WAY: Span = Span::from_millis(10);
+
+impl Pair {
+    fn new(client: &Settings, server: &Settings, lost: &[usize]) -> Self {
+        Self {
+            client: endpoint(Direction::Forward, client),
+            server: endpoint(Direction::Backward, server),
+            now: Time::ZERO,
+            wire: VecDeque::new(),
+            sent: 0,
+            lost: lost.to_vec(),
+            log: Vec::new(),
+        }
+    }
+
+    fn connected() -> Self {
+        let mut pair = Self::new(&settings(), &settings(), &[]);
+        pair.client.connect(Time::ZERO);
+        pair.run(Time::ZERO + Span::from_millis(100));
+        pair.log.clear();
+        pair
+    }
+
+    fn send(&mut self) {
+        for end in [&mut self.client, &mut self.server] {
+            while let Some(packet) = end.poll(self.now) {
+                self.log.push((self.now, packet));
+                if !self.lost.contains(&self.sent) {
+                    self.wire.push_back((self.now + ONE_WAY, packet));
+                }
+                self.sent += 1;
+            }
+        }
+    }
+
+    /// Lets time pass; stops when nothing will happen any more.
+    fn run(&mut self, until: Time) {
+        self.send();
+        loop {
+            let arrival = self.wire.front().map_or(Time::NEVER, |entry| entry.0);
+            let next = arrival.min(self.client.next_timer()).min(self.server.next_timer());
+            if next > until {
+                self.now = until;
+                return;
+            }
+            self.now = next.max(self.now);
+            if arrival <= self.now {
+                let (_, packet) = self.wire.pop_front().expect("there is one");
+                let forward = packet.direction == Direction::Forward;
+                let end = if forward { &mut self.server } else { &mut self.client };
+                end.on_packet(self.now, &packet);
+                self.send();
+            }
+            self.client.on_timer(self.now);
+            self.server.on_timer(self.now);
+            self.send();
+        }
+    }
+
+    fn run_for(&mut self, span: Span) {
+        self.run(self.now + span);
+    }
+}
+
+fn segment(packet: &Packet) -> &Segment {
+    match &packet.body {
+        Body::Tcp(segment) => segment,
+        other => panic!("{other:?} is no TCP segment"),
+    }
+}
+
+fn millis(time: Time) -> u64 {
+    time.as_micros() / 1_000
+}
+
+/// When each packet left, in milliseconds, from whom, and its flags.
+fn story(pair: &Pair) -> Vec<(u64, Direction, bool, bool)> {
+    let line = |(time, packet): &(Time, Packet)| {
+        let flags = segment(packet).flags;
+        (millis(*time), packet.direction, flags.syn, flags.ack)
+    };
+    pair.log.iter().map(line).collect()
+}
+
+use Direction::{Backward as B, Forward as F};
+
+#[test]
+fn a_handshake_takes_three_packets() {
+    let mut pair = Pair::new(&settings(), &settings(), &[]);
+    pair.client.connect(Time::ZERO);
+    pair.run(Time::ZERO + Span::from_secs(5));
+    assert_eq!(story(&pair), [(0, F, true, false), (10, B, true, true), (20, F, false, true)]);
+    assert!(pair.client.is_established() && pair.server.is_established());
+    // Linux's windows: 44 and 45 segments of half a buffer of 128 KiB; then in units of 2 KiB.
+    let windows: Vec<u32> = pair.log.iter().map(|(_, packet)| segment(packet).window).collect();
+    assert_eq!(windows, [64_240, 65_160, 65_536]);
+    let sizes: Vec<u32> = pair.log.iter().map(|(_, packet)| packet.bytes).collect();
+    assert_eq!(sizes, [74, 74, 66]);
+    assert_eq!(pair.client.info(pair.now).rtt, Span::from_millis(20));
+    assert_eq!(pair.server.info(pair.now).rtt, Span::from_millis(20));
+    assert_eq!((pair.client.info(pair.now).state, pair.client.info(pair.now).segs_out), (1, 2));
+    assert_eq!(pair.client.next_timer(), Time::NEVER);
+}
+
+/// As the kernel engine sent them: five times with a second between them, then two; the timer wheel adds up to 32 ms.
+#[test]
+fn a_lost_syn_is_repeated_as_linux_does() {
+    let mut pair = Pair::new(&settings(), &settings(), &[0, 1, 2, 3, 4, 5]);
+    pair.client.connect(Time::ZERO);
+    pair.run(Time::ZERO + Span::from_millis(7_200));
+    let times: Vec<u64> = story(&pair).iter().map(|line| line.0).collect();
+    assert_eq!(times, [0, 1_024, 2_048, 3_072, 4_096, 5_120, 7_136, 7_146, 7_156]);
+    assert_eq!(pair.client.info(pair.now).rtt, Span::from_millis(20));
+}
+
+#[test]
+fn a_client_gives_up_after_ten_repetitions() {
+    let mut pair = Pair::new(&settings(), &settings(), &(0..100).collect::<Vec<_>>());
+    pair.client.connect(Time::ZERO);
+    pair.run(Time::ZERO + Span::from_secs(600));
+    assert_eq!(pair.log.len(), 11);
+    assert_eq!(pair.client.info(pair.now).state, 7);
+}
+
+/// The wheel's slots are so wide here that both fire in the same one.
+#[test]
+fn after_a_lost_syn_ack_both_ends_repeat_themselves() {
+    let mut pair = Pair::new(&settings(), &settings(), &[1]);
+    pair.client.connect(Time::ZERO);
+    pair.run(Time::ZERO + Span::from_millis(1_100));
+    let story = story(&pair);
+    assert_eq!(story[2..4], [(1_024, F, true, false), (1_024, B, true, true)]);
+    assert!(pair.client.is_established() && pair.server.is_established());
+}
+
+#[test]
+fn data_stand_for_a_lost_ack() {
+    let mut pair = Pair::new(&settings(), &settings(), &[2]);
+    pair.client.connect(Time::ZERO);
+    pair.run(Time::ZERO + Span::from_millis(25));
+    assert!(!pair.server.is_established());
+    pair.client.write(pair.now, 1_000);
+    pair.run_for(Span::from_millis(12));
+    assert!(pair.server.is_established());
+    assert_eq!(pair.server.bytes_read(), 1_000);
+}
+
+/// The client's settings decide: a Linux server grants ECN, but doesn't ask. A repeated SYN asks no more.
+#[test]
+fn ecn_is_on_when_the_client_asks_and_its_first_syn_arrives() {
+    for (asks, lost, expected) in [(true, vec![], true), (false, vec![], false), (true, vec![0], false)] {
+        let client = Settings { ecn: asks, ..settings() };
+        let mut pair = Pair::new(&client, &settings(), &lost);
+        pair.client.connect(Time::ZERO);
+        pair.run(Time::ZERO + Span::from_secs(2));
+        assert_eq!(pair.client.info(pair.now).ecn, expected);
+        assert_eq!(pair.server.info(pair.now).ecn, expected);
+        pair.client.write(pair.now, 1_448);
+        pair.log.clear();
+        pair.run_for(Span::from_millis(50));
+        assert_eq!(pair.log[0].1.ecn, if expected { Ecn::Ect0 } else { Ecn::NotEct });
+        assert_eq!(pair.log[1].1.ecn, Ecn::NotEct, "ACKs are not capable");
+    }
+}
+
+#[test]
+fn packets_carry_their_identity_and_size() {
+    let mut pair = Pair::connected();
+    pair.client.write(pair.now, 2_000);
+    pair.run_for(Span::from_millis(1));
+    let sizes: Vec<u32> = pair.log.iter().map(|(_, packet)| packet.bytes).collect();
+    assert_eq!(sizes, [1_514, 552 + 66]);
+    let packet = pair.log[0].1;
+    assert_eq!((packet.flow, packet.port, packet.mark, packet.segments), (FlowId(7), 5_201, 3, 1));
+    pair.client.on_departed(pair.now, &packet);
+    pair.server.on_departed(pair.now, &packet);
+    assert_eq!(pair.client.sender.as_ref().map(|sender| sender.departed), Some(1_514));
+}
+
+/// An answer that is written when the question is read carries its ACK, once the session is known as a dialogue.
+#[test]
+fn answers_carry_acks() {
+    let mut pair = Pair::connected();
+    let mut acks = Vec::new();
+    for _ in 0..3 {
+        pair.log.clear();
+        let before = pair.client.bytes_read();
+        pair.server.write(pair.now, 100);
+        pair.run_for(ONE_WAY);
+        assert_eq!(pair.client.bytes_read(), before + 100);
+        pair.client.write(pair.now, 1_000);
+        pair.run_for(Span::from_millis(15));
+        acks.push(pair.log.iter().filter(|(_, packet)| packet.direction == F && segment(packet).len == 0).count());
+    }
+    // The first question is acknowledged at once.
+    assert_eq!(acks, [1, 0, 0]);
+}
+
+#[test]
+fn both_ends_close() {
+    let mut pair = Pair::connected();
+    pair.client.write(pair.now, 30_000);
+    pair.client.close(pair.now);
+    pair.run_for(Span::from_millis(100));
+    assert!(pair.server.is_finished());
+    assert_eq!((pair.server.bytes_read(), pair.server.received().bytes), (30_000, 30_000));
+    assert_eq!(pair.server.info(pair.now).state, 8);
+    pair.server.close(pair.now);
+    pair.run_for(Span::from_secs(1));
+    assert!(pair.client.is_finished());
+    assert_eq!((pair.client.info(pair.now).state, pair.server.info(pair.now).state), (6, 6));
+    assert_eq!((pair.client.next_timer(), pair.server.next_timer()), (Time::NEVER, Time::NEVER));
+}
+
+/// A timer that is heard early does nothing; neither does one that was never set.
+#[test]
+fn timers_may_be_heard_early() {
+    let mut pair = Pair::connected();
+    pair.client.on_timer(pair.now);
+    pair.server.on_timer(pair.now);
+    pair.send();
+    assert!(pair.log.is_empty());
+}
+
+#[test]
+fn an_endpoint_is_small() {
+    assert!(size_of::<Endpoint>() <= 512, "{} bytes", size_of::<Endpoint>());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is lost, everything that was written is read, both ways, and both ends fall silent.
+    #[test]
+    fn everything_is_read_however_much_is_lost(
+        forward in 0..100_000u64,
+        backward in 0..20_000u64,
+        lost in proptest::collection::vec(0..120usize, 0..40),
+        prompt_reads: bool,
+    ) {
+        let server = Settings { prompt_reads, ..settings() };
+        let mut pair = Pair::new(&settings(), &server, &lost);
+        pair.client.connect(Time::ZERO);
+        pair.run(Time::ZERO + Span::from_secs(130));
+        prop_assume!(pair.client.is_established());
+        pair.client.write(pair.now, forward);
+        pair.client.close(pair.now);
+        pair.server.write(pair.now, backward);
+        pair.server.close(pair.now);
+        pair.run_for(Span::from_secs(600));
+        prop_assert_eq!(pair.server.bytes_read(), forward);
+        prop_assert_eq!(pair.client.bytes_read(), backward);
+        prop_assert!(pair.server.is_finished() && pair.client.is_finished());
+        prop_assert_eq!(pair.client.next_timer().min(pair.server.next_timer()), Time::NEVER);
+    }
+}

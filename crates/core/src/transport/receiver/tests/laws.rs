@@ -129,7 +129,7 @@ proptest! {
     /// forward, SACK tells what is held, and nothing waits without a timer.
     #[test]
     fn any_arrival_is_put_in_order(arrivals in arrivals(), prompt_reads: bool, quickack: bool) {
-        let mut world = World::new(&Settings { prompt_reads, quickack, ..settings() });
+        let mut world = World::new(&Settings { quickack, prompt_reads, ..settings() });
         for arrival in arrivals {
             world.arrive(arrival);
         }

@@ -1,0 +1,331 @@
+//! An acknowledgement: what it newly delivers, and what follows from that, in the order of Linux's `tcp_ack`.
+//!
+//! SACK blocks are read in [`super::sack`], losses found in [`super::rack`], states changed in [`super::recovery`].
+
+use super::Sender;
+use super::number::narrow;
+use super::pacing;
+use super::rate::Draft;
+use super::record::{Marks, Record};
+use super::todo::Task;
+use crate::cc::{AckSample, CaState, Control};
+use crate::packet::Segment;
+use crate::time::{Span, Time};
+
+/// What an ACK turned out to be, filled in step by step.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "these are tcp_ack's flags")]
+pub(super) struct Ack {
+    /// `snd_una` before it.
+    pub prior_una: u64,
+    /// End of the highest SACKed segment before it.
+    pub prior_highest_sack: u64,
+    /// TSecr in milliseconds; 0 for none.
+    pub echo_ms: u64,
+    /// It came with data.
+    pub carries_data: bool,
+    /// It advanced `snd_una`.
+    pub advances: bool,
+    /// It told of a window.
+    pub updates_window: bool,
+    /// It echoes congestion.
+    pub ece: bool,
+    /// It acknowledged data cumulatively.
+    pub acks_data: bool,
+    /// Some of that had been retransmitted.
+    pub acks_resent: bool,
+    /// It SACKed something new.
+    pub sacks_data: bool,
+    /// Something sent once, before recovery began, was delivered.
+    pub acks_original: bool,
+    /// It carries a credible DSACK.
+    pub dsacks: bool,
+    /// That DSACK answers the loss probe.
+    pub dsacks_probe: bool,
+    /// A retransmission was found lost.
+    pub loses_resent: bool,
+    /// It may have been delayed by the receiver.
+    pub maybe_delayed: bool,
+    /// The first outstanding segment was SACKed before.
+    pub reneges: bool,
+    /// The timer is to be set anew.
+    pub sets_timer: bool,
+    /// Sending times of the first and last segment newly SACKed that was sent once; 0 for none.
+    pub first_sacked_us: u64,
+    /// The last one.
+    pub last_sacked_us: u64,
+    /// Lowest sequence number that was delivered out of order.
+    pub reordered: u64,
+    /// Segments delivered by SACK and DSACK.
+    pub sack_delivered: u32,
+    /// The delivery rate's sample.
+    pub draft: Draft,
+    /// Round-trip time of the newest segment delivered.
+    pub rtt_us: Option<u64>,
+}
+
+/// What is transmitted in answer to an ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rexmit {
+    /// No retransmission.
+    Nothing,
+    /// Lost records.
+    Lost,
+    /// New data first (F-RTO).
+    New,
+}
+
+impl Ack {
+    /// Does it acknowledge anything, or say anything new (`FLAG_NOT_DUP`)?
+    pub const fn is_duplicate(&self) -> bool {
+        !(self.carries_data || self.updates_window || self.acks_data)
+    }
+}
+
+/// What the cumulative part of an ACK removed from the scoreboard.
+#[derive(Default)]
+struct Removed {
+    packets: u32,
+    first_sent_us: u64,
+    last_sent_us: u64,
+}
+
+impl<C: Control> Sender<C> {
+    /// A packet with ACK arrived; `carries_data` says whether it had payload.
+    pub(crate) fn on_ack(&mut self, now: Time, segment: &Segment, carries_data: bool) {
+        self.enter(now);
+        let una = self.vitals.snd_una;
+        if segment.ack > self.vitals.snd_nxt {
+            return;
+        }
+        let mut ack = Ack {
+            prior_una: una,
+            prior_highest_sack: self.highest_sack(),
+            echo_ms: segment.echo.as_nanos() / 1_000_000,
+            carries_data,
+            advances: segment.ack > una,
+            ..Ack::default()
+        };
+        if segment.ack < una {
+            self.on_old_ack(segment, &mut ack);
+        } else {
+            self.on_new_ack(segment, &mut ack);
+        }
+        self.todo.want(Task::Push);
+    }
+
+    fn on_new_ack(&mut self, segment: &Segment, ack: &mut Ack) {
+        let before = (self.vitals.delivered, self.vitals.lost);
+        let (prior_packets, prior_in_flight) = (self.vitals.packets_out, self.vitals.in_flight());
+        let reneged = self.recovery.reneged;
+        if ack.advances {
+            self.recovery.timeouts = 0;
+        }
+        ack.updates_window = self.update_window(segment);
+        if !segment.sack.blocks().is_empty() {
+            self.tag_sacks(segment, ack);
+        }
+        ack.ece = segment.flags.ece && self.ecn.negotiated;
+        self.count_delivered(ack.sack_delivered, ack.ece);
+        if prior_packets == 0 {
+            self.on_ack_of_nothing(ack);
+            return;
+        }
+        self.remove_acked(ack);
+        self.rack.update_window(&ack.draft, self.vitals.delivered);
+        if self.recovery.probe_end.is_some() {
+            self.on_probe_acked(segment.ack, ack);
+        }
+        let mut rexmit = Rexmit::Nothing;
+        if self.is_dubious(ack) {
+            rexmit = self.alert(ack);
+        }
+        if ack.sets_timer {
+            self.set_timer();
+        }
+        self.control(ack, before, prior_in_flight, reneged);
+        self.want_recovery(rexmit);
+    }
+
+    /// An ACK below `snd_una` may still tell of SACKs.
+    fn on_old_ack(&mut self, segment: &Segment, ack: &mut Ack) {
+        let reach = u64::from(self.peer.largest).min(self.counters.bytes_acked);
+        if segment.ack + reach < ack.prior_una || segment.sack.blocks().is_empty() {
+            return;
+        }
+        self.tag_sacks(segment, ack);
+        let rexmit = self.alert(ack);
+        self.want_recovery(rexmit);
+    }
+
+    fn on_ack_of_nothing(&mut self, ack: &mut Ack) {
+        if ack.dsacks {
+            self.alert(ack);
+        }
+        self.on_window_told();
+        if self.recovery.probe_end.is_some() {
+            let una = self.vitals.snd_una;
+            self.on_probe_acked(una, ack);
+        }
+    }
+
+    pub(super) const fn count_delivered(&mut self, packets: u32, ece: bool) {
+        self.vitals.delivered += packets as u64;
+        if ece {
+            self.vitals.delivered_ce += packets as u64;
+        }
+    }
+
+    /// Removes what is cumulatively acknowledged and measures with it (`tcp_clean_rtx_queue`).
+    fn remove_acked(&mut self, ack: &mut Ack) {
+        let prior_sacked = self.vitals.sacked_out;
+        let prior_delivered = self.vitals.delivered;
+        ack.reordered = self.vitals.snd_nxt;
+        let removed = self.pop_acked(ack);
+        ack.acks_data = removed.packets > 0;
+        ack.reneges = self.board.front().is_some_and(|front| front.marks.has(Marks::SACKED));
+        if self.board.is_empty() {
+            self.stop_chrono_when_idle();
+        }
+        let mut seq_rtt_us = None;
+        if removed.first_sent_us > 0 && !ack.acks_resent {
+            seq_rtt_us = Some(self.now_us - removed.first_sent_us);
+            ack.rtt_us = Some(self.now_us - removed.last_sent_us);
+            ack.maybe_delayed = removed.packets == 1
+                && prior_sacked == 0
+                && self.vitals.snd_una - ack.prior_una < u64::from(self.vitals.mss)
+                && ack.draft.prior_delivered == prior_delivered;
+        }
+        let sack_rtt_us = (ack.first_sacked_us > 0).then(|| self.now_us - ack.first_sacked_us);
+        if sack_rtt_us.is_some() {
+            ack.rtt_us = Some(self.now_us - ack.last_sacked_us);
+        }
+        let measured = self.measure_rtt(ack, seq_rtt_us.or(sack_rtt_us));
+        if ack.acks_data {
+            ack.sets_timer = true;
+            if ack.reordered < ack.prior_highest_sack {
+                self.note_reordering(ack.reordered);
+            }
+        } else if let (Some(front), true, Some(rtt_us)) = (self.board.front(), measured, sack_rtt_us) {
+            // Only what was sent after the first outstanding segment: the timeout may not be put off for ever.
+            ack.sets_timer = rtt_us > self.now_us - front.sent_us;
+        }
+        self.tell_acked(ack, removed.packets);
+    }
+
+    fn tell_acked(&mut self, ack: &Ack, packets: u32) {
+        let sample = AckSample {
+            acked: packets,
+            rtt: ack.rtt_us.map(Span::from_micros),
+            in_flight: narrow(self.vitals.delivered - ack.draft.prior_delivered),
+        };
+        self.controller.on_acked(&mut self.vitals, &sample);
+    }
+
+    fn pop_acked(&mut self, ack: &mut Ack) -> Removed {
+        let una = self.vitals.snd_una;
+        let mut removed = Removed::default();
+        while self.board.front().is_some_and(|front| front.end <= una) {
+            let start = self.board.start_of(self.board.first());
+            let mut record = self.board.pop_first();
+            let marks = record.marks;
+            removed.packets += 1;
+            self.vitals.packets_out -= 1;
+            if marks.has(Marks::TAGS) {
+                self.settle(&record, ack);
+            }
+            if !marks.has(Marks::SACKED.with(Marks::RESENT)) {
+                removed.last_sent_us = record.sent_us;
+                if removed.first_sent_us == 0 {
+                    removed.first_sent_us = record.sent_us;
+                }
+                ack.reordered = ack.reordered.min(start);
+                ack.acks_original |= record.end <= self.recovery.high_seq;
+            }
+            if !marks.has(Marks::SACKED) {
+                self.count_delivered(1, ack.ece);
+                if !marks.has(Marks::RESENT) || !self.was_sent_after_echo(&record, ack) {
+                    self.rack.advance(&record, self.now_us, self.vitals.min_rtt_us);
+                }
+            }
+            self.rate.delivered(&mut record, &mut ack.draft);
+        }
+        removed
+    }
+
+    /// Corrects the counts for a removed record that was SACKed, lost or retransmitted.
+    fn settle(&mut self, record: &Record, ack: &mut Ack) {
+        let marks = record.marks;
+        self.vitals.retrans_out -= u32::from(marks.has(Marks::RETRANS));
+        self.vitals.sacked_out -= u32::from(marks.has(Marks::SACKED));
+        self.vitals.lost_out -= u32::from(marks.has(Marks::LOST));
+        ack.acks_resent |= marks.has(Marks::RESENT);
+    }
+
+    /// Does the echo show that a copy sent before this retransmission arrived (`tcp_skb_spurious_retrans`)?
+    fn was_sent_after_echo(&self, record: &Record, ack: &Ack) -> bool {
+        ack.echo_ms > 0 && ack.echo_ms < (record.sent_us - 1) / 1_000
+    }
+
+    /// A sample from segments sent once; from the timestamp only when there is none (RFC 6298 section 3, RFC 7323
+    /// section 4.1; `tcp_ack_update_rtt`).
+    fn measure_rtt(&mut self, ack: &mut Ack, sample_us: Option<u64>) -> bool {
+        let mut sample_us = sample_us;
+        if sample_us.is_none() && ack.echo_ms > 0 && ack.acks_data {
+            let elapsed_ms = ((self.now_us - 1) / 1_000).saturating_sub(ack.echo_ms).max(1);
+            sample_us = Some(elapsed_ms * 1_000);
+            ack.rtt_us = sample_us;
+        }
+        let Some(rtt_us) = sample_us else {
+            return false;
+        };
+        let shown_us = ack.rtt_us.unwrap_or(rtt_us);
+        // A delayed ACK may lower the minimum, but not keep it alive.
+        if !ack.maybe_delayed || shown_us <= u64::from(self.rtt.min_us()) {
+            self.rtt.sample_min(shown_us, self.vitals.now.jiffies());
+        }
+        self.rtt.sample(rtt_us, self.vitals.snd_una, self.vitals.snd_nxt);
+        self.show_rtt();
+        true
+    }
+
+    fn is_dubious(&self, ack: &Ack) -> bool {
+        ack.is_duplicate() || ack.sacks_data || ack.ece || ack.dsacks || self.vitals.state != CaState::Open
+    }
+
+    /// Hands the sample to the controller, or grows and reduces the window for it (`tcp_cong_control`).
+    fn control(&mut self, ack: &Ack, before: (u64, u64), prior_in_flight: u32, reneged: bool) {
+        let delivered = narrow(self.vitals.delivered - before.0);
+        let losses = narrow(self.vitals.lost - before.1);
+        let mut sample = self.rate.sample(&ack.draft, &mut self.vitals, self.now_us, delivered, reneged);
+        sample.rtt = ack.rtt_us.map(Span::from_micros);
+        sample.losses = losses;
+        sample.prior_in_flight = prior_in_flight;
+        sample.is_ack_delayed = ack.maybe_delayed;
+        self.vitals.cwnd_limited = self.is_cwnd_limited();
+        if self.controls {
+            self.controller.control(&mut self.vitals, &sample);
+            return;
+        }
+        if self.is_reducing() {
+            self.reduce_window(delivered, losses, ack.advances);
+        } else if self.may_grow(ack) {
+            self.controller.avoid(&mut self.vitals, delivered);
+            self.usage.stamp = self.vitals.now.jiffies();
+        }
+        pacing::update_rate(&mut self.vitals);
+    }
+
+    /// With much reordering any delivery may grow the window, otherwise only one in order (`tcp_may_raise_cwnd`).
+    const fn may_grow(&self, ack: &Ack) -> bool {
+        ack.acks_data || (self.recovery.has_much_reordering() && ack.sacks_data)
+    }
+
+    const fn want_recovery(&mut self, rexmit: Rexmit) {
+        match rexmit {
+            Rexmit::Nothing => {}
+            Rexmit::Lost => self.todo.want(Task::Retransmit),
+            Rexmit::New => self.todo.want(Task::NewData),
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The sending half of a TCP connection, as Linux 6.12 runs it with default sysctls.
+//!
+//! ```text
+//!   write, close          on_ack                 on_timer, on_departed
+//!       |                   |                            |
+//!       v                   v                            v
+//!   [supply]  sack -> ack -> rack -> recovery -> [controller]     what is known, what is wanted
+//!       |                                            |
+//!       +------> todo: transmit, retransmit, probes <+            poll: one packet at a time
+//!                  pacing, window, tso, host                      what holds it back
+//! ```
+//!
+//! | room | decides |
+//! | --- | --- |
+//! | [`scoreboard`], [`record`], [`due`] | what is outstanding, and what became of it |
+//! | [`ack`], [`sack`] | what an acknowledgement says |
+//! | [`rack`], [`probe`], [`rto`] | what is lost: by time, by a probe, by timeout |
+//! | [`recovery`], [`undo`] | states, window reduction (PRR), and taking it back (DSACK, Eifel, F-RTO) |
+//! | [`rtt`], [`rate`], [`timer`] | what is measured and when to act |
+//! | [`transmit`], [`retransmit`], [`outgoing`], [`tso`], [`window`], [`pacing`], [`host`] | what leaves, in which packets, and when |
+//! | [`supply`], [`info`] | the application's side, and what a socket shows |
+//!
+//! The handshake and the packets' headers are the endpoint's affair, the window's size the controller's
+//! ([`crate::cc`]). A super-packet is built as TCP builds it even without offloads; then its segments leave one by one.
+
+mod ack;
+mod due;
+mod host;
+mod info;
+mod number;
+mod outgoing;
+mod pacing;
+mod probe;
+mod rack;
+mod rate;
+mod record;
+mod recovery;
+mod retransmit;
+mod rto;
+mod rtt;
+mod sack;
+mod scoreboard;
+mod supply;
+#[cfg(test)]
+mod tests;
+mod timer;
+mod todo;
+mod transmit;
+mod tso;
+mod undo;
+mod window;
+
+use super::Settings;
+use crate::cc::{CaState, Control, Controller, INFINITE_SSTHRESH, Vitals};
+use crate::rate::Rate;
+use crate::time::{Span, Time};
+use host::HostQueue;
+use info::{Chrono, Counters};
+use outgoing::Outgoing;
+use rack::Rack;
+use rate::RateTracker;
+use recovery::Recovery;
+use retransmit::Mending;
+use rtt::Rtt;
+use scoreboard::Scoreboard;
+use supply::Supply;
+use timer::{Pending, Timer};
+use todo::{Task, Todo};
+use transmit::Burst;
+use tso::Tso;
+use window::{Peer, Usage};
+
+/// A data packet to send now. Sequence numbers are those of [`crate::packet::Segment`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "these are bits of two headers")]
+pub(crate) struct Transmission {
+    /// First byte.
+    pub seq: u64,
+    /// Payload bytes; 0 for a FIN alone, and for the probe of a closed window, whose `seq` is an old one.
+    pub len: u32,
+    /// TCP segments inside.
+    pub segments: u16,
+    /// Carries FIN.
+    pub fin: bool,
+    /// Carries PSH.
+    pub psh: bool,
+    /// Carries CWR.
+    pub cwr: bool,
+    /// Is ECN-capable.
+    pub ect: bool,
+    /// Was sent before.
+    pub retransmission: bool,
+}
+
+/// The sending half of a connection. The rule of use is the endpoint's: hand in what happened, poll until nothing
+/// comes, ask for the next timer.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender<C = Controller> {
+    vitals: Vitals,
+    controller: C,
+    /// [`Control::controls`], asked once.
+    controls: bool,
+    board: Scoreboard,
+    supply: Supply,
+    peer: Peer,
+    rtt: Rtt,
+    rate: RateTracker,
+    rack: Rack,
+    recovery: Recovery,
+    usage: Usage,
+    timer: Timer,
+    /// When the pacing timer rings.
+    paced_until: Time,
+    host: HostQueue,
+    tso: Tso,
+    burst: Burst,
+    mending: Mending,
+    outgoing: Outgoing,
+    todo: Todo,
+    ecn: Ecn,
+    counters: Counters,
+    chrono: Chrono,
+    slow_start_after_idle: bool,
+    initial_window: u32,
+    syn_retransmissions: u32,
+    /// Microseconds since the start, plus one: 0 means never.
+    now_us: u64,
+}
+
+/// ECN as a sender keeps it (RFC 3168 section 6.1).
+#[derive(Clone, Copy, Debug, Default)]
+struct Ecn {
+    negotiated: bool,
+    /// CWR goes out with the next new data.
+    cwr_queued: bool,
+}
+
+impl<C: Control> Sender<C> {
+    /// A sender of a connection that is not established yet.
+    pub(crate) fn new(settings: &Settings, controller: C) -> Self {
+        let tso = Tso::new(settings);
+        Self {
+            vitals: unmeasured(settings, &tso),
+            controls: controller.controls(),
+            controller,
+            board: Scoreboard::new(settings.mss),
+            supply: Supply::new(settings),
+            peer: Peer::default(),
+            rtt: Rtt::new(),
+            rate: RateTracker::default(),
+            rack: Rack::new(),
+            recovery: Recovery::new(),
+            usage: Usage::default(),
+            timer: Timer::new(),
+            paced_until: Time::NEVER,
+            host: HostQueue::new(settings.mss),
+            tso,
+            burst: Burst::default(),
+            mending: Mending::default(),
+            outgoing: Outgoing::new(settings.mss, settings.gso_max_bytes.is_none()),
+            todo: Todo::default(),
+            ecn: Ecn::default(),
+            counters: Counters::default(),
+            chrono: Chrono::default(),
+            slow_start_after_idle: settings.slow_start_after_idle,
+            initial_window: settings.initial_window,
+            syn_retransmissions: 0,
+            now_us: 1,
+        }
+    }
+
+    /// The SYN (or SYN-ACK) was retransmitted so many times; call it before [`Sender::established`].
+    pub(crate) const fn handshake_retransmissions(&mut self, times: u32) {
+        self.syn_retransmissions = times;
+    }
+
+    /// Was ECN negotiated?
+    pub(crate) const fn set_ecn(&mut self, negotiated: bool) {
+        self.ecn.negotiated = negotiated;
+    }
+
+    /// The handshake is done; it took `handshake_rtt` when that could be measured.
+    pub(crate) fn established(&mut self, now: Time, handshake_rtt: Option<Span>, peer_window: u32) {
+        self.enter(now);
+        self.board.begin(FIRST_BYTE);
+        self.peer = Peer::new(peer_window);
+        self.tso.fit_window(self.peer.largest);
+        if let Some(rtt) = handshake_rtt {
+            self.rtt.sample_min(rtt.as_micros(), now.jiffies());
+            self.rtt.sample(rtt.as_micros(), FIRST_BYTE, FIRST_BYTE);
+            self.show_rtt();
+        }
+        // tcp_init_transfer: one retransmission may be the network's first-packet delay, two are congestion.
+        self.vitals.cwnd = if self.syn_retransmissions > 1 { 1 } else { self.initial_window };
+        if !self.controls {
+            pacing::update_rate(&mut self.vitals);
+        }
+        self.vitals.last_sent_at = now;
+        self.usage.stamp = now.jiffies();
+        self.controller.start(&mut self.vitals);
+        self.grow_sndbuf();
+        self.fill_buffer();
+    }
+
+    /// The application writes more; `u64::MAX` is an endless supply, and 0 ends one.
+    pub(crate) fn write(&mut self, now: Time, bytes: u64) {
+        self.enter(now);
+        self.supply.write(bytes);
+        self.fill_buffer();
+    }
+
+    /// The application has written everything: FIN follows the last byte.
+    pub(crate) fn close(&mut self, now: Time) {
+        self.enter(now);
+        self.supply.close();
+        self.fill_buffer();
+    }
+
+    /// Is everything acknowledged, FIN included?
+    pub(crate) const fn is_done(&self) -> bool {
+        self.supply.has_fin() && self.vitals.snd_una == self.supply.end()
+    }
+
+    /// A data packet of this size (as a queue counts it) left the host, or died there without a word.
+    pub(crate) fn on_departed(&mut self, now: Time, packet_bytes: u32) {
+        self.enter(now);
+        if self.host.depart(packet_bytes) {
+            self.resume();
+        }
+    }
+
+    /// The host's queue took the packet that was just polled, but another one died for it (`NET_XMIT_CN`).
+    pub(crate) fn on_congested(&mut self, now: Time) {
+        self.enter(now);
+        self.enter_cwr();
+    }
+
+    /// The host's queue refused the packet that was just polled (`NET_XMIT_DROP`): it counts as never sent, and the
+    /// window is reduced.
+    pub(crate) fn on_refused(&mut self, now: Time, _packet_bytes: u32) {
+        self.enter(now);
+        self.enter_cwr();
+        self.take_back();
+    }
+
+    /// The time of [`Sender::next_timer`] has come. Calling it early does nothing.
+    pub(crate) fn on_timer(&mut self, now: Time) {
+        self.enter(now);
+        if self.paced_until <= now {
+            self.paced_until = Time::NEVER;
+            self.resume();
+        }
+        if self.timer.at > now {
+            return;
+        }
+        match self.timer.ring() {
+            Pending::Nothing => {}
+            Pending::Retransmit => self.on_retransmission_timeout(),
+            Pending::LossProbe => self.todo.want(Task::LossProbe),
+            Pending::Reordering => self.on_reordering_timeout(),
+            Pending::WindowProbe => self.on_window_probe_timeout(),
+        }
+    }
+
+    /// When [`Sender::on_timer`] wants to be called.
+    pub(crate) fn next_timer(&self) -> Time {
+        self.timer.at.min(self.paced_until)
+    }
+
+    /// The next data packet to send now, if any. Call again until there is none.
+    pub(crate) fn poll(&mut self, now: Time) -> Option<Transmission> {
+        self.enter(now);
+        if let Some(transmission) = self.outgoing.next() {
+            return Some(transmission);
+        }
+        while let Some(task) = self.todo.next() {
+            let transmission = match task {
+                Task::Head => self.resend_head(),
+                Task::LossProbe => self.send_loss_probe(),
+                Task::WindowProbe => self.send_window_probe(),
+                Task::Retransmit => self.retransmit_next(),
+                Task::NewData | Task::Push => self.push_next(task),
+            };
+            if let Some(transmission) = transmission {
+                return Some(self.outgoing.emit(transmission));
+            }
+        }
+        None
+    }
+
+    /// What the sender knows.
+    pub(crate) const fn vitals(&self) -> &Vitals {
+        &self.vitals
+    }
+
+    /// The next sequence number that it will use: what an ACK without data carries.
+    pub(crate) const fn next_seq(&self) -> u64 {
+        self.vitals.snd_nxt
+    }
+
+    fn enter(&mut self, now: Time) {
+        self.vitals.now = now;
+        self.now_us = now.as_micros() + 1;
+    }
+
+    fn show_rtt(&mut self) {
+        self.vitals.srtt_us8 = self.rtt.srtt_us8;
+        self.vitals.min_rtt_us = self.rtt.min_us();
+    }
+
+    fn set_state(&mut self, state: CaState) {
+        self.controller.on_state(&mut self.vitals, state);
+        self.vitals.state = state;
+    }
+}
+
+fn unmeasured(settings: &Settings, tso: &Tso) -> Vitals {
+    let max_pacing_rate = settings.max_pacing_rate.unwrap_or(Rate::UNLIMITED);
+    Vitals {
+        now: Time::ZERO,
+        mss: settings.mss,
+        cwnd: settings.initial_window,
+        cwnd_count: 0,
+        cwnd_clamp: u32::MAX,
+        ssthresh: INFINITE_SSTHRESH,
+        prior_cwnd: 0,
+        cwnd_limited: false,
+        max_packets_out: 0,
+        state: CaState::Open,
+        srtt_us8: 0,
+        min_rtt_us: u32::MAX,
+        packets_out: 0,
+        sacked_out: 0,
+        lost_out: 0,
+        retrans_out: 0,
+        // The handshake's packet counts (`tcp_clean_rtx_queue`, `tcp_rcv_state_process`).
+        delivered: 1,
+        delivered_ce: 0,
+        delivered_at: Time::ZERO,
+        lost: 0,
+        app_limited: 0,
+        idle_restart_allowed: true,
+        last_sent_at: Time::ZERO,
+        snd_nxt: FIRST_BYTE,
+        snd_una: FIRST_BYTE,
+        pacing_rate: max_pacing_rate,
+        max_pacing_rate,
+        paced: settings.max_pacing_rate.is_some(),
+        gso_max_bytes: tso.largest_bytes(),
+        next_send_at: Time::ZERO,
+    }
+}
+
+/// 0 was the SYN.
+const FIRST_BYTE: u64 = 1;

@@ -1,0 +1,120 @@
+//! Delivery rate samples (draft-ietf-ccwg-bbr, "Delivery Rate Samples"; Linux's `tcp_rate.c`).
+//!
+//! A segment remembers what was delivered when it was sent; when it is delivered itself, the difference over the
+//! elapsed time is a sample. What is made of samples is the controller's affair.
+
+use super::record::{Marks, Record};
+use crate::cc::{RateSample, Vitals};
+use crate::time::Span;
+
+/// The connection's side of the sampling, and the last sample that `tcp_info` shows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RateTracker {
+    /// Start of the current send phase (`first_tx_mstamp`).
+    first_tx_us: u64,
+    /// Time of the last delivery (`delivered_mstamp`).
+    delivered_us: u64,
+    /// Packets of the sample that is shown.
+    pub shown_packets: u32,
+    /// Its interval.
+    pub shown_interval_us: u64,
+    /// Was it limited by the application?
+    pub shown_app_limited: bool,
+}
+
+/// What an ACK's newest segment says about the rate; `prior_delivered` is 0 while there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Draft {
+    /// Packets delivered when it was sent.
+    pub prior_delivered: u64,
+    prior_delivered_us: u64,
+    prior_delivered_ce: u32,
+    send_phase_us: u64,
+    last_end: u64,
+    is_app_limited: bool,
+    is_retransmission: bool,
+}
+
+impl RateTracker {
+    /// Stamps a segment that is sent now; with nothing outstanding a new flight begins (`tcp_rate_skb_sent`).
+    pub fn stamp(&mut self, record: &mut Record, vitals: &Vitals) {
+        if vitals.packets_out == 0 {
+            self.first_tx_us = record.sent_us;
+            self.delivered_us = record.sent_us;
+        }
+        record.first_tx_us = self.first_tx_us;
+        record.delivered_us = self.delivered_us;
+        record.delivered = vitals.delivered;
+        record.delivered_ce = super::number::low(vitals.delivered_ce);
+        record.marks.clear(Marks::APP_LIMITED);
+        record.marks.set(Marks::APP_LIMITED.when(vitals.app_limited != 0));
+    }
+
+    /// A segment was delivered: the most recently sent one speaks for the ACK (`tcp_rate_skb_delivered`).
+    pub fn delivered(&mut self, record: &mut Record, draft: &mut Draft) {
+        if record.delivered_us == 0 {
+            return;
+        }
+        let newest = (self.first_tx_us, draft.last_end);
+        if draft.prior_delivered == 0 || record.order() > newest {
+            *draft = Draft {
+                prior_delivered: record.delivered,
+                prior_delivered_us: record.delivered_us,
+                prior_delivered_ce: record.delivered_ce,
+                send_phase_us: record.sent_us - record.first_tx_us,
+                last_end: record.end,
+                is_app_limited: record.marks.has(Marks::APP_LIMITED),
+                is_retransmission: record.marks.has(Marks::RESENT),
+            };
+            self.first_tx_us = record.sent_us;
+        }
+        if record.marks.has(Marks::SACKED) {
+            record.delivered_us = 0;
+        }
+    }
+
+    /// Makes the sample of an ACK that delivered `delivered` packets (`tcp_rate_gen`).
+    pub fn sample(
+        &mut self,
+        draft: &Draft,
+        vitals: &mut Vitals,
+        now_us: u64,
+        delivered: u32,
+        reneged: bool,
+    ) -> RateSample {
+        if vitals.app_limited != 0 && vitals.delivered > vitals.app_limited {
+            vitals.app_limited = 0;
+        }
+        if delivered > 0 {
+            self.delivered_us = now_us;
+            vitals.delivered_at = vitals.now;
+        }
+        let mut sample = RateSample { acked_sacked: delivered, ..RateSample::default() };
+        sample.prior_delivered = draft.prior_delivered;
+        sample.is_app_limited = draft.is_app_limited;
+        sample.is_retransmission = draft.is_retransmission;
+        if draft.prior_delivered_us == 0 || reneged {
+            return sample;
+        }
+        self.fill(&mut sample, draft, vitals, now_us);
+        sample
+    }
+
+    fn fill(&mut self, sample: &mut RateSample, draft: &Draft, vitals: &Vitals, now_us: u64) {
+        let packets = super::number::narrow(vitals.delivered - draft.prior_delivered);
+        sample.delivered = Some(packets);
+        sample.delivered_ce = super::number::low(vitals.delivered_ce).wrapping_sub(draft.prior_delivered_ce);
+        // The longer phase: ACKs may arrive in a burst, data may have been sent in one.
+        let interval_us = draft.send_phase_us.max(now_us - draft.prior_delivered_us);
+        if interval_us < u64::from(vitals.min_rtt_us) {
+            return;
+        }
+        sample.interval = Span::from_micros(interval_us);
+        let beats = || u64::from(packets) * self.shown_interval_us >= u64::from(self.shown_packets) * interval_us;
+        if !sample.is_app_limited || beats() {
+            self.shown_packets = packets;
+            self.shown_interval_us = interval_us;
+            self.shown_app_limited = sample.is_app_limited;
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Retransmissions: lost records in order of sequence, as many as the window allows (`tcp_xmit_retransmit_queue`,
+//! `__tcp_retransmit_skb`).
+//!
+//! Which records are lost is decided in [`super::rack`] and [`super::rto`].
+
+use super::number::narrow;
+use super::record::Marks;
+use super::timer::Pending;
+use super::todo::Task;
+use super::{Sender, Transmission};
+use crate::cc::Control;
+
+/// Retransmissions that are sent in one go.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mending {
+    /// Most segments in a packet; 0 before the first.
+    most_segments: u32,
+    /// The run that was sent last.
+    last: Run,
+    /// Was the first record among them?
+    head: bool,
+    /// Did the host's queue refuse one?
+    refused: bool,
+}
+
+/// A run of records that goes out as one packet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    first: u64,
+    segments: u32,
+}
+
+impl Run {
+    fn numbers(self) -> core::ops::Range<u64> {
+        self.first..self.first + u64::from(self.segments)
+    }
+}
+
+impl<C: Control> Sender<C> {
+    /// One step of the retransmission of lost records.
+    pub(super) fn retransmit_next(&mut self) -> Option<Transmission> {
+        let transmission = self.next_lost().and_then(|run| self.resend_lost(run));
+        if transmission.is_none() {
+            self.todo.done(Task::Retransmit);
+            self.end_retransmissions();
+        }
+        transmission
+    }
+
+    /// Retransmits the first record after a timeout, one segment, whatever the window says.
+    pub(super) fn resend_head(&mut self) -> Option<Transmission> {
+        self.todo.done(Task::Head);
+        if self.board.is_empty() {
+            return None;
+        }
+        self.resend_lost(Run { first: self.board.first(), segments: 1 })
+    }
+
+    /// Retransmits the last segment as a probe: it counts as a retransmission, but not as one in flight.
+    pub(super) fn resend_last(&mut self) -> Option<Transmission> {
+        let last = self.board.next() - 1;
+        self.board.part(last);
+        self.resend(Run { first: last, segments: 1 }, Marks::EVER)
+    }
+
+    /// A retransmission was refused by the host's queue: its records from `seq` on still wait for it.
+    pub(super) fn take_back_resent(&mut self, seq: u64) {
+        self.mending.refused = true;
+        for number in self.mending.last.numbers() {
+            let marks = self.board.get(number).marks;
+            if self.board.get(number).end <= seq || !marks.has(Marks::RETRANS) {
+                continue;
+            }
+            self.board.get_mut(number).marks.clear(Marks::RETRANS);
+            self.vitals.retrans_out -= 1;
+            if marks.has(Marks::LOST) {
+                self.board.unlist(number);
+                self.board.set_due(number);
+            }
+        }
+    }
+
+    fn next_lost(&mut self) -> Option<Run> {
+        if self.mending.refused || self.must_wait() {
+            return None;
+        }
+        let first = self.board.next_due()?;
+        let room = self.vitals.cwnd.saturating_sub(self.vitals.in_flight());
+        if room == 0 || self.vitals.retrans_out >= self.vitals.lost_out {
+            return None;
+        }
+        if self.mending.most_segments == 0 {
+            self.mending.most_segments = self.tso_segments();
+        }
+        let run = Run { first, segments: self.run_length(first, room.min(self.mending.most_segments)) };
+        (!self.is_host_full(self.run_bytes(run), 1)).then_some(run)
+    }
+
+    /// `tcp_retransmit_skb`: what is tried counts for undo, even when it can't leave.
+    fn resend_lost(&mut self, run: Run) -> Option<Transmission> {
+        let transmission = self.resend(run, Marks::RETRANS.with(Marks::EVER));
+        let recovery = &mut self.recovery;
+        recovery.retrans_stamp_ms = recovery.retrans_stamp_ms.or(Some((self.now_us - 1) / 1_000));
+        recovery.undo_retrans = recovery.undo_retrans.max(0) + i64::from(run.segments);
+        transmission?;
+        self.vitals.retrans_out += run.segments;
+        if self.is_reducing() {
+            self.recovery.prr_out += run.segments;
+        }
+        if run.first == self.board.first() && self.timer.pending != Pending::Reordering {
+            self.mending.head = true;
+        }
+        transmission
+    }
+
+    /// Sends the records of a run again (`__tcp_retransmit_skb`).
+    fn resend(&mut self, run: Run, marks: Marks) -> Option<Transmission> {
+        if self.host.holds(self.board.get(run.first).serial) {
+            self.host.throttled = true;
+            return None;
+        }
+        let seq = self.board.start_of(run.first).max(self.vitals.snd_una);
+        if self.window_end() <= seq && seq != self.vitals.snd_una {
+            return None;
+        }
+        let last = self.board.get(run.first + u64::from(run.segments) - 1);
+        let (fin, psh, end) = (last.marks.has(Marks::FIN), last.marks.has(Marks::PSH), last.end);
+        let len = narrow(end - u64::from(fin) - seq);
+        let before = self.depart();
+        self.note_sent(len, run.segments);
+        self.counters.total_retrans = self.counters.total_retrans.wrapping_add(run.segments);
+        self.counters.bytes_retrans += u64::from(len);
+        self.space_next(len, before);
+        self.stamp_again(run, marks);
+        self.mending.last = run;
+        let segments = u16::try_from(run.segments).unwrap_or(u16::MAX);
+        self.host.hand_over(len, segments, self.outgoing.cuts());
+        let psh = psh || segments > 1;
+        Some(Transmission { seq, len, segments, fin, psh, retransmission: true, ..Transmission::default() })
+    }
+
+    fn stamp_again(&mut self, run: Run, marks: Marks) {
+        let mut serial = self.host.serial();
+        for number in run.numbers() {
+            self.board.list_last(number);
+            self.board.clear_due(number);
+            let record = self.board.get_mut(number);
+            record.sent_us = self.now_us;
+            record.serial = serial;
+            record.marks.set(marks);
+            record.marks.clear(Marks::OVERDUE);
+            self.rate.stamp(record, &self.vitals);
+            serial = serial.wrapping_add(u32::from(self.outgoing.cuts()));
+        }
+    }
+
+    /// Lost records of one packet that follow each other; a packet that is sent in parts stays parted.
+    fn run_length(&mut self, first: u64, most: u32) -> u32 {
+        let mut number = first + 1;
+        while number < self.board.next() && number - first < u64::from(most) {
+            let marks = self.board.get(number).marks;
+            let waits = marks.has(Marks::LOST) && !marks.has(Marks::SACKED.with(Marks::RETRANS));
+            if !waits || marks.has(Marks::FIRST) {
+                return narrow(number - first);
+            }
+            number += 1;
+        }
+        if number < self.board.next() {
+            self.board.part(number);
+        }
+        narrow(number - first)
+    }
+
+    fn run_bytes(&self, run: Run) -> u32 {
+        let last = self.board.get(run.first + u64::from(run.segments) - 1);
+        narrow(last.end - self.board.start_of(run.first))
+    }
+
+    fn end_retransmissions(&mut self) {
+        let head = core::mem::take(&mut self.mending).head;
+        if self.timer.has_rung() {
+            self.rearm_timeout();
+        } else if head {
+            let jiffies = self.rtt.rto + self.pacing_delay();
+            self.timer.set(Pending::Retransmit, self.vitals.now, jiffies);
+        }
+    }
+}

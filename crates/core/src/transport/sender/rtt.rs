@@ -1,0 +1,201 @@
+//! Round-trip time: smoothed estimate, deviation, retransmission timeout, and the windowed minimum.
+//!
+//! Arithmetic is Linux's to the bit (`tcp_rtt_estimator`, `__tcp_set_rto`, `lib/win_minmax.c`), because RTO, TLP and
+//! the reordering window are counted in its roundings. Timers that run on the result live in [`super::timer`].
+
+use super::number::{JIFFY_US, jiffies_from_us, narrow, signed, unsigned};
+use crate::time::HZ;
+
+/// Smallest retransmission timeout (`TCP_RTO_MIN`).
+pub(super) const RTO_MIN_US: u64 = 200_000;
+/// Largest, in jiffies (`TCP_RTO_MAX`).
+pub(super) const RTO_MAX_JIFFIES: u64 = 120 * HZ;
+/// Before the first sample, in jiffies (`TCP_TIMEOUT_INIT`, RFC 6298 section 2.1).
+pub(super) const RTO_INIT_JIFFIES: u64 = HZ;
+
+/// The estimator.
+#[derive(Clone, Debug)]
+pub(super) struct Rtt {
+    /// Smoothed, in eighths of a microsecond; 0 before the first sample.
+    pub srtt_us8: u32,
+    /// Retransmission timeout in jiffies, backoff included.
+    pub rto: u64,
+    /// Doublings so far.
+    pub backoff: u8,
+    mdev_us: i64,
+    mdev_max_us: i64,
+    rttvar_us: i64,
+    /// Deviation shrinks once a round trip: when this was acknowledged.
+    round_ends: u64,
+    min: MinFilter,
+}
+
+impl Rtt {
+    /// Nothing measured.
+    pub fn new() -> Self {
+        Self {
+            srtt_us8: 0,
+            rto: RTO_INIT_JIFFIES,
+            backoff: 0,
+            mdev_us: 0,
+            mdev_max_us: 0,
+            rttvar_us: 0,
+            round_ends: 0,
+            min: MinFilter::empty(),
+        }
+    }
+
+    /// Takes in a sample; `snd_una` and `snd_nxt` tell rounds apart.
+    pub fn sample(&mut self, rtt_us: u64, snd_una: u64, snd_nxt: u64) {
+        if self.srtt_us8 == 0 {
+            self.first_sample(signed(rtt_us), snd_nxt);
+        } else {
+            self.next_sample(signed(rtt_us), snd_una, snd_nxt);
+        }
+        self.set_rto();
+        // RFC 6298 section 5.7: a valid sample ends the backoff.
+        self.backoff = 0;
+    }
+
+    /// Takes a sample into the windowed minimum (`tcp_update_rtt_min`).
+    pub fn sample_min(&mut self, rtt_us: u64, now_jiffies: u64) {
+        let rtt_us = if rtt_us == 0 { JIFFY_US } else { rtt_us };
+        self.min.take(narrow(rtt_us), now_jiffies);
+    }
+
+    /// The windowed minimum in microseconds; `u32::MAX` before the first sample.
+    pub const fn min_us(&self) -> u32 {
+        self.min.best[0].0
+    }
+
+    /// Mean deviation as `tcp_info` shows it: kept in quarters of a microsecond.
+    pub const fn deviation_us(&self) -> u64 {
+        unsigned(self.mdev_us >> 2)
+    }
+
+    /// The timeout anew from the estimate, without backoff (`tcp_set_rto`).
+    pub fn set_rto(&mut self) {
+        let timeout_us = u64::from(self.srtt_us8 >> 3) + unsigned(self.rttvar_us);
+        self.rto = jiffies_from_us(timeout_us).min(RTO_MAX_JIFFIES);
+    }
+
+    /// Doubles the timeout after it ran out (RFC 6298 section 5.5).
+    pub fn back_off(&mut self) {
+        self.backoff = self.backoff.saturating_add(1);
+        self.rto = (self.rto * 2).min(RTO_MAX_JIFFIES);
+    }
+
+    fn first_sample(&mut self, rtt_us: i64, snd_nxt: u64) {
+        self.srtt_us8 = narrow(unsigned(rtt_us * 8)).max(1);
+        self.mdev_us = rtt_us * 2;
+        self.rttvar_us = self.mdev_us.max(signed(RTO_MIN_US));
+        self.mdev_max_us = self.rttvar_us;
+        self.round_ends = snd_nxt;
+    }
+
+    /// Jacobson's estimator; a shorter round trip moves the deviation an eighth as much, so that the timeout does not
+    /// grow when the path gets faster (Eifel).
+    fn next_sample(&mut self, rtt_us: i64, snd_una: u64, snd_nxt: u64) {
+        let error = rtt_us - i64::from(self.srtt_us8 >> 3);
+        self.srtt_us8 = narrow(unsigned(i64::from(self.srtt_us8) + error)).max(1);
+        let mut change = error.abs() - (self.mdev_us >> 2);
+        if error < 0 && change > 0 {
+            change >>= 3;
+        }
+        self.mdev_us += change;
+        if self.mdev_us > self.mdev_max_us {
+            self.mdev_max_us = self.mdev_us;
+            self.rttvar_us = self.rttvar_us.max(self.mdev_max_us);
+        }
+        if snd_una > self.round_ends {
+            if self.mdev_max_us < self.rttvar_us {
+                self.rttvar_us -= (self.rttvar_us - self.mdev_max_us) >> 2;
+            }
+            self.round_ends = snd_nxt;
+            self.mdev_max_us = signed(RTO_MIN_US);
+        }
+    }
+}
+
+/// Smallest value of the last 300 s, by Kathleen Nichols' three candidates (`minmax_running_min`).
+#[derive(Clone, Debug)]
+struct MinFilter {
+    /// Value and jiffy of the best, second and third candidate, in order of age.
+    best: [(u32, u64); 3],
+}
+
+impl MinFilter {
+    const fn empty() -> Self {
+        Self { best: [(u32::MAX, 0); 3] }
+    }
+
+    fn take(&mut self, value: u32, now: u64) {
+        let sample = (value, now);
+        if value <= self.best[0].0 || now - self.best[2].1 > MIN_RTT_WINDOW {
+            self.best = [sample; 3];
+            return;
+        }
+        if value <= self.best[1].0 {
+            (self.best[1], self.best[2]) = (sample, sample);
+        } else if value <= self.best[2].0 {
+            self.best[2] = sample;
+        }
+        self.age(sample);
+    }
+
+    /// Drops candidates that left the window, and takes one from each quarter so that a successor is ready.
+    fn age(&mut self, sample: (u32, u64)) {
+        let elapsed = sample.1 - self.best[0].1;
+        if elapsed > MIN_RTT_WINDOW {
+            self.best = [self.best[1], self.best[2], sample];
+            if sample.1 - self.best[0].1 > MIN_RTT_WINDOW {
+                self.best = [self.best[1], self.best[2], sample];
+            }
+        } else if self.best[1].1 == self.best[0].1 && elapsed > MIN_RTT_WINDOW / 4 {
+            (self.best[1], self.best[2]) = (sample, sample);
+        } else if self.best[2].1 == self.best[1].1 && elapsed > MIN_RTT_WINDOW / 2 {
+            self.best[2] = sample;
+        }
+    }
+}
+
+/// `tcp_min_rtt_wlen`, 300 s, in jiffies.
+const MIN_RTT_WINDOW: u64 = 300 * HZ;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 40 ms: deviation counts 200 ms at least, so 240 ms; a second equal sample changes nothing but the round.
+    #[test]
+    fn first_samples_give_the_timeouts_that_linux_shows() {
+        let mut rtt = Rtt::new();
+        assert_eq!(rtt.rto, 250);
+        rtt.sample(40_000, 1, 1);
+        assert_eq!((rtt.srtt_us8, rtt.rto * JIFFY_US), (320_000, 240_000));
+        rtt.sample(40_050, 1_449, 14_481);
+        assert_eq!((rtt.srtt_us8, rtt.rto * JIFFY_US), (320_050, 244_000), "rounded up to a jiffy");
+    }
+
+    #[test]
+    fn backoff_doubles_to_two_minutes_and_a_sample_ends_it() {
+        let mut rtt = Rtt::new();
+        rtt.sample(40_000, 1, 1);
+        for doublings in 1..=12 {
+            rtt.back_off();
+            assert_eq!(rtt.rto, (60 << doublings).min(RTO_MAX_JIFFIES));
+        }
+        rtt.sample(40_000, 2, 3);
+        assert!(rtt.backoff == 0 && rtt.rto <= 61);
+    }
+
+    #[test]
+    fn a_minimum_is_forgotten_after_300_seconds() {
+        let mut min = MinFilter::empty();
+        min.take(10_000, 1);
+        for second in 1..=301 {
+            min.take(20_000, second * HZ);
+            assert_eq!(min.best[0].0, if second <= 300 { 10_000 } else { 20_000 }, "after {second} s");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Selective acknowledgements: which records they mark, and what a duplicate (DSACK, RFC 2883) tells
+//! (`tcp_sacktag_write_queue`).
+//!
+//! Receivers repeat their blocks. What the last ACK's blocks covered has been marked and is skipped.
+
+use super::Sender;
+use super::ack::Ack;
+use super::number::narrow;
+use super::record::Marks;
+use crate::cc::{CaState, Control};
+use crate::packet::{MOST_SACK_BLOCKS, Segment};
+
+/// A block of sequence numbers `[start, end)`.
+type Block = (u64, u64);
+
+/// The blocks of the last ACK, in order of sequence.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    blocks: [Block; MOST_SACK_BLOCKS],
+    count: usize,
+}
+
+impl<C: Control> Sender<C> {
+    /// Marks what the segment's blocks cover.
+    pub(super) fn tag_sacks(&mut self, segment: &Segment, ack: &mut Ack) {
+        let blocks = segment.sack.blocks();
+        ack.reordered = self.vitals.snd_nxt;
+        if self.vitals.sacked_out == 0 {
+            self.recovery.highest_sack = self.vitals.snd_una;
+            self.recovery.seen = Seen::default();
+        }
+        let is_dsack = self.take_dsack(segment.ack, blocks, ack);
+        if segment.ack + u64::from(self.peer.largest) < ack.prior_una || self.vitals.packets_out == 0 {
+            return;
+        }
+        if is_dsack && self.is_valid(blocks[0], true) && blocks[0].1 > ack.prior_una {
+            self.tag_range(blocks[0], true, ack);
+        }
+        let fresh = self.sorted(&blocks[usize::from(is_dsack)..], ack.prior_una);
+        let seen = core::mem::replace(&mut self.recovery.seen, fresh);
+        for block in &fresh.blocks[..fresh.count] {
+            self.tag_unseen(*block, &seen, ack);
+        }
+        if self.vitals.state != CaState::Loss || self.recovery.undo_marker.is_some() {
+            self.note_reordering(ack.reordered);
+        }
+    }
+
+    /// Reordering: something higher was delivered before `lowest`, which was sent once (`tcp_check_sack_reordering`).
+    pub(super) fn note_reordering(&mut self, lowest: u64) {
+        let highest = self.highest_sack();
+        if lowest >= highest {
+            return;
+        }
+        let distance = narrow((highest - lowest).div_ceil(u64::from(self.vitals.mss)));
+        let recovery = &mut self.recovery;
+        recovery.reordering = recovery.reordering.max(distance.min(MAX_REORDERING));
+        recovery.reord_seen += 1;
+    }
+
+    /// End of the highest SACKed segment; `snd_una` without any.
+    pub(super) const fn highest_sack(&self) -> u64 {
+        if self.vitals.sacked_out == 0 { self.vitals.snd_una } else { self.recovery.highest_sack }
+    }
+
+    fn tag_unseen(&mut self, block: Block, seen: &Seen, ack: &mut Ack) {
+        let (mut start, end) = block;
+        for known in seen.blocks[..seen.count].iter().filter(|known| known.1 > block.0 && known.0 < end) {
+            if start < known.0 {
+                self.tag_range((start, known.0), false, ack);
+            }
+            start = start.max(known.1);
+        }
+        if start < end {
+            self.tag_range((start, end), false, ack);
+        }
+    }
+
+    /// Marks the records that lie wholly in the block.
+    fn tag_range(&mut self, block: Block, is_dsack: bool, ack: &mut Ack) {
+        let from = self.board.start_of(self.board.first()).max(block.0);
+        let Some(mut number) = self.board.find(from) else { return };
+        let mut start = self.board.start_of(number);
+        while number < self.board.next() && start < block.1 {
+            let record = self.board.get(number);
+            let (end, marks) = (record.end, record.marks);
+            let is_covered = start >= block.0 && end <= block.1;
+            if is_covered && (is_dsack || !marks.has(Marks::SACKED)) {
+                self.tag(number, start, is_dsack, ack);
+            }
+            start = end;
+            number += 1;
+        }
+    }
+
+    /// One record arrived, or arrived twice (`tcp_sacktag_one`).
+    fn tag(&mut self, number: u64, start: u64, is_dsack: bool, ack: &mut Ack) {
+        let record = *self.board.get(number);
+        if is_dsack && record.marks.has(Marks::RESENT) {
+            self.recovery.count_duplicate(record.end);
+            if record.marks.has(Marks::SACKED) {
+                ack.reordered = ack.reordered.min(start);
+            }
+        }
+        if record.end <= self.vitals.snd_una {
+            return;
+        }
+        if !record.marks.has(Marks::SACKED) {
+            self.tag_arrived(number, start, ack);
+        }
+        // A duplicate's retransmission is in flight no more.
+        let marks = &mut self.board.get_mut(number).marks;
+        if is_dsack && marks.has(Marks::RETRANS) {
+            marks.clear(Marks::RETRANS);
+            self.vitals.retrans_out -= 1;
+        }
+        self.recovery.highest_sack = self.recovery.highest_sack.max(record.end);
+    }
+
+    fn tag_arrived(&mut self, number: u64, start: u64, ack: &mut Ack) {
+        let record = *self.board.get(number);
+        let marks = record.marks;
+        self.rack.advance(&record, self.now_us, self.vitals.min_rtt_us);
+        let lost = marks.has(Marks::LOST);
+        if marks.has(Marks::RETRANS) && lost {
+            self.vitals.retrans_out -= 1;
+            self.board.get_mut(number).marks.clear(Marks::RETRANS);
+        }
+        if !marks.has(Marks::RESENT) {
+            if start < self.highest_sack() {
+                ack.reordered = ack.reordered.min(start);
+            }
+            ack.acks_original |= record.end <= self.recovery.high_seq;
+            if ack.first_sacked_us == 0 {
+                ack.first_sacked_us = record.sent_us;
+            }
+            ack.last_sacked_us = record.sent_us;
+        }
+        if lost {
+            self.vitals.lost_out -= 1;
+            self.board.clear_due(number);
+        }
+        self.board.unlist(number);
+        let record = self.board.get_mut(number);
+        record.marks.clear(Marks::LOST.with(Marks::OVERDUE));
+        record.marks.set(Marks::SACKED);
+        self.rate.delivered(record, &mut ack.draft);
+        self.vitals.sacked_out += 1;
+        ack.sacks_data = true;
+        ack.sack_delivered += 1;
+    }
+
+    /// Is the first block a duplicate's, and credible (`tcp_check_dsack`)?
+    fn take_dsack(&mut self, acked: u64, blocks: &[Block], ack: &mut Ack) -> bool {
+        let first = blocks[0];
+        let below = first.0 < acked;
+        let within = blocks.get(1).is_some_and(|second| first.1 <= second.1 && first.0 >= second.0);
+        if !below && !within {
+            return false;
+        }
+        let duplicates = self.count_dsack(first, ack);
+        if duplicates == 0 {
+            return false;
+        }
+        if first.1 <= ack.prior_una {
+            for _ in 0..duplicates {
+                self.recovery.count_duplicate(first.1);
+            }
+        }
+        true
+    }
+
+    /// How many segments arrived twice; none when that can't be true (`tcp_dsack_seen`).
+    fn count_dsack(&mut self, block: Block, ack: &mut Ack) -> u32 {
+        if block.0 >= block.1 || block.1 - block.0 > u64::from(self.peer.largest) {
+            return 0;
+        }
+        let duplicates = narrow((block.1 - block.0).div_ceil(u64::from(self.vitals.mss)));
+        ack.dsacks_probe |= duplicates == 1 && self.recovery.probe_end == Some(block.1);
+        self.counters.dsack_dups += duplicates;
+        if self.counters.dsack_dups > self.counters.total_retrans {
+            return 0;
+        }
+        if self.recovery.reord_seen > 0 && !ack.dsacks_probe {
+            self.rack.dsack_seen = true;
+        }
+        ack.dsacks = true;
+        ack.sack_delivered += duplicates;
+        duplicates
+    }
+
+    /// The blocks that count, in order of sequence.
+    fn sorted(&self, blocks: &[Block], prior_una: u64) -> Seen {
+        let mut fresh = Seen::default();
+        for block in blocks {
+            if self.is_valid(*block, false) && block.1 > prior_una {
+                fresh.blocks[fresh.count] = *block;
+                fresh.count += 1;
+            }
+        }
+        fresh.blocks[..fresh.count].sort_unstable();
+        fresh
+    }
+
+    /// Does the block lie in the outstanding window, or for a DSACK near below it (`tcp_is_sackblock_valid`)?
+    fn is_valid(&self, (start, end): Block, is_dsack: bool) -> bool {
+        if end > self.vitals.snd_nxt || start >= end {
+            return false;
+        }
+        if start > self.vitals.snd_una {
+            return true;
+        }
+        let Some(marker) = self.recovery.undo_marker else { return false };
+        if !is_dsack || end > self.vitals.snd_una {
+            return false;
+        }
+        start >= marker || (end > marker && start + u64::from(self.peer.largest) >= end)
+    }
+}
+
+/// `tcp_max_reordering`.
+const MAX_REORDERING: u32 = 300;

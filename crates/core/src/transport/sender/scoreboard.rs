@@ -1,0 +1,290 @@
+//! The scoreboard: a record of every segment that was sent and not yet cumulatively acknowledged.
+//!
+//! ```text
+//!   first                                        next
+//!     |  seq order: a ring, one record a segment  |
+//!     [ ][S][S][L][R][S][ ][ ][ ][ ][ ][ ][ ][ ][ ]
+//!      ^ older <---- order of transmission ----> newer ^
+//! ```
+//!
+//! Linux keeps one skb for several segments and cuts it where a SACK block or a retransmission ends. Here each segment
+//! has a record and [`Marks::FIRST`] tells where a packet began: nothing is ever cut or inserted. The order of
+//! transmission (`tsorted_sent_queue`) is a list through the same records; a retransmission moves to its end, what was
+//! SACKed or lost leaves it. What marks mean to the window is counted by the caller, in [`crate::cc::Vitals`].
+
+use super::due::DueSet;
+use super::number::{link, slot};
+use super::record::{Marks, NONE, Record};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Records by number; numbers count up from zero and never repeat.
+#[derive(Clone, Debug)]
+pub(super) struct Scoreboard {
+    ring: Vec<Record>,
+    mask: usize,
+    first: u64,
+    next: u64,
+    /// Sequence number of the first record's first byte.
+    start: u64,
+    oldest: u32,
+    newest: u32,
+    due: DueSet,
+    /// Records with [`Marks::FIRST`].
+    packets: u64,
+    mss: u64,
+}
+
+impl Scoreboard {
+    /// An empty one for segments of up to `mss` bytes.
+    pub fn new(mss: u32) -> Self {
+        Self {
+            ring: vec![Record::default(); SMALLEST_RING],
+            mask: SMALLEST_RING - 1,
+            first: 0,
+            next: 0,
+            start: 0,
+            oldest: NONE,
+            newest: NONE,
+            due: DueSet::new(SMALLEST_RING),
+            packets: 0,
+            mss: u64::from(mss),
+        }
+    }
+
+    /// Begins at this sequence number.
+    pub const fn begin(&mut self, seq: u64) {
+        self.start = seq;
+    }
+
+    /// Number of the first record.
+    pub const fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Number of the record after the last one.
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Is nothing outstanding?
+    pub const fn is_empty(&self) -> bool {
+        self.first == self.next
+    }
+
+    /// Packets that the records were sent in.
+    pub const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// A packet begins with this record from now on: it is sent in parts.
+    pub fn part(&mut self, number: u64) {
+        let marks = &mut self.get_mut(number).marks;
+        let is_new = !marks.has(Marks::FIRST);
+        marks.set(Marks::FIRST);
+        self.packets += u64::from(is_new);
+    }
+
+    /// The first record, if any.
+    pub fn front(&self) -> Option<&Record> {
+        (!self.is_empty()).then(|| self.get(self.first))
+    }
+
+    /// A record by its number.
+    pub fn get(&self, number: u64) -> &Record {
+        &self.ring[slot(number, self.mask)]
+    }
+
+    /// A record by its number, to be changed; use the verbs below for links and due marks.
+    pub fn get_mut(&mut self, number: u64) -> &mut Record {
+        &mut self.ring[slot(number, self.mask)]
+    }
+
+    /// First sequence number of a record: where the one before it ends.
+    pub fn start_of(&self, number: u64) -> u64 {
+        if number == self.first { self.start } else { self.get(number - 1).end }
+    }
+
+    /// Appends a record, newest in transmission order too.
+    pub fn push(&mut self, mut record: Record) {
+        if slot(self.next.wrapping_sub(self.first), usize::MAX) > self.mask {
+            self.grow();
+        }
+        let at = slot(self.next, self.mask);
+        self.packets += u64::from(record.marks.has(Marks::FIRST));
+        record.marks.set(Marks::LISTED);
+        record.older = self.newest;
+        record.newer = NONE;
+        self.ring[at] = record;
+        self.relink(self.newest, link(at));
+        self.newest = link(at);
+        self.next += 1;
+    }
+
+    /// Removes the first record.
+    pub fn pop_first(&mut self) -> Record {
+        let number = self.first;
+        self.unlist(number);
+        let record = *self.get(number);
+        if record.marks.has(Marks::LOST) {
+            self.due.remove(slot(number, self.mask));
+        }
+        self.packets -= u64::from(record.marks.has(Marks::FIRST));
+        self.start = record.end;
+        self.first += 1;
+        record
+    }
+
+    /// Removes the last record: its packet was refused by the host's queue.
+    pub fn pop_last(&mut self) -> Record {
+        let number = self.next - 1;
+        self.unlist(number);
+        self.due.remove(slot(number, self.mask));
+        self.next = number;
+        self.packets -= u64::from(self.get(number).marks.has(Marks::FIRST));
+        *self.get(number)
+    }
+
+    /// The record that holds sequence number `seq`, which is at or after the first one.
+    pub fn find(&self, seq: u64) -> Option<u64> {
+        if self.is_empty() || seq < self.start || seq >= self.get(self.next - 1).end {
+            return None;
+        }
+        // No segment is longer than the MSS, so the guess is never too far.
+        let guess = self.first + (seq - self.start) / self.mss;
+        let (mut low, mut high) = (guess.min(self.next - 1), self.next - 1);
+        if self.get(low).end > seq {
+            return Some(low);
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.get(middle).end > seq { high = middle } else { low = middle + 1 }
+        }
+        Some(low)
+    }
+
+    /// Takes a record out of the order of transmission, if it is there.
+    pub fn unlist(&mut self, number: u64) {
+        let record = self.get_mut(number);
+        if !record.marks.has(Marks::LISTED) {
+            return;
+        }
+        record.marks.clear(Marks::LISTED);
+        let (older, newer) = (record.older, record.newer);
+        self.relink(older, newer);
+        match newer {
+            NONE => self.newest = older,
+            at => self.ring[at as usize].older = older,
+        }
+    }
+
+    /// Makes a record the newest in order of transmission.
+    pub fn list_last(&mut self, number: u64) {
+        self.unlist(number);
+        let (at, newest) = (link(slot(number, self.mask)), self.newest);
+        let record = self.get_mut(number);
+        record.marks.set(Marks::LISTED);
+        (record.older, record.newer) = (newest, NONE);
+        self.relink(newest, at);
+        self.newest = at;
+    }
+
+    /// Puts a record back where its time of transmission belongs, searching from `hint` (the last one put back).
+    pub fn list_by_time(&mut self, number: u64, hint: Option<u64>) {
+        let key = self.get(number).order();
+        let mut before =
+            hint.filter(|hint| self.get(*hint).order() < key).map_or(NONE, |hint| link(slot(hint, self.mask)));
+        let mut after = self.after(before);
+        while after != NONE && self.ring[after as usize].order() < key {
+            before = after;
+            after = self.after(before);
+        }
+        let at = link(slot(number, self.mask));
+        let record = self.get_mut(number);
+        record.marks.set(Marks::LISTED);
+        (record.older, record.newer) = (before, after);
+        self.relink(before, at);
+        match after {
+            NONE => self.newest = at,
+            after => self.ring[after as usize].older = at,
+        }
+    }
+
+    /// The record that was transmitted longest ago.
+    pub const fn oldest(&self) -> Option<u64> {
+        self.number(self.oldest)
+    }
+
+    /// The one that was transmitted next after a listed record.
+    pub fn newer(&self, number: u64) -> Option<u64> {
+        self.number(self.get(number).newer)
+    }
+
+    /// Marks a record as waiting for retransmission.
+    pub fn set_due(&mut self, number: u64) {
+        self.due.insert(slot(number, self.mask));
+    }
+
+    /// It waits no more.
+    pub fn clear_due(&mut self, number: u64) {
+        self.due.remove(slot(number, self.mask));
+    }
+
+    /// Nothing waits for retransmission any more.
+    pub fn clear_all_due(&mut self) {
+        self.due.clear();
+    }
+
+    /// The first record that waits for retransmission.
+    pub fn next_due(&self) -> Option<u64> {
+        if self.due.len() == 0 {
+            return None;
+        }
+        let from = slot(self.first, self.mask);
+        let at = self.due.next(from).or_else(|| self.due.next(0))?;
+        self.number(link(at))
+    }
+
+    fn after(&self, at: u32) -> u32 {
+        if at == NONE { self.oldest } else { self.ring[at as usize].newer }
+    }
+
+    fn relink(&mut self, older: u32, newer: u32) {
+        match older {
+            NONE => self.oldest = newer,
+            at => self.ring[at as usize].newer = newer,
+        }
+    }
+
+    const fn number(&self, at: u32) -> Option<u64> {
+        if at == NONE {
+            return None;
+        }
+        let ahead = (at as usize).wrapping_sub(slot(self.first, self.mask)) & self.mask;
+        Some(self.first + ahead as u64)
+    }
+
+    /// Twice the room. Slots change, so links and due marks are drawn anew.
+    fn grow(&mut self) {
+        let mask = self.mask * 2 + 1;
+        let mut larger = Self { ring: vec![Record::default(); mask + 1], mask, due: DueSet::new(mask + 1), ..*self };
+        let moved = |at: u32| self.number(at).map_or(NONE, |number| link(slot(number, mask)));
+        for number in self.first..self.next {
+            let mut record = *self.get(number);
+            (record.older, record.newer) = (moved(record.older), moved(record.newer));
+            larger.ring[slot(number, mask)] = record;
+        }
+        (larger.oldest, larger.newest) = (moved(self.oldest), moved(self.newest));
+        let mut from = 0;
+        while let Some(at) = self.due.next(from) {
+            if let Some(number) = self.number(link(at)) {
+                larger.set_due(number);
+            }
+            from = at + 1;
+        }
+        *self = larger;
+    }
+}
+
+/// Enough for an initial window without growing; a multiple of a bitmap's word.
+const SMALLEST_RING: usize = 64;

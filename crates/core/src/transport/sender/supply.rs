@@ -1,0 +1,162 @@
+//! What there is to send: the application's data, the send buffer's limit, and the FIN behind it.
+//!
+//! The application writes until the send buffer is full and is woken when a third of it is free (`sk_stream_write_space`),
+//! so an endless supply is a buffer that is filled again and again. The buffer grows with the window
+//! (`tcp_sndbuf_expand`) up to `tcp_wmem`'s maximum unless `SO_SNDBUF` fixed it.
+
+use super::host::{MAX_TCP_HEADER, SHARED_INFO, SK_BUFF, SKB_OVERHEAD, true_size};
+use crate::transport::Settings;
+
+/// The application's side.
+#[derive(Clone, Debug)]
+pub(super) struct Supply {
+    /// Bytes that the application still wants to write; `u64::MAX` is endless.
+    backlog: u64,
+    /// First sequence number after what is in the socket, without FIN (`write_seq`).
+    written: u64,
+    /// Has the application closed?
+    closing: bool,
+    /// Is the FIN in the socket?
+    fin: bool,
+    /// Does the application wait for room (`SOCK_NOSPACE`)?
+    pub starved: bool,
+    /// Bytes of memory that the socket may fill (`sk_sndbuf`).
+    limit: u64,
+    fixed: bool,
+    most: u64,
+    /// What the buffer grows by for each segment of the window.
+    per_segment: u64,
+    /// End of the last piece below the MSS (`snd_sml`).
+    pub small_end: u64,
+}
+
+impl Supply {
+    /// Nothing written.
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            backlog: 0,
+            written: 1,
+            closing: false,
+            fin: false,
+            starved: false,
+            limit: settings.sndbuf.unwrap_or(FIRST_SNDBUF),
+            fixed: settings.sndbuf.is_some(),
+            most: settings.wmem_max,
+            per_segment: (u64::from(settings.mss) + TIMESTAMP_BYTES + MAX_TCP_HEADER + SHARED_INFO).next_power_of_two()
+                + SK_BUFF,
+            small_end: 0,
+        }
+    }
+
+    /// The application writes more; `u64::MAX` is an endless supply, 0 ends it.
+    pub const fn write(&mut self, bytes: u64) {
+        self.backlog = match bytes {
+            0 if self.backlog == u64::MAX => 0,
+            _ => self.backlog.saturating_add(bytes),
+        };
+    }
+
+    /// The application closes: FIN follows the last byte.
+    pub const fn close(&mut self) {
+        if self.backlog == u64::MAX {
+            self.backlog = 0;
+        }
+        self.closing = true;
+    }
+
+    /// First sequence number after all that is in the socket, FIN included.
+    pub const fn end(&self) -> u64 {
+        self.written + self.fin as u64
+    }
+
+    /// First sequence number after the data in the socket.
+    pub const fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Bytes of data from `next` on; the FIN doesn't count.
+    pub const fn unsent(&self, next: u64) -> u64 {
+        self.written.saturating_sub(next)
+    }
+
+    /// Is the FIN in the socket?
+    pub const fn has_fin(&self) -> bool {
+        self.fin
+    }
+
+    /// Does the data in the socket end what the application wrote?
+    pub const fn is_whole(&self) -> bool {
+        self.backlog == 0
+    }
+
+    /// Lets the application write as much as fits beside `memory` that the socket uses, in skbs of `goal` bytes.
+    /// Says whether anything was added.
+    pub fn refill(&mut self, memory: u64, goal: u64) -> bool {
+        let before = self.end();
+        if self.backlog > 0 {
+            let room = self.limit.saturating_sub(memory);
+            // An skb is begun while there is any room at all (`sk_stream_memory_free`).
+            let added = (room.div_ceil(true_size(goal)) * goal).min(self.backlog);
+            self.written += added;
+            self.backlog -= if self.backlog == u64::MAX { 0 } else { added };
+            self.starved = self.backlog > 0;
+        }
+        self.fin = self.closing && self.backlog == 0;
+        self.end() > before
+    }
+
+    /// Has so much become free that the application is woken (`sk_stream_is_writeable`)?
+    pub const fn has_room(&self, memory: u64) -> bool {
+        memory + memory / 2 <= self.limit
+    }
+
+    /// The buffer grows with the window: twice the window's skbs (`tcp_sndbuf_expand`).
+    pub fn grow(&mut self, segments: u64, factor: u64) {
+        if self.fixed {
+            return;
+        }
+        self.limit = self.limit.max((factor * segments * self.per_segment).min(self.most));
+    }
+
+    /// Memory of so many skbs that hold `bytes`.
+    pub const fn memory(skbs: u64, bytes: u64) -> u64 {
+        skbs * SKB_OVERHEAD + bytes
+    }
+}
+
+/// `tcp_wmem`'s second number.
+const FIRST_SNDBUF: u64 = 16_384;
+/// The negotiated MSS counts the timestamp option as payload.
+const TIMESTAMP_BYTES: u64 = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::sender::tests::settings;
+
+    #[test]
+    fn an_endless_supply_fills_the_buffer_and_waits_for_a_third_of_it() {
+        let mut supply = Supply::new(&settings());
+        supply.grow(10, 2);
+        supply.write(u64::MAX);
+        assert!(supply.refill(0, 1_448));
+        // 2 * 10 segments of 2048 + 256 bytes; an skb of one segment takes 832 + 1448.
+        assert_eq!(supply.end() - 1, 46_080_u64.div_ceil(2_280) * 1_448);
+        assert!(supply.starved && !supply.has_room(30_721) && supply.has_room(30_720));
+        supply.write(0);
+        assert!(!supply.refill(0, 1_448) && supply.is_whole());
+    }
+
+    #[test]
+    fn fin_waits_for_the_last_byte() {
+        let mut supply = Supply::new(&settings());
+        supply.write(100_000);
+        supply.close();
+        supply.refill(0, 1_448);
+        assert!(!supply.has_fin());
+        while !supply.is_whole() {
+            supply.refill(0, 1_448);
+        }
+        assert_eq!((supply.has_fin(), supply.end()), (true, 100_002));
+    }
+}

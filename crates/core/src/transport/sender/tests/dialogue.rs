@@ -1,0 +1,187 @@
+//! The words of a dialogue: packets are called by their number, times are milliseconds.
+
+use super::super::record::Marks;
+use super::super::{Sender, Transmission};
+use super::reno::Reno;
+use crate::cc::{CaState, Control};
+use crate::packet::{Flags, Sack, Segment, TCP_HEADERS_BYTES};
+use crate::time::{Span, Time};
+use crate::transport::{Info, Settings};
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// Payload of a full segment.
+pub(super) const MSS: u32 = 1_000;
+
+/// Default sysctls, no offloads.
+pub(in super::super) fn settings() -> Settings {
+    Settings {
+        mss: MSS,
+        initial_window: 10,
+        ecn: false,
+        gso_max_bytes: None,
+        quickack: false,
+        slow_start_after_idle: true,
+        rmem_max: 64 << 20,
+        rcvbuf: None,
+        wmem_max: 64 << 20,
+        sndbuf: None,
+        max_pacing_rate: None,
+        prompt_reads: false,
+    }
+}
+
+/// A sender and the time.
+pub(super) struct Dialogue<C = Reno> {
+    pub sender: Sender<C>,
+    pub now: Time,
+    /// Echoed by the next ACKs; None echoes nothing.
+    pub echo: Option<Time>,
+}
+
+impl Dialogue {
+    /// Established at 1 s after a handshake of `rtt_ms`, with this much written.
+    pub fn with(rtt_ms: u64, bytes: u64) -> Self {
+        Self::of(&settings(), Reno, rtt_ms, bytes)
+    }
+}
+
+impl<C: Control> Dialogue<C> {
+    /// The same with these settings and this controller.
+    pub fn of(settings: &Settings, controller: C, rtt_ms: u64, bytes: u64) -> Self {
+        let now = Time::ZERO + Span::from_secs(1);
+        let mut sender = Sender::new(settings, controller);
+        sender.set_ecn(settings.ecn);
+        sender.established(now, Some(Span::from_millis(rtt_ms)), 1 << 30);
+        if bytes > 0 {
+            sender.write(now, bytes);
+        }
+        Self { sender, now, echo: None }
+    }
+
+    /// Lets time pass without anything happening.
+    pub fn wait_ms(&mut self, millis: u64) {
+        self.now += Span::from_millis(millis);
+    }
+
+    /// Sends what may be sent now; packets leave the host at once. Numbers of the segments.
+    pub fn sends(&mut self) -> Vec<u64> {
+        self.transmissions().iter().flat_map(numbers).collect()
+    }
+
+    /// The same, as packets.
+    pub fn transmissions(&mut self) -> Vec<Transmission> {
+        let mut sent = Vec::new();
+        while let Some(packet) = self.sender.poll(self.now) {
+            sent.push(packet);
+            self.check();
+        }
+        for packet in &sent {
+            self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES);
+        }
+        if sent.is_empty() { sent } else { [sent, self.transmissions()].concat() }
+    }
+
+    /// Packets below `next` are acknowledged, `sacked` ranges are SACKed; then what may be sent is sent.
+    pub fn acks(&mut self, next: u64, sacked: &[Range<u64>]) -> Vec<u64> {
+        self.ack(next, sacked, Flags::default());
+        self.sends()
+    }
+
+    /// The ACK alone.
+    pub fn ack(&mut self, next: u64, sacked: &[Range<u64>], flags: Flags) {
+        let mut sack = Sack::default();
+        for range in sacked {
+            sack.push(byte(range.start), byte(range.end));
+        }
+        let segment = Segment {
+            seq: 1,
+            ack: byte(next),
+            window: 1 << 30,
+            flags: Flags { ack: true, ..flags },
+            echo: self.echo.unwrap_or_default(),
+            sack,
+            ..Segment::default()
+        };
+        self.sender.on_ack(self.now, &segment, false);
+        self.check();
+    }
+
+    /// Waits for the next timer and sends; milliseconds that passed, and the numbers.
+    pub fn rings(&mut self) -> (u64, Vec<u64>) {
+        let at = self.sender.next_timer();
+        assert!(at.is_set(), "a timer is set");
+        let waited = at.since(self.now).as_micros() / 1_000;
+        self.now = self.now.max(at);
+        self.sender.on_timer(self.now);
+        (waited, self.sends())
+    }
+
+    /// State, window, threshold.
+    pub fn state(&self) -> (CaState, u32, u32) {
+        let vitals = self.sender.vitals();
+        (vitals.state, vitals.cwnd, vitals.ssthresh)
+    }
+
+    /// Packets out, SACKed, lost, retransmitted.
+    pub fn counts(&self) -> [u32; 4] {
+        let vitals = self.sender.vitals();
+        [vitals.packets_out, vitals.sacked_out, vitals.lost_out, vitals.retrans_out]
+    }
+
+    /// What the socket shows.
+    pub fn info(&self) -> Info {
+        let mut info = Info::default();
+        self.sender.fill(self.now, &mut info);
+        info
+    }
+
+    /// The counts are those of the scoreboard, and the window is open.
+    pub fn check(&self) {
+        check(&self.sender);
+    }
+}
+
+/// The counts are those of the scoreboard, and the window is open.
+pub(super) fn check<C>(sender: &Sender<C>) {
+    let board = &sender.board;
+    let count = |marks: Marks| {
+        let numbers = board.first()..board.next();
+        u32::try_from(numbers.filter(|number| board.get(*number).marks.has(marks)).count()).unwrap()
+    };
+    let vitals = &sender.vitals;
+    assert_eq!(u64::from(vitals.packets_out), board.next() - board.first(), "packets out");
+    assert_eq!(vitals.sacked_out, count(Marks::SACKED), "SACKed");
+    assert_eq!(vitals.lost_out, count(Marks::LOST), "lost");
+    assert_eq!(vitals.retrans_out, count(Marks::RETRANS), "retransmitted");
+    assert_eq!(board.packets(), u64::from(count(Marks::FIRST)), "packets");
+    assert!(vitals.cwnd >= 1, "a window of nothing never opens");
+    check_order(sender);
+}
+
+/// The list holds what is listed, in order of transmission.
+fn check_order<C>(sender: &Sender<C>) {
+    let board = &sender.board;
+    let mut listed = 0;
+    let mut next = board.oldest();
+    let mut last = 0;
+    while let Some(number) = next {
+        let record = board.get(number);
+        assert!(record.marks.has(Marks::LISTED) && record.sent_us >= last, "{number} after {last}");
+        last = record.sent_us;
+        listed += 1;
+        next = board.newer(number);
+    }
+    let marked = (board.first()..board.next()).filter(|number| board.get(*number).marks.has(Marks::LISTED)).count();
+    assert_eq!(listed, marked, "all that is listed is in the list");
+}
+
+/// First byte of a packet.
+pub(super) fn byte(number: u64) -> u64 {
+    1 + number * u64::from(MSS)
+}
+
+fn numbers(packet: &Transmission) -> impl Iterator<Item = u64> + use<> {
+    let first = (packet.seq - 1) / u64::from(MSS);
+    first..first + u64::from(packet.segments)
+}

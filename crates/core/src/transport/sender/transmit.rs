@@ -1,0 +1,288 @@
+//! New data: what leaves next, and what holds it back (`tcp_write_xmit`, `__tcp_transmit_skb`).
+//!
+//! A burst is what Linux sends in one call: it ends when data, window, pacing or the host's queue say so, and only then
+//! the window's use is judged and the timers are set. Retransmissions are in [`super::retransmit`].
+
+use super::host::{LIMIT_OUTPUT_BYTES, true_size};
+use super::number::narrow;
+use super::record::{Marks, Record};
+use super::timer::Pending;
+use super::todo::Task;
+use super::tso::Defer;
+use super::{Sender, Transmission};
+use crate::cc::{Control, Event};
+
+/// What is being sent in one go.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Burst {
+    is_open: bool,
+    /// Segments of new data sent in it.
+    sent: u32,
+    /// Most segments in a packet.
+    pub most_segments: u32,
+    is_cwnd_limited: bool,
+    is_peer_limited: bool,
+    /// Did the host's queue refuse a packet?
+    refused: bool,
+}
+
+/// A packet that may leave.
+struct Piece {
+    len: u32,
+    fin: bool,
+}
+
+impl<C: Control> Sender<C> {
+    /// One step of sending new data.
+    pub(super) fn push_next(&mut self, task: Task) -> Option<Transmission> {
+        if !self.burst.is_open {
+            if self.supply.end() == self.vitals.snd_nxt {
+                self.end_push(task);
+                return None;
+            }
+            self.open_burst();
+        }
+        let nagle = task == Task::Push && !self.supply.has_fin();
+        match self.next_piece(nagle, false) {
+            Some(piece) => Some(self.transmit(&piece)),
+            None => {
+                self.close_burst();
+                self.end_push(task);
+                None
+            }
+        }
+    }
+
+    /// A packet of new data whatever the congestion window says: the tail loss probe's first choice.
+    pub(super) fn force_push(&mut self) -> Option<Transmission> {
+        self.open_burst();
+        let piece = self.next_piece(false, true);
+        let transmission = piece.map(|piece| self.transmit(&piece));
+        self.judge_window();
+        self.burst.is_open = false;
+        transmission
+    }
+
+    /// What the peer's window takes of one segment, however little.
+    pub(super) fn push_into_window(&mut self) -> Transmission {
+        let seq = self.vitals.snd_nxt;
+        let room = self.window_end() - seq;
+        let unsent = self.supply.unsent(seq);
+        let len = unsent.min(u64::from(self.vitals.mss)).min(room);
+        let fin = self.supply.has_fin() && len == unsent && room > len;
+        Transmission { psh: true, ..self.transmit(&Piece { len: narrow(len), fin }) }
+    }
+
+    /// Has the socket too much in the host's queue to add an skb of `payload` bytes? Then a departure wakes it.
+    pub(super) fn is_host_full(&mut self, payload: u32, factor: u32) -> bool {
+        let bytes = self.host.bytes();
+        let mut limit = self.paced_burst().max(2 * true_size(u64::from(payload)));
+        if !self.vitals.paced {
+            limit = limit.min(LIMIT_OUTPUT_BYTES);
+        }
+        if bytes < limit.saturating_mul(1 << factor) || self.is_single_packet_out() {
+            return false;
+        }
+        self.host.throttled = true;
+        true
+    }
+
+    /// The packet that was polled last was refused: it and what is left of it were never sent.
+    pub(super) fn take_back(&mut self) {
+        let refused = self.outgoing.retract();
+        self.host.take_back(refused.len, refused.segments, self.outgoing.cuts());
+        if refused.retransmission {
+            self.take_back_resent(refused.seq);
+            return;
+        }
+        self.burst.refused = true;
+        while !self.board.is_empty() && self.board.start_of(self.board.next() - 1) >= refused.seq {
+            self.board.pop_last();
+            self.vitals.packets_out -= 1;
+            self.burst.sent = self.burst.sent.saturating_sub(1);
+        }
+        self.vitals.snd_nxt = refused.seq;
+        if self.vitals.packets_out == 0 {
+            self.timer.stop();
+        }
+    }
+
+    fn open_burst(&mut self) {
+        let most_segments = self.tso_segments();
+        self.burst = Burst { is_open: true, most_segments, ..Burst::default() };
+    }
+
+    fn close_burst(&mut self) {
+        self.note_peer_limited(self.burst.is_peer_limited);
+        self.judge_window();
+        self.burst.is_open = false;
+        if self.burst.sent > 0 {
+            self.schedule_loss_probe(false);
+        } else {
+            self.schedule_window_probe();
+        }
+    }
+
+    fn judge_window(&mut self) {
+        let is_limited = self.burst.is_cwnd_limited || self.vitals.in_flight() >= self.vitals.cwnd;
+        if self.burst.sent > 0 || is_limited {
+            self.validate_window(is_limited);
+        }
+        if self.is_reducing() {
+            self.recovery.prr_out += self.burst.sent;
+        }
+    }
+
+    fn end_push(&mut self, task: Task) {
+        self.todo.done(task);
+        if task == Task::NewData {
+            self.end_new_data();
+        } else if self.wake_application() {
+            self.todo.want(Task::Push);
+        }
+    }
+
+    fn next_piece(&mut self, nagle: bool, forced: bool) -> Option<Piece> {
+        let seq = self.vitals.snd_nxt;
+        if self.supply.end() == seq || self.burst.refused || self.must_wait() {
+            return None;
+        }
+        let mut quota = self.cwnd_quota();
+        if quota == 0 && forced {
+            quota = 1;
+        }
+        let quota = quota.min(self.burst.most_segments);
+        if quota == 0 {
+            return None;
+        }
+        let mss = u64::from(self.vitals.mss);
+        let unsent = self.supply.unsent(seq);
+        let head = unsent.min(u64::from(self.tso.goal).max(u64::from(quota) * mss));
+        let is_tail = head == unsent;
+        let fin = is_tail && self.supply.has_fin();
+        if self.window_end() < seq + head.min(mss) + u64::from(fin && head <= mss) {
+            self.burst.is_peer_limited = true;
+            return None;
+        }
+        let limit = self.piece_limit(head, quota, is_tail, nagle, forced)?;
+        let len = narrow(head.min(limit));
+        if self.is_host_full(len, 0) {
+            return None;
+        }
+        Some(Piece { len, fin: fin && u64::from(len) == head })
+    }
+
+    /// How much of the `head` bytes may go into one packet; None to wait.
+    fn piece_limit(&mut self, head: u64, quota: u32, is_tail: bool, nagle: bool, forced: bool) -> Option<u64> {
+        let mss = u64::from(self.vitals.mss);
+        let nagle = nagle && is_tail && self.is_small_piece_out();
+        if head <= mss {
+            return (head == mss || !nagle).then_some(mss);
+        }
+        if !forced {
+            match self.defer(head, is_tail) {
+                Defer::No => {}
+                Defer::ForCwnd => {
+                    self.burst.is_cwnd_limited = true;
+                    return None;
+                }
+                Defer::ForPeer => {
+                    self.burst.is_peer_limited = true;
+                    return None;
+                }
+                Defer::ForData => return None,
+            }
+        }
+        let most = u64::from(quota) * mss;
+        let room = head.min(self.window_end() - self.vitals.snd_nxt);
+        if most <= room {
+            return Some(most);
+        }
+        // A window's odd end is sent like a trailing piece: unless Nagle holds it back (tcp_mss_split_point).
+        Some(if nagle { room - room % mss } else { room })
+    }
+
+    /// Minshall's variant of Nagle: is a piece below the MSS outstanding?
+    const fn is_small_piece_out(&self) -> bool {
+        self.vitals.packets_out > 0 && self.supply.small_end > self.vitals.snd_una
+    }
+
+    fn transmit(&mut self, piece: &Piece) -> Transmission {
+        let (seq, len) = (self.vitals.snd_nxt, piece.len);
+        let segments = if len <= self.vitals.mss { 1 } else { len.div_ceil(self.vitals.mss) };
+        let before = self.depart();
+        self.note_sent(len, segments);
+        let end = seq + u64::from(len);
+        let psh = segments > 1 || (len > 0 && end == self.supply.written() && self.supply.is_whole());
+        let transmission = Transmission {
+            seq,
+            len,
+            segments: u16::try_from(segments).unwrap_or(u16::MAX),
+            fin: piece.fin,
+            psh,
+            cwr: self.ecn.negotiated && len > 0 && core::mem::take(&mut self.ecn.cwr_queued),
+            ect: self.ecn.negotiated && len > 0,
+            retransmission: false,
+        };
+        self.record(&transmission);
+        self.space_next(len, before);
+        self.note_outstanding(segments, end + u64::from(piece.fin));
+        if u64::from(len) < u64::from(segments) * u64::from(self.vitals.mss) {
+            self.supply.small_end = self.vitals.snd_nxt;
+        }
+        transmission
+    }
+
+    /// Counts a packet that leaves (`tcp_event_data_sent` and its surroundings).
+    pub(super) fn note_sent(&mut self, len: u32, segments: u32) {
+        if len > 0 {
+            if self.vitals.in_flight() == 0 {
+                self.vitals.idle_restart_allowed = self.supply.end() == self.vitals.snd_nxt + u64::from(len);
+                self.controller.on_event(&mut self.vitals, Event::TxStart);
+            }
+            self.vitals.last_sent_at = self.vitals.now;
+            self.counters.data_segs_out = self.counters.data_segs_out.wrapping_add(segments);
+            self.counters.bytes_sent += u64::from(len);
+        }
+        self.counters.segs_out = self.counters.segs_out.wrapping_add(segments);
+    }
+
+    fn record(&mut self, packet: &Transmission) {
+        let mut record = Record { sent_us: self.now_us, serial: self.host.serial(), ..Record::default() };
+        self.rate.stamp(&mut record, &self.vitals);
+        record.marks.set(Marks::FIRST);
+        let mss = self.vitals.mss;
+        let mut left = packet.len;
+        record.end = packet.seq;
+        for remaining in (0..packet.segments).rev() {
+            let len = left.min(mss);
+            left -= len;
+            record.end += u64::from(len);
+            if remaining == 0 {
+                record.end += u64::from(packet.fin);
+                record.marks.set(Marks::FIN.when(packet.fin).with(Marks::PSH.when(packet.psh)));
+            }
+            self.board.push(record);
+            record.marks.clear(Marks::FIRST);
+            record.serial = record.serial.wrapping_add(u32::from(self.outgoing.cuts()));
+        }
+        self.host.hand_over(packet.len, packet.segments, self.outgoing.cuts());
+    }
+
+    /// The new data is outstanding (`tcp_event_new_data_sent`).
+    fn note_outstanding(&mut self, segments: u32, end: u64) {
+        let was_idle = self.vitals.packets_out == 0;
+        self.vitals.snd_nxt = end;
+        self.vitals.packets_out += segments;
+        self.burst.sent += segments;
+        if was_idle || self.timer.pending == Pending::LossProbe {
+            self.rearm_timeout();
+        }
+        self.expand_sndbuf();
+    }
+
+    fn is_single_packet_out(&self) -> bool {
+        let numbers = self.board.first() + 1..self.board.next();
+        numbers.map(|number| self.board.get(number)).all(|record| !record.marks.has(Marks::FIRST))
+    }
+}

@@ -1,0 +1,143 @@
+//! Taking a reduction back when it turns out that nothing was lost.
+//!
+//! Three witnesses: DSACKs for every retransmission, an echo older than the first retransmission (Eifel, RFC 3522), and
+//! after a timeout the delivery of what was never retransmitted (F-RTO, RFC 5682).
+
+use super::Sender;
+use super::ack::{Ack, Rexmit};
+use super::record::Marks;
+use super::todo::Task;
+use crate::cc::{CaState, Control};
+
+impl<C: Control> Sender<C> {
+    /// `high_seq` is acknowledged: undo if possible; either way the state is Open (`tcp_try_undo_recovery`).
+    pub(super) fn try_undo_recovery(&mut self) {
+        if self.may_undo() {
+            self.undo_reduction(false);
+        } else {
+            self.rack.on_recovered();
+        }
+        self.set_state(CaState::Open);
+        self.recovery.reneged = false;
+    }
+
+    /// Every retransmission was answered by a DSACK.
+    pub(super) fn try_undo_dsack(&mut self) -> bool {
+        if self.recovery.undo_marker.is_none() || self.recovery.undo_retrans != 0 {
+            return false;
+        }
+        self.rack.on_undone();
+        self.undo_reduction(false);
+        true
+    }
+
+    /// Progress in recovery by a segment that was only late. Says whether to wait for the retransmissions that are out
+    /// (`tcp_try_undo_partial`).
+    pub(super) fn try_undo_partial(&mut self, ack: &Ack) -> bool {
+        if self.recovery.undo_marker.is_none() || !self.was_only_late() {
+            return false;
+        }
+        self.note_reordering(ack.prior_una);
+        if self.vitals.retrans_out > 0 {
+            return true;
+        }
+        self.forget_old_stamp();
+        self.undo_reduction(true);
+        self.keep_open();
+        false
+    }
+
+    /// An ACK in the Loss state: undo, F-RTO's steps, or more retransmissions (`tcp_process_loss`).
+    pub(super) fn process_loss(&mut self, ack: &Ack) -> Rexmit {
+        let recovered = self.vitals.snd_una >= self.recovery.high_seq;
+        if ack.advances && self.try_undo_loss(false) {
+            return Rexmit::Nothing;
+        }
+        if self.recovery.frto {
+            // RFC 5682 section 3.1 step 3.b: what was never retransmitted arrived, so not all was lost.
+            if ack.acks_original && self.try_undo_loss(true) {
+                return Rexmit::Nothing;
+            }
+            if self.vitals.snd_nxt > self.recovery.high_seq {
+                let is_duplicate = ack.is_duplicate() && !ack.advances && !ack.dsacks;
+                if ack.sacks_data || is_duplicate {
+                    self.recovery.frto = false; // Step 3.a: the loss was real.
+                }
+            } else if ack.advances && !recovered {
+                self.recovery.high_seq = self.vitals.snd_nxt;
+                if self.supply.end() > self.vitals.snd_nxt && self.window_end() > self.vitals.snd_nxt {
+                    return Rexmit::New; // Step 2.b.
+                }
+                self.recovery.frto = false;
+            }
+        }
+        if recovered {
+            self.try_undo_recovery();
+            return Rexmit::Nothing;
+        }
+        Rexmit::Lost
+    }
+
+    /// New data was tried in F-RTO's step 2.b; if none could be sent, retransmit as usual.
+    pub(super) fn end_new_data(&mut self) {
+        if self.vitals.snd_nxt <= self.recovery.high_seq {
+            self.recovery.frto = false;
+            self.todo.want(Task::Retransmit);
+        }
+    }
+
+    fn try_undo_loss(&mut self, by_frto: bool) -> bool {
+        if !by_frto && !self.may_undo() {
+            return false;
+        }
+        self.undo_reduction(true);
+        self.recovery.timeouts = 0;
+        self.set_state(CaState::Open);
+        self.recovery.reneged = false;
+        true
+    }
+
+    fn may_undo(&self) -> bool {
+        self.recovery.undo_marker.is_some() && (self.recovery.undo_retrans == 0 || self.was_only_late())
+    }
+
+    /// Nothing was retransmitted yet, or the echo is older than the first retransmission (`tcp_packet_delayed`).
+    fn was_only_late(&self) -> bool {
+        let echo_ms = self.recovery.echo_ms;
+        self.recovery.retrans_stamp_ms.is_none_or(|stamp_ms| echo_ms > 0 && echo_ms < stamp_ms)
+    }
+
+    /// Window and threshold as before, and with `unmark` nothing is lost (`tcp_undo_cwnd_reduction`).
+    fn undo_reduction(&mut self, unmark: bool) {
+        if unmark {
+            self.unmark_lost();
+        }
+        if self.recovery.prior_ssthresh > 0 {
+            self.vitals.cwnd = self.controller.undo_cwnd(&mut self.vitals);
+            if self.recovery.prior_ssthresh > self.vitals.ssthresh {
+                self.vitals.ssthresh = self.recovery.prior_ssthresh;
+                self.ecn.cwr_queued = false;
+            }
+        }
+        self.usage.stamp = self.vitals.now.jiffies();
+        self.recovery.undo_marker = None;
+        self.rack.advanced = true;
+    }
+
+    /// Nothing is lost any more. What a timeout marked goes back to its place in the order of transmission; what RACK
+    /// marked stays out of it, as in Linux, until it is retransmitted.
+    fn unmark_lost(&mut self) {
+        let mut hint = None;
+        for number in self.board.first()..self.board.next() {
+            let record = self.board.get_mut(number);
+            let was_lost = record.marks.has(Marks::LOST);
+            record.marks.clear(Marks::LOST);
+            if was_lost && !record.marks.has(Marks::LISTED.with(Marks::OVERDUE).with(Marks::SACKED)) {
+                self.board.list_by_time(number, hint);
+                hint = Some(number);
+            }
+        }
+        self.vitals.lost_out = 0;
+        self.board.clear_all_due();
+    }
+}

@@ -1,0 +1,156 @@
+//! Small experiments with connections: a path with delay and a bottleneck, as experiments have it.
+
+mod common;
+
+use common::{bottleneck, chain, left, millis, netem, probe, right, root, run, tcp, udp, watched};
+use dumbbell_core::queue::{Chance, Config, Correlated, Loss};
+use dumbbell_core::time::Span;
+use dumbbell_sim::plan::{Plan, Work};
+use proptest::prelude::*;
+
+/// sender - netem - router - receiver: so much delay there and back, so many Mbit/s, so many packets of queue.
+fn path(delay_ms: u64, mbit: u64, packets: u32, length_ms: u64) -> Plan {
+    let mut plan = chain(&["a-sender", "netem", "router", "z-receiver"], length_ms);
+    let half = Config::Netem(Box::new(netem(Span::from_micros(delay_ms * 500))));
+    plan.devices =
+        vec![root(left(1), "1:", half.clone()), bottleneck(left(2), mbit, packets), root(right(2), "1:", half)];
+    plan.queues = vec![watched("bottleneck", left(2), "10:"), watched("bottleneck.shaper", left(2), "1:")];
+    plan
+}
+
+#[test]
+fn a_sized_flow_delivers_its_bytes_and_ends_the_experiment() {
+    let mut plan = path(20, 80, 1_000, 60_000);
+    plan.ends_when_done = true;
+    plan.flows.push(tcp(&plan, "one", "cubic", Work::Sized { bytes: 1_000_000 }));
+    let outcome = run(&plan);
+    let flow = &outcome.report.flows[0];
+    assert_eq!((flow.bytes_received, flow.retransmits, flow.dropped_packets), (1_000_000, 0, 0));
+    // The bottleneck's bucket is full when the SYN comes: htb lets it pass at once.
+    assert_eq!(flow.connected_ns, Some(20_000_000));
+    assert_eq!(flow.completed_ns, Some(outcome.report.duration_ns));
+    assert!(outcome.report.duration_ns < 1_000_000_000);
+}
+
+#[test]
+fn a_bulk_flow_fills_the_bottleneck() {
+    let mut plan = path(20, 80, 200, 5_000);
+    plan.flows.push(tcp(&plan, "one", "cubic", Work::Bulk));
+    let outcome = run(&plan);
+    let rate = outcome.report.flows[0].bytes_received * 8 / 5;
+    assert!((70_000_000..77_000_000).contains(&rate), "80 Mbit/s less headers and the start: {rate}");
+}
+
+#[test]
+fn a_flow_that_is_broken_off_sends_no_more() {
+    let mut plan = path(20, 80, 200, 3_000);
+    plan.flows.push(tcp(&plan, "one", "cubic", Work::Bulk));
+    plan.flows[0].stop = Some(millis(1_000));
+    plan.probes.push(probe(&plan, "ping-1", Span::from_millis(100)));
+    let outcome = run(&plan);
+    assert_eq!(outcome.report.flows[0].stopped_ns, Some(1_000_000_000));
+    let rtts = outcome.probes.column("rtt_ns").expect("a column");
+    let last = (0..outcome.probes.rows() - 1).map(|row| rtts.text(row)).next_back();
+    assert_eq!(last.as_deref(), Some("20000000"), "the queue is empty, the bucket full");
+    let rows = outcome.flows.column("time_ns").expect("a column");
+    assert_eq!(rows.text(outcome.flows.rows() - 1), "1000000000", "a sample still sees what stops then");
+}
+
+#[test]
+fn an_exchange_takes_a_round_trip_and_its_bytes() {
+    let mut plan = path(20, 80, 200, 1_000);
+    let work = Work::Exchange { request: 100, response: 10_000, think: Span::from_millis(50) };
+    plan.flows.push(tcp(&plan, "one", "cubic", work));
+    let outcome = run(&plan);
+    let times = &outcome.report.flows[0].exchanges_ns;
+    assert!(times.len() > 10, "{times:?}");
+    assert!(times.iter().all(|&time| (20_000_000..25_000_000).contains(&time)), "{times:?}");
+}
+
+#[test]
+fn an_on_off_flow_rests() {
+    let mut plan = path(20, 80, 200, 2_000);
+    let (on, off) = (Span::from_millis(300), Span::from_millis(700));
+    plan.flows.push(tcp(&plan, "one", "cubic", Work::OnOff { on, off, bytes: None }));
+    let outcome = run(&plan);
+    let sent = outcome.flows.column("bytes_received").expect("a column");
+    let at = |row: usize| sent.text(row).parse::<u64>().expect("a number");
+    // Samples every 100 ms: the ninth and tenth see a flow that rests.
+    assert!(at(3) > at(1));
+    assert_eq!(at(8), at(9));
+    assert!(at(13) > at(10), "and goes on");
+}
+
+#[test]
+fn datagrams_and_flows_share_a_queue() {
+    let mut plan = path(20, 10, 50, 3_000);
+    plan.flows.push(tcp(&plan, "one", "cubic", Work::Bulk));
+    plan.flows.push(udp(&plan, "two", Span::from_millis(2)));
+    let outcome = run(&plan);
+    let [one, two] = outcome.report.flows.as_slice() else { panic!("two flows") };
+    assert!(one.bytes_received > 1_000_000 && two.bytes_received > 500_000);
+    let dropped: u64 = outcome.report.drops.iter().map(|device| device.packets).sum();
+    assert_eq!(one.dropped_packets + two.dropped_packets, dropped);
+    assert_eq!(outcome.report.queues[0].drops, dropped);
+}
+
+fn works() -> impl Strategy<Value = Work> {
+    (1u64..400_000).prop_map(|bytes| Work::Sized { bytes })
+}
+
+/// Paths that lose, copy and reorder, with a shallow queue.
+fn paths() -> impl Strategy<Value = Plan> {
+    let chance = |most: u32| (0..=most).prop_map(|percent| Chance(u32::MAX / 100 * percent));
+    let flows = prop::collection::vec((works(), prop::sample::select(vec!["bbr", "cubic", "reno"]), 0u64..500), 1..5);
+    (1u64..60, 2u64..50, 5u32..100, chance(5), chance(5), 0u64..5, any::<u64>(), flows).prop_map(
+        |(delay, mbit, packets, loss, copies, jitter, seed, flows)| {
+            let mut plan = path(delay, mbit, packets, 600_000);
+            (plan.seed, plan.ends_when_done) = (seed, true);
+            let mut there = netem(Span::from_millis(delay));
+            there.jitter = Span::from_millis(jitter.min(delay));
+            there.loss = Loss::Random(Correlated { chance: loss, correlation: Chance(0) });
+            there.duplicate = Correlated { chance: copies, correlation: Chance(0) };
+            plan.devices[0] = root(left(1), "1:", Config::Netem(Box::new(there)));
+            for (number, (work, cc, start)) in flows.into_iter().enumerate() {
+                let mut flow = tcp(&plan, &format!("flow-{number}"), cc, work);
+                flow.start = millis(start);
+                plan.flows.push(flow);
+            }
+            plan
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 200, ..ProptestConfig::default() })]
+
+    /// In order and once: an endpoint counts a byte as received when all before it are.
+    #[test]
+    fn every_flow_delivers_every_byte(plan in paths()) {
+        let outcome = run(&plan);
+        for (flow, report) in plan.flows.iter().zip(&outcome.report.flows) {
+            let dumbbell_sim::plan::Traffic::Tcp(tcp) = &flow.traffic else { unreachable!("all are TCP") };
+            let Work::Sized { bytes } = tcp.work else { unreachable!("all are sized") };
+            prop_assert!(report.completed_ns.is_some(), "{:?}", report);
+            prop_assert_eq!(report.bytes_received, bytes);
+        }
+    }
+
+    #[test]
+    fn a_run_is_a_function_of_its_plan(plan in paths()) {
+        let (one, other) = (run(&plan), run(&plan));
+        prop_assert_eq!(one.flows, other.flows);
+        prop_assert_eq!(one.queues, other.queues);
+        prop_assert_eq!(one.report.cost, other.report.cost);
+    }
+
+    #[test]
+    fn the_order_of_flows_in_a_file_does_not_matter(plan in paths()) {
+        let mut turned = plan.clone();
+        turned.flows.reverse();
+        let (one, mut other) = (run(&plan), run(&turned));
+        other.report.flows.reverse();
+        prop_assert_eq!(one.queues, other.queues);
+        prop_assert_eq!(one.report.flows, other.report.flows);
+    }
+}
