@@ -5,6 +5,8 @@ what the numbers mean is `dumbbell.analysis`.
 """
 
 import json
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,8 +139,18 @@ def write(folder: Path, birth: Mapping[str, Any], tables: Mapping[str, pl.DataFr
         table = tables[name]
         if table.schema != pl.Schema(columns):
             raise AssertionError(f"{name}: columns {table.schema} differ from {columns}")
-        table.write_parquet(folder / f"{name}.parquet", compression="zstd", statistics=True)
+        _write_table(table, folder / f"{name}.parquet")
     (folder / "run.json").write_text(json.dumps(birth, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _write_table(table: pl.DataFrame, file: Path) -> None:
+    try:
+        table.write_parquet(file, compression="zstd", statistics=True)
+    except pl.exceptions.PolarsError as error:
+        # polars has its own errors for the system's, and names their numbers.
+        if number := re.search(r"os error (\d+)", str(error)):
+            raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+        raise
 
 
 def _birth(folder: Path) -> dict[str, Any]:

@@ -78,8 +78,14 @@ def test_ten_thousand_flows_are_refused_with_what_would_do(dumbbell: Dumbbell, f
     [
         (["plan", "nothing.toml"], "nothing.toml: no such experiment file"),
         (["plan", "cylcic"], "no scenario is called 'cylcic'; did you mean 'cyclic'?"),
-        (["run", "cyclic", "--engine", "magic"], "no engine is called that, got 'magic'; there is: kernel"),
-        (["run", "cyclic", "--engine", "sim"], "the engine 'sim' is not built yet; use --engine kernel"),
+        (["run", "cyclic", "--engine", "magic"], "no engine is called that, got 'magic'; there is: sim, kernel"),
+        (["run", "cyclic", "--engine", "host"], "the engine 'host' is not built yet; use sim or kernel"),
+        (["run", "cyclic", "--engine", "sim", "--kernel", "x"], "the simulator runs no kernel, got 'x'; use --engine"),
+        (["run", "lossy-lan", "--pcap", "x"], "--pcap: one capture of 8 runs; choose one case and one seed"),
+        (
+            ["run", "cyclic", "--set", "path.bottleneck.qdisc=cake"],
+            "path.bottleneck.qdisc: the simulator has no 'cake'",
+        ),
         (["plan", "bufferbloat", "--case", "x"], "no case is called 'x'; there is: maxq 10; maxq 100; maxq 200"),
         (["list", "wishes"], "can't be listed, got 'wishes'; there is: controllers, queues"),
         (["stats", "nowhere"], "nowhere: not a result folder: it has no run.json"),
@@ -103,7 +109,8 @@ def test_a_wrong_option_has_status_2(dumbbell: Dumbbell, words: list[str]) -> No
 
 def test_without_a_kernel_the_command_says_how_to_build_one(dumbbell: Dumbbell, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    done = dumbbell("run", "cyclic", "--out", "run", "--json", DUMBBELL_CACHE=str(tmp_path / "empty"))
+    words = ("run", "cyclic", "--engine", "kernel", "--out", "run", "--json")
+    done = dumbbell(*words, DUMBBELL_CACHE=str(tmp_path / "empty"))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "dumbbell: no kernel is built yet; build one with: dumbbell kernel build\n"
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
@@ -119,7 +126,7 @@ def test_without_a_kernel_the_command_says_how_to_build_one(dumbbell: Dumbbell, 
     ],
 )
 def test_a_kernel_that_is_none_is_told(dumbbell: Dumbbell, tmp_path: Path, binary: str, said: str) -> None:
-    done = dumbbell("run", "cyclic", "--out", "run", DUMBBELL_KERNEL=binary)
+    done = dumbbell("run", "cyclic", "--engine", "kernel", "--out", "run", DUMBBELL_KERNEL=binary)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -170,7 +177,8 @@ def test_scenarios_are_listed_for_people_and_for_programs(dumbbell: Dumbbell) ->
 def test_queues_are_listed_with_their_options(dumbbell: Dumbbell) -> None:
     done = dumbbell("list", "queues")
     assert done.returncode == 0
-    assert "codel            limit target interval ecn noecn ce_threshold" in done.stdout.splitlines()
+    assert "codel            sim kernel  limit target interval ecn noecn ce_threshold" in done.stdout.splitlines()
+    assert "sfb              kernel      rehash db limit" in done.stdout
 
 
 def test_the_version_is_the_package_s(dumbbell: Dumbbell) -> None:

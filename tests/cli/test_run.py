@@ -1,4 +1,4 @@
-"""The command on a real kernel: the contract of `--json`, repeatability, Ctrl-C, a full disk."""
+"""The command on both engines: the contract of `--json`, repeatability, Ctrl-C, a full disk."""
 
 import contextlib
 import hashlib
@@ -16,14 +16,19 @@ import pytest
 from conftest import COMMAND, Dumbbell
 from dumbbell.result import TABLES
 
-pytestmark = pytest.mark.kernel
-
+ENGINES = ["sim", pytest.param("kernel", marks=pytest.mark.kernel)]
 SPREAD = {"mean", "p50", "p95", "max"}
 SHORT = ("--set", "duration=2s")
 
 
-def run(dumbbell: Dumbbell, *words: str | Path, **more: Any) -> dict[str, Any]:
-    done = dumbbell("run", *words, "--json", **more)
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    """Each engine in turn."""
+    return str(request.param)
+
+
+def run(dumbbell: Dumbbell, engine: str, *words: str | Path, **more: Any) -> dict[str, Any]:
+    done = dumbbell("run", *words, "--engine", engine, "--json", **more)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") == 1
     numbers: dict[str, Any] = json.loads(done.stdout)
@@ -34,12 +39,12 @@ def tables(folder: Path) -> dict[str, str]:
     return {name: hashlib.sha256((folder / f"{name}.parquet").read_bytes()).hexdigest() for name in TABLES}
 
 
-def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, tmp_path: Path) -> None:
-    numbers = run(dumbbell, "cyclic", *SHORT, "--out", "run")
+def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
+    numbers = run(dumbbell, engine, "cyclic", *SHORT, "--out", "run")
     assert set(numbers) == set(
         "run engine seed valid warnings wall_s duration_s flows groups queue ping_ms utilisation jain cycle".split()
     )
-    assert (numbers["run"], numbers["engine"], numbers["seed"], numbers["valid"]) == ("run", "kernel", 1, True)
+    assert (numbers["run"], numbers["engine"], numbers["seed"], numbers["valid"]) == ("run", engine, 1, True)
     assert (numbers["warnings"], numbers["duration_s"]) == ([], 2.0)
     assert [(flow["name"], flow["group"], flow["cc"]) for flow in numbers["flows"]] == [
         ("bbr-1", "bbr", "bbr"), ("bbr-2", "bbr", "bbr"), ("cubic-1", "cubic", "cubic"), ("cubic-2", "cubic", "cubic"),
@@ -64,13 +69,16 @@ def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, tmp_path: Path
     assert [(flow["cc_asked"], flow["cc"]) for flow in birth["flows"]] == [("bbr", "bbr")] * 2 + [
         ("cubic", "cubic")
     ] * 2
-    assert birth["kernel"]["release"].startswith("6.")
+    assert birth["engine"] == engine
+    assert birth["kernel"]["release"].startswith("6.") if engine == "kernel" else birth["simulator"]["sha256"]
+    assert birth["command"].split()[:5] == ["dumbbell", "run", "cyclic", "--engine", engine]
     assert (birth["invalid"], birth["bottleneck"]) == ([], "bottleneck")
 
 
-def test_a_sized_flow_tells_its_completion_time(dumbbell: Dumbbell) -> None:
+def test_a_sized_flow_tells_its_completion_time(dumbbell: Dumbbell, engine: str) -> None:
     numbers = run(
         dumbbell,
+        engine,
         "cyclic",
         "--set",
         "duration=5s",
@@ -85,23 +93,32 @@ def test_a_sized_flow_tells_its_completion_time(dumbbell: Dumbbell) -> None:
     assert numbers["duration_s"] < 5
 
 
-def test_a_run_repeats_bit_for_bit_wherever_it_is_done(dumbbell: Dumbbell, tmp_path: Path) -> None:
+def test_a_run_repeats_bit_for_bit_wherever_it_is_done(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
     """Another folder, another working directory, another length of its name, another environment."""
     elsewhere = tmp_path / "some" / "where" / "else"
     elsewhere.mkdir(parents=True)
-    run(dumbbell, "cyclic", *SHORT, "--out", "a")
-    run(dumbbell, "cyclic", *SHORT, "--out", tmp_path / "b" / "a-much-longer-name", cwd=elsewhere, MARK="x" * 5000)
-    run(dumbbell, "cyclic", *SHORT, "--out", "c", "--seed", "2")
+    run(dumbbell, engine, "cyclic", *SHORT, "--out", "a")
+    run(
+        dumbbell,
+        engine,
+        "cyclic",
+        *SHORT,
+        "--out",
+        tmp_path / "b" / "a-much-longer-name",
+        cwd=elsewhere,
+        MARK="x" * 5000,
+    )
+    run(dumbbell, engine, "cyclic", *SHORT, "--out", "c", "--seed", "2")
     first = tables(tmp_path / "a")
     assert tables(tmp_path / "b" / "a-much-longer-name") == first
     assert tables(tmp_path / "c")["flows"] != first["flows"]
 
 
-def test_several_seeds_side_by_side_are_what_each_is_alone(dumbbell: Dumbbell, tmp_path: Path) -> None:
-    numbers = run(dumbbell, "cyclic", "--set", "duration=1s", "--seed", "1..3", "--out", "many", "--jobs", "2")
+def test_several_seeds_side_by_side_are_what_each_is_alone(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
+    numbers = run(dumbbell, engine, "cyclic", "--set", "duration=1s", "--seed", "1..3", "--out", "many", "--jobs", "2")
     assert set(numbers) >= {"run", "engine", "valid", "warnings", "wall_s", "cases"}
     assert [case["seed"] for case in numbers["cases"]] == [1, 2, 3]
-    run(dumbbell, "cyclic", "--set", "duration=1s", "--seed", "2", "--out", "alone")
+    run(dumbbell, engine, "cyclic", "--set", "duration=1s", "--seed", "2", "--out", "alone")
     assert tables(
         tmp_path / "many" / "cyclic-seed2"
         if (tmp_path / "many" / "cyclic-seed2").is_dir()
@@ -109,34 +126,34 @@ def test_several_seeds_side_by_side_are_what_each_is_alone(dumbbell: Dumbbell, t
     ) == tables(tmp_path / "alone")
 
 
-def test_an_expectation_decides_the_status(dumbbell: Dumbbell) -> None:
+def test_an_expectation_decides_the_status(dumbbell: Dumbbell, engine: str) -> None:
     def status(expectation: str, out: str) -> int:
         return dumbbell(
-            "run", "cyclic", *SHORT, "--set", f'expect=["{expectation}"]', "--out", out, "--json"
+            "run", "cyclic", *SHORT, "--engine", engine, "--set", f'expect=["{expectation}"]', "--out", out, "--json"
         ).returncode
 
     assert status("utilisation > 0.5", "good") == 0
     assert status("utilisation < 0.5", "bad") == 1
 
 
-def test_a_controller_that_the_kernel_has_not_is_told(dumbbell: Dumbbell, tmp_path: Path) -> None:
-    done = dumbbell("run", "cyclic", "--set", "flows.0.cc=cubbic", "--out", "run")
+def test_a_controller_that_the_engine_has_not_is_told(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
+    done = dumbbell("run", "cyclic", "--engine", engine, "--set", "flows.0.cc=cubbic", "--out", "run")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "flows.0.cc: kernel '" in done.stderr
+    assert f"flows.0.cc: {'kernel ' if engine == 'kernel' else 'the simulator'}" in done.stderr
     assert "has no congestion control of this name, got 'cubbic'; did you mean 'cubic'? there is: " in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_exists_is_not_touched(dumbbell: Dumbbell, tmp_path: Path) -> None:
+def test_a_folder_that_exists_is_not_touched(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    done = dumbbell("run", "cyclic", *SHORT, "--out", "run")
+    done = dumbbell("run", "cyclic", "--engine", engine, *SHORT, "--out", "run")
     assert (done.returncode, done.stdout) == (2, "")
     assert "run: exists already; results are never overwritten" in done.stderr
     assert list((tmp_path / "run").iterdir()) == []
 
 
-def test_a_place_that_can_not_be_written_is_told(dumbbell: Dumbbell) -> None:
-    done = dumbbell("run", "cyclic", *SHORT, "--out", "/proc/nowhere/run")
+def test_a_place_that_can_not_be_written_is_told(dumbbell: Dumbbell, engine: str) -> None:
+    done = dumbbell("run", "cyclic", "--engine", engine, *SHORT, "--out", "/proc/nowhere/run")
     assert (done.returncode, done.stdout) == (2, "")
     assert "/proc/nowhere/run: can't be written" in done.stderr
 
@@ -152,15 +169,17 @@ def guests(folder: Path) -> list[int]:
 
 
 @contextlib.contextmanager
-def long_run(folder: Path, *words: str) -> Iterator["subprocess.Popen[str]"]:
+def long_run(folder: Path, engine: str, *words: str) -> Iterator["subprocess.Popen[str]"]:
     """A run that would take hours, already on its way."""
+    endless = ["--set", "duration=100000s", "--set", "sample=1s", "--out", "run", "--engine", engine]
+    # A guest itself, not only its folder: its records appear once it runs.
+    sign = "flows.bin" if engine == "kernel" else ".lock"
     process = subprocess.Popen(
-        [COMMAND, "run", "cyclic", "--set", "duration=100000s", "--set", "sample=1s", "--out", "run", *words],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [COMMAND, "run", "cyclic", *endless, *words], cwd=folder,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        # The guest itself, not only its folder: its records appear once it runs.
-        while process.poll() is None and not list(folder.glob(".run.running/**/flows.bin")):
+        while process.poll() is None and not list(folder.glob(f".run.running/**/{sign}")):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(0.02)
         yield process
@@ -176,9 +195,11 @@ def long_run(folder: Path, *words: str) -> Iterator["subprocess.Popen[str]"]:
 
 @pytest.mark.parametrize("words", [(), ("--seed", "1..4", "--jobs", "2")], ids=["one run", "two at a time"])
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_leaves_no_folder_and_no_guest(tmp_path: Path, words: tuple[str, ...], sign: signal.Signals) -> None:
-    with long_run(tmp_path, *words) as process:
-        assert guests(tmp_path / ".run.running")
+def test_ctrl_c_leaves_no_folder_and_no_guest(
+    tmp_path: Path, engine: str, words: tuple[str, ...], sign: signal.Signals
+) -> None:
+    with long_run(tmp_path, engine, *words) as process:
+        assert bool(guests(tmp_path / ".run.running")) == (engine == "kernel")
         process.send_signal(sign)
         output, said = process.communicate(timeout=60)
         assert (process.returncode, output) == (130, "")
@@ -187,13 +208,12 @@ def test_ctrl_c_leaves_no_folder_and_no_guest(tmp_path: Path, words: tuple[str, 
         assert guests(tmp_path / ".run.running") == []
 
 
-def test_two_runs_into_one_folder_the_second_is_refused(dumbbell: Dumbbell, tmp_path: Path) -> None:
-    with long_run(tmp_path) as process:
-        done = dumbbell("run", "cyclic", *SHORT, "--out", "run")
+def test_two_runs_into_one_folder_the_second_is_refused(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
+    with long_run(tmp_path, engine) as process:
+        done = dumbbell("run", "cyclic", "--engine", engine, *SHORT, "--out", "run")
         assert (done.returncode, done.stdout) == (2, "")
         assert "run: another run is writing there now" in done.stderr
         assert process.poll() is None
-        assert guests(tmp_path / ".run.running")
 
 
 @pytest.fixture
@@ -207,31 +227,32 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.usefixtures("as_root")
 @pytest.mark.parametrize(
-    "size",
+    ("engine", "size"),
     [
-        pytest.param("64k", id="before the guest"),
-        pytest.param(
-            "6m",
-            id="in mid-run",
-        ),
+        pytest.param("sim", "64k", id="of the simulator's tables"),
+        pytest.param("kernel", "64k", id="before the guest", marks=pytest.mark.kernel),
+        pytest.param("kernel", "6m", id="in mid-run", marks=pytest.mark.kernel),
     ],
 )
-def test_a_full_disk_is_told_and_nothing_stays(dumbbell: Dumbbell, small_disk: Path, size: str) -> None:
+def test_a_full_disk_is_told_and_nothing_stays(dumbbell: Dumbbell, engine: str, small_disk: Path, size: str) -> None:
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", small_disk], check=False)
     if mounted.returncode:
         pytest.skip("this root may not mount")
-    done = dumbbell("run", "cyclic", "--set", "duration=20s", "--set", "sample=1ms", "--out", small_disk / "run")
+    asked = ("--engine", engine, "--set", "duration=20s", "--set", "sample=1ms")
+    done = dumbbell("run", "cyclic", *asked, "--out", small_disk / "run")
     assert list(small_disk.iterdir()) == []
     assert "Traceback" not in done.stderr
     assert "the disk is full; the run left nothing behind" in done.stderr
     assert done.returncode == 2
 
 
-def test_ten_thousand_flows_run_in_bounded_memory(tmp_path: Path) -> None:
+def test_ten_thousand_flows_run_in_bounded_memory(tmp_path: Path, engine: str) -> None:
     """The command's own memory; the guest's is fixed by its `mem=`. Valid or not, it says which."""
     words = [
         "run",
         "cyclic",
+        "--engine",
+        engine,
         "--set",
         "duration=1s",
         "--set",
@@ -256,8 +277,8 @@ def test_ten_thousand_flows_run_in_bounded_memory(tmp_path: Path) -> None:
     assert usage.ru_maxrss < 2 << 20
 
 
-def test_stats_says_what_run_said(dumbbell: Dumbbell) -> None:
-    numbers = run(dumbbell, "cyclic", *SHORT, "--out", "run")
+def test_stats_says_what_run_said(dumbbell: Dumbbell, engine: str) -> None:
+    numbers = run(dumbbell, engine, "cyclic", *SHORT, "--out", "run")
     assert json.loads(dumbbell("stats", "run", "--json").stdout) == numbers
     late = json.loads(dumbbell("stats", "run", "--from", "1s", "--json").stdout)
     assert late["ping_ms"] != numbers["ping_ms"]
@@ -266,15 +287,17 @@ def test_stats_says_what_run_said(dumbbell: Dumbbell) -> None:
     assert "--from or --to: not a quantity" in wrong.stderr
 
 
-def test_a_run_is_shown_for_people_too(dumbbell: Dumbbell) -> None:
-    done = dumbbell("run", "cyclic", *SHORT, "--out", "run")
+def test_a_run_is_shown_for_people_too(dumbbell: Dumbbell, engine: str) -> None:
+    done = dumbbell("run", "cyclic", "--engine", engine, *SHORT, "--out", "run")
     assert done.returncode == 0
     for word in ("BBR and CUBIC take turns", "bbr-1", "cubic-2", "utilisation", "what the source saw", "run"):
         assert word in done.stdout
 
 
-def test_the_kernel_s_controllers_are_listed(dumbbell: Dumbbell) -> None:
-    listed = dumbbell("list", "controllers").stdout.split()
-    assert {"bbr", "cubic", "reno", "dctcp", "vegas"} <= set(listed)
+@pytest.mark.kernel
+def test_controllers_are_listed_with_the_engines_that_have_them(dumbbell: Dumbbell) -> None:
+    listed = dict(line.split(maxsplit=1) for line in dumbbell("list", "controllers").stdout.splitlines())
+    assert {listed[name].strip() for name in ("bbr", "cubic", "reno")} == {"sim kernel"}
+    assert listed["vegas"].strip() == "kernel"
     kernels = json.loads(dumbbell("kernel", "list", "--json").stdout)["kernels"]
     assert [kernel["default"] for kernel in kernels].count(True) == 1

@@ -118,7 +118,7 @@ def _engine(name: str, kernel: str | None) -> Engine:
     if name != "sim":
         raise ExperimentError("no engine is called that", key="--engine", value=name, right="there is: sim, kernel")
     if kernel is not None:
-        raise ExperimentError("the simulator runs no kernel", key="--kernel", value=kernel, right="--engine kernel")
+        raise ExperimentError("the simulator runs no kernel", key="--kernel", value=kernel, right="use --engine kernel")
     return Simulator()
 
 

@@ -96,9 +96,9 @@ def _case_name(run: Run) -> str:
 def _setting(birth: Mapping[str, Any]) -> str:
     kernel = birth.get("kernel") or {}
     speed = birth["duration_s"] / birth["wall_s"] if birth["wall_s"] else 0
+    engine = f"{birth['engine']} {kernel.get('release', '')}".strip()
     return (
-        f"{birth['engine']} {kernel.get('release', '')}, seed {birth['seed']}, {birth['duration_s']:g} s "
-        f"in {birth['wall_s']:.1f} s ({speed:.0f}× real time)"
+        f"{engine}, seed {birth['seed']}, {birth['duration_s']:g} s in {birth['wall_s']:.1f} s ({speed:.0f}× real time)"
     )
 
 
