@@ -7,6 +7,12 @@ fn main() {
         let mut world = World::new(&plan).unwrap();
         let p = world.run(Time::NEVER).unwrap();
         let s = began.elapsed().as_secs_f64();
-        println!("{path}: {s:.3} s, {} data packets, {:.2} M/s, {} events, {:.0} ns a packet", p.data_packets, p.data_packets as f64 / s / 1e6, p.events, s * 1e9 / p.data_packets as f64);
+        println!(
+            "{path}: {s:.3} s, {} data packets, {:.2} M/s, {} events, {:.0} ns a packet",
+            p.data_packets,
+            p.data_packets as f64 / s / 1e6,
+            p.events,
+            s * 1e9 / p.data_packets as f64
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! Two endpoints and a wire between them: handshakes, sizes, answers, and transfers over a wire that loses.
 
-use super::standin::endpoint_of;
 use super::{Endpoint, Identity};
+use crate::cc::Controller;
+use crate::dice::Dice;
 use crate::packet::{Body, Direction, Ecn, FlowId, Packet, Segment};
 use crate::time::{Span, Time};
 use crate::transport::Settings;
@@ -29,7 +30,8 @@ pub fn settings() -> Settings {
 
 fn endpoint(direction: Direction, settings: &Settings) -> Endpoint {
     let identity = Identity { flow: FlowId(7), direction, port: 5_201, mark: 3 };
-    endpoint_of(identity, settings)
+    let reno = Controller::named("reno", Dice::named(1, "endpoint")).expect("there is a reno");
+    Endpoint::new(identity, settings.clone(), reno)
 }
 
 /// Both ends and a wire of 10 ms each way, which loses the packets whose numbers are in `lost`.

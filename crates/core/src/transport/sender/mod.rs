@@ -297,6 +297,7 @@ impl<C: Control> Sender<C> {
     }
 
     /// What the sender knows.
+    #[cfg(test)]
     pub(crate) const fn vitals(&self) -> &Vitals {
         &self.vitals
     }
