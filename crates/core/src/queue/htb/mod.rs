@@ -11,20 +11,23 @@
 //!                    \--> feed of its parent -> row ----> when an ancestor has
 //! ```
 //!
-//! With one class whose buckets hold a packet this is a link: packets leave one by one, a packet's time apart.
+//! With one class whose buckets hold a packet this is a link: packets leave one by one, a packet's time apart. That case
+//! has a way of its own, [`lone`].
 
-use super::bucket::{instant, nanos};
 use super::discipline::{Discipline, Lot, Turn};
 use super::tally::Tally;
 use super::{ChangeError, Filter, HtbClass, HtbConfig, Next, Verdict};
 use crate::packet::Packet;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use class::Id;
+use class::{Class, Id};
+use lone::Lone;
 use tree::Tree;
 
 mod class;
 mod feed;
+mod lone;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -32,11 +35,20 @@ mod tree;
 /// Hierarchical token bucket.
 #[derive(Debug)]
 pub(super) struct Htb {
-    tree: Tree,
+    classes: Classes,
     filters: Vec<(Filter, Target)>,
     default: Target,
     direct: VecDeque<Packet>,
     direct_limit: u32,
+}
+
+/// All classes.
+#[derive(Debug)]
+enum Classes {
+    /// One, and so nobody to borrow from or to take turns with.
+    Lone(Lone),
+    /// Several.
+    Tree(Tree),
 }
 
 /// Where a packet goes.
@@ -49,9 +61,8 @@ enum Target {
 impl Htb {
     /// With full buckets.
     pub fn new(config: &HtbConfig, lot: &Lot) -> Self {
-        let tree = Tree::new(&config.classes, lot);
         let mut this = Self {
-            tree,
+            classes: Classes::new(&config.classes, lot),
             filters: Vec::new(),
             default: Target::Direct,
             direct: VecDeque::new(),
@@ -64,7 +75,10 @@ impl Htb {
     /// Hands a packet to its class, or lets it pass by all of them.
     pub fn enqueue(&mut self, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
         match self.target(&packet) {
-            Target::Leaf(id) => self.tree.enqueue(id, packet, tally, turn),
+            Target::Leaf(id) => match &mut self.classes {
+                Classes::Lone(lone) => lone.enqueue(packet, tally, turn),
+                Classes::Tree(tree) => tree.enqueue(id, packet, tally, turn),
+            },
             Target::Direct => self.enqueue_direct(packet, tally, turn),
         }
     }
@@ -78,21 +92,11 @@ impl Htb {
         if tally.backlog.packets == 0 {
             return Next::Empty;
         }
-        let now_ns = nanos(turn.now);
-        let mut wake_ns = i64::MAX;
-        for level in 0..self.tree.levels() {
-            wake_ns = wake_ns.min(self.tree.wake(level, now_ns));
-            match self.tree.serve_level(level, tally, turn) {
-                Next::At(time) => wake_ns = wake_ns.min(nanos(time)),
-                Next::Empty => {}
-                packet @ Next::Packet(_) => return packet,
-            }
-        }
-        if tally.backlog.packets == 0 {
-            return Next::Empty;
-        }
-        assert!(wake_ns > now_ns && wake_ns < i64::MAX, "packets stand in an htb and nobody will ask for them");
-        Next::At(instant(wake_ns))
+        let next = match &mut self.classes {
+            Classes::Lone(lone) => lone.dequeue(tally, turn),
+            Classes::Tree(tree) => tree.dequeue(tally, turn),
+        };
+        if tally.backlog.packets == 0 && matches!(next, Next::At(_)) { Next::Empty } else { next }
     }
 
     /// New settings for the whole: Linux can't, so this is what a change of each class would do.
@@ -104,22 +108,22 @@ impl Htb {
 
     /// New rates, bursts, quantum and priority; what is in the buckets stays (`htb_change_class`).
     pub fn change_class(&mut self, class: &HtbClass) -> Result<(), ChangeError> {
-        self.tree.change(class).ok_or(ChangeError::Unknown)
+        self.classes.change(class).ok_or(ChangeError::Unknown)
     }
 
     /// Number of classes.
     pub fn classes(&self) -> usize {
-        self.tree.classes()
+        self.classes.count()
     }
 
     /// What stands in a class, when it is a leaf.
     pub fn leaf(&self, number: usize) -> Option<&Discipline> {
-        self.tree.leaf(number)
+        self.classes.leaf(number)
     }
 
     /// What stands in a class, when it is a leaf.
     pub fn leaf_mut(&mut self, number: usize) -> Option<&mut Discipline> {
-        self.tree.leaf_mut(number)
+        self.classes.leaf_mut(number)
     }
 
     /// The first filter decides; one that names no leaf leaves the packet to the default class (`htb_classify`).
@@ -137,7 +141,7 @@ impl Htb {
     }
 
     fn set_targets(&mut self, config: &HtbConfig) {
-        let leaf = |minor| self.tree.leaf_of(minor).map(Target::Leaf);
+        let leaf = |minor| self.classes.leaf_of(minor).map(Target::Leaf);
         let default = leaf(config.default).unwrap_or(Target::Direct);
         let filters = config.filters.iter().map(|filter| {
             let (Filter::Port { minor, .. } | Filter::Mark { minor, .. }) = filter;
@@ -159,5 +163,52 @@ impl Htb {
         tally.stand(packet.bytes);
         self.direct.push_back(packet);
         Verdict::Queued
+    }
+}
+
+impl Classes {
+    fn new(configs: &[HtbClass], lot: &Lot) -> Self {
+        match configs {
+            [config] if config.parent == 0 => {
+                let below = class::Below::Leaf(Box::new(tree::leaf(config, lot)));
+                Self::Lone(Lone::new(Class::new(config, None, 0, below)))
+            }
+            _ => Self::Tree(Tree::new(configs, lot)),
+        }
+    }
+
+    fn count(&self) -> usize {
+        match self {
+            Self::Lone(_) => 1,
+            Self::Tree(tree) => tree.classes(),
+        }
+    }
+
+    fn leaf(&self, number: usize) -> Option<&Discipline> {
+        match self {
+            Self::Lone(lone) => (number == 0).then(|| lone.leaf()),
+            Self::Tree(tree) => tree.leaf(number),
+        }
+    }
+
+    fn leaf_mut(&mut self, number: usize) -> Option<&mut Discipline> {
+        match self {
+            Self::Lone(lone) => (number == 0).then(|| lone.leaf_mut()),
+            Self::Tree(tree) => tree.leaf_mut(number),
+        }
+    }
+
+    fn leaf_of(&self, minor: u32) -> Option<Id> {
+        match self {
+            Self::Lone(lone) => (lone.minor() == minor).then_some(0),
+            Self::Tree(tree) => tree.leaf_of(minor),
+        }
+    }
+
+    fn change(&mut self, class: &HtbClass) -> Option<()> {
+        match self {
+            Self::Lone(lone) => lone.change(class),
+            Self::Tree(tree) => tree.change(class),
+        }
     }
 }

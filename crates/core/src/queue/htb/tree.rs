@@ -7,6 +7,7 @@
 use super::class::{Below, Class, Id, MOST_LEVELS, Mode, PRIORITIES};
 use super::feed::Feed;
 use crate::packet::Packet;
+use crate::queue::bucket::{instant, nanos};
 use crate::queue::discipline::{Discipline, Lot, Turn};
 use crate::queue::fifo::Fifo;
 use crate::queue::tally::Tally;
@@ -66,11 +67,6 @@ impl Tree {
         Self { classes, levels: (0..=inner_levels).map(|_| Level::default()).collect() }
     }
 
-    /// Number of levels; leaves are level 0.
-    pub fn levels(&self) -> usize {
-        self.levels.len()
-    }
-
     /// Number of classes.
     pub fn classes(&self) -> usize {
         self.classes.len()
@@ -110,8 +106,27 @@ impl Tree {
         verdict
     }
 
+    /// The next packet of the class whose turn it is, from the lowest level up; or when to ask again.
+    pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
+        let now_ns = nanos(turn.now);
+        let mut wake_ns = i64::MAX;
+        for level in 0..self.levels.len() {
+            wake_ns = wake_ns.min(self.wake(level, now_ns));
+            match self.serve_level(level, tally, turn) {
+                Next::At(time) => wake_ns = wake_ns.min(nanos(time)),
+                Next::Empty => {}
+                packet @ Next::Packet(_) => return packet,
+            }
+        }
+        if tally.backlog.packets == 0 {
+            return Next::Empty;
+        }
+        assert!(wake_ns > now_ns && wake_ns < i64::MAX, "packets stand in an htb and nobody will ask for them");
+        Next::At(instant(wake_ns))
+    }
+
     /// Changes the modes of classes of this level that are due, and says when the next is (`htb_do_events`).
-    pub fn wake(&mut self, level: usize, now_ns: i64) -> i64 {
+    fn wake(&mut self, level: usize, now_ns: i64) -> i64 {
         loop {
             match self.levels[level].waiting.front() {
                 None => return i64::MAX,
@@ -128,7 +143,7 @@ impl Tree {
     }
 
     /// Serves a level, by priority: a packet, or when one of its leaves wants to be asked again.
-    pub fn serve_level(&mut self, level: usize, tally: &mut Tally, turn: &mut Turn) -> Next {
+    fn serve_level(&mut self, level: usize, tally: &mut Tally, turn: &mut Turn) -> Next {
         let mut mask = self.levels[level].mask;
         let mut wake = Time::NEVER;
         while mask != 0 {
@@ -187,7 +202,7 @@ impl Tree {
         if self.classes[id].leaf().is_some_and(Discipline::is_empty) {
             self.unlink_leaf(id);
         }
-        self.charge(id, packet.bytes, level, super::nanos(turn.now), tally);
+        self.charge(id, packet.bytes, level, nanos(turn.now), tally);
     }
 
     /// Charges a packet to a leaf and its ancestors (`htb_charge_class`).
@@ -354,7 +369,8 @@ impl Tree {
     }
 }
 
-fn leaf(config: &HtbClass, lot: &Lot) -> Discipline {
+/// What stands in a leaf class.
+pub(super) fn leaf(config: &HtbClass, lot: &Lot) -> Discipline {
     match &config.leaf {
         Some(node) => Discipline::new(node, lot),
         None => Discipline::built_in(Fifo::of_packets(DEVICE_QUEUE_PACKETS)),
