@@ -210,8 +210,12 @@ impl World {
         }
         let Some(endpoint) = &mut end.endpoint else { return };
         endpoint.on_timer(self.now);
+        let has_given_up = !endpoint.is_established() && !endpoint.next_timer().is_set();
         self.flush(flow, side);
         self.look_after(flow, side);
+        if has_given_up && side == SENDER {
+            self.fail(flow, "the connection timed out");
+        }
     }
 
     /// Linux makes a change and leaves the watchdog as it is: what waits is asked when it would have been.

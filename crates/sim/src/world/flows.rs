@@ -256,7 +256,16 @@ impl World {
         }
     }
 
-    /// A flow has delivered everything; the experiment may end with it.
+    /// A connection that broke is the flow's fate, not the run's.
+    pub(super) fn fail(&mut self, number: usize, why: &str) {
+        if !self.flows[number].is_over() {
+            self.flows[number].report.error = Some(why.into());
+            self.stop(number);
+            self.one_done();
+        }
+    }
+
+    /// A flow has delivered everything, or failed; the experiment may end with it.
     fn one_done(&mut self) {
         let Some(unfinished) = &mut self.unfinished else { return };
         *unfinished -= 1;
