@@ -67,16 +67,17 @@ impl World {
         loop {
             let end = &mut self.ends[flow][side];
             let Some(endpoint) = &mut end.endpoint else { return };
-            let Some(packet) = endpoint.poll(self.now) else { break };
+            let polled = endpoint.poll(self.now);
+            let Some(packet) = &polled else { break };
             let device = end.device;
             let target = &self.net.devices[device as usize];
             if target.queue.is_none() {
-                endpoint.on_departed(self.now, &packet);
-                self.launch(device, &packet);
+                endpoint.on_departed(self.now, packet);
+                self.launch(device, packet);
             } else {
                 let departs_early = target.orphans;
-                let verdict = self.launch(device, &packet);
-                self.feel(flow, side, &packet, verdict, departs_early);
+                let verdict = self.launch(device, packet);
+                self.feel(flow, side, packet, verdict, departs_early);
             }
         }
         self.arm(flow, side);
