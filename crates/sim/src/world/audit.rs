@@ -21,7 +21,7 @@ pub fn queues(world: &World) -> Result<(), Error> {
 pub fn everything(world: &mut World) -> Result<(), Error> {
     queues(world)?;
     let mut under_way = vec![0u64; world.flows.len() + world.probes.len()];
-    for arrival in &world.backlog {
+    for arrival in &world.instant.backlog {
         under_way[arrival.packet.flow.0 as usize] += u64::from(arrival.packet.segments);
     }
     for device in &mut world.net.devices {
@@ -126,7 +126,7 @@ mod tests {
         let bulk =
             format!(r#"{{"tcp": {{"cc": "cubic", "sender": {settings}, "receiver": {settings}, "work": "bulk"}}}}"#);
         let mut world = world(&bulk, "");
-        world.steps = MOST_STEPS - 10_000;
+        world.instant.steps = MOST_STEPS - 10_000;
         let error = world.run(Time::NEVER).expect_err("it never ends").to_string();
         assert!(error.starts_with("time stands still at 0 ns"), "{error}");
     }

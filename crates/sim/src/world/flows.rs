@@ -140,7 +140,7 @@ impl World {
         let Some(endpoint) = &end.endpoint else { return };
         if end.attention.is_due(endpoint) {
             end.attention = Attention::Nothing;
-            self.reactions.push_back(rank(flow));
+            self.instant.reactions.push_back(rank(flow));
         }
     }
 
