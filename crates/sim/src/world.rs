@@ -47,16 +47,7 @@ pub struct World {
     ended: Option<Time>,
     agenda: Agenda,
     net: Net,
-    /// Packets that have left a device at this instant and not been looked at by the next host.
-    backlog: Vec<Arrival>,
-    /// An empty one, to be filled while that is worked off.
-    spare: Vec<Arrival>,
-    /// Senders whose packets have left, by [`EndId`]: they may go on.
-    released: VecDeque<u32>,
-    /// Flows whose programs have something to look at.
-    reactions: VecDeque<u32>,
-    /// What died in the call under way.
-    dropped: Vec<Packet>,
+    instant: Instant,
     /// Flows in order of their names; a flow's place is its [`dumbbell_core::packet::FlowId`].
     flows: Vec<Flow>,
     /// Both ends of every flow: sender, receiver.
@@ -73,11 +64,26 @@ pub struct World {
     tap: Option<Tap>,
     /// Flows that must be done before an experiment that ends with them may end.
     unfinished: Option<usize>,
-    /// Steps taken in this instant, and since when.
-    steps: u64,
     events: u64,
     /// What the queues showed at the end.
     totals: Vec<QueueReport>,
+}
+
+/// What is to do before time may go on.
+#[derive(Debug, Default)]
+struct Instant {
+    /// Packets that have left a device and not been looked at by the next host.
+    backlog: Vec<Arrival>,
+    /// An empty one, to be filled while that is worked off.
+    spare: Vec<Arrival>,
+    /// Ends whose packets have left, by [`end_id`]: they may go on.
+    released: VecDeque<u32>,
+    /// Flows whose programs have something to look at.
+    reactions: VecDeque<u32>,
+    /// What died in the call under way.
+    dropped: Vec<Packet>,
+    /// Steps taken so far.
+    steps: u64,
 }
 
 /// One end of a flow; a UDP flow's have no endpoint.
@@ -163,7 +169,7 @@ impl World {
         }
         if to > self.now {
             self.now = to;
-            self.steps = 0;
+            self.instant.steps = 0;
         }
         self.events += 1;
         self.step()
@@ -171,9 +177,9 @@ impl World {
 
     /// One more step in this instant.
     fn step(&mut self) -> Result<(), Error> {
-        self.steps += 1;
-        if self.steps > MOST_STEPS {
-            return Err(Error::Standstill { at: self.now, steps: self.steps, seed: self.seed });
+        self.instant.steps += 1;
+        if self.instant.steps > MOST_STEPS {
+            return Err(Error::Standstill { at: self.now, steps: self.instant.steps, seed: self.seed });
         }
         Ok(())
     }
@@ -210,8 +216,12 @@ impl World {
         }
         let Some(endpoint) = &mut end.endpoint else { return };
         endpoint.on_timer(self.now);
+        let has_given_up = !endpoint.is_established() && !endpoint.next_timer().is_set();
         self.flush(flow, side);
         self.look_after(flow, side);
+        if has_given_up && side == SENDER {
+            self.fail(flow, "the connection timed out");
+        }
     }
 
     /// Linux makes a change and leaves the watchdog as it is: what waits is asked when it would have been.

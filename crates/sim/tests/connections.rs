@@ -121,6 +121,21 @@ fn paths() -> impl Strategy<Value = Plan> {
     )
 }
 
+/// The same, with the queue on the sender's own device: it feels drops, and small queues hold it back.
+fn own_queues() -> impl Strategy<Value = Plan> {
+    (paths(), any::<bool>(), 2u32..60).prop_map(|(mut plan, delays, packets)| {
+        let own = if delays {
+            let mut own = netem(Span::from_millis(3));
+            own.limit = packets;
+            root(left(0), "1:", Config::Netem(Box::new(own)))
+        } else {
+            bottleneck(left(0), 20, packets)
+        };
+        plan.devices.push(own);
+        plan
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
@@ -133,6 +148,13 @@ proptest! {
             let Work::Sized { bytes } = tcp.work else { unreachable!("all are sized") };
             prop_assert!(report.completed_ns.is_some(), "{:?}", report);
             prop_assert_eq!(report.bytes_received, bytes);
+        }
+    }
+
+    #[test]
+    fn a_queue_on_the_senders_own_device_delivers_too(plan in own_queues()) {
+        for report in run(&plan).report.flows {
+            prop_assert!(report.completed_ns.is_some(), "{:?}", report);
         }
     }
 

@@ -156,7 +156,7 @@ impl Application {
     pub fn wake(&mut self, now: Time, ends: [&mut Endpoint; 2]) -> Option<Time> {
         let [sender, receiver] = ends;
         match self.plan.work {
-            Work::OnOff { on, off, bytes } => Some(now + self.toggle(now, sender, [on, off], bytes)),
+            Work::OnOff { on, off, .. } => Some(now + self.toggle(now, sender, [on, off])),
             Work::Exchange { .. } if self.question == Question::None => {
                 self.ask(now, receiver);
                 None
@@ -189,8 +189,9 @@ impl Application {
         }
     }
 
-    /// From writing to resting or back; says for how long.
-    fn toggle(&mut self, now: Time, sender: &mut Endpoint, [on, off]: [Span; 2], _bytes: Option<u64>) -> Span {
+    /// From writing to resting or back; says for how long. A flow of so many bytes is over when its receiver has them:
+    /// until then its supply is endless, because what an endpoint was given can't be taken back for a rest.
+    fn toggle(&mut self, now: Time, sender: &mut Endpoint, [on, off]: [Span; 2]) -> Span {
         self.resting = !self.resting;
         if self.connected {
             sender.write(now, if self.resting { 0 } else { u64::MAX });

@@ -21,7 +21,7 @@ pub fn queues(world: &World) -> Result<(), Error> {
 pub fn everything(world: &mut World) -> Result<(), Error> {
     queues(world)?;
     let mut under_way = vec![0u64; world.flows.len() + world.probes.len()];
-    for arrival in &world.backlog {
+    for arrival in &world.instant.backlog {
         under_way[arrival.packet.flow.0 as usize] += u64::from(arrival.packet.segments);
     }
     for device in &mut world.net.devices {
@@ -63,4 +63,71 @@ fn empty(queue: &mut Queue, mut now: Time, under_way: &mut [u64]) {
 
 fn name(world: &World, host: u32) -> &str {
     &world.net.hosts[host as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::Plan;
+    use crate::world::{MOST_STEPS, World};
+    use dumbbell_core::time::Time;
+
+    /// Two hosts, a queue of ten packets at 1 Mbit/s between them, and one flow.
+    fn world(traffic: &str, device: &str) -> World {
+        let text = format!(
+            r#"{{"seed": 7, "duration": 300000000, "sample": 50000000, "ends_when_done": false,
+            "hosts": ["a", "b"], "wires": [{{"left": "a", "right": "b"}}], "probes": [], "changes": [], "queues": [],
+            "devices": [{device}],
+            "flows": [{{"name": "u", "sender": "a", "receiver": "b", "start": 0, "port": 1, "traffic": {traffic}}}]}}"#
+        );
+        World::new(&Plan::from_json(&text).expect("a plan")).expect("a world")
+    }
+
+    const DATAGRAMS: &str = r#"{"udp": {"payload": 1000, "interval": 5000000}}"#;
+    const QUEUE: &str = r#"{"at": {"wire": 0, "side": "left"}, "root": {"handle": "1:", "config":
+        {"kind": "tbf", "rate": 125000, "burst": 1514, "limit": 10000}}}"#;
+
+    #[test]
+    fn a_good_run_breaks_no_law() {
+        let mut world = world(DATAGRAMS, QUEUE);
+        assert!(world.run(Time::NEVER).expect("a good run").is_over);
+    }
+
+    #[test]
+    fn a_packet_that_vanishes_from_a_queue_is_noticed() {
+        let mut world = world(DATAGRAMS, QUEUE);
+        world.net.devices[0].tally.entered += 1;
+        let error = world.run(Time::NEVER).expect_err("one is missing").to_string();
+        assert!(error.contains("the queue of a towards b holds"), "{error}");
+        assert!(error.ends_with("please report it with the experiment and seed 7"), "{error}");
+    }
+
+    #[test]
+    fn a_packet_that_vanishes_from_a_flow_is_noticed_at_the_end() {
+        let mut world = world(DATAGRAMS, QUEUE);
+        world.census.copied(dumbbell_core::packet::FlowId(0), 1);
+        let error = world.run(Time::NEVER).expect_err("one is missing").to_string();
+        assert!(error.contains("at 300000000 ns: flow 0 has"), "{error}");
+    }
+
+    #[test]
+    fn time_that_goes_back_is_noticed() {
+        let mut world = world(DATAGRAMS, "");
+        world.run(Time::from_nanos(100_000_000)).expect("a good run");
+        world.now = Time::from_nanos(200_000_000);
+        let error = world.run(Time::NEVER).expect_err("it went back").to_string();
+        assert!(error.contains("time went back to 105000000 ns"), "{error}");
+    }
+
+    #[test]
+    fn time_that_stands_still_is_noticed() {
+        let settings = r#"{"mss": 1448, "initial_window": 10, "ecn": false, "gso_max_bytes": null, "quickack": false,
+            "slow_start_after_idle": true, "rmem_max": 6291456, "rcvbuf": null, "wmem_max": 4194304, "sndbuf": null,
+            "max_pacing_rate": null, "prompt_reads": false}"#;
+        let bulk =
+            format!(r#"{{"tcp": {{"cc": "cubic", "sender": {settings}, "receiver": {settings}, "work": "bulk"}}}}"#);
+        let mut world = world(&bulk, "");
+        world.instant.steps = MOST_STEPS - 10_000;
+        let error = world.run(Time::NEVER).expect_err("it never ends").to_string();
+        assert!(error.starts_with("time stands still at 0 ns"), "{error}");
+    }
 }

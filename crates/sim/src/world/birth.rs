@@ -3,7 +3,7 @@
 mod checks;
 
 use super::census::Census;
-use super::{End, World, rank};
+use super::{End, Instant, World, rank};
 use crate::agenda::{Agenda, Kind};
 use crate::error::Error;
 use crate::net::{self, DeviceId, Net};
@@ -19,7 +19,6 @@ use dumbbell_core::packet::{Direction, FlowId};
 use dumbbell_core::queue::Look;
 use dumbbell_core::time::Time;
 use dumbbell_core::transport::Identity;
-use std::collections::VecDeque;
 
 /// Makes the world of a plan.
 pub fn world(plan: &Plan) -> Result<World, Error> {
@@ -31,38 +30,32 @@ pub fn world(plan: &Plan) -> Result<World, Error> {
     check_changes(plan, &net)?;
     let tap = plan.capture.map(|capture| tap(plan, capture, &mut net, &flow_order)).transpose()?;
     let flows: Vec<_> = flow_order.iter().enumerate().map(|(id, &place)| flow(plan, id, place)).collect();
-    let probes: Vec<_> =
-        (flows.len()..).zip(&probe_order).map(|(id, &place)| Series::new(flow_id(id), &plan.probes[place])).collect();
-    let mut world = World {
+    let series = |(id, &place): (usize, &usize)| Series::new(flow_id(id), &plan.probes[place]);
+    let probes: Vec<_> = (flows.len()..).zip(&probe_order).map(series).collect();
+    let starts = starts(plan, &flow_order);
+    Ok(World {
         now: Time::ZERO,
         seed: plan.seed,
         duration: plan.duration,
         sample: plan.sample,
         every_change: plan.every_change,
         ended: None,
-        agenda: Agenda::default(),
+        agenda: agenda(plan, &starts, &probe_order),
         ends: ends(&net, flows.len()),
         net,
-        backlog: Vec::new(),
-        spare: Vec::new(),
-        released: VecDeque::new(),
-        reactions: VecDeque::new(),
-        dropped: Vec::new(),
+        instant: Instant::default(),
         census: Census::of(flows.len() + probes.len()),
         probe_names: probe_names(plan, &probe_order),
-        starts: starts(plan, &flow_order),
+        starts,
         changes: plan.changes.clone(),
         sampler: Sampler::new(plan, numbers(&flow_order), watched),
         tap,
         unfinished: plan.ends_when_done.then_some(flows.len()),
         flows,
         probes,
-        steps: 0,
         events: 0,
         totals: Vec::new(),
-    };
-    fill_agenda(&mut world, plan, &probe_order);
-    Ok(world)
+    })
 }
 
 /// Who talks to whom, in the order of the ids.
@@ -163,10 +156,11 @@ fn starts(plan: &Plan, order: &[usize]) -> Vec<(Time, u32)> {
     starts
 }
 
-fn fill_agenda(world: &mut World, plan: &Plan, probe_order: &[usize]) {
-    let agenda = &mut world.agenda;
+/// What is to come: of flows and changes the first, which bring on the others.
+fn agenda(plan: &Plan, starts: &[(Time, u32)], probe_order: &[usize]) -> Agenda {
+    let mut agenda = Agenda::default();
     let last = Time::ZERO + plan.duration;
-    if let Some(&(at, id)) = world.starts.last() {
+    if let Some(&(at, id)) = starts.last() {
         agenda.add(at, Kind::Start, id);
     }
     if let Some(change) = plan.changes.first() {
@@ -177,6 +171,7 @@ fn fill_agenda(world: &mut World, plan: &Plan, probe_order: &[usize]) {
     }
     agenda.add((Time::ZERO + plan.sample).min(last), Kind::Sample, 0);
     agenda.add(last, Kind::End, 0);
+    agenda
 }
 
 fn flow_id(number: usize) -> FlowId {

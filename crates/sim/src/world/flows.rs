@@ -67,16 +67,17 @@ impl World {
         loop {
             let end = &mut self.ends[flow][side];
             let Some(endpoint) = &mut end.endpoint else { return };
-            let Some(packet) = endpoint.poll(self.now) else { break };
+            let polled = endpoint.poll(self.now);
+            let Some(packet) = &polled else { break };
             let device = end.device;
             let target = &self.net.devices[device as usize];
             if target.queue.is_none() {
-                endpoint.on_departed(self.now, &packet);
-                self.launch(device, &packet);
+                endpoint.on_departed(self.now, packet);
+                self.launch(device, packet);
             } else {
                 let departs_early = target.orphans;
-                let verdict = self.launch(device, &packet);
-                self.feel(flow, side, &packet, verdict, departs_early);
+                let verdict = self.launch(device, packet);
+                self.feel(flow, side, packet, verdict, departs_early);
             }
         }
         self.arm(flow, side);
@@ -139,7 +140,7 @@ impl World {
         let Some(endpoint) = &end.endpoint else { return };
         if end.attention.is_due(endpoint) {
             end.attention = Attention::Nothing;
-            self.reactions.push_back(rank(flow));
+            self.instant.reactions.push_back(rank(flow));
         }
     }
 
@@ -256,7 +257,16 @@ impl World {
         }
     }
 
-    /// A flow has delivered everything; the experiment may end with it.
+    /// A connection that broke is the flow's fate, not the run's.
+    pub(super) fn fail(&mut self, number: usize, why: &str) {
+        if !self.flows[number].is_over() {
+            self.flows[number].report.error = Some(why.into());
+            self.stop(number);
+            self.one_done();
+        }
+    }
+
+    /// A flow has delivered everything, or failed; the experiment may end with it.
     fn one_done(&mut self) {
         let Some(unfinished) = &mut self.unfinished else { return };
         *unfinished -= 1;

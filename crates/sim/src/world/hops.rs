@@ -13,12 +13,12 @@ impl World {
     /// Until nothing is left to do at this instant: packets, then senders that were held back, then programs.
     pub(super) fn settle(&mut self) -> Result<(), Error> {
         loop {
-            if !self.backlog.is_empty() {
+            if !self.instant.backlog.is_empty() {
                 self.work_off()?;
-            } else if let Some(id) = self.released.pop_front() {
+            } else if let Some(id) = self.instant.released.pop_front() {
                 let [flow, side] = super::parts(id);
                 self.flush(flow, side);
-            } else if let Some(flow) = self.reactions.pop_front() {
+            } else if let Some(flow) = self.instant.reactions.pop_front() {
                 self.react(flow as usize);
             } else {
                 break;
@@ -34,15 +34,15 @@ impl World {
     /// Handles what stands in the backlog; what that causes makes up the next backlog, so the order is first in,
     /// first out, and no packet moves to be looked at.
     fn work_off(&mut self) -> Result<(), Error> {
-        let empty = std::mem::take(&mut self.spare);
-        let mut batch = std::mem::replace(&mut self.backlog, empty);
+        let empty = std::mem::take(&mut self.instant.spare);
+        let mut batch = std::mem::replace(&mut self.instant.backlog, empty);
         let last = batch.len() - 1;
         for (number, Arrival { host, packet }) in batch.iter().enumerate() {
             self.step()?;
             self.arrive(*host, packet, number == last);
         }
         batch.clear();
-        self.spare = batch;
+        self.instant.spare = batch;
         Ok(())
     }
 
@@ -54,7 +54,7 @@ impl World {
             return self.enqueue(device, packet);
         }
         let host = self.pass(device, packet);
-        self.backlog.push(Arrival { host, packet: *packet });
+        self.instant.backlog.push(Arrival { host, packet: *packet });
         Verdict::Queued
     }
 
@@ -67,8 +67,8 @@ impl World {
                 return;
             }
             host = self.pass(device, packet);
-            if !is_last || !self.backlog.is_empty() {
-                self.backlog.push(Arrival { host, packet: *packet });
+            if !is_last || !self.instant.backlog.is_empty() {
+                self.instant.backlog.push(Arrival { host, packet: *packet });
                 return;
             }
         }
@@ -88,7 +88,7 @@ impl World {
     }
 
     fn enqueue(&mut self, device: DeviceId, packet: &Packet) -> Verdict {
-        let (verdict, copies) = self.net.devices[device as usize].enqueue(packet, self.now, &mut self.dropped);
+        let (verdict, copies) = self.net.devices[device as usize].enqueue(packet, self.now, &mut self.instant.dropped);
         if copies > 0 {
             self.census.copied(packet.flow, copies);
         }
@@ -103,12 +103,12 @@ impl World {
         loop {
             let target = &mut self.net.devices[device as usize];
             let queue = target.queue.as_mut().expect("only a device with a discipline is asked");
-            let again = match &queue.dequeue(self.now, &mut self.dropped) {
+            let again = match &queue.dequeue(self.now, &mut self.instant.dropped) {
                 Next::Packet(packet) => {
                     target.tally.left += u64::from(packet.segments);
                     let host = target.peer;
                     self.left(device, packet);
-                    self.backlog.push(Arrival { host, packet: *packet });
+                    self.instant.backlog.push(Arrival { host, packet: *packet });
                     None
                 }
                 Next::At(at) => Some(*at),
@@ -140,14 +140,14 @@ impl World {
     /// Counts what died in the last call. A sender whose own packet was `refused` hears of it in another way.
     #[inline]
     fn bury(&mut self, device: DeviceId, refused: Option<FlowId>) {
-        if !self.dropped.is_empty() {
+        if !self.instant.dropped.is_empty() {
             self.bury_all(device, refused);
         }
     }
 
     #[cold]
     fn bury_all(&mut self, device: DeviceId, refused: Option<FlowId>) {
-        let mut dead = std::mem::take(&mut self.dropped);
+        let mut dead = std::mem::take(&mut self.instant.dropped);
         for packet in dead.drain(..) {
             let target = &mut self.net.devices[device as usize];
             target.tally.dropped += u64::from(packet.segments);
@@ -158,7 +158,7 @@ impl World {
                 self.departed(&packet);
             }
         }
-        self.dropped = dead;
+        self.instant.dropped = dead;
     }
 
     /// A packet has left its own host, or died there: its sender may go on.
@@ -172,8 +172,8 @@ impl World {
         let Some(endpoint) = &mut ends[side].endpoint else { return };
         endpoint.on_departed(self.now, packet);
         let id = end_id(flow, side);
-        if self.released.back() != Some(&id) {
-            self.released.push_back(id);
+        if self.instant.released.back() != Some(&id) {
+            self.instant.released.push_back(id);
         }
     }
 

@@ -67,7 +67,7 @@ fn cost(world: &World) -> Cost {
     let alive = world.ends.iter().flatten().filter(|end| end.endpoint.is_some()).count();
     let memory = world.agenda.capacity_bytes()
         + world.net.capacity_bytes()
-        + (world.backlog.capacity() + world.spare.capacity()) * size_of::<Arrival>()
+        + (world.instant.backlog.capacity() + world.instant.spare.capacity()) * size_of::<Arrival>()
         + world.flows.capacity() * size_of::<Flow>()
         + world.ends.capacity() * size_of::<[End; 2]>()
         + alive * size_of::<Endpoint>()

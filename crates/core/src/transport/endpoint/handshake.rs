@@ -33,8 +33,8 @@ pub(super) struct Handshake {
     pub ecn: bool,
     /// A SYN or SYN-ACK is to be sent.
     owed: bool,
-    /// Was it sent before?
-    repeated: bool,
+    /// How often it was sent again.
+    repeats: u8,
     timeouts: u8,
     timer: Time,
     /// When it was sent first.
@@ -52,7 +52,7 @@ impl Handshake {
             state: if listens { State::Listen } else { State::Closed },
             ecn: false,
             owed: false,
-            repeated: false,
+            repeats: 0,
             timeouts: 0,
             timer: Time::NEVER,
             sent_at: Time::NEVER,
@@ -97,8 +97,13 @@ impl Handshake {
             *self = Self { state: given_up, ..Self::new(false) };
             return;
         }
-        self.repeated = true;
+        self.repeats += 1;
         self.call(now);
+    }
+
+    /// How often the SYN or SYN-ACK was sent again; none when that was for a repeated SYN only (`tcp_init_transfer`).
+    pub fn retransmissions(&self) -> u32 {
+        if self.timeouts > 0 { u32::from(self.repeats) } else { 0 }
     }
 
     /// When [`Handshake::on_timer`] wants to be called.
@@ -113,7 +118,7 @@ impl Handshake {
         }
         let answers = self.state == State::SynReceived;
         // A SYN that died may have died of its question (`tcp_ecn_fallback`).
-        let asks = self.ecn && !answers && !self.repeated;
+        let asks = self.ecn && !answers && self.repeats == 0;
         let flags =
             Flags { syn: true, ack: answers, ece: asks || (answers && self.ecn), cwr: asks, ..Flags::default() };
         Some(Segment { ack: u64::from(answers), window, flags, sent_at: now, echo: self.heard, ..Segment::default() })
@@ -133,7 +138,7 @@ impl Handshake {
             return;
         }
         self.answered_at = now.jiffies();
-        self.repeated = true;
+        self.repeats += 1;
         self.call(now);
     }
 
@@ -153,7 +158,7 @@ impl Handshake {
         self.state = State::Established;
         self.timer = Time::NEVER;
         self.owed = false;
-        if self.repeated {
+        if self.repeats > 0 {
             // Karn: which one was answered? The timestamp tells, in milliseconds.
             let millis = |time: Time| time.as_micros() / 1_000;
             return Span::from_millis(millis(now).saturating_sub(millis(segment.echo)).max(1));

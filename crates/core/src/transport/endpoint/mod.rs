@@ -9,15 +9,15 @@ mod handshake;
 mod tests;
 
 use super::receiver::Receiver;
-use super::sender::{Sender, Transmission};
 use super::{Info, Received, Settings};
-use crate::cc::Controller;
+use crate::cc::{Controller, INFINITE_SSTHRESH};
 use crate::packet::{
     Body, Direction, ETHERNET_BYTES, Ecn, Flags, FlowId, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES,
 };
 use crate::time::{Span, Time};
 use alloc::boxed::Box;
 use handshake::{Handshake, State};
+use super::sender::{Sender, Transmission};
 
 /// What all packets of an endpoint carry.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +59,17 @@ struct Dormant {
     settings: Settings,
     controller: Controller,
     rtt: Option<Span>,
+}
+
+impl Dormant {
+    fn fill(&self, info: &mut Info) {
+        info.mss = self.settings.mss;
+        info.cwnd = self.settings.initial_window;
+        info.ssthresh = INFINITE_SSTHRESH;
+        info.rtt = self.rtt.unwrap_or_default();
+        info.min_rtt = self.rtt;
+        info.rto = self.rtt.map_or(Span::from_secs(1), first_rto);
+    }
 }
 
 impl Endpoint {
@@ -141,21 +152,21 @@ impl Endpoint {
         }
     }
 
+    /// This host's own queue refused the packet that was just polled (`NET_XMIT_DROP`).
+    ///
+    /// Data are sent again later, and the sender slows down; for an ACK it slows down all the same, but the ACK is gone.
+    pub fn on_refused(&mut self, now: Time, packet: &Packet) {
+        if !is_data(packet) {
+            self.on_congested(now);
+        } else if let Some(sender) = &mut self.sender {
+            sender.on_refused(now, packet.bytes);
+        }
+    }
+
     /// This host's own queue took the packet that was just polled, but dropped another for it (`NET_XMIT_CN`).
     pub fn on_congested(&mut self, now: Time) {
         if let Some(sender) = self.sender.as_mut().filter(|_| self.handshake.state == State::Established) {
             sender.on_congested(now);
-        }
-    }
-
-    /// This host's own queue refused the packet that was just polled (`NET_XMIT_DROP`).
-    ///
-    /// Linux's sender slows down for its ACKs too; data count as never sent.
-    pub fn on_refused(&mut self, now: Time, packet: &Packet) {
-        if !is_data(packet) {
-            self.on_congested(now);
-        } else if let Some(sender) = self.sender.as_mut().filter(|_| self.handshake.state == State::Established) {
-            sender.on_refused(now, packet.bytes);
         }
     }
 
@@ -208,6 +219,9 @@ impl Endpoint {
         let mut info = Info::default();
         if let Some(sender) = &self.sender {
             sender.fill(now, &mut info);
+        } else if let Some(dormant) = &self.dormant {
+            dormant.fill(&mut info);
+            info.snd_wnd = self.peer_window;
         }
         info.state = self.state();
         info.segs_out = self.segs_out;
@@ -226,6 +240,7 @@ impl Endpoint {
         if let Some(dormant) = self.dormant.take() {
             let mut sender = Box::new(Sender::new(&dormant.settings, dormant.controller));
             if self.is_established() {
+                sender.handshake_retransmissions(self.handshake.retransmissions());
                 sender.set_ecn(self.handshake.ecn);
                 sender.established(now, dormant.rtt, self.peer_window);
             }
@@ -238,10 +253,9 @@ impl Endpoint {
         let ecn = self.handshake.ecn;
         self.peer_window = segment.window;
         self.receiver.establish(now, segment.sent_at, ecn);
-        // RFC 6298 section 2.2; the deviation's floor is Linux's least RTO of 200 ms.
-        let rto = rtt + (rtt * 2).max(Span::from_millis(200));
-        self.receiver.set_rtt(rtt, rto);
+        self.receiver.set_rtt(rtt, first_rto(rtt));
         if let Some(sender) = &mut self.sender {
+            sender.handshake_retransmissions(self.handshake.retransmissions());
             sender.set_ecn(ecn);
             sender.established(now, Some(rtt), segment.window);
         } else if let Some(dormant) = &mut self.dormant {
@@ -328,6 +342,12 @@ impl Endpoint {
             (State::Listen, ..) => 10,
         }
     }
+}
+
+/// RFC 6298 section 2.2 with Linux's least deviation of 200 ms, in whole jiffies.
+fn first_rto(rtt: Span) -> Span {
+    let rto = rtt + (rtt * 2).max(Span::from_millis(200));
+    Span::from_jiffies(rto.as_nanos().div_ceil(Span::from_jiffies(1).as_nanos()))
 }
 
 /// Does this packet of ours hold data or a FIN, which TSQ counts?

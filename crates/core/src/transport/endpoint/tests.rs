@@ -1,17 +1,16 @@
 //! Two endpoints and a wire between them: handshakes, sizes, answers, and transfers over a wire that loses.
 
-use super::standin::Sender;
+use super::standin::endpoint_of;
 use super::{Endpoint, Identity};
 use crate::packet::{Body, Direction, Ecn, FlowId, Packet, Segment};
 use crate::time::{Span, Time};
 use crate::transport::Settings;
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
-fn settings() -> Settings {
+pub fn settings() -> Settings {
     Settings {
         mss: 1_448,
         initial_window: 10,
@@ -30,14 +29,14 @@ fn settings() -> Settings {
 
 fn endpoint(direction: Direction, settings: &Settings) -> Endpoint {
     let identity = Identity { flow: FlowId(7), direction, port: 5_201, mark: 3 };
-    Endpoint::with_sender(identity, settings, Some(Box::new(Sender::alone(settings))))
+    endpoint_of(identity, settings)
 }
 
 /// Both ends and a wire of 10 ms each way, which loses the packets whose numbers are in `lost`.
-struct Pair {
-    client: Endpoint,
-    server: Endpoint,
-    now: Time,
+pub struct Pair {
+    pub client: Endpoint,
+    pub server: Endpoint,
+    pub now: Time,
     wire: VecDeque<(Time, Packet)>,
     sent: usize,
     lost: Vec<usize>,
@@ -47,7 +46,7 @@ struct Pair {
 const ONE_WAY: Span = Span::from_millis(10);
 
 impl Pair {
-    fn new(client: &Settings, server: &Settings, lost: &[usize]) -> Self {
+    pub fn new(client: &Settings, server: &Settings, lost: &[usize]) -> Self {
         Self {
             client: endpoint(Direction::Forward, client),
             server: endpoint(Direction::Backward, server),
@@ -59,7 +58,7 @@ impl Pair {
         }
     }
 
-    fn connected() -> Self {
+    pub fn connected() -> Self {
         let mut pair = Self::new(&settings(), &settings(), &[]);
         pair.client.connect(Time::ZERO);
         pair.run(Time::ZERO + Span::from_millis(100));
@@ -71,6 +70,7 @@ impl Pair {
         for end in [&mut self.client, &mut self.server] {
             while let Some(packet) = end.poll(self.now) {
                 self.log.push((self.now, packet));
+                end.on_departed(self.now, &packet);
                 if !self.lost.contains(&self.sent) {
                     self.wire.push_back((self.now + ONE_WAY, packet));
                 }
@@ -80,7 +80,7 @@ impl Pair {
     }
 
     /// Lets time pass; stops when nothing will happen any more.
-    fn run(&mut self, until: Time) {
+    pub fn run(&mut self, until: Time) {
         self.send();
         loop {
             let arrival = self.wire.front().map_or(Time::NEVER, |entry| entry.0);
@@ -103,7 +103,7 @@ impl Pair {
         }
     }
 
-    fn run_for(&mut self, span: Span) {
+    pub fn run_for(&mut self, span: Span) {
         self.run(self.now + span);
     }
 }
@@ -218,9 +218,21 @@ fn packets_carry_their_identity_and_size() {
     assert_eq!(sizes, [1_514, 552 + 66]);
     let packet = pair.log[0].1;
     assert_eq!((packet.flow, packet.port, packet.mark, packet.segments), (FlowId(7), 5_201, 3, 1));
-    pair.client.on_departed(pair.now, &packet);
-    pair.server.on_departed(pair.now, &packet);
-    assert_eq!(pair.client.sender.as_ref().map(|sender| sender.departed), Some(1_514));
+}
+
+/// A host's own queue that refuses data gets them again some time; one that refuses an ACK only slows the sender down.
+#[test]
+fn a_refused_packet_is_told_to_its_sender() {
+    let mut pair = Pair::connected();
+    pair.client.write(pair.now, 1_000);
+    let packet = pair.client.poll(pair.now).expect("data");
+    pair.client.on_refused(pair.now, &packet);
+    pair.run_for(Span::from_secs(2));
+    assert_eq!(pair.server.bytes_read(), 1_000);
+    pair.client.receiver.hurry();
+    let ack = pair.client.poll(pair.now).expect("an ACK");
+    pair.client.on_refused(pair.now, &ack);
+    assert!(pair.client.poll(pair.now).is_none());
 }
 
 /// An answer that is written when the question is read carries its ACK, once the session is known as a dialogue.

@@ -12,7 +12,9 @@ use crate::transport::receiver::tuning::millis;
 impl Receiver {
     /// An accepted segment (`tcp_data_queue`); `ecn` is its packet's field, `segments` how many it holds.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
-        if segment.seq <= self.space.acked && millis(segment.sent_at) >= millis(self.ts_recent) {
+        // RFC 7323 section 4.3: the segment that covers what was acknowledged last.
+        let is_newer = segment.sent_at >= self.ts_recent || millis(segment.sent_at) == millis(self.ts_recent);
+        if segment.seq <= self.space.acked && is_newer {
             self.ts_recent = segment.sent_at;
         }
         let end = segment.end();

@@ -139,7 +139,9 @@ impl Receiver {
             self.refuse(now, false);
             return false;
         }
-        let stale = millis(segment.sent_at) + PAWS_WINDOW_MS < millis(self.ts_recent)
+        // PAWS (RFC 7323 section 5); a pure duplicate ACK may be late (`tcp_disordered_ack`).
+        let stale = segment.sent_at < self.ts_recent
+            && millis(segment.sent_at) + PAWS_WINDOW_MS < millis(self.ts_recent)
             && (carries || segment.seq != self.rcv_nxt || segment.ack != snd_una);
         let outside =
             segment.end() < self.space.acked || segment.seq > self.rcv_nxt + u64::from(self.space.open(self.rcv_nxt));

@@ -104,3 +104,24 @@ impl Reader {
 
 /// What the agent lets wait at most.
 const MOST_UNREAD: u32 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::receiver::holes::pages;
+
+    /// Segments of 1448 bytes join while their pages are 17 at most: here thirteen, then the next packet begins.
+    #[test]
+    fn waiting_segments_share_a_packet_while_their_pages_fit() {
+        let mut reader = Reader::new(false);
+        let mut rcv_nxt = 1;
+        for _ in 0..30 {
+            reader.queue(rcv_nxt, rcv_nxt + 1_448, 1_448, pages(rcv_nxt, 1_448), true);
+            rcv_nxt += 1_448;
+        }
+        assert_eq!(reader.first_end(), 1 + 13 * 1_448);
+        assert_eq!(reader.held, 30 * 1_448 + 3 * OVERHEAD);
+        reader.take_all(rcv_nxt);
+        assert_eq!((reader.waiting(rcv_nxt), reader.held), (0, 0));
+    }
+}

@@ -195,7 +195,7 @@ impl Space {
 
     /// Makes the buffer hold a window of `window`, if that is more than it does and autotuning may.
     pub fn enlarge(&mut self, window: u64) {
-        let wanted = ((window << 8) / u64::from(self.ratio)).min(u64::from(self.most));
+        let wanted = as_int((as_int(window) << 8) / u64::from(self.ratio)).min(u64::from(self.most));
         if !self.fixed && wanted > u64::from(self.rcvbuf) {
             self.rcvbuf = small_unsigned(wanted);
             self.clamp = small(self.full());
@@ -256,6 +256,13 @@ impl Space {
 /// Sizes of memory fit in 31 bits, as in Linux.
 fn memory(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX).min(u32::MAX >> 1)
+}
+
+/// What is left of a number when Linux has passed it as an `int` (`tcp_space_from_win`): a leap of the window beyond
+/// 2 GiB may come out as nothing, or as all there is.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "this is what happens to it")]
+const fn as_int(bytes: u64) -> u64 {
+    bytes as i32 as i64 as u64
 }
 
 fn small(bytes: i64) -> u32 {

@@ -80,6 +80,11 @@ impl Ack {
     pub const fn is_duplicate(&self) -> bool {
         !(self.carries_data || self.updates_window || self.acks_data)
     }
+
+    /// Does the echo show that what arrived was sent before this retransmission (`tcp_skb_spurious_retrans`)?
+    const fn is_older_than(&self, record: &Record) -> bool {
+        self.echo_ms > 0 && self.echo_ms < (record.sent_us - 1) / 1_000
+    }
 }
 
 /// What the cumulative part of an ACK removed from the scoreboard.
@@ -244,7 +249,7 @@ impl<C: Control> Sender<C> {
             }
             if !marks.has(Marks::SACKED) {
                 self.count_delivered(1, ack.ece);
-                if !marks.has(Marks::RESENT) || !self.was_sent_after_echo(&record, ack) {
+                if !marks.has(Marks::RESENT) || !ack.is_older_than(&record) {
                     self.rack.advance(&record, self.now_us, self.vitals.min_rtt_us);
                 }
             }
@@ -260,11 +265,6 @@ impl<C: Control> Sender<C> {
         self.vitals.sacked_out -= u32::from(marks.has(Marks::SACKED));
         self.vitals.lost_out -= u32::from(marks.has(Marks::LOST));
         ack.acks_resent |= marks.has(Marks::RESENT);
-    }
-
-    /// Does the echo show that a copy sent before this retransmission arrived (`tcp_skb_spurious_retrans`)?
-    fn was_sent_after_echo(&self, record: &Record, ack: &Ack) -> bool {
-        ack.echo_ms > 0 && ack.echo_ms < (record.sent_us - 1) / 1_000
     }
 
     /// A sample from segments sent once; from the timestamp only when there is none (RFC 6298 section 3, RFC 7323

@@ -2,7 +2,6 @@
 
 use super::Sender;
 use super::number::narrow;
-use super::supply::Supply;
 use crate::cc::Control;
 use crate::rate::Rate;
 use crate::time::{Span, Time};
@@ -153,70 +152,13 @@ impl<C: Control> Sender<C> {
         }
     }
 
-    /// The application writes what fits into the send buffer, and that is sent.
-    pub(super) fn fill_buffer(&mut self) {
-        self.add_data();
-        if !self.is_corked() {
-            self.todo.want(super::todo::Task::Push);
-        }
+    /// There is something to send, or to have acknowledged.
+    pub(super) fn note_busy(&mut self) {
+        self.chrono.start(Occupation::Busy, self.vitals.now.jiffies());
     }
 
-    /// Wakes an application that waits for room; says whether it wrote something.
-    pub(super) fn wake_application(&mut self) -> bool {
-        if !self.supply.starved || !self.supply.has_room(self.least_memory()) {
-            return false;
-        }
-        self.expand_sndbuf();
-        if !self.supply.has_room(self.memory()) {
-            return false;
-        }
+    /// The application found room.
+    pub(super) fn stop_sndbuf_limited(&mut self) {
         self.stop_chrono(Occupation::SndbufLimited, self.vitals.now.jiffies());
-        self.add_data()
-    }
-
-    /// The send buffer follows the window while the window isn't full (`tcp_should_expand_sndbuf`).
-    pub(super) fn expand_sndbuf(&mut self) {
-        if self.supply.starved && self.vitals.in_flight() < self.vitals.cwnd {
-            self.grow_sndbuf();
-            self.usage.stamp = self.vitals.now.jiffies();
-        }
-    }
-
-    /// The send buffer holds what the window needs (`tcp_sndbuf_expand`).
-    pub(super) fn grow_sndbuf(&mut self) {
-        let segments = self.vitals.cwnd.max(crate::cc::INITIAL_WINDOW).max(self.recovery.reordering + 1);
-        self.supply.grow(u64::from(segments), u64::from(self.controller.sndbuf_expand()));
-    }
-
-    fn add_data(&mut self) -> bool {
-        self.check_app_limited();
-        let was_empty = self.supply.end() == self.vitals.snd_nxt;
-        let added = self.supply.refill(self.memory(), u64::from(self.tso.goal));
-        if added {
-            self.restart_after_idle();
-            if was_empty {
-                self.chrono.start(Occupation::Busy, self.vitals.now.jiffies());
-            }
-        }
-        added
-    }
-
-    /// A small write waits while packets stand in the host's queue (`tcp_should_autocork`).
-    fn is_corked(&mut self) -> bool {
-        let unsent = self.supply.end() - self.vitals.snd_nxt;
-        let is_small = unsent > 0 && unsent < u64::from(self.tso.goal) && !self.supply.has_fin();
-        let corked = is_small && !self.board.is_empty() && self.host.bytes() >= super::host::true_size(unsent);
-        self.host.throttled |= corked;
-        corked
-    }
-
-    /// Memory that the socket's skbs take: what is outstanding, and what waits in pieces of the goal's size.
-    fn memory(&self) -> u64 {
-        let unsent = self.supply.end() - self.vitals.snd_nxt;
-        self.least_memory() + Supply::memory(unsent.div_ceil(u64::from(self.tso.goal)), 0)
-    }
-
-    fn least_memory(&self) -> u64 {
-        Supply::memory(self.board.packets(), self.supply.end() - self.vitals.snd_una)
     }
 }

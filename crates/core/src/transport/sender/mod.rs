@@ -18,7 +18,7 @@
 //! | [`recovery`], [`undo`] | states, window reduction (PRR), and taking it back (DSACK, Eifel, F-RTO) |
 //! | [`rtt`], [`rate`], [`timer`] | what is measured and when to act |
 //! | [`transmit`], [`retransmit`], [`outgoing`], [`tso`], [`window`], [`pacing`], [`host`] | what leaves, in which packets, and when |
-//! | [`supply`], [`info`] | the application's side, and what a socket shows |
+//! | [`supply`], [`writing`], [`info`] | the application's side, and what a socket shows |
 //!
 //! The handshake and the packets' headers are the endpoint's affair, the window's size the controller's
 //! ([`crate::cc`]). A super-packet is built as TCP builds it even without offloads; then its segments leave one by one.
@@ -49,6 +49,7 @@ mod transmit;
 mod tso;
 mod undo;
 mod window;
+mod writing;
 
 use super::Settings;
 use crate::cc::{CaState, Control, Controller, INFINITE_SSTHRESH, Vitals};
@@ -120,6 +121,7 @@ pub(crate) struct Sender<C = Controller> {
     ecn: Ecn,
     counters: Counters,
     chrono: Chrono,
+    is_established: bool,
     slow_start_after_idle: bool,
     initial_window: u32,
     syn_retransmissions: u32,
@@ -162,6 +164,7 @@ impl<C: Control> Sender<C> {
             ecn: Ecn::default(),
             counters: Counters::default(),
             chrono: Chrono::default(),
+            is_established: false,
             slow_start_after_idle: settings.slow_start_after_idle,
             initial_window: settings.initial_window,
             syn_retransmissions: 0,
@@ -199,21 +202,26 @@ impl<C: Control> Sender<C> {
         self.usage.stamp = now.jiffies();
         self.controller.start(&mut self.vitals);
         self.grow_sndbuf();
-        self.fill_buffer();
+        self.is_established = true;
+        self.begin_writing();
     }
 
     /// The application writes more; `u64::MAX` is an endless supply, and 0 ends one.
     pub(crate) fn write(&mut self, now: Time, bytes: u64) {
         self.enter(now);
         self.supply.write(bytes);
-        self.fill_buffer();
+        if self.is_established {
+            self.begin_writing();
+        }
     }
 
     /// The application has written everything: FIN follows the last byte.
     pub(crate) fn close(&mut self, now: Time) {
         self.enter(now);
         self.supply.close();
-        self.fill_buffer();
+        if self.is_established {
+            self.begin_writing();
+        }
     }
 
     /// Is everything acknowledged, FIN included?

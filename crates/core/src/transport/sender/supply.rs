@@ -1,14 +1,14 @@
 //! What there is to send: the application's data, the send buffer's limit, and the FIN behind it.
 //!
-//! The application writes until the send buffer is full and is woken when a third of it is free (`sk_stream_write_space`),
-//! so an endless supply is a buffer that is filled again and again. The buffer grows with the window
-//! (`tcp_sndbuf_expand`) up to `tcp_wmem`'s maximum unless `SO_SNDBUF` fixed it.
+//! An endless supply is a buffer that is filled again and again; when is decided in [`super::writing`]. The buffer grows
+//! with the window (`tcp_sndbuf_expand`) up to `tcp_wmem`'s maximum unless `SO_SNDBUF` fixed it.
 
-use super::host::{MAX_TCP_HEADER, SHARED_INFO, SK_BUFF, SKB_OVERHEAD, true_size};
+use super::host::{MAX_TCP_HEADER, SHARED_INFO, SK_BUFF, SKB_OVERHEAD};
 use crate::transport::Settings;
 
 /// The application's side.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(super) struct Supply {
     /// Bytes that the application still wants to write; `u64::MAX` is endless.
     backlog: u64,
@@ -18,7 +18,9 @@ pub(super) struct Supply {
     closing: bool,
     /// Is the FIN in the socket?
     fin: bool,
-    /// Does the application wait for room (`SOCK_NOSPACE`)?
+    /// Is the application writing?
+    writing: bool,
+    /// Does it wait for room (`SOCK_NOSPACE`)?
     pub starved: bool,
     /// Bytes of memory that the socket may fill (`sk_sndbuf`).
     limit: u64,
@@ -38,6 +40,7 @@ impl Supply {
             written: 1,
             closing: false,
             fin: false,
+            writing: false,
             starved: false,
             limit: settings.sndbuf.unwrap_or(FIRST_SNDBUF),
             fixed: settings.sndbuf.is_some(),
@@ -89,20 +92,41 @@ impl Supply {
         self.backlog == 0
     }
 
-    /// Lets the application write as much as fits beside `memory` that the socket uses, in skbs of `goal` bytes.
-    /// Says whether anything was added.
-    pub fn refill(&mut self, memory: u64, goal: u64) -> bool {
-        let before = self.end();
-        if self.backlog > 0 {
-            let room = self.limit.saturating_sub(memory);
-            // An skb is begun while there is any room at all (`sk_stream_memory_free`).
-            let added = (room.div_ceil(true_size(goal)) * goal).min(self.backlog);
-            self.written += added;
-            self.backlog -= if self.backlog == u64::MAX { 0 } else { added };
-            self.starved = self.backlog > 0;
+    /// Has the application more to write?
+    pub const fn has_more(&self) -> bool {
+        self.backlog > 0
+    }
+
+    /// Is it writing?
+    pub const fn is_writing(&self) -> bool {
+        self.writing
+    }
+
+    /// It writes, or goes on.
+    pub const fn wake(&mut self) {
+        self.writing = true;
+        self.starved = false;
+    }
+
+    /// It adds up to `bytes`, while there is any room at all beside `memory` (`sk_stream_memory_free`); else it waits.
+    pub fn add(&mut self, bytes: u64, memory: u64) -> bool {
+        if memory >= self.limit {
+            self.starved = true;
+            self.writing = false;
+            return false;
         }
-        self.fin = self.closing && self.backlog == 0;
-        self.end() > before
+        let added = bytes.min(self.backlog);
+        self.written += added;
+        self.backlog -= if self.backlog == u64::MAX { 0 } else { added };
+        self.writing = self.backlog > 0;
+        added > 0
+    }
+
+    /// Queues the FIN when its time has come; says whether that is now.
+    pub const fn queue_fin(&mut self) -> bool {
+        let is_time = self.closing && self.backlog == 0 && !self.fin;
+        self.fin |= is_time;
+        is_time
     }
 
     /// Has so much become free that the application is woken (`sk_stream_is_writeable`)?
@@ -134,29 +158,38 @@ mod tests {
     use super::*;
     use crate::transport::sender::tests::settings;
 
+    fn fill(supply: &mut Supply) -> u64 {
+        let before = supply.end();
+        supply.wake();
+        while supply.is_writing() {
+            let memory = Supply::memory((supply.end() - 1) / 1_448, supply.end() - 1);
+            supply.add(1_448, memory);
+        }
+        supply.end() - before
+    }
+
     #[test]
     fn an_endless_supply_fills_the_buffer_and_waits_for_a_third_of_it() {
         let mut supply = Supply::new(&settings());
         supply.grow(10, 2);
         supply.write(u64::MAX);
-        assert!(supply.refill(0, 1_448));
         // 2 * 10 segments of 2048 + 256 bytes; an skb of one segment takes 832 + 1448.
-        assert_eq!(supply.end() - 1, 46_080_u64.div_ceil(2_280) * 1_448);
+        assert_eq!(fill(&mut supply), 46_080_u64.div_ceil(2_280) * 1_448);
         assert!(supply.starved && !supply.has_room(30_721) && supply.has_room(30_720));
         supply.write(0);
-        assert!(!supply.refill(0, 1_448) && supply.is_whole());
+        assert!(fill(&mut supply) == 0 && supply.is_whole());
     }
 
     #[test]
     fn fin_waits_for_the_last_byte() {
         let mut supply = Supply::new(&settings());
-        supply.write(100_000);
+        supply.write(20_000);
         supply.close();
-        supply.refill(0, 1_448);
-        assert!(!supply.has_fin());
-        while !supply.is_whole() {
-            supply.refill(0, 1_448);
-        }
-        assert_eq!((supply.has_fin(), supply.end()), (true, 100_002));
+        fill(&mut supply);
+        assert!(supply.starved && !supply.queue_fin());
+        supply.grow(10, 2);
+        fill(&mut supply);
+        assert!(supply.queue_fin() && !supply.queue_fin());
+        assert_eq!(supply.end(), 20_002);
     }
 }

@@ -14,6 +14,7 @@ use crate::cc::{Control, Event};
 
 /// What is being sent in one go.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(super) struct Burst {
     is_open: bool,
     /// Segments of new data sent in it.
@@ -43,14 +44,12 @@ impl<C: Control> Sender<C> {
             self.open_burst();
         }
         let nagle = task == Task::Push && !self.supply.has_fin();
-        match self.next_piece(nagle, false) {
-            Some(piece) => Some(self.transmit(&piece)),
-            None => {
-                self.close_burst();
-                self.end_push(task);
-                None
-            }
+        if let Some(piece) = self.next_piece(nagle, false) {
+            return Some(self.transmit(&piece));
         }
+        self.close_burst();
+        self.end_push(task);
+        None
     }
 
     /// A packet of new data whatever the congestion window says: the tail loss probe's first choice.
@@ -137,7 +136,7 @@ impl<C: Control> Sender<C> {
         self.todo.done(task);
         if task == Task::NewData {
             self.end_new_data();
-        } else if self.wake_application() {
+        } else if self.go_on_writing() {
             self.todo.want(Task::Push);
         }
     }

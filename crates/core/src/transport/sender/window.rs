@@ -4,7 +4,7 @@
 //! [`crate::cc`].
 
 use super::Sender;
-use super::number::{low, narrow};
+use super::number::low;
 use crate::cc::{CaState, Control, Event};
 use crate::packet::Segment;
 
@@ -157,7 +157,7 @@ impl<C: Control> Sender<C> {
             let used = self.usage.used.max(self.initial_window);
             if used < self.vitals.cwnd {
                 self.vitals.ssthresh = self.current_ssthresh();
-                self.vitals.cwnd = narrow(u64::from(self.vitals.cwnd) + u64::from(used) >> 1);
+                self.vitals.cwnd = used.midpoint(self.vitals.cwnd);
             }
             self.usage.used = 0;
         }

@@ -252,6 +252,25 @@ fn a_rare_reader_waits_for_no_more_than_is_left() {
     assert_eq!(talk.receiver.bytes_read(), 4 * u64::from(MSS));
 }
 
+/// With offloads: packets of two segments weigh less for their payload, so half of the buffer is offered as 198/256.
+/// The numbers are the kernel engine's (`offloads = true`, `rcvbuf = "64kb"`).
+#[test]
+fn super_packets_open_a_larger_window() {
+    let mut talk = Talk::new(&Settings { prompt_reads: true, ..fixed() });
+    let mut windows = Vec::new();
+    for index in 0..8 {
+        talk.wait(484);
+        let segment = talk.segment(2 * index, 2 * index + 2);
+        talk.receiver.on_segment(talk.now, &segment, Ecn::NotEct, 2);
+        while talk.receiver.ack_due(talk.now) {
+            let mut ack = Segment::default();
+            talk.receiver.fill(talk.now, &mut ack);
+            windows.push(ack.window);
+        }
+    }
+    assert_eq!(windows, [69_880, 75_672, 81_464, 87_256, 93_048, 98_492, 98_492, 98_492]);
+}
+
 /// A pushed segment that is read leaves nothing behind: it is acknowledged then (`tcp_cleanup_rbuf`).
 #[test]
 fn a_push_is_acknowledged_when_it_is_read() {

@@ -8,7 +8,6 @@ use crate::packet::{Flags, Sack, Segment, TCP_HEADERS_BYTES};
 use crate::time::{Span, Time};
 use crate::transport::{Info, Settings};
 use alloc::vec::Vec;
-use core::ops::Range;
 
 /// Payload of a full segment.
 pub(super) const MSS: u32 = 1_000;
@@ -83,16 +82,16 @@ impl<C: Control> Dialogue<C> {
     }
 
     /// Packets below `next` are acknowledged, `sacked` ranges are SACKed; then what may be sent is sent.
-    pub fn acks(&mut self, next: u64, sacked: &[Range<u64>]) -> Vec<u64> {
+    pub fn acks(&mut self, next: u64, sacked: &[(u64, u64)]) -> Vec<u64> {
         self.ack(next, sacked, Flags::default());
         self.sends()
     }
 
     /// The ACK alone.
-    pub fn ack(&mut self, next: u64, sacked: &[Range<u64>], flags: Flags) {
+    pub fn ack(&mut self, next: u64, sacked: &[(u64, u64)], flags: Flags) {
         let mut sack = Sack::default();
-        for range in sacked {
-            sack.push(byte(range.start), byte(range.end));
+        for (start, end) in sacked {
+            sack.push(byte(*start), byte(*end));
         }
         let segment = Segment {
             seq: 1,

@@ -27,7 +27,7 @@ struct Weather {
 
 /// Acknowledges every packet at once, with SACKs of what came last first, and DSACKs.
 #[derive(Default)]
-struct Receiver {
+pub struct Receiver {
     next: u64,
     /// Ranges above `next`: start to end.
     above: BTreeMap<u64, u64>,
@@ -36,11 +36,11 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { next: 1, ..Self::default() }
     }
 
-    fn take(&mut self, packet: &Transmission, sent_at: Time) -> Segment {
+    pub fn take(&mut self, packet: &Transmission, sent_at: Time) -> Segment {
         let (start, end) = (packet.seq, packet.seq + u64::from(packet.len) + u64::from(packet.fin));
         if packet.fin {
             self.fin_at = Some(end);
@@ -52,10 +52,9 @@ impl Receiver {
         }
         self.merge(start, end);
         for recent in self.recent.iter().rev() {
-            if let Some((start, end)) = self.above.range(..=recent).next_back() {
-                if end > recent && !sack.blocks().contains(&(*start, *end)) {
-                    sack.push(*start, *end);
-                }
+            let Some((start, end)) = self.above.range(..=recent).next_back() else { continue };
+            if end > recent && !sack.blocks().contains(&(*start, *end)) {
+                sack.push(*start, *end);
             }
         }
         let flags = Flags { ack: true, ..Flags::default() };
@@ -123,7 +122,7 @@ impl<C: Control> Network<C> {
             self.now = self.now.max(next);
             if event == Some(next) {
                 let event = self.events.pop_first().unwrap().1;
-                self.handle(event);
+                self.handle(&event);
             } else {
                 self.sender.on_timer(self.now);
             }
@@ -148,15 +147,15 @@ impl<C: Control> Network<C> {
         }
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, event: &Event) {
         match event {
             Event::Data(packet, sent_at) => {
-                let ack = self.receiver.take(&packet, sent_at);
+                let ack = self.receiver.take(packet, *sent_at);
                 for _ in 0..self.copies(self.weather.ack_loss) {
                     self.schedule(self.now + Span::from_micros(self.weather.rtt_us / 2), Event::Ack(ack));
                 }
             }
-            Event::Ack(segment) => self.sender.on_ack(self.now, &segment, false),
+            Event::Ack(segment) => self.sender.on_ack(self.now, segment, false),
         }
     }
 

@@ -33,15 +33,15 @@ fn fast_recovery_halves_the_window_proportionally() {
     let mut d = Dialogue::with(100, ENDLESS);
     assert_eq!(d.sends(), range(0..10));
     d.wait_ms(100);
-    assert_eq!(d.acks(0, &[1..2]), vec![10]);
+    assert_eq!(d.acks(0, &[(1, 2)]), vec![10]);
     assert_eq!(d.state(), (CaState::Disorder, 10, INFINITE_SSTHRESH));
-    assert_eq!(d.acks(0, &[1..3]), vec![]);
-    assert_eq!(d.acks(0, &[1..4]), vec![0]);
+    assert_eq!(d.acks(0, &[(1, 3)]), vec![]);
+    assert_eq!(d.acks(0, &[(1, 4)]), vec![0]);
     // 7 in flight and ceil(5 * 1 / 10) to send.
     assert_eq!((d.state(), d.counts()), ((CaState::Recovery, 8, 5), [11, 3, 1, 1]));
     let table = [(5, None, 7), (6, Some(11), 7), (7, None, 6), (8, None, 5), (9, Some(12), 5), (10, Some(13), 5)];
     for (end, sent, cwnd) in table {
-        let got = d.acks(0, &[1..end]);
+        let got = d.acks(0, &[(1, end)]);
         assert_eq!((got, d.state().1), (sent.into_iter().collect(), cwnd), "1..{end}");
     }
     d.wait_ms(100);
@@ -62,13 +62,13 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
     assert!((84..=88).contains(&waited), "{waited}");
     d.wait_ms(40);
     assert_eq!(
-        d.acks(7, &[9..10]),
+        d.acks(7, &[(9, 10)]),
         vec![7],
         "the probe's SACK proves 7 and 8 lost, the window of recovery lets one out"
     );
     assert_eq!(d.state().0, CaState::Recovery);
     d.wait_ms(40);
-    assert_eq!(d.acks(8, &[9..10]), vec![8]);
+    assert_eq!(d.acks(8, &[(9, 10)]), vec![8]);
     d.wait_ms(40);
     assert_eq!(d.acks(10, &[]), vec![]);
     assert_eq!(d.state().0, CaState::Open);
@@ -102,7 +102,7 @@ fn a_needless_probe_costs_nothing() {
     d.wait_ms(1);
     assert_eq!(d.acks(10, &[]), vec![]);
     d.wait_ms(40);
-    assert_eq!(d.acks(10, &[9..10]), vec![]);
+    assert_eq!(d.acks(10, &[(9, 10)]), vec![]);
     assert_eq!(d.state().0, CaState::Open);
     assert!(d.state().1 >= 19 && d.info().dsack_dups == 1);
 }
@@ -151,7 +151,7 @@ fn a_real_timeout_is_recognised_by_sacks_of_new_data() {
     d.wait_ms(40);
     assert_eq!(d.acks(1, &[]), vec![11, 12]);
     d.wait_ms(40);
-    assert_eq!(d.acks(1, &[11..12]), vec![1]);
+    assert_eq!(d.acks(1, &[(11, 12)]), vec![1]);
     assert_eq!(d.state().0, CaState::Loss);
 }
 
@@ -163,9 +163,9 @@ fn an_old_echo_undoes_a_recovery() {
     let sent_at = d.now;
     d.wait_ms(100);
     d.echo = Some(sent_at);
-    d.acks(0, &[1..2]);
-    d.acks(0, &[1..3]);
-    assert_eq!(d.acks(0, &[1..4]), vec![0]);
+    d.acks(0, &[(1, 2)]);
+    d.acks(0, &[(1, 3)]);
+    assert_eq!(d.acks(0, &[(1, 4)]), vec![0]);
     assert_eq!(d.state().0, CaState::Recovery);
     d.wait_ms(5);
     d.acks(4, &[]);
@@ -179,13 +179,13 @@ fn dsacks_for_all_retransmissions_undo_a_recovery() {
     let mut d = Dialogue::with(100, ENDLESS);
     d.sends();
     d.wait_ms(100);
-    d.acks(0, &[1..4]);
+    d.acks(0, &[(1, 4)]);
     assert_eq!(d.state().0, CaState::Recovery);
     d.wait_ms(10);
     d.acks(4, &[]);
     assert_eq!(d.state().0, CaState::Recovery);
     d.wait_ms(100);
-    d.acks(10, &[0..1]);
+    d.acks(10, &[(0, 1)]);
     assert_eq!((d.state().0, d.state().2), (CaState::Open, INFINITE_SSTHRESH));
 }
 
@@ -195,11 +195,11 @@ fn the_reordering_window_waits_and_then_retransmits() {
     let mut d = Dialogue::with(100, ENDLESS);
     d.sends();
     d.wait_ms(100);
-    assert_eq!(d.acks(0, &[1..2]), vec![10]);
+    assert_eq!(d.acks(0, &[(1, 2)]), vec![10]);
     assert_eq!(d.acks(2, &[]), vec![11, 12]);
     assert_eq!(d.info().reord_seen, 1, "0 came late: reordering");
     d.wait_ms(1);
-    let sent = d.acks(2, &[3..9]);
+    let sent = d.acks(2, &[(3, 9)]);
     assert!(!sent.contains(&2), "25 ms to wait: {sent:?}");
     let (waited, sent) = d.rings();
     assert!(sent.contains(&2) && (24..=36).contains(&waited), "{waited} {sent:?}");
@@ -273,4 +273,25 @@ fn small_pieces_wait_for_each_other() {
     let segment = crate::packet::Segment { seq: 1, ack: 301, window: 1 << 20, ..Default::default() };
     d.sender.on_ack(d.now, &segment, false);
     assert_eq!(d.transmissions().iter().map(|packet| packet.len).collect::<Vec<_>>(), [300]);
+}
+
+/// The host's queue took the packet but dropped another: the window is reduced, nothing is sent twice.
+#[test]
+fn a_congested_host_queue_reduces_the_window() {
+    let mut d = Dialogue::with(100, ENDLESS);
+    assert_eq!(d.sender.poll(d.now).unwrap().seq, 1);
+    d.sender.on_congested(d.now);
+    assert_eq!((d.state().0, d.state().2), (CaState::Cwr, 5));
+    assert_eq!(d.sends(), range(1..10));
+}
+
+/// Two lost SYNs are congestion, one is not.
+#[test]
+fn lost_syns_shrink_the_initial_window() {
+    for (times, cwnd) in [(1, 10), (2, 1)] {
+        let mut sender = crate::transport::sender::Sender::new(&settings(), Reno);
+        sender.handshake_retransmissions(times);
+        sender.established(crate::time::Time::ZERO, None, 1 << 16);
+        assert_eq!(sender.vitals().cwnd, cwnd);
+    }
 }
