@@ -1,13 +1,15 @@
-"""One experiment on the real kernel, and what came out."""
+"""One experiment on an engine, and what came out."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dumbbell import result
 from dumbbell.analysis import summary
-from dumbbell.engine import KernelEngine, Request
+from dumbbell.engine import Engine, KernelEngine, Request, Simulator
 from dumbbell.result import Run
 from dumbbell.spec import parse
 
@@ -64,8 +66,16 @@ class Outcome:
         return float(self.numbers["ping_ms"]["mean"])
 
 
+ENGINES = ["sim", pytest.param("kernel", marks=pytest.mark.kernel)]
+"""For tests of what both have."""
+
+chosen = "kernel"
+"""The engine that `measure` uses; a test's fixture may choose another."""
+
+
 def measure(folder: Path, text: str, *, seed: int = 1, name: str = "run") -> Outcome:
     """Run the text's first case; its files lie in `folder`."""
     case = parse(text, folder / "experiment.toml")[0]
     request = Request("experiment", case, seed, folder / name)
-    return Outcome(result.load(KernelEngine().run(request, lambda _seconds: None)))
+    engine: Engine = Simulator() if chosen == "sim" else KernelEngine()
+    return Outcome(result.load(engine.run(request, lambda _seconds: None)))

@@ -112,7 +112,7 @@ def test_records_have_the_sizes_that_the_agent_writes() -> None:
 def test_every_column_of_a_tcp_flow(tmp_path: Path, plan: Plan) -> None:
     got = row(tmp_path, plan, time_ns=10_000_000, **INFO)
     head = {"time_ns": 10_000_000, "flow": "vegas", "group": "vegas", "bytes_received": 123, "rcv_space_bytes": 65_536}
-    assert got == head | COLUMNS | dict.fromkeys(CONTROLLERS)
+    assert got == head | COLUMNS | dict.fromkeys(CONTROLLERS) | {"cc_phase": None}
     assert set(got) == set(FLOWS)
 
 

@@ -150,26 +150,26 @@ class _Cancelled(BaseException):
 def _run(engine: Engine, requests: Sequence[Request], jobs: int) -> None:
     """Run all; the first error, or Ctrl-C, stops the rest."""
     cancel = threading.Event()
-    with _bar(requests) as advance, ThreadPoolExecutor(max_workers=jobs) as pool:
+    try:
+        with _bar(requests) as advance, ThreadPoolExecutor(max_workers=jobs) as pool:
 
-        def one(number: int, request: Request) -> None:
-            def progress(seconds: float) -> None:
-                if cancel.is_set():
-                    raise _Cancelled
-                advance(number, seconds)
+            def one(number: int, request: Request) -> None:
+                def progress(seconds: float) -> None:
+                    if cancel.is_set():
+                        raise _Cancelled
+                    advance(number, seconds)
 
-            if not cancel.is_set():
-                engine.run(request, progress)
+                if not cancel.is_set():
+                    engine.run(request, progress)
 
-        futures = [pool.submit(one, number, request) for number, request in enumerate(requests)]
-        try:
-            _first_error(futures)
-        except KeyboardInterrupt:
-            cancel.set()
-            raise Interrupted from None
-        except BaseException:
-            cancel.set()
-            raise
+            try:
+                _first_error([pool.submit(one, number, request) for number, request in enumerate(requests)])
+            except BaseException:
+                # Before the pool waits for what it has begun.
+                cancel.set()
+                raise
+    except KeyboardInterrupt:
+        raise Interrupted from None
 
 
 def _first_error(futures: Sequence[Future[None]]) -> None:
