@@ -9,6 +9,7 @@ mod handshake;
 mod tests;
 
 use super::receiver::Receiver;
+use super::sender::{Sender, Transmission};
 use super::{Info, Received, Settings};
 use crate::cc::{Controller, INFINITE_SSTHRESH};
 use crate::packet::{
@@ -17,7 +18,6 @@ use crate::packet::{
 use crate::time::{Span, Time};
 use alloc::boxed::Box;
 use handshake::{Handshake, State};
-use super::sender::{Sender, Transmission};
 
 /// What all packets of an endpoint carry.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,27 @@
+//! How long do plans take? `cargo run --release -p dumbbell-sim --example time_plan PLAN.json...`
+//!
+//! For profilers, which like a program without an interpreter; `bench/simulator.py --plans DIR` writes such plans.
+
+#![expect(clippy::print_stdout, reason = "it is a program that prints")]
+
+use dumbbell_core::time::Time;
+use dumbbell_sim::{Plan, World};
+use std::error::Error;
+use std::time::Instant;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    for path in std::env::args().skip(1) {
+        let plan = Plan::from_json(&std::fs::read_to_string(&path)?)?;
+        let began = Instant::now();
+        let progress = World::new(&plan)?.run(Time::NEVER)?;
+        let nanos = began.elapsed().as_nanos();
+        let each = nanos / u128::from(progress.data_packets.max(1));
+        println!(
+            "{path}: {} us, {} data packets, {} events, {each} ns a packet",
+            nanos / 1_000,
+            progress.data_packets,
+            progress.events
+        );
+    }
+    Ok(())
+}
