@@ -11,7 +11,10 @@ runs="$out/sim"
 
 echo
 echo "Now the same on the real Linux kernel (built once: some minutes)."
-if .venv/bin/dumbbell kernel build; then
+status=0
+.venv/bin/dumbbell kernel build || status=$?
+[ "$status" != 130 ] || exit 130
+if [ "$status" = 0 ]; then
     .venv/bin/dumbbell run cyclic --engine kernel --seed 1 --out "$out/kernel" >/dev/null
     runs="$out/sim $out/kernel"
     echo

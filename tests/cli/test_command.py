@@ -116,6 +116,12 @@ def test_without_a_kernel_the_command_says_how_to_build_one(dumbbell: Dumbbell, 
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 
+def test_a_cache_that_can_not_be_written_is_told(dumbbell: Dumbbell) -> None:
+    done = dumbbell("kernel", "build", DUMBBELL_CACHE="/proc/nowhere")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("binary", "said"),
     [

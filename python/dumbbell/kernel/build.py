@@ -53,8 +53,11 @@ def build(
         return ready
     tools.check()
     work = store.cache_dir() / "build" / name
-    with _lock(work):
-        return _already(name, origin) or _build(name, origin, work, jobs or _cpus(), progress or process.silence)
+    try:
+        with _lock(work):
+            return _already(name, origin) or _build(name, origin, work, jobs or _cpus(), progress or process.silence)
+    except OSError as error:
+        raise KernelError(f"{error.filename or work}: the kernel can't be kept there: {error.strerror}") from error
 
 
 def _already(name: str, origin: Source) -> Kernel | None:
