@@ -99,6 +99,11 @@ def _refuse_what_only_the_simulator_sees(request: Request, plan: Plan) -> None:
             "a kernel shows its flows when it is asked, not at every change",
             file=str(request.case.file), key="trace", value="events", right='trace = "samples", or --engine sim',
         )  # fmt: skip
+    if any(" every " in queue.text for queue in plan.queues):
+        raise ExperimentError(
+            "Linux's netem can't lose exactly one packet in so many",
+            file=str(request.case.file), key="loss", right="a random loss such as 1%, or --engine sim",
+        )  # fmt: skip
     if request.capture is not None:
         raise ExperimentError("the kernel engine captures no packets", key="--pcap", right="use --engine sim")
 

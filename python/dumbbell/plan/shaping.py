@@ -50,7 +50,7 @@ class Netem:
             words.append(f"delay {time_text(what.delay)}{jitter}")
         for option in ("distribution", "loss", "reorder", "duplicate", "corrupt"):
             if value := getattr(what, option):
-                words.append(f"{option} {value}")
+                words.append(value if value.startswith("every ") else f"{option} {value}")
         return " ".join(words)
 
     def _limit(self) -> int:

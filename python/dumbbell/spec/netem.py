@@ -17,7 +17,7 @@ def netem_words(option: str, value: object) -> str:
     'gemodel 1% 10%'
     """
     examples = {
-        "loss": "what netem takes after 'loss': '1%', 'random 1% 25%', 'gemodel 1% 10%', 'state 1% 20%'",
+        "loss": "what netem takes after 'loss': '1%', 'random 1% 25%', 'gemodel 1% 10%', 'state 1% 20%'; or 'every 1000'",
         "distribution": "uniform, normal, pareto or paretonormal",
         "reorder": "such as '25% 50%'; it needs a delay",
         "duplicate": "such as '1%'",
@@ -26,6 +26,10 @@ def netem_words(option: str, value: object) -> str:
     if not isinstance(value, str) or not value.split() or not value.isascii() or not value.isprintable():
         raise Wrong(f"not a setting for netem's {option}", examples[option])
     words = value.split()
+    if option == "loss" and words[0] == "every":
+        if len(words) != 2 or not words[1].isdecimal() or int(words[1]) == 0:
+            raise Wrong("not a loss of one packet in so many", "such as 'every 1000'")
+        return value
     if words[0] in GRAMMAR["netem"]:
         raise Wrong(f"'{words[0]}' is the option itself", f"only what follows it: {examples[option]}")
     try:

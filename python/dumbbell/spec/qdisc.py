@@ -90,6 +90,7 @@ GRAMMAR: dict[str, Options] = {
         "distribution": ("uniform|normal|pareto|paretonormal",),
         "loss": ("random|state|gemodel?", *([f"{SHARE}?"] * 5)),
         "drop": ("random|state|gemodel?", *([f"{SHARE}?"] * 5)),
+        "every": (COUNT,),  # Not tc's: one packet in so many is lost, as theory assumes; only the simulator can.
         "ecn": _FLAG,
         "corrupt": (SHARE, f"{SHARE}?"),
         "duplicate": (SHARE, f"{SHARE}?"),

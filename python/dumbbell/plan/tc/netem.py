@@ -28,7 +28,7 @@ def netem(options: Options, _device: Device) -> dict[str, Any]:
         "jitter": delay_ns(delay[1]) if len(delay) > 1 else 0,
         "delay_correlation": chance(delay[2]) if len(delay) > 2 else 0,
         "distribution": options.get("distribution", ("uniform",))[0],
-        "loss": _loss(options.get("loss") or options.get("drop")),
+        "loss": _every(options) or _loss(options.get("loss") or options.get("drop")),
         "reorder": _correlated(options.get("reorder")),
         "gap": _gap(options, bool(delay)),
         "duplicate": _correlated(options.get("duplicate")),
@@ -66,6 +66,11 @@ def _has_correlation(option: str, words: tuple[str, ...]) -> bool:
 
 def _loss_correlation(loss: Any) -> int:
     return int(loss["random"]["correlation"]) if isinstance(loss, dict) and "random" in loss else 0
+
+
+def _every(options: Options) -> Any:
+    every = count(options, "every")
+    return {"every": {"every": every}} if every else None
 
 
 def _loss(words: tuple[str, ...] | None) -> Any:
