@@ -4,7 +4,6 @@
 //! a plain Reno: the window halves on loss and grows by what is acknowledged.
 
 mod dialogue;
-mod lab;
 mod network;
 mod pace;
 mod reno;

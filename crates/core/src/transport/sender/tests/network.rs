@@ -27,7 +27,7 @@ struct Weather {
 
 /// Acknowledges every packet at once, with SACKs of what came last first, and DSACKs.
 #[derive(Default)]
-pub struct Receiver {
+struct Receiver {
     next: u64,
     /// Ranges above `next`: start to end.
     above: BTreeMap<u64, u64>,
@@ -36,11 +36,11 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    pub fn new() -> Self {
+    fn new() -> Self {
         Self { next: 1, ..Self::default() }
     }
 
-    pub fn take(&mut self, packet: &Transmission, sent_at: Time) -> Segment {
+    fn take(&mut self, packet: &Transmission, sent_at: Time) -> Segment {
         let (start, end) = (packet.seq, packet.seq + u64::from(packet.len) + u64::from(packet.fin));
         if packet.fin {
             self.fin_at = Some(end);
