@@ -129,6 +129,7 @@ impl Discipline {
     }
 
     /// Calls this discipline, and carries what changes in it up to its parent's tally.
+    #[inline]
     pub fn under<T>(&mut self, parent: &mut Tally, call: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.tally.read();
         let answer = call(self);

@@ -33,6 +33,7 @@ impl Fifo {
     }
 
     /// Lets a packet in while there is room.
+    #[inline]
     pub fn enqueue(&mut self, mut packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
         if !self.has_room(packet.bytes, tally) {
             tally.counters.drops += 1;
@@ -46,6 +47,7 @@ impl Fifo {
     }
 
     /// The oldest packet.
+    #[inline]
     pub fn dequeue(&mut self, tally: &mut Tally) -> Next {
         let Some(packet) = self.packets.pop_front() else { return Next::Empty };
         tally.leave(packet.bytes);

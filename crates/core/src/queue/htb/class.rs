@@ -91,6 +91,7 @@ impl Class {
     }
 
     /// Its mode at `now`, and how long until it may change (`htb_class_mode`).
+    #[inline]
     pub fn mode_at(&self, now_ns: i64) -> (Mode, i64) {
         let elapsed_ns = self.elapsed(now_ns);
         let ceil_ns = self.ceil.tokens_ns() + elapsed_ns;
@@ -103,6 +104,7 @@ impl Class {
 
     /// A packet was sent at the expense of a class of `level`: this class pays for it, or only reckons its time
     /// (`htb_charge_class`).
+    #[inline]
     pub fn charge(&mut self, bytes: u32, level: usize, now_ns: i64) {
         let elapsed_ns = self.elapsed(now_ns);
         if self.level >= level {

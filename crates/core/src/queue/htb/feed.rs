@@ -24,8 +24,12 @@ impl Feed {
 
     /// A class joins.
     pub fn insert(&mut self, id: Id) {
-        let place = self.first_from(id);
-        self.members.insert(place, id);
+        // Mostly it is the only one.
+        if self.members.last().is_none_or(|last| *last < id) {
+            self.members.push(id);
+        } else {
+            self.members.insert(self.first_from(id), id);
+        }
     }
 
     /// A class leaves a row: it is the next one's turn.
@@ -54,6 +58,14 @@ impl Feed {
         self.turn
     }
 
+    /// Whose turn it is; after the last the first again.
+    pub fn current_or_first(&mut self) -> Option<Id> {
+        if self.current().is_none() {
+            self.rewind();
+        }
+        self.turn
+    }
+
     /// The next one's turn.
     pub fn advance(&mut self) {
         let Some(id) = self.turn else { return };
@@ -72,8 +84,10 @@ impl Feed {
     }
 
     fn take_out(&mut self, id: Id) {
-        let place = self.first_from(id);
-        assert!(self.members.get(place) == Some(&id), "class {id} leaves a round in which it does not stand");
-        self.members.remove(place);
+        if self.members.pop_if(|last| *last == id).is_none() {
+            let place = self.first_from(id);
+            assert!(self.members.get(place) == Some(&id), "class {id} leaves a round in which it does not stand");
+            self.members.remove(place);
+        }
     }
 }

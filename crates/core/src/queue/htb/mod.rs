@@ -13,7 +13,6 @@
 //!
 //! With one class whose buckets hold a packet this is a link: packets leave one by one, a packet's time apart.
 
-use super::bucket::{instant, nanos};
 use super::discipline::{Discipline, Lot, Turn};
 use super::tally::Tally;
 use super::{ChangeError, Filter, HtbClass, HtbConfig, Next, Verdict};
@@ -78,21 +77,7 @@ impl Htb {
         if tally.backlog.packets == 0 {
             return Next::Empty;
         }
-        let now_ns = nanos(turn.now);
-        let mut wake_ns = i64::MAX;
-        for level in 0..self.tree.levels() {
-            wake_ns = wake_ns.min(self.tree.wake(level, now_ns));
-            match self.tree.serve_level(level, tally, turn) {
-                Next::At(time) => wake_ns = wake_ns.min(nanos(time)),
-                Next::Empty => {}
-                packet @ Next::Packet(_) => return packet,
-            }
-        }
-        if tally.backlog.packets == 0 {
-            return Next::Empty;
-        }
-        assert!(wake_ns > now_ns && wake_ns < i64::MAX, "packets stand in an htb and nobody will ask for them");
-        Next::At(instant(wake_ns))
+        self.tree.dequeue(tally, turn)
     }
 
     /// New settings for the whole: Linux can't, so this is what a change of each class would do.

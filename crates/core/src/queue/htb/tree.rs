@@ -7,11 +7,11 @@
 use super::class::{Below, Class, Id, MOST_LEVELS, Mode, PRIORITIES};
 use super::feed::Feed;
 use crate::packet::Packet;
+use crate::queue::bucket::{instant, nanos};
 use crate::queue::discipline::{Discipline, Lot, Turn};
 use crate::queue::fifo::Fifo;
 use crate::queue::tally::Tally;
 use crate::queue::{HtbClass, Next, Verdict};
-use crate::time::Time;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -34,11 +34,11 @@ struct Level {
     waiting: VecDeque<(i64, Id)>,
 }
 
-/// A round of classes: a level's row, or a class's feed.
+/// Classes that can send, of one level and priority.
 #[derive(Clone, Copy, Debug)]
-enum Round {
-    Row { level: usize, priority: usize },
-    Below { class: Id, priority: usize },
+struct Row {
+    level: usize,
+    priority: usize,
 }
 
 impl Tree {
@@ -64,11 +64,6 @@ impl Tree {
         };
         let classes = sorted.iter().enumerate().map(class).collect();
         Self { classes, levels: (0..=inner_levels).map(|_| Level::default()).collect() }
-    }
-
-    /// Number of levels; leaves are level 0.
-    pub fn levels(&self) -> usize {
-        self.levels.len()
     }
 
     /// Number of classes.
@@ -110,45 +105,49 @@ impl Tree {
         verdict
     }
 
-    /// Changes the modes of classes of this level that are due, and says when the next is (`htb_do_events`).
-    pub fn wake(&mut self, level: usize, now_ns: i64) -> i64 {
-        loop {
-            match self.levels[level].waiting.front() {
-                None => return i64::MAX,
-                Some((due_ns, _)) if *due_ns > now_ns => return *due_ns,
-                Some((_, id)) => {
-                    let id = *id;
-                    self.levels[level].waiting.pop_front();
-                    let (mode, delay_ns) = self.classes[id].mode_at(now_ns);
-                    self.set_mode(id, mode);
-                    self.wait(id, now_ns, delay_ns);
+    /// A packet of the leaf whose turn it is, or when to ask again (`htb_dequeue`).
+    pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
+        let now_ns = nanos(turn.now);
+        let mut wake_ns = i64::MAX;
+        for level in 0..self.levels.len() {
+            wake_ns = wake_ns.min(self.wake(level, now_ns));
+            let mut mask = self.levels[level].mask;
+            while mask != 0 {
+                let row = Row { level, priority: lowest(mask) };
+                mask &= mask - 1;
+                let next = self.serve(row, &mut wake_ns, tally, turn);
+                if matches!(next, Next::Packet(_)) {
+                    return next;
                 }
             }
         }
-    }
-
-    /// Serves a level, by priority: a packet, or when one of its leaves wants to be asked again.
-    pub fn serve_level(&mut self, level: usize, tally: &mut Tally, turn: &mut Turn) -> Next {
-        let mut mask = self.levels[level].mask;
-        let mut wake = Time::NEVER;
-        while mask != 0 {
-            let priority = lowest(mask);
-            mask &= mask - 1;
-            match self.serve_row(level, priority, tally, turn) {
-                Next::At(time) => wake = wake.min(time),
-                Next::Empty => {}
-                packet @ Next::Packet(_) => return packet,
-            }
+        if tally.backlog.packets == 0 {
+            return Next::Empty;
         }
-        if wake.is_set() { Next::At(wake) } else { Next::Empty }
+        assert!(wake_ns > now_ns && wake_ns < i64::MAX, "packets stand in an htb and nobody will ask for them");
+        Next::At(instant(wake_ns))
     }
 
-    /// Asks the leaves of a row in turn until one gives a packet (`htb_dequeue_tree`).
-    fn serve_row(&mut self, level: usize, priority: usize, tally: &mut Tally, turn: &mut Turn) -> Next {
-        let row = Round::Row { level, priority };
+    /// Changes the modes of classes of this level that are due, and says when the next is (`htb_do_events`).
+    fn wake(&mut self, level: usize, now_ns: i64) -> i64 {
+        while let Some((due_ns, id)) = self.levels[level].waiting.front().copied() {
+            if due_ns > now_ns {
+                return due_ns;
+            }
+            self.levels[level].waiting.pop_front();
+            let (mode, delay_ns) = self.classes[id].mode_at(now_ns);
+            self.set_mode(id, mode);
+            self.wait(id, now_ns, delay_ns);
+        }
+        i64::MAX
+    }
+
+    /// Asks the leaves of a row in turn until one gives a packet; those that don't say when to come back
+    /// (`htb_dequeue_tree`).
+    #[inline]
+    fn serve(&mut self, row: Row, wake_ns: &mut i64, tally: &mut Tally, turn: &mut Turn) -> Next {
         let mut start = self.leaf_in_turn(row);
         let mut asked = start;
-        let mut wake = Time::NEVER;
         while let Some(id) = asked {
             let leaf = self.classes[id].leaf_mut().expect("a round ends at leaves");
             if leaf.is_empty() {
@@ -159,35 +158,38 @@ impl Tree {
                 }
                 continue;
             }
-            match leaf.under(tally, |leaf| leaf.dequeue(turn)) {
+            let next = leaf.under(tally, |leaf| leaf.dequeue(turn));
+            match &next {
                 Next::Packet(packet) => {
-                    self.served(id, level, priority, &packet, tally, turn);
-                    return Next::Packet(packet);
+                    let bytes = packet.bytes;
+                    self.served(id, row, bytes, nanos(turn.now), tally);
+                    return next;
                 }
-                Next::At(time) => wake = wake.min(time),
+                Next::At(time) => *wake_ns = (*wake_ns).min(nanos(*time)),
                 Next::Empty => {}
             }
-            self.advance(id, level, priority);
+            self.advance(id, row);
             asked = self.leaf_in_turn(row);
             if asked == start {
                 break;
             }
         }
-        if wake.is_set() { Next::At(wake) } else { Next::Empty }
+        Next::Empty
     }
 
     /// A leaf gave a packet: it pays with its quantum, and with its and its ancestors' tokens.
-    fn served(&mut self, id: Id, level: usize, priority: usize, packet: &Packet, tally: &mut Tally, turn: &mut Turn) {
+    fn served(&mut self, id: Id, row: Row, bytes: u32, now_ns: i64, tally: &mut Tally) {
         let class = &mut self.classes[id];
-        class.deficits[level] -= i64::from(packet.bytes);
-        if class.deficits[level] < 0 {
-            class.deficits[level] += class.quantum;
-            self.advance(id, level, priority);
+        let deficit = &mut class.deficits[row.level];
+        *deficit -= i64::from(bytes);
+        if *deficit < 0 {
+            *deficit += class.quantum;
+            self.advance(id, row);
         }
         if self.classes[id].leaf().is_some_and(Discipline::is_empty) {
             self.unlink_leaf(id);
         }
-        self.charge(id, packet.bytes, level, super::nanos(turn.now), tally);
+        self.charge(id, bytes, row.level, now_ns, tally);
     }
 
     /// Charges a packet to a leaf and its ancestors (`htb_charge_class`).
@@ -234,8 +236,12 @@ impl Tree {
         }
         class.due_ns = now_ns + delay_ns.max(1);
         let waiting = &mut self.levels[class.level].waiting;
-        let place = waiting.partition_point(|(due_ns, _)| *due_ns <= class.due_ns);
-        waiting.insert(place, (class.due_ns, id));
+        if waiting.back().is_none_or(|(due_ns, _)| *due_ns <= class.due_ns) {
+            waiting.push_back((class.due_ns, id));
+        } else {
+            let place = waiting.partition_point(|(due_ns, _)| *due_ns <= class.due_ns);
+            waiting.insert(place, (class.due_ns, id));
+        }
     }
 
     fn stop_waiting(&mut self, id: Id) {
@@ -305,47 +311,50 @@ impl Tree {
         }
     }
 
-    /// The leaf whose turn it is in a round: down through the feeds, and on to the next where one has come to its end
+    /// The leaf whose turn it is in a row: down through the feeds, and on to the next where one has come to its end
     /// (`htb_lookup_leaf`).
-    fn leaf_in_turn(&mut self, row: Round) -> Option<Id> {
-        let Round::Row { priority, .. } = row else { unreachable!("a search begins at a row") };
-        if self.round(row).is_empty() {
+    fn leaf_in_turn(&mut self, row: Row) -> Option<Id> {
+        if row.level == 0 {
+            return self.levels[0].rows[row.priority].current_or_first();
+        }
+        if self.levels[row.level].rows[row.priority].is_empty() {
             return None;
         }
-        let mut path = [row; MOST_LEVELS + 1];
+        // The inner classes that were passed on the way down.
+        let mut path = [0; MOST_LEVELS];
         let mut depth = 0;
         loop {
-            let round = self.round(path[depth]);
+            let round = self.round(row, &path[..depth]);
             match round.current() {
                 None => {
                     round.rewind();
                     if depth > 0 {
                         depth -= 1;
-                        self.round(path[depth]).advance();
+                        self.round(row, &path[..depth]).advance();
                     }
                 }
                 Some(id) if self.classes[id].level == 0 => return Some(id),
-                Some(class) => {
+                Some(id) => {
+                    path[depth] = id;
                     depth += 1;
-                    path[depth] = Round::Below { class, priority };
                 }
             }
         }
     }
 
     /// It is the next leaf's turn: in the row, or among those that borrow from the same parent.
-    fn advance(&mut self, id: Id, level: usize, priority: usize) {
-        let round = match self.classes[id].parent {
-            Some(class) if level > 0 => Round::Below { class, priority },
-            _ => Round::Row { level, priority },
-        };
-        self.round(round).advance();
+    fn advance(&mut self, id: Id, row: Row) {
+        match self.classes[id].parent {
+            Some(parent) if row.level > 0 => self.classes[parent].feed_mut(row.priority).advance(),
+            _ => self.levels[row.level].rows[row.priority].advance(),
+        }
     }
 
-    fn round(&mut self, round: Round) -> &mut Feed {
-        match round {
-            Round::Row { level, priority } => &mut self.levels[level].rows[priority],
-            Round::Below { class, priority } => self.classes[class].feed_mut(priority),
+    /// The round at the end of a path of inner classes; the row itself when there is none.
+    fn round(&mut self, row: Row, path: &[Id]) -> &mut Feed {
+        match path.last() {
+            None => &mut self.levels[row.level].rows[row.priority],
+            Some(class) => self.classes[*class].feed_mut(row.priority),
         }
     }
 

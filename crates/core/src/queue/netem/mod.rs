@@ -26,7 +26,7 @@ use alloc::collections::VecDeque;
 use distribution::Jitter;
 use loss::LossModel;
 use luck::Luck;
-use wire::{Wire, Wired};
+use wire::{Tag, Wire};
 
 mod distribution;
 mod loss;
@@ -51,7 +51,7 @@ pub(super) struct Netem {
     dice: Dice,
     wire: Wire,
     /// Packets that skip the wire.
-    front: VecDeque<Wired>,
+    front: VecDeque<(Tag, Packet)>,
     inner: Option<Box<Discipline>>,
 }
 
@@ -94,9 +94,10 @@ impl Netem {
             tally.counters.duplicated_bytes += u64::from(packet.bytes);
             turn.copies.push(packet);
         }
-        match segment::cut(packet).filter(|_| spoilt) {
-            Some(segments) => self.admit_segments(segments, tally, turn),
-            None => self.admit(packet, spoilt, tally, turn),
+        if spoilt && let Some(segments) = segment::cut(packet) {
+            self.admit_segments(segments, tally, turn);
+        } else {
+            self.admit(packet, spoilt, tally, turn);
         }
         Verdict::Queued
     }
@@ -104,23 +105,23 @@ impl Netem {
     /// The next packet whose time has come.
     pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
         let now_ns = nanos(turn.now);
-        loop {
-            let (wired, skipped) = match self.front.pop_front() {
-                Some(wired) => (Some(wired), true),
-                None => (self.wire.pop_due(now_ns), false),
-            };
-            let Some(wired) = wired else { return self.dequeue_inner(tally, turn) };
-            tally.leave(wired.packet.bytes);
+        while let Some((tag, packet)) = self.front.pop_front() {
+            tally.leave(packet.bytes);
+            if !tag.is_spoilt {
+                return Next::Packet(packet);
+            }
+            spoil(packet, tally, turn);
+        }
+        while let Some(tag) = self.wire.first().filter(|tag| tag.due_ns <= now_ns) {
+            let packet = self.wire.pop();
+            tally.leave(packet.bytes);
             match &mut self.inner {
-                _ if wired.is_spoilt => {
-                    tally.sent(&wired.packet);
-                    tally.counters.corrupted += 1;
-                    turn.dropped.push(wired.packet);
-                }
-                Some(inner) if !skipped => hand_down(inner, wired, tally, turn),
-                _ => return Next::Packet(wired.packet),
+                _ if tag.is_spoilt => spoil(packet, tally, turn),
+                Some(inner) => hand_down(inner, packet, tag.is_copy, tally, turn),
+                None => return Next::Packet(packet),
             }
         }
+        self.dequeue_inner(tally, turn)
     }
 
     /// New settings; packets on the wire keep their times. Numbers that remember begin anew, as in Linux.
@@ -160,18 +161,19 @@ impl Netem {
     }
 
     /// A packet gets its time, or skips the wire.
+    #[inline]
     fn admit(&mut self, mut packet: Packet, is_spoilt: bool, tally: &mut Tally, turn: &mut Turn) {
         packet.queued_at = turn.now;
         tally.stand(packet.bytes);
         let now_ns = nanos(turn.now);
-        let mut wired = Wired { due_ns: now_ns, packet, is_copy: turn.is_copy, is_spoilt };
+        let mut tag = Tag { due_ns: now_ns, is_copy: turn.is_copy, is_spoilt };
         if self.takes_its_turn() {
-            wired.due_ns = self.departure(now_ns, packet.bytes);
+            tag.due_ns = self.departure(now_ns, packet.bytes);
             self.since_reordered = self.since_reordered.wrapping_add(1);
-            self.wire.insert(wired);
+            self.wire.insert(tag, packet);
         } else {
             self.since_reordered = 0;
-            self.front.push_front(wired);
+            self.front.push_front((tag, packet));
         }
     }
 
@@ -185,7 +187,7 @@ impl Netem {
         let delay_ns = self.jitter.draw(&mut self.dice);
         let Some(rate) = self.rate else { return now_ns + delay_ns };
         let sending_ns = time_on_wire(&rate, bytes);
-        match self.wire.last_due().max(self.front.back().map(|wired| wired.due_ns)) {
+        match self.wire.last_due().max(self.front.back().map(|(tag, _)| tag.due_ns)) {
             Some(last_ns) => last_ns + (delay_ns - (last_ns - now_ns)).max(0) + sending_ns,
             None => now_ns + delay_ns + sending_ns,
         }
@@ -207,11 +209,17 @@ impl Netem {
 }
 
 /// A packet passes from the wire to the discipline below, which may drop it.
-fn hand_down(inner: &mut Discipline, wired: Wired, tally: &mut Tally, turn: &mut Turn) {
-    let was_copy = turn.is_copy;
-    turn.is_copy = wired.is_copy;
-    inner.under(tally, |inner| inner.enqueue(wired.packet, turn));
+fn hand_down(inner: &mut Discipline, packet: Packet, is_copy: bool, tally: &mut Tally, turn: &mut Turn) {
+    let was_copy = core::mem::replace(&mut turn.is_copy, is_copy);
+    inner.under(tally, |inner| inner.enqueue(packet, turn));
     turn.is_copy = was_copy;
+}
+
+/// A spoilt packet comes to its end, which tc does not see.
+fn spoil(packet: Packet, tally: &mut Tally, turn: &mut Turn) {
+    tally.sent(&packet);
+    tally.counters.corrupted += 1;
+    turn.dropped.push(packet);
 }
 
 fn die(packet: Packet, verdict: Verdict, tally: &mut Tally, turn: &mut Turn) -> Verdict {

@@ -9,81 +9,109 @@ use crate::queue::bucket::instant;
 use crate::time::Time;
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
-use core::cmp::Reverse;
+use core::cmp::Ordering;
 
-/// A packet on the wire.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wired {
-    /// When it leaves, in nanoseconds; it may lie before the experiment's start.
+/// What a wire knows of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tag {
+    /// When it leaves, in nanoseconds; that may lie before the experiment's start.
     pub due_ns: i64,
-    pub packet: Packet,
     /// Did a netem make it?
     pub is_copy: bool,
     /// Was it spoilt?
     pub is_spoilt: bool,
 }
 
-/// Packets by time.
+/// Packets by time. Tags stand apart from packets, so that only packets that leave are touched.
 #[derive(Debug, Default)]
 pub(super) struct Wire {
-    line: VecDeque<Wired>,
-    /// Time, order of coming, and place in `overtakers`.
-    heap: BinaryHeap<Reverse<(i64, u64, usize)>>,
-    overtakers: Vec<Wired>,
+    tags: VecDeque<Tag>,
+    line: VecDeque<Packet>,
+    heap: BinaryHeap<Overtaker>,
+    overtakers: Vec<Packet>,
+    /// Places in `overtakers` that are free.
     free: Vec<usize>,
+    /// Packets that have overtaken so far.
     came: u64,
+}
+
+/// A packet that leaves before one that came earlier; the greatest is the first to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Overtaker {
+    tag: Tag,
+    came: u64,
+    place: usize,
 }
 
 impl Wire {
     /// A packet enters.
-    pub fn insert(&mut self, wired: Wired) {
-        if self.line.back().is_none_or(|last| wired.due_ns >= last.due_ns) {
-            self.line.push_back(wired);
+    pub fn insert(&mut self, tag: Tag, packet: Packet) {
+        if self.tags.back().is_none_or(|last| tag.due_ns >= last.due_ns) {
+            self.tags.push_back(tag);
+            self.line.push_back(packet);
         } else {
-            self.overtake(wired);
+            self.overtake(tag, packet);
         }
     }
 
-    /// The first packet, when its time has come.
-    pub fn pop_due(&mut self, now_ns: i64) -> Option<Wired> {
-        let line_ns = self.line.front().map_or(i64::MAX, |first| first.due_ns);
-        let heap_ns = self.heap_due();
-        if line_ns.min(heap_ns) > now_ns {
-            return None;
+    /// The packet that leaves first.
+    pub fn first(&self) -> Option<Tag> {
+        let first = self.tags.front().copied();
+        match self.heap.peek() {
+            Some(overtaker) if first.is_none_or(|first| overtaker.tag.due_ns < first.due_ns) => Some(overtaker.tag),
+            _ => first,
         }
-        if heap_ns < line_ns { self.pop_overtaker() } else { self.line.pop_front() }
+    }
+
+    /// Takes the packet that leaves first.
+    ///
+    /// # Panics
+    ///
+    /// When there is none.
+    pub fn pop(&mut self) -> Packet {
+        if !self.heap.is_empty() && self.tags.front().copied() != self.first() {
+            return self.pop_overtaker();
+        }
+        self.tags.pop_front();
+        self.line.pop_front().expect("there is a first packet")
     }
 
     /// When the first packet leaves.
     pub fn next_due(&self) -> Option<Time> {
-        let line_ns = self.line.front().map_or(i64::MAX, |first| first.due_ns);
-        let due_ns = line_ns.min(self.heap_due());
-        (due_ns != i64::MAX).then(|| instant(due_ns))
+        self.first().map(|tag| instant(tag.due_ns))
     }
 
     /// When the last packet leaves: it stands at the end of the line, for nobody in the heap leaves after it.
     pub fn last_due(&self) -> Option<i64> {
-        self.line.back().map(|last| last.due_ns)
+        self.tags.back().map(|last| last.due_ns)
     }
 
-    fn heap_due(&self) -> i64 {
-        self.heap.peek().map_or(i64::MAX, |Reverse((due_ns, ..))| *due_ns)
-    }
-
-    fn overtake(&mut self, wired: Wired) {
+    fn overtake(&mut self, tag: Tag, packet: Packet) {
         let place = self.free.pop().unwrap_or(self.overtakers.len());
         if place == self.overtakers.len() {
-            self.overtakers.push(wired);
+            self.overtakers.push(packet);
         } else {
-            self.overtakers[place] = wired;
+            self.overtakers[place] = packet;
         }
         self.came += 1;
-        self.heap.push(Reverse((wired.due_ns, self.came, place)));
+        self.heap.push(Overtaker { tag, came: self.came, place });
     }
 
-    fn pop_overtaker(&mut self) -> Option<Wired> {
-        let Reverse((.., place)) = self.heap.pop()?;
+    fn pop_overtaker(&mut self) -> Packet {
+        let Overtaker { place, .. } = self.heap.pop().expect("somebody overtook");
         self.free.push(place);
-        Some(self.overtakers[place])
+        self.overtakers[place]
+    }
+}
+
+impl Ord for Overtaker {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.tag.due_ns, other.came).cmp(&(self.tag.due_ns, self.came))
+    }
+}
+
+impl PartialOrd for Overtaker {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
