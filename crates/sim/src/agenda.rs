@@ -10,15 +10,12 @@ use dumbbell_core::time::Time;
 
 /// What may be due; at one time they come in this order.
 ///
-/// First what interrupts do in Linux, then what programs do; the latter as the agent orders them, so that a change is
-/// in force before the flow that starts with it, and a sample still sees what stops then.
+/// First what programs do, as the agent orders it, so that a change is in force before the flow that starts with it,
+/// and a sample still sees what stops then. Then devices and timers: where one falls together with a program's time, it
+/// was set by an earlier act of a program plus round delays, and on a machine it comes a moment later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
-    /// A device's discipline has something to send.
-    Device,
-    /// A timer of an endpoint.
-    Timer,
     /// A discipline changes.
     Change,
     /// A flow starts.
@@ -35,6 +32,10 @@ pub enum Kind {
     Stop,
     /// The experiment is over.
     End,
+    /// A device's discipline has something to send.
+    Device,
+    /// A timer of an endpoint.
+    Timer,
 }
 
 /// An entry.
@@ -229,8 +230,6 @@ const KIND_BITS: u32 = 8;
 const OWNER_BITS: u32 = 32;
 
 const KINDS: [Kind; 10] = [
-    Kind::Device,
-    Kind::Timer,
     Kind::Change,
     Kind::Start,
     Kind::Packet,
@@ -239,6 +238,8 @@ const KINDS: [Kind; 10] = [
     Kind::Sample,
     Kind::Stop,
     Kind::End,
+    Kind::Device,
+    Kind::Timer,
 ];
 
 fn pack(due: Due) -> Word {

@@ -27,7 +27,6 @@ pub fn world(plan: &Plan) -> Result<World, Error> {
     let probe_order = checks::by_name("probe", plan.probes.iter().map(|probe| probe.name.as_str()))?;
     let mut net = net::build(plan, &pairs(plan, &flow_order, &probe_order))?;
     let watched = watch(plan, &mut net)?;
-    check_changes(plan, &net)?;
     let tap = plan.capture.map(|capture| tap(plan, capture, &mut net, &flow_order)).transpose()?;
     let flows: Vec<_> = flow_order.iter().enumerate().map(|(id, &place)| flow(plan, id, place)).collect();
     let series = |(id, &place): (usize, &usize)| Series::new(flow_id(id), &plan.probes[place]);
@@ -71,7 +70,7 @@ fn pairs<'a>(plan: &'a Plan, flows: &[usize], probes: &[usize]) -> Vec<net::Pair
     flows.chain(probes).collect()
 }
 
-/// Finds the disciplines that are sampled.
+/// Finds the disciplines that are sampled, and that those that change are there.
 fn watch(plan: &Plan, net: &mut Net) -> Result<Vec<Watched>, Error> {
     checks::by_name("queue", plan.queues.iter().map(|queue| queue.name.as_str()))?;
     let mut watched = Vec::with_capacity(plan.queues.len());
@@ -84,6 +83,7 @@ fn watch(plan: &Plan, net: &mut Net) -> Result<Vec<Watched>, Error> {
         target.watched.push(rank(number));
         watched.push(Watched { device, place, last: Look::default() });
     }
+    check_changes(plan, net)?;
     Ok(watched)
 }
 

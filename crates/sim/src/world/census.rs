@@ -14,6 +14,8 @@ pub struct Census {
     pub data_packets: u64,
     /// Segments that hosts have sent.
     pub sent: u64,
+    /// Copies in nobody's account.
+    pub unclaimed: u64,
 }
 
 /// What one flow's hosts have sent, and what became of it; both directions together.
@@ -28,16 +30,17 @@ pub struct Account {
 }
 
 impl Account {
-    /// Segments that must be under way.
-    pub const fn alive(&self) -> u64 {
-        self.sent.wrapping_sub(self.received + self.dropped)
+    /// How many more segments than it knows of there are, when `found` are under way; None when some are missing. Those
+    /// more must be copies in nobody's account.
+    pub const fn surplus(&self, found: u64) -> Option<u64> {
+        (found + self.received + self.dropped).checked_sub(self.sent)
     }
 }
 
 impl Census {
     /// Nobody lives yet.
     pub fn of(flows: usize) -> Self {
-        Self { accounts: vec![Account::default(); flows], alive: 0, peak: 0, data_packets: 0, sent: 0 }
+        Self { accounts: vec![Account::default(); flows], alive: 0, peak: 0, data_packets: 0, sent: 0, unclaimed: 0 }
     }
 
     /// A host sends a packet.
@@ -60,6 +63,13 @@ impl Census {
         self.accounts[flow.0 as usize].sent += segments;
         self.alive += segments;
         self.peak = self.peak.max(self.alive);
+    }
+
+    /// A netem that is fed on the way out copied so many segments: whose isn't known.
+    #[inline]
+    pub fn copied_somewhere(&mut self, segments: u64) {
+        self.unclaimed += segments;
+        self.alive += segments;
     }
 
     /// A packet has arrived.

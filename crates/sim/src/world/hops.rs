@@ -103,7 +103,9 @@ impl World {
         loop {
             let target = &mut self.net.devices[device as usize];
             let queue = target.queue.as_mut().expect("only a device with a discipline is asked");
-            let again = match &queue.dequeue(self.now, &mut self.instant.dropped) {
+            let next = queue.dequeue(self.now, &mut self.instant.dropped);
+            self.census.copied_somewhere(target.new_copies());
+            let again = match &next {
                 Next::Packet(packet) => {
                     target.tally.left += u64::from(packet.segments);
                     let host = target.peer;

@@ -98,12 +98,15 @@ impl<C: Control> Sender<C> {
 
     /// `tcp_retransmit_skb`: what is tried counts for undo, even when it can't leave.
     fn resend_lost(&mut self, run: Run) -> Option<Transmission> {
+        // After an undo a retransmission may be out whose record is not lost; a timeout sends that one again. Linux
+        // counts it twice then ("retrans_out leaked") and never gets rid of it.
+        let known = run.numbers().filter(|number| self.board.get(*number).marks.has(Marks::RETRANS)).count();
         let transmission = self.resend(run, Marks::RETRANS.with(Marks::EVER));
         let recovery = &mut self.recovery;
         recovery.retrans_stamp_ms = recovery.retrans_stamp_ms.or(Some((self.now_us - 1) / 1_000));
         recovery.undo_retrans = recovery.undo_retrans.max(0) + i64::from(run.segments);
         transmission?;
-        self.vitals.retrans_out += run.segments;
+        self.vitals.retrans_out += run.segments - narrow(known as u64);
         if self.is_reducing() {
             self.recovery.prr_out += run.segments;
         }
