@@ -87,3 +87,11 @@ def test_a_table_that_is_missing_or_damaged_is_told(folder: Path, name: str) -> 
         with pytest.raises(ResultError, match=f"{name}.parquet: can't be read"):
             result.load(folder)
         (folder / f"{name}.parquet").touch()
+
+
+def test_a_folder_from_before_a_column_was_there_reads_with_nulls(folder: Path) -> None:
+    file = folder / "flows.parquet"
+    pl.read_parquet(file).drop("cc_phase").write_parquet(file)
+    flows = result.load(folder).flows
+    assert flows.schema == pl.Schema(TABLES["flows"])
+    assert flows["cc_phase"].null_count() == flows.height > 0
