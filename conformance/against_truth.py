@@ -137,7 +137,8 @@ def table(rows: list[Row], engine: str, seeds: int, seconds: float) -> str:
     lines = [
         "# Against the truth",
         "",
-        f"{len(cases)} cases on `{engine}`, {seeds} seeds each, {seconds:.0f} s of wall time on {os.cpu_count()} cores.",
+        f"{len(cases)} cases on `{engine}`, {seeds} seeds each,",
+        f"{seconds:.0f} s of wall time on {os.cpu_count()} cores.",
         f"Of {len(judged)} judged means (throughput, RTT, ping, completion time)",
         f"{len(judged) - len(outside)} agree within the larger of {TOLERANCE:.0%} and "
         f"{STANDARD_ERRORS} standard errors,",

@@ -70,7 +70,7 @@ def response(cc: str, every: int, rtt_ms: int, source: str, expected: float, *, 
 
 def cubic_window(every: int, rtt_ms: int) -> float:
     """What RFC 9438 expects of CUBIC, in packets."""
-    return max(1.054 * (rtt_ms / 1e3) ** 0.75 * every**0.75, sqrt(1.5 * every))
+    return max(1.054 * float((rtt_ms / 1e3 * every) ** 0.75), sqrt(1.5 * every))
 
 
 def mean_window(cc: str, every: int, rtt_ms: int) -> float:
@@ -95,7 +95,7 @@ def mean_window(cc: str, every: int, rtt_ms: int) -> float:
     samples = run.flows.filter(pl.col("time_ns") >= warm_up_s * 10**9)
     first, last = samples.row(0, named=True), samples.row(-1, named=True)
     rounds = (last["time_ns"] - first["time_ns"]) / (rtt_ms * 10**6)
-    return (last["delivered_packets"] - first["delivered_packets"]) / rounds
+    return float(last["delivered_packets"] - first["delivered_packets"]) / rounds
 
 
 def cycle_seconds(every: int, rtt_ms: int) -> float:
@@ -164,7 +164,7 @@ def shapers() -> list[Check]:
         )
         sent = run.queues.filter((pl.col("queue") == "bottleneck") & (pl.col("time_ns") >= 2 * 10**9))
         first, last = sent.row(0, named=True), sent.row(-1, named=True)
-        return (last["sent_bytes"] - first["sent_bytes"]) * 8e3 / (last["time_ns"] - first["time_ns"])
+        return float(last["sent_bytes"] - first["sent_bytes"]) * 8e3 / (last["time_ns"] - first["time_ns"])
 
     return [
         Check(
@@ -199,7 +199,7 @@ def delays() -> list[Check]:
             '[path.bottleneck]\nrate = "100mbit"\n[[flows]]\nkind = "udp"\nrate = "10mbit"\n'
         )
         netem = next(queue for queue in run.birth["queues"] if queue["name"] == "path.netem")
-        return 100 * netem["drops"] / (netem["drops"] + netem["sent_packets"])
+        return 100 * float(netem["drops"]) / (netem["drops"] + netem["sent_packets"])
 
     full = 'bottleneck = { rate = "10mbit", qdisc = "pfifo limit 100" }'
     free = 'bottleneck = { rate = "100mbit", qdisc = "pfifo limit 100" }'
@@ -266,11 +266,10 @@ def main() -> int:
         "",
         "Experiments on `sim` whose answer is known in closed form. Made by `make conformance`.",
         "",
-        "Three rows are shown, not judged. A loss in 1,000 leaves windows of 40 packets, of which a round of recovery",
-        "without growth, which the formulas leave out, is a noticeable part; and CUBIC's two curves, which the RFC takes",
-        "one at a time, take turns within a cycle. At a loss in 10,000 and 100 ms the window's last second of a cycle",
-        "gains less than one packet, and Linux reckons in whole packets: it stays at any window for which that is so,",
-        "up to a fifth above the formula's.",
+        "Three rows are shown, not judged. With a loss in 1,000 a cycle is 26 round trips, and the one of recovery,",
+        "which the formulas leave out, shows; and CUBIC's two curves, which the RFC takes one at a time, take turns",
+        "within a cycle. At a loss in 10,000 and 100 ms the last second of a cycle gains less than one packet; Linux",
+        "reckons in whole packets, so it stays at any window for which that is so: here one above the formula's.",
         "",
         "| what | source | theory | measured | difference | allowed | |",
         "| --- | --- | ---: | ---: | ---: | ---: | --- |",

@@ -17,7 +17,8 @@ def netem_words(option: str, value: object) -> str:
     'gemodel 1% 10%'
     """
     examples = {
-        "loss": "what netem takes after 'loss': '1%', 'random 1% 25%', 'gemodel 1% 10%', 'state 1% 20%'; or 'every 1000'",
+        "loss": "what netem takes after 'loss': '1%', 'random 1% 25%', 'gemodel 1% 10%', 'state 1% 20%'; "
+        "or, on the simulator only, 'every 1000'",
         "distribution": "uniform, normal, pareto or paretonormal",
         "reorder": "such as '25% 50%'; it needs a delay",
         "duplicate": "such as '1%'",
