@@ -95,7 +95,8 @@ def mean_window(cc: str, every: int, rtt_ms: int) -> float:
     samples = run.flows.filter(pl.col("time_ns") >= warm_up_s * 10**9)
     first, last = samples.row(0, named=True), samples.row(-1, named=True)
     rounds = (last["time_ns"] - first["time_ns"]) / (rtt_ms * 10**6)
-    return float(last["delivered_packets"] - first["delivered_packets"]) / rounds
+    delivered = float(last["delivered_packets"] - first["delivered_packets"])
+    return delivered / float(rounds)
 
 
 def cycle_seconds(every: int, rtt_ms: int) -> float:
@@ -164,7 +165,8 @@ def shapers() -> list[Check]:
         )
         sent = run.queues.filter((pl.col("queue") == "bottleneck") & (pl.col("time_ns") >= 2 * 10**9))
         first, last = sent.row(0, named=True), sent.row(-1, named=True)
-        return float(last["sent_bytes"] - first["sent_bytes"]) * 8e3 / (last["time_ns"] - first["time_ns"])
+        sent_bytes, nanos = float(last["sent_bytes"] - first["sent_bytes"]), float(last["time_ns"] - first["time_ns"])
+        return sent_bytes * 8e3 / nanos
 
     return [
         Check(
@@ -199,7 +201,8 @@ def delays() -> list[Check]:
             '[path.bottleneck]\nrate = "100mbit"\n[[flows]]\nkind = "udp"\nrate = "10mbit"\n'
         )
         netem = next(queue for queue in run.birth["queues"] if queue["name"] == "path.netem")
-        return 100 * float(netem["drops"]) / (netem["drops"] + netem["sent_packets"])
+        drops, sent = float(netem["drops"]), float(netem["sent_packets"])
+        return 100 * drops / (drops + sent)
 
     full = 'bottleneck = { rate = "10mbit", qdisc = "pfifo limit 100" }'
     free = 'bottleneck = { rate = "100mbit", qdisc = "pfifo limit 100" }'

@@ -11,13 +11,15 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 /// Where the run's folder is seen once `/host` is the root.
 const FOLDER: &str = "/run/dumbbell";
 
 /// Runs the lab in the root folder, then switches the machine off.
 pub fn live() -> ! {
-    if let Err(error) = prepare().and_then(|()| lab::run(Path::new(FOLDER))) {
+    if let Err(error) = prepare().map(|()| warm_up()).and_then(|()| lab::run(Path::new(FOLDER))) {
         eprintln!("dumbbell-agent: {error}");
         // The message is the run's only trace when the folder itself can't be written.
         let _ = fs::write(format!("{FOLDER}/failure.txt"), error.to_string());
@@ -44,6 +46,15 @@ fn prepare() -> Result<()> {
     nix::unistd::chroot("/host").attempt(|| "entering /host".into())?;
     std::env::set_current_dir("/").attempt(|| "entering /".into())
 }
+
+/// Lets the clock tick. Until it has, timers are coarse: a first one would be a jiffy late, and tc, which asks
+/// `/proc/net/psched` how fine they are, would give htb classes buckets for a clock of 250 Hz.
+fn warm_up() {
+    thread::sleep(WARM_UP);
+}
+
+/// Some ticks of virtual time; they cost next to nothing.
+const WARM_UP: Duration = Duration::from_millis(100);
 
 fn mount_at(kind: &str, target: &str, flags: MsFlags, options: Option<&str>) -> Result<()> {
     mount(Some("none"), target, Some(kind), flags, options).attempt(|| format!("mounting {kind} at {target}"))

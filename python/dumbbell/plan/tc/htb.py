@@ -14,9 +14,8 @@ LEAST_QUANTUM, MOST_QUANTUM = 1_000, 200_000
 LOWEST_PRIORITY = 7
 CLASS_MTU = 1_600
 """What tc adds to a bucket whose size is not written."""
-PSCHED_HZ = 250
-"""Timer interrupts a second by which tc sizes such a bucket (/proc/net/psched). A guest is set up before its clock
-has ticked once, and until then this is HZ; on a machine that has been up for a while it is 10⁹."""
+PSCHED_HZ = 10**9
+"""By which tc sizes such a bucket (/proc/net/psched): 10⁹ where timers have a resolution of a nanosecond."""
 
 FIRST_AUTO_PRIORITY = 0xC000
 FILTERS = ("fw", "u32", "flower")
