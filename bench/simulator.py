@@ -123,7 +123,8 @@ def one(bench: Bench) -> dict[str, Any]:
     *_, report = _sim.simulate(text, None, None)
     wall_s = time.perf_counter() - began
     peak_mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib) / 1024
-    return json.loads(report)["cost"] | {"wall_s": wall_s, "peak_mib": peak_mib}
+    cost: dict[str, Any] = json.loads(report)["cost"]
+    return cost | {"wall_s": wall_s, "peak_mib": peak_mib}
 
 
 def plan(bench: Bench) -> str:
