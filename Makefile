@@ -46,7 +46,8 @@ bench: kernel ## Speed and memory
 	$(PY) bench/simulator.py -o bench/simulator.md
 	$(PY) bench/speed.py -o bench/speed.md
 
-fuzz: setup ## Fuzz every parser for longer than the tests do
+fuzz: setup ## Fuzz every parser and every machine for longer than the tests do
+	PROPTEST_CASES=5000 cargo test --release --quiet -p dumbbell-core -p dumbbell-sim
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -k "any_text or any_value or any_bytes or or_wrong or harmless" -p no:cacheprovider
 
 clean: ## Remove what was built here (kernels stay in the user's cache)

@@ -36,6 +36,7 @@ mod lookahead;
 mod netem;
 mod red;
 mod segment;
+mod sense;
 mod tally;
 mod tbf;
 #[cfg(test)]

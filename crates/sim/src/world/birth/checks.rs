@@ -1,9 +1,10 @@
 //! Does a plan make sense by itself? Names are looked up elsewhere.
 
 use crate::error::Error;
-use crate::plan::{Flow, Plan, Probe, Tcp, Traffic, Work};
+use crate::plan::{Flow, Plan, Probe, Tcp, Traffic, What, Work};
 use dumbbell_core::cc::Controller;
 use dumbbell_core::packet::{ETHERNET_BYTES, UDP_HEADERS_BYTES};
+use dumbbell_core::rate::Rate;
 use dumbbell_core::time::Span;
 
 /// Places in the plan, sorted by name: the order in which the world numbers them.
@@ -23,8 +24,28 @@ pub fn sense(plan: &Plan) -> Result<(), Error> {
     require(sorted, || "the plan".into(), "the changes are not in order of time")?;
     let most = MOST_FLOWS - plan.probes.len().min(MOST_FLOWS);
     require(plan.flows.len() <= most, || "the plan".into(), "there are more flows than can be numbered")?;
+    disciplines(plan)?;
     plan.flows.iter().try_for_each(flow)?;
     plan.probes.iter().try_for_each(probe)
+}
+
+fn disciplines(plan: &Plan) -> Result<(), Error> {
+    let changed = plan.changes.iter().filter_map(|change| match &change.what {
+        What::Discipline(node) => Some((change.device, node)),
+        What::Class { .. } => None,
+    });
+    for (at, node) in plan.devices.iter().map(|device| (device.at, &device.root)).chain(changed) {
+        if let Some(problem) = node.problem() {
+            return Err(Error::Nonsense { whose: format!("a discipline on wire {}", at.wire), problem });
+        }
+    }
+    for change in &plan.changes {
+        if let What::Class { class, .. } = &change.what {
+            let stands = class.rate > Rate::ZERO && class.ceil > Rate::ZERO;
+            require(stands, || format!("the change at {} ns", change.at.as_nanos()), "the class's rate is zero")?;
+        }
+    }
+    Ok(())
 }
 
 fn flow(flow: &Flow) -> Result<(), Error> {
