@@ -50,7 +50,7 @@ proptest! {
 
     #[test]
     fn any_cut_of_a_plan_is_answered(world in 0..WORLDS.len(), at in any::<prop::sample::Index>()) {
-        let text = WORLDS[world];
+        let text = WORLDS[world].trim_end().strip_suffix('}').expect("an object ends so");
         let cut = (0..=at.index(text.len())).rev().find(|place| text.is_char_boundary(*place)).unwrap_or(0);
         prop_assert!(Plan::from_json(&text[..cut]).is_err());
     }

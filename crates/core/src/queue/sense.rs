@@ -3,6 +3,7 @@
 
 use super::{Config, HtbClass, HtbConfig, Node, RedConfig};
 use crate::rate::Rate;
+use crate::time::Span;
 use alloc::format;
 use alloc::string::{String, ToString};
 
@@ -18,7 +19,10 @@ fn own(config: &Config) -> Option<String> {
     let no_rate = |rate: Rate| (rate == Rate::ZERO).then(|| "its rate is zero".to_string());
     match config {
         Config::Tbf(tbf) => no_rate(tbf.rate).or_else(|| tbf.peak.and_then(|(rate, _)| no_rate(rate))),
-        Config::Netem(netem) => netem.rate.and_then(|wire| no_rate(wire.rate)),
+        Config::Netem(netem) => {
+            let forever = netem.delay.max(netem.jitter) > LONGEST_DELAY;
+            forever.then(|| "it delays by more than a day".to_string()).or_else(|| no_rate(netem.rate?.rate))
+        }
         Config::Htb(htb) => classes(htb),
         Config::Red(red) => damping(red),
         _ => None,
@@ -68,6 +72,8 @@ fn damping(red: &RedConfig) -> Option<String> {
     (!slopes || red.min > red.max).then(|| "its thresholds or logarithms are out of range".to_string())
 }
 
+/// Nobody's path is longer; beyond it times would not fit together.
+const LONGEST_DELAY: Span = Span::from_secs(86_400);
 /// Levels that a tree of classes may have (`TC_HTB_MAXDEPTH`).
 const MOST_LEVELS: usize = 8;
 /// Cells of the idle damping table (`RED_STAB_SIZE`).

@@ -62,8 +62,14 @@ fn flow(flow: &Flow) -> Result<(), Error> {
 fn connection(flow: &Flow, tcp: &Tcp) -> Result<(), Error> {
     let whose = || format!("flow '{}'", flow.name);
     for settings in [&tcp.sender, &tcp.receiver] {
-        require(settings.mss > 0, whose, "a full segment has no bytes")?;
-        require(settings.initial_window > 0, whose, "the initial window is zero")?;
+        require((1..=MOST_IP_BYTES).contains(&settings.mss), whose, "a full segment has no bytes, or too many")?;
+        let window = (1..=MOST_WINDOW).contains(&settings.initial_window);
+        require(window, whose, "the initial window is zero, or more than Linux's routes can say")?;
+        let buffers = [Some(settings.rmem_max), Some(settings.wmem_max), settings.rcvbuf, settings.sndbuf];
+        let fits = buffers.into_iter().flatten().all(|bytes| bytes <= MOST_BUFFER_BYTES);
+        require(fits, whose, "a buffer is larger than a socket's can be")?;
+        let super_packet = settings.gso_max_bytes.is_none_or(|bytes| bytes <= MOST_SUPER_PACKET_BYTES);
+        require(super_packet, whose, "a super-packet is larger than 512 KiB")?;
     }
     match tcp.work {
         Work::Sized { bytes } => require(bytes > 0, whose, "it has no bytes to send")?,
@@ -97,5 +103,11 @@ fn require(good: bool, whose: impl Fn() -> String, problem: &str) -> Result<(), 
 
 /// What IPv4's length field holds.
 const MOST_IP_BYTES: u32 = 65_535;
+/// A socket's buffers are counted in an `int`.
+const MOST_BUFFER_BYTES: u64 = 0x7fff_ffff;
+/// `GSO_MAX_SIZE` of devices that take more than IPv4's length says (8 × 64 KiB).
+const MOST_SUPER_PACKET_BYTES: u32 = 8 << 16;
+/// What a route's `initcwnd` may sensibly be.
+const MOST_WINDOW: u32 = 1 << 20;
 /// Both ends of every flow have a number of 32 bits.
 const MOST_FLOWS: usize = 1 << 30;
