@@ -103,8 +103,11 @@ fn check_changes(plan: &Plan, net: &Net) -> Result<(), Error> {
 }
 
 fn tap(plan: &Plan, capture: plan::Capture, net: &mut Net, order: &[usize]) -> Result<Tap, Error> {
-    let device = device_at(net, capture.at, "the capture", plan)?;
-    net.devices[device as usize].is_tapped = true;
+    // What leaves by the device and what comes in by it, as tcpdump on it would show: the latter leaves the wire's other end.
+    for side in [plan::Side::Left, plan::Side::Right] {
+        let device = device_at(net, plan::End { side, ..capture.at }, "the capture", plan)?;
+        net.devices[device as usize].is_tapped = true;
+    }
     let mss =
         order.iter().map(|&place| if let Asked::Tcp(tcp) = &plan.flows[place].traffic { tcp.sender.mss } else { 0 });
     Ok(Tap::new(Talkers { hosts: net.ends().to_vec(), mss: mss.collect() }))
