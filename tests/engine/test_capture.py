@@ -1,4 +1,4 @@
-"""A capture, read by the program that everybody reads captures with: it finds the retransmissions that the flows counted."""
+"""A capture, read by the program that everybody reads captures with: it finds what the flows counted."""
 
 import shutil
 import subprocess
