@@ -9,6 +9,7 @@ use super::timer::Pending;
 use super::todo::Task;
 use super::{Sender, Transmission};
 use crate::cc::{CaState, Control};
+use crate::time::HZ;
 
 impl<C: Control> Sender<C> {
     /// Sets the loss probe's timer when the state allows one (`tcp_schedule_loss_probe`).
@@ -116,6 +117,11 @@ impl<C: Control> Sender<C> {
         }
     }
 
+    /// The probe died in this host's own queue: another one in half a second (`tcp_send_probe0`).
+    pub(super) fn probe_window_later(&mut self) {
+        self.timer.set(Pending::WindowProbe, self.vitals.now, RESOURCE_PROBE_JIFFIES + self.pacing_delay());
+    }
+
     fn set_window_probe(&mut self) {
         let doublings = u32::from(self.rtt.backoff.min(MOST_DOUBLINGS));
         let jiffies = (self.probe_base() << doublings).min(RTO_MAX_JIFFIES);
@@ -141,6 +147,8 @@ impl<C: Control> Sender<C> {
     }
 }
 
+/// `TCP_RESOURCE_PROBE_INTERVAL`.
+const RESOURCE_PROBE_JIFFIES: u64 = HZ / 2;
 /// `tcp_retries2`.
 const MOST_WINDOW_BACKOFF: u8 = 15;
 /// `ilog2(TCP_RTO_MAX / TCP_RTO_MIN) + 1`.

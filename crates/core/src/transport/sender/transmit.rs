@@ -25,6 +25,8 @@ pub(super) struct Burst {
     is_peer_limited: bool,
     /// Did the host's queue refuse a packet?
     refused: bool,
+    /// It is a probe of the peer's window.
+    is_probe: bool,
 }
 
 /// A packet that may leave.
@@ -64,6 +66,7 @@ impl<C: Control> Sender<C> {
 
     /// What the peer's window takes of one segment, however little.
     pub(super) fn push_into_window(&mut self) -> Transmission {
+        self.burst = Burst { is_probe: true, ..Burst::default() };
         let seq = self.vitals.snd_nxt;
         let room = self.window_end() - seq;
         let unsent = self.supply.unsent(seq);
@@ -103,6 +106,9 @@ impl<C: Control> Sender<C> {
         self.vitals.snd_nxt = refused.seq;
         if self.vitals.packets_out == 0 {
             self.timer.stop();
+            if self.burst.is_probe {
+                self.probe_window_later();
+            }
         }
     }
 
