@@ -26,11 +26,8 @@ impl<C: Control> Sender<C> {
     /// What was written is sent, as far as it can: the application goes on, or is woken. Says whether it wrote something.
     pub(super) fn go_on_writing(&mut self) -> bool {
         if self.supply.starved {
-            if !self.supply.has_room(self.least_memory()) {
-                return false;
-            }
             self.expand_sndbuf();
-            if !self.supply.has_room(self.memory()) {
+            if !self.supply.has_room(self.least_memory()) || !self.supply.has_room(self.memory()) {
                 return false;
             }
             self.stop_sndbuf_limited();
