@@ -103,12 +103,11 @@ impl<C: Control> Sender<C> {
 
     /// An ACK came while nothing was out (`tcp_ack_probe`).
     pub(super) fn on_window_told(&mut self) {
-        let unsent = self.supply.unsent(self.vitals.snd_nxt);
         if self.supply.end() == self.vitals.snd_nxt {
             return;
         }
-        let head = unsent.min(u64::from(self.tso.goal));
-        let fin = u64::from(head == unsent && self.supply.has_fin());
+        let head = self.supply.head(self.vitals.snd_nxt);
+        let fin = u64::from(self.supply.is_tail() && self.supply.has_fin());
         if self.vitals.snd_nxt + head + fin <= self.window_end() {
             self.rtt.backoff = 0;
             self.timer.stop();

@@ -5,6 +5,7 @@
 
 use super::host::{MAX_TCP_HEADER, SHARED_INFO, SK_BUFF, SKB_OVERHEAD};
 use crate::transport::Settings;
+use alloc::collections::VecDeque;
 
 /// The application's side.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub(super) struct Supply {
     backlog: u64,
     /// First sequence number after what is in the socket, without FIN (`write_seq`).
     written: u64,
+    /// Where each skb ends that was not sent yet (`sk_write_queue`): no packet spans two.
+    ends: VecDeque<u64>,
     /// Has the application closed?
     closing: bool,
     /// Is the FIN in the socket?
@@ -38,6 +41,7 @@ impl Supply {
         Self {
             backlog: 0,
             written: 1,
+            ends: VecDeque::new(),
             closing: false,
             fin: false,
             writing: false,
@@ -108,7 +112,48 @@ impl Supply {
         self.starved = false;
     }
 
-    /// It adds up to `bytes`, while there is any room at all beside `memory` (`sk_stream_memory_free`); else it waits.
+    /// Bytes from `next` to the end of the skb that they lie in.
+    pub fn head(&self, next: u64) -> u64 {
+        self.ends.front().map_or(0, |end| end - next)
+    }
+
+    /// Is there one skb at most?
+    pub fn is_tail(&self) -> bool {
+        self.ends.len() <= 1
+    }
+
+    /// How many there are.
+    pub fn skbs(&self) -> u64 {
+        self.ends.len() as u64
+    }
+
+    /// Everything before `next` was sent.
+    pub fn sent(&mut self, next: u64) {
+        while self.ends.front().is_some_and(|end| *end <= next) {
+            self.ends.pop_front();
+        }
+    }
+
+    /// What ends here was not sent after all: it stays an skb of its own.
+    pub fn take_back(&mut self, end: u64) {
+        if self.ends.front() != Some(&end) {
+            self.ends.push_front(end);
+        }
+    }
+
+    /// The last skb is filled up to `goal` bytes; `next` is the first that was not sent.
+    pub fn fill(&mut self, next: u64, goal: u64) {
+        let before = self.ends.len().checked_sub(2).and_then(|place| self.ends.get(place));
+        let start = before.copied().unwrap_or(next);
+        let room = goal.saturating_sub(self.written - start).min(self.backlog);
+        if let Some(end) = self.ends.back_mut().filter(|_| room > 0) {
+            *end += room;
+            self.count(room);
+        }
+    }
+
+    /// It adds an skb of up to `bytes`, while there is any room at all beside `memory` (`sk_stream_memory_free`); else
+    /// it waits.
     pub fn add(&mut self, bytes: u64, memory: u64) -> bool {
         if memory >= self.limit {
             self.starved = true;
@@ -116,10 +161,17 @@ impl Supply {
             return false;
         }
         let added = bytes.min(self.backlog);
-        self.written += added;
-        self.backlog -= if self.backlog == u64::MAX { 0 } else { added };
-        self.writing = self.backlog > 0;
+        self.count(added);
+        if added > 0 {
+            self.ends.push_back(self.written);
+        }
         added > 0
+    }
+
+    const fn count(&mut self, bytes: u64) {
+        self.written += bytes;
+        self.backlog -= if self.backlog == u64::MAX { 0 } else { bytes };
+        self.writing = self.backlog > 0;
     }
 
     /// Queues the FIN when its time has come; says whether that is now.

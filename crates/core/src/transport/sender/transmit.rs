@@ -104,6 +104,9 @@ impl<C: Control> Sender<C> {
             self.burst.sent = self.burst.sent.saturating_sub(1);
         }
         self.vitals.snd_nxt = refused.seq;
+        if refused.len > 0 {
+            self.supply.take_back(refused.seq + u64::from(refused.len));
+        }
         if self.vitals.packets_out == 0 {
             self.timer.stop();
             if self.burst.is_probe {
@@ -161,9 +164,8 @@ impl<C: Control> Sender<C> {
             return None;
         }
         let mss = u64::from(self.vitals.mss);
-        let unsent = self.supply.unsent(seq);
-        let head = unsent.min(u64::from(self.tso.goal).max(u64::from(quota) * mss));
-        let is_tail = head == unsent;
+        let head = self.supply.head(seq);
+        let is_tail = self.supply.is_tail();
         let fin = is_tail && self.supply.has_fin();
         if self.window_end() < seq + head.min(mss) + u64::from(fin && head <= mss) {
             self.burst.is_peer_limited = true;
@@ -278,6 +280,7 @@ impl<C: Control> Sender<C> {
     fn note_outstanding(&mut self, segments: u32, end: u64) {
         let was_idle = self.vitals.packets_out == 0;
         self.vitals.snd_nxt = end;
+        self.supply.sent(end);
         self.vitals.packets_out += segments;
         self.burst.sent += segments;
         if was_idle || self.timer.pending == Pending::LossProbe {

@@ -57,10 +57,9 @@ impl<C: Control> Sender<C> {
         let before = self.supply.end();
         while self.supply.is_writing() {
             let goal = u64::from(self.tso.goal);
-            let unsent = self.supply.unsent(self.vitals.snd_nxt);
             // The last skb is filled up, then another is begun.
-            let room = if unsent < goal { goal - unsent } else { goal };
-            if !self.supply.add(room, self.memory()) {
+            self.supply.fill(self.vitals.snd_nxt, goal);
+            if !self.supply.is_writing() || !self.supply.add(goal, self.memory()) {
                 break;
             }
             self.restart_after_idle();
@@ -84,10 +83,9 @@ impl<C: Control> Sender<C> {
         corked
     }
 
-    /// Memory that the socket's skbs take: what is outstanding, and what waits in pieces of the goal's size.
+    /// Memory that the socket's skbs take: what is outstanding, and what waits.
     fn memory(&self) -> u64 {
-        let unsent = self.supply.end() - self.vitals.snd_nxt;
-        self.least_memory() + Supply::memory(unsent.div_ceil(u64::from(self.tso.goal)), 0)
+        self.least_memory() + Supply::memory(self.supply.skbs(), 0)
     }
 
     fn least_memory(&self) -> u64 {
