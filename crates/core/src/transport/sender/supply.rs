@@ -23,6 +23,10 @@ pub(super) struct Supply {
     fin: bool,
     /// Is the application writing?
     writing: bool,
+    /// Does the next push send one packet and wait for nothing (`tcp_push_one`)?
+    pub push_one: bool,
+    /// Where the last push while writing stood (`pushed_seq`).
+    pushed: u64,
     /// Does it wait for room (`SOCK_NOSPACE`)?
     pub starved: bool,
     /// Bytes of memory that the socket may fill (`sk_sndbuf`).
@@ -45,6 +49,8 @@ impl Supply {
             closing: false,
             fin: false,
             writing: false,
+            push_one: false,
+            pushed: 1,
             starved: false,
             limit: settings.sndbuf.unwrap_or(FIRST_SNDBUF),
             fixed: settings.sndbuf.is_some(),
@@ -141,15 +147,33 @@ impl Supply {
         }
     }
 
-    /// The last skb is filled up to `goal` bytes; `next` is the first that was not sent.
-    pub fn fill(&mut self, next: u64, goal: u64) {
+    /// The last skb is filled up to `goal` bytes; `next` is the first that was not sent. Says whether it had room.
+    pub fn fill(&mut self, next: u64, goal: u64) -> bool {
         let before = self.ends.len().checked_sub(2).and_then(|place| self.ends.get(place));
         let start = before.copied().unwrap_or(next);
         let room = goal.saturating_sub(self.written - start).min(self.backlog);
         if let Some(end) = self.ends.back_mut().filter(|_| room > 0) {
             *end += room;
             self.count(room);
+            return true;
         }
+        false
+    }
+
+    /// An skb is full and more is to come: is it pushed at once? All of them when half of the largest window was
+    /// written since the last time (`forced_push`), one packet when there is no other skb.
+    pub fn pushes(&mut self, largest_window: u32) -> bool {
+        let all = self.written > self.pushed + u64::from(largest_window >> 1);
+        self.push_one = !all && self.is_tail();
+        if all {
+            self.note_push();
+        }
+        all || self.push_one
+    }
+
+    /// Everything so far is pushed (`tcp_mark_push`).
+    pub const fn note_push(&mut self) {
+        self.pushed = self.written;
     }
 
     /// It adds an skb of up to `bytes`, while there is any room at all beside `memory` (`sk_stream_memory_free`); else

@@ -27,6 +27,8 @@ pub(super) struct Burst {
     refused: bool,
     /// It is a probe of the peer's window.
     is_probe: bool,
+    /// It is one packet that waits for nothing: the application is still writing.
+    is_single: bool,
 }
 
 /// A packet that may leave.
@@ -117,7 +119,8 @@ impl<C: Control> Sender<C> {
 
     fn open_burst(&mut self) {
         let most_segments = self.tso_segments();
-        self.burst = Burst { is_open: true, most_segments, ..Burst::default() };
+        let is_single = core::mem::take(&mut self.supply.push_one);
+        self.burst = Burst { is_open: true, most_segments, is_single, ..Burst::default() };
     }
 
     fn close_burst(&mut self) {
@@ -152,7 +155,8 @@ impl<C: Control> Sender<C> {
 
     fn next_piece(&mut self, nagle: bool, forced: bool) -> Option<Piece> {
         let seq = self.vitals.snd_nxt;
-        if self.supply.end() == seq || self.burst.refused || self.must_wait() {
+        let is_over = self.burst.refused || (self.burst.is_single && self.burst.sent > 0);
+        if self.supply.end() == seq || is_over || self.must_wait() {
             return None;
         }
         let mut quota = self.cwnd_quota();
@@ -186,7 +190,7 @@ impl<C: Control> Sender<C> {
         if head <= mss {
             return (head == mss || !nagle).then_some(mss);
         }
-        if !forced {
+        if !forced && !self.burst.is_single {
             match self.defer(head, is_tail) {
                 Defer::No => {}
                 Defer::ForCwnd => {

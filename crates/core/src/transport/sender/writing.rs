@@ -52,24 +52,28 @@ impl<C: Control> Sender<C> {
         self.supply.grow(u64::from(segments), u64::from(self.controller.sndbuf_expand()));
     }
 
-    /// Writes an skb, or as many as fit when none could be sent anyway.
+    /// Writes skbs until one is pushed at once, or the writing ends. The last skb is filled up, then another is begun.
     fn write_on(&mut self) -> bool {
         let before = self.supply.end();
         while self.supply.is_writing() {
             let goal = u64::from(self.tso.goal);
-            // The last skb is filled up, then another is begun.
-            self.supply.fill(self.vitals.snd_nxt, goal);
-            if !self.supply.is_writing() || !self.supply.add(goal, self.memory()) {
+            if !self.supply.fill(self.vitals.snd_nxt, goal) {
+                if !self.supply.add(goal, self.memory()) {
+                    break;
+                }
+                self.restart_after_idle();
+            }
+            if self.supply.is_writing() && self.supply.pushes(self.peer.largest) && self.cwnd_quota() > 0 {
                 break;
             }
-            self.restart_after_idle();
-            if self.cwnd_quota() > 0 {
-                break;
-            }
+            self.supply.push_one = false;
         }
         let wrote = self.supply.end() > before;
         if wrote {
             self.note_busy();
+        }
+        if wrote && !self.supply.is_writing() {
+            self.supply.note_push();
         }
         wrote
     }
