@@ -97,7 +97,6 @@ fn datagrams_and_flows_share_a_queue() {
 /// A datagram a millisecond keeps a queue of two on the own device full: whatever the connection hands in is refused,
 /// its window probe too.
 #[test]
-#[ignore = "a sender whose window probe is refused sets no timer any more, where tcp_send_probe0 waits for half a second"]
 fn a_sender_whose_every_packet_is_refused_goes_on_trying() {
     let mut plan = path(20, 80, 200, 5_000);
     let mut own = netem(Span::from_millis(3));

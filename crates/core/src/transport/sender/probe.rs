@@ -9,6 +9,7 @@ use super::timer::Pending;
 use super::todo::Task;
 use super::{Sender, Transmission};
 use crate::cc::{CaState, Control};
+use crate::time::HZ;
 
 impl<C: Control> Sender<C> {
     /// Sets the loss probe's timer when the state allows one (`tcp_schedule_loss_probe`).
@@ -102,18 +103,22 @@ impl<C: Control> Sender<C> {
 
     /// An ACK came while nothing was out (`tcp_ack_probe`).
     pub(super) fn on_window_told(&mut self) {
-        let unsent = self.supply.unsent(self.vitals.snd_nxt);
         if self.supply.end() == self.vitals.snd_nxt {
             return;
         }
-        let head = unsent.min(u64::from(self.tso.goal));
-        let fin = u64::from(head == unsent && self.supply.has_fin());
+        let head = self.supply.head(self.vitals.snd_nxt);
+        let fin = u64::from(self.supply.is_tail() && self.supply.has_fin());
         if self.vitals.snd_nxt + head + fin <= self.window_end() {
             self.rtt.backoff = 0;
             self.timer.stop();
         } else {
             self.set_window_probe();
         }
+    }
+
+    /// The probe died in this host's own queue: another one in half a second (`tcp_send_probe0`).
+    pub(super) fn probe_window_later(&mut self) {
+        self.timer.set(Pending::WindowProbe, self.vitals.now, RESOURCE_PROBE_JIFFIES + self.pacing_delay());
     }
 
     fn set_window_probe(&mut self) {
@@ -141,6 +146,8 @@ impl<C: Control> Sender<C> {
     }
 }
 
+/// `TCP_RESOURCE_PROBE_INTERVAL`.
+const RESOURCE_PROBE_JIFFIES: u64 = HZ / 2;
 /// `tcp_retries2`.
 const MOST_WINDOW_BACKOFF: u8 = 15;
 /// `ilog2(TCP_RTO_MAX / TCP_RTO_MIN) + 1`.

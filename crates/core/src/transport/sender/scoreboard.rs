@@ -72,9 +72,9 @@ impl Scoreboard {
         self.first == self.next
     }
 
-    /// Packets that the records were sent in.
-    pub const fn packets(&self) -> u64 {
-        self.packets
+    /// Packets that the records were sent in; one of which some is acknowledged is still one.
+    pub fn packets(&self) -> u64 {
+        self.packets + u64::from(self.front().is_some_and(|front| !front.marks.has(Marks::FIRST)))
     }
 
     /// A packet begins with this record from now on: it is sent in parts.

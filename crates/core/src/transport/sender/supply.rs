@@ -5,6 +5,7 @@
 
 use super::host::{MAX_TCP_HEADER, SHARED_INFO, SK_BUFF, SKB_OVERHEAD};
 use crate::transport::Settings;
+use alloc::collections::VecDeque;
 
 /// The application's side.
 #[derive(Clone, Debug)]
@@ -14,12 +15,18 @@ pub(super) struct Supply {
     backlog: u64,
     /// First sequence number after what is in the socket, without FIN (`write_seq`).
     written: u64,
+    /// Where each skb ends that was not sent yet (`sk_write_queue`): no packet spans two.
+    ends: VecDeque<u64>,
     /// Has the application closed?
     closing: bool,
     /// Is the FIN in the socket?
     fin: bool,
     /// Is the application writing?
     writing: bool,
+    /// Does the next push send one packet and wait for nothing (`tcp_push_one`)?
+    pub push_one: bool,
+    /// Where the last push while writing stood (`pushed_seq`).
+    pushed: u64,
     /// Does it wait for room (`SOCK_NOSPACE`)?
     pub starved: bool,
     /// Bytes of memory that the socket may fill (`sk_sndbuf`).
@@ -38,9 +45,12 @@ impl Supply {
         Self {
             backlog: 0,
             written: 1,
+            ends: VecDeque::new(),
             closing: false,
             fin: false,
             writing: false,
+            push_one: false,
+            pushed: 1,
             starved: false,
             limit: settings.sndbuf.unwrap_or(FIRST_SNDBUF),
             fixed: settings.sndbuf.is_some(),
@@ -108,7 +118,66 @@ impl Supply {
         self.starved = false;
     }
 
-    /// It adds up to `bytes`, while there is any room at all beside `memory` (`sk_stream_memory_free`); else it waits.
+    /// Bytes from `next` to the end of the skb that they lie in.
+    pub fn head(&self, next: u64) -> u64 {
+        self.ends.front().map_or(0, |end| end - next)
+    }
+
+    /// Is there one skb at most?
+    pub fn is_tail(&self) -> bool {
+        self.ends.len() <= 1
+    }
+
+    /// How many there are.
+    pub fn skbs(&self) -> u64 {
+        self.ends.len() as u64
+    }
+
+    /// Everything before `next` was sent.
+    pub fn sent(&mut self, next: u64) {
+        while self.ends.front().is_some_and(|end| *end <= next) {
+            self.ends.pop_front();
+        }
+    }
+
+    /// What ends here was not sent after all: it stays an skb of its own.
+    pub fn take_back(&mut self, end: u64) {
+        if self.ends.front() != Some(&end) {
+            self.ends.push_front(end);
+        }
+    }
+
+    /// The last skb is filled up to `goal` bytes; `next` is the first that was not sent. Says whether it had room.
+    pub fn fill(&mut self, next: u64, goal: u64) -> bool {
+        let before = self.ends.len().checked_sub(2).and_then(|place| self.ends.get(place));
+        let start = before.copied().unwrap_or(next);
+        let room = goal.saturating_sub(self.written - start).min(self.backlog);
+        if let Some(end) = self.ends.back_mut().filter(|_| room > 0) {
+            *end += room;
+            self.count(room);
+            return true;
+        }
+        false
+    }
+
+    /// An skb is full and more is to come: is it pushed at once? All of them when half of the largest window was
+    /// written since the last time (`forced_push`), one packet when there is no other skb.
+    pub fn pushes(&mut self, largest_window: u32) -> bool {
+        let all = self.written > self.pushed + u64::from(largest_window >> 1);
+        self.push_one = !all && self.is_tail();
+        if all {
+            self.note_push();
+        }
+        all || self.push_one
+    }
+
+    /// Everything so far is pushed (`tcp_mark_push`).
+    pub const fn note_push(&mut self) {
+        self.pushed = self.written;
+    }
+
+    /// It adds an skb of up to `bytes`, while there is any room at all beside `memory` (`sk_stream_memory_free`); else
+    /// it waits.
     pub fn add(&mut self, bytes: u64, memory: u64) -> bool {
         if memory >= self.limit {
             self.starved = true;
@@ -116,10 +185,17 @@ impl Supply {
             return false;
         }
         let added = bytes.min(self.backlog);
-        self.written += added;
-        self.backlog -= if self.backlog == u64::MAX { 0 } else { added };
-        self.writing = self.backlog > 0;
+        self.count(added);
+        if added > 0 {
+            self.ends.push_back(self.written);
+        }
         added > 0
+    }
+
+    const fn count(&mut self, bytes: u64) {
+        self.written += bytes;
+        self.backlog -= if self.backlog == u64::MAX { 0 } else { bytes };
+        self.writing = self.backlog > 0;
     }
 
     /// Queues the FIN when its time has come; says whether that is now.

@@ -25,6 +25,10 @@ pub(super) struct Burst {
     is_peer_limited: bool,
     /// Did the host's queue refuse a packet?
     refused: bool,
+    /// It is a probe of the peer's window.
+    is_probe: bool,
+    /// It is one packet that waits for nothing: the application is still writing.
+    is_single: bool,
 }
 
 /// A packet that may leave.
@@ -64,6 +68,7 @@ impl<C: Control> Sender<C> {
 
     /// What the peer's window takes of one segment, however little.
     pub(super) fn push_into_window(&mut self) -> Transmission {
+        self.burst = Burst { is_probe: true, ..Burst::default() };
         let seq = self.vitals.snd_nxt;
         let room = self.window_end() - seq;
         let unsent = self.supply.unsent(seq);
@@ -101,14 +106,21 @@ impl<C: Control> Sender<C> {
             self.burst.sent = self.burst.sent.saturating_sub(1);
         }
         self.vitals.snd_nxt = refused.seq;
+        if refused.len > 0 {
+            self.supply.take_back(refused.seq + u64::from(refused.len));
+        }
         if self.vitals.packets_out == 0 {
             self.timer.stop();
+            if self.burst.is_probe {
+                self.probe_window_later();
+            }
         }
     }
 
     fn open_burst(&mut self) {
         let most_segments = self.tso_segments();
-        self.burst = Burst { is_open: true, most_segments, ..Burst::default() };
+        let is_single = core::mem::take(&mut self.supply.push_one);
+        self.burst = Burst { is_open: true, most_segments, is_single, ..Burst::default() };
     }
 
     fn close_burst(&mut self) {
@@ -143,7 +155,8 @@ impl<C: Control> Sender<C> {
 
     fn next_piece(&mut self, nagle: bool, forced: bool) -> Option<Piece> {
         let seq = self.vitals.snd_nxt;
-        if self.supply.end() == seq || self.burst.refused || self.must_wait() {
+        let is_over = self.burst.refused || (self.burst.is_single && self.burst.sent > 0);
+        if self.supply.end() == seq || is_over || self.must_wait() {
             return None;
         }
         let mut quota = self.cwnd_quota();
@@ -155,9 +168,8 @@ impl<C: Control> Sender<C> {
             return None;
         }
         let mss = u64::from(self.vitals.mss);
-        let unsent = self.supply.unsent(seq);
-        let head = unsent.min(u64::from(self.tso.goal).max(u64::from(quota) * mss));
-        let is_tail = head == unsent;
+        let head = self.supply.head(seq);
+        let is_tail = self.supply.is_tail();
         let fin = is_tail && self.supply.has_fin();
         if self.window_end() < seq + head.min(mss) + u64::from(fin && head <= mss) {
             self.burst.is_peer_limited = true;
@@ -178,7 +190,7 @@ impl<C: Control> Sender<C> {
         if head <= mss {
             return (head == mss || !nagle).then_some(mss);
         }
-        if !forced {
+        if !forced && !self.burst.is_single {
             match self.defer(head, is_tail) {
                 Defer::No => {}
                 Defer::ForCwnd => {
@@ -272,6 +284,7 @@ impl<C: Control> Sender<C> {
     fn note_outstanding(&mut self, segments: u32, end: u64) {
         let was_idle = self.vitals.packets_out == 0;
         self.vitals.snd_nxt = end;
+        self.supply.sent(end);
         self.vitals.packets_out += segments;
         self.burst.sent += segments;
         if was_idle || self.timer.pending == Pending::LossProbe {

@@ -26,11 +26,8 @@ impl<C: Control> Sender<C> {
     /// What was written is sent, as far as it can: the application goes on, or is woken. Says whether it wrote something.
     pub(super) fn go_on_writing(&mut self) -> bool {
         if self.supply.starved {
-            if !self.supply.has_room(self.least_memory()) {
-                return false;
-            }
             self.expand_sndbuf();
-            if !self.supply.has_room(self.memory()) {
+            if !self.supply.has_room(self.least_memory()) || !self.supply.has_room(self.memory()) {
                 return false;
             }
             self.stop_sndbuf_limited();
@@ -55,25 +52,28 @@ impl<C: Control> Sender<C> {
         self.supply.grow(u64::from(segments), u64::from(self.controller.sndbuf_expand()));
     }
 
-    /// Writes an skb, or as many as fit when none could be sent anyway.
+    /// Writes skbs until one is pushed at once, or the writing ends. The last skb is filled up, then another is begun.
     fn write_on(&mut self) -> bool {
         let before = self.supply.end();
         while self.supply.is_writing() {
             let goal = u64::from(self.tso.goal);
-            let unsent = self.supply.unsent(self.vitals.snd_nxt);
-            // The last skb is filled up, then another is begun.
-            let room = if unsent < goal { goal - unsent } else { goal };
-            if !self.supply.add(room, self.memory()) {
+            if !self.supply.fill(self.vitals.snd_nxt, goal) {
+                if !self.supply.add(goal, self.memory()) {
+                    break;
+                }
+                self.restart_after_idle();
+            }
+            if self.supply.is_writing() && self.supply.pushes(self.peer.largest) && self.cwnd_quota() > 0 {
                 break;
             }
-            self.restart_after_idle();
-            if self.cwnd_quota() > 0 {
-                break;
-            }
+            self.supply.push_one = false;
         }
         let wrote = self.supply.end() > before;
         if wrote {
             self.note_busy();
+        }
+        if wrote && !self.supply.is_writing() {
+            self.supply.note_push();
         }
         wrote
     }
@@ -87,10 +87,9 @@ impl<C: Control> Sender<C> {
         corked
     }
 
-    /// Memory that the socket's skbs take: what is outstanding, and what waits in pieces of the goal's size.
+    /// Memory that the socket's skbs take: what is outstanding, and what waits.
     fn memory(&self) -> u64 {
-        let unsent = self.supply.end() - self.vitals.snd_nxt;
-        self.least_memory() + Supply::memory(unsent.div_ceil(u64::from(self.tso.goal)), 0)
+        self.least_memory() + Supply::memory(self.supply.skbs(), 0)
     }
 
     fn least_memory(&self) -> u64 {
