@@ -26,6 +26,7 @@ impl Receiver {
         if end == segment.seq {
             return;
         }
+        self.standing = None;
         if self.disordered {
             self.holes_mut().forget_duplicate();
         }

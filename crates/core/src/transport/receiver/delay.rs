@@ -259,7 +259,12 @@ impl Delay {
     }
 
     /// An ACK left, alone or with data (`tcp_event_ack_sent`).
+    #[inline]
     pub fn on_ack_sent(&mut self) {
+        // Nothing waited, so none is used up.
+        if self.pending == 0 && self.compressed == 0 {
+            return;
+        }
         self.compressed = 0;
         self.flush_at = Time::NEVER;
         let used = u8::from(self.is_scheduled());

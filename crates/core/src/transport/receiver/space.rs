@@ -232,6 +232,11 @@ impl Space {
         self.ssthresh.min(self.offered)
     }
 
+    /// Are windows scaled? Then an offer that is repeated stays as it is.
+    pub fn is_scaled(&self) -> bool {
+        self.scale > 0
+    }
+
     fn free(&self) -> i64 {
         self.of_memory(i64::from(self.rcvbuf) - i64::from(self.held))
     }
