@@ -10,7 +10,8 @@ use crate::transport::receiver::delay::MOST_QUICK;
 use crate::transport::receiver::tuning::millis;
 
 impl Receiver {
-    /// An accepted segment (`tcp_data_queue`); `ecn` is its packet's field, `segments` how many it holds.
+    /// An accepted segment; `ecn` is its packet's field, `segments` how many it holds.
+    #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
         // RFC 7323 section 4.3: the segment that covers what was acknowledged last.
         let is_newer = segment.sent_at >= self.ts_recent || millis(segment.sent_at) == millis(self.ts_recent);
@@ -23,9 +24,14 @@ impl Receiver {
         }
         let full = end - segment.seq >= u64::from(self.delay.rcv_mss);
         self.tuning.measure_by_echo(now, segment.echo, full);
-        if end == segment.seq {
-            return;
+        if end > segment.seq {
+            self.on_payload(now, segment, ecn, segments);
         }
+    }
+
+    /// Data or a FIN (`tcp_data_queue`).
+    fn on_payload(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
+        let end = segment.end();
         self.standing = None;
         if self.disordered {
             self.holes_mut().forget_duplicate();
@@ -161,8 +167,11 @@ impl Receiver {
 
     /// Wakes the application if enough waits (`tcp_epollin_ready`).
     fn wake(&mut self) {
+        if self.reader.awake {
+            return;
+        }
         let waiting = self.reader.waiting(self.rcv_nxt) > 0;
-        self.reader.awake |= waiting
+        self.reader.awake = waiting
             && (!self.reader.sleeps(self.rcv_nxt)
                 || self.space.is_pressed()
                 || self.space.open(self.rcv_nxt) <= self.delay.rcv_mss);

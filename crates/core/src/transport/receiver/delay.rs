@@ -262,9 +262,12 @@ impl Delay {
     #[inline]
     pub fn on_ack_sent(&mut self) {
         // Nothing waited, so none is used up.
-        if self.pending == 0 && self.compressed == 0 {
-            return;
+        if self.pending != 0 || self.compressed != 0 {
+            self.use_up();
         }
+    }
+
+    fn use_up(&mut self) {
         self.compressed = 0;
         self.flush_at = Time::NEVER;
         let used = u8::from(self.is_scheduled());

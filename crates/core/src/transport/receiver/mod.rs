@@ -22,7 +22,7 @@ mod space;
 mod tests;
 mod tuning;
 
-use crate::packet::Segment;
+use crate::packet::{Sack, Segment};
 use crate::time::{Span, Time};
 use crate::transport::Settings;
 use alloc::boxed::Box;
@@ -157,6 +157,7 @@ impl Receiver {
     }
 
     /// Puts the acknowledgement into a segment that leaves now, alone or with data.
+    #[inline]
     pub fn fill(&mut self, now: Time, segment: &mut Segment) {
         segment.flags.ack = true;
         segment.ack = self.rcv_nxt;
@@ -164,9 +165,7 @@ impl Receiver {
         segment.echo = self.ts_recent;
         segment.flags.ece = self.ecn == Echo::Echoing;
         if self.disordered {
-            let holes = self.holes_mut();
-            segment.sack = holes.take();
-            self.disordered = self.holes.as_ref().is_some_and(|holes| !holes.is_idle());
+            segment.sack = self.tell_holes();
         }
         segment.window = self.standing.unwrap_or_else(|| self.offer());
         self.delay.on_ack_sent();
@@ -176,6 +175,7 @@ impl Receiver {
     }
 
     /// Data were sent.
+    #[inline]
     pub fn on_data_sent(&mut self, now: Time) {
         self.delay.on_data_sent(now);
     }
@@ -337,6 +337,13 @@ impl Receiver {
         choice.window
     }
 
+    fn tell_holes(&mut self) -> Sack {
+        let sack = self.holes_mut().take();
+        self.disordered = self.holes.as_ref().is_some_and(|holes| !holes.is_idle());
+        sack
+    }
+
+    #[inline(never)]
     fn offer(&mut self) -> u32 {
         if self.delay.is_out_of_memory() {
             self.space.offer_nothing(self.rcv_nxt);

@@ -229,7 +229,7 @@ impl<C: Control> Sender<C> {
 
     fn pop_acked(&mut self, ack: &mut Ack) -> Removed {
         let una = self.vitals.snd_una;
-        let mut removed = Removed::default();
+        let mut removed = self.pop_plain(ack);
         while self.board.front().is_some_and(|front| front.end <= una) {
             let start = self.board.start_of(self.board.first());
             let mut record = self.board.pop_first();
@@ -258,6 +258,19 @@ impl<C: Control> Sender<C> {
         removed
     }
 
+    /// What [`Sender::pop_acked`] does record by record, done once for a run of plain ones: they were sent in their order,
+    /// so that each says more than the one before, and only the first and the last one's words remain.
+    fn pop_plain(&mut self, ack: &mut Ack) -> Removed {
+        let Some(mut run) = self.board.pop_plain(self.vitals.snd_una) else { return Removed::default() };
+        self.vitals.packets_out -= run.packets;
+        self.count_delivered(run.packets, ack.ece);
+        ack.reordered = ack.reordered.min(run.start);
+        ack.acks_original |= run.first_end <= self.recovery.high_seq;
+        self.rack.advance(&run.last, self.now_us, self.vitals.min_rtt_us);
+        self.rate.delivered(&mut run.last, &mut ack.draft);
+        Removed { packets: run.packets, first_sent_us: run.first_sent_us, last_sent_us: run.last.sent_us }
+    }
+
     /// Corrects the counts for a removed record that was SACKed, lost or retransmitted.
     fn settle(&mut self, record: &Record, ack: &mut Ack) {
         let marks = record.marks;
@@ -282,7 +295,7 @@ impl<C: Control> Sender<C> {
         let shown_us = ack.rtt_us.unwrap_or(rtt_us);
         // A delayed ACK may lower the minimum, but not keep it alive.
         if !ack.maybe_delayed || shown_us <= u64::from(self.rtt.min_us()) {
-            self.rtt.sample_min(shown_us, self.vitals.now.jiffies());
+            self.rtt.sample_min(shown_us, self.jiffy);
         }
         self.rtt.sample(rtt_us, self.vitals.snd_una, self.vitals.snd_nxt);
         self.show_rtt();
@@ -310,7 +323,7 @@ impl<C: Control> Sender<C> {
             self.reduce_window(delivered, losses, ack.advances);
         } else if self.may_grow(ack) {
             self.controller.avoid(&mut self.vitals, delivered);
-            self.usage.stamp = self.vitals.now.jiffies();
+            self.usage.stamp = self.jiffy;
         }
         pacing::update_rate(&mut self.vitals);
     }

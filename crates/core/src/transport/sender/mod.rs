@@ -127,6 +127,8 @@ pub(crate) struct Sender<C = Controller> {
     syn_retransmissions: u32,
     /// Microseconds since the start, plus one: 0 means never.
     now_us: u64,
+    /// Jiffies since the start.
+    jiffy: u64,
 }
 
 /// ECN as a sender keeps it (RFC 3168 section 6.1).
@@ -169,6 +171,7 @@ impl<C: Control> Sender<C> {
             initial_window: settings.initial_window,
             syn_retransmissions: 0,
             now_us: 1,
+            jiffy: 0,
         }
     }
 
@@ -189,7 +192,7 @@ impl<C: Control> Sender<C> {
         self.peer = Peer::new(peer_window);
         self.tso.fit_window(self.peer.largest);
         if let Some(rtt) = handshake_rtt {
-            self.rtt.sample_min(rtt.as_micros(), now.jiffies());
+            self.rtt.sample_min(rtt.as_micros(), self.jiffy);
             self.rtt.sample(rtt.as_micros(), FIRST_BYTE, FIRST_BYTE);
             self.show_rtt();
         }
@@ -199,7 +202,7 @@ impl<C: Control> Sender<C> {
             pacing::update_rate(&mut self.vitals);
         }
         self.vitals.last_sent_at = now;
-        self.usage.stamp = now.jiffies();
+        self.usage.stamp = self.jiffy;
         self.controller.start(&mut self.vitals);
         self.grow_sndbuf();
         self.is_established = true;
@@ -307,9 +310,15 @@ impl<C: Control> Sender<C> {
         self.vitals.snd_nxt
     }
 
+    /// Most calls come at the same instant as the one before: then the clock stands already.
+    #[inline]
     fn enter(&mut self, now: Time) {
+        if self.vitals.now == now {
+            return;
+        }
         self.vitals.now = now;
         self.now_us = now.as_micros() + 1;
+        self.jiffy = now.jiffies();
     }
 
     fn show_rtt(&mut self) {

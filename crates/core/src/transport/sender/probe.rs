@@ -27,7 +27,7 @@ impl<C: Control> Sender<C> {
         } else if self.timeout_in_us() > 0 {
             jiffies = jiffies.min(jiffies_from_us(unsigned(self.timeout_in_us())));
         }
-        self.timer.set(Pending::LossProbe, self.vitals.now, jiffies + self.pacing_delay());
+        self.timer.set(Pending::LossProbe, self.jiffy, jiffies + self.pacing_delay());
         true
     }
 
@@ -69,7 +69,7 @@ impl<C: Control> Sender<C> {
         let waits = self.vitals.packets_out == 0 && self.supply.end() > self.vitals.snd_nxt;
         if waits && self.timer.pending == Pending::Nothing {
             let jiffies = self.probe_base() + self.pacing_delay();
-            self.timer.set(Pending::WindowProbe, self.vitals.now, jiffies);
+            self.timer.set(Pending::WindowProbe, self.jiffy, jiffies);
         }
     }
 
@@ -119,7 +119,7 @@ impl<C: Control> Sender<C> {
     fn set_window_probe(&mut self) {
         let doublings = u32::from(self.rtt.backoff.min(MOST_DOUBLINGS));
         let jiffies = (self.probe_base() << doublings).min(RTO_MAX_JIFFIES);
-        self.timer.set(Pending::WindowProbe, self.vitals.now, jiffies + self.pacing_delay());
+        self.timer.set(Pending::WindowProbe, self.jiffy, jiffies + self.pacing_delay());
     }
 
     fn probe_base(&self) -> u64 {

@@ -19,7 +19,7 @@ pub(super) struct Burst {
     is_open: bool,
     /// Segments of new data sent in it.
     sent: u32,
-    /// Most segments in a packet.
+    /// Most segments in a packet; 0 before the first.
     pub most_segments: u32,
     is_cwnd_limited: bool,
     is_peer_limited: bool,
@@ -43,9 +43,11 @@ impl<C: Control> Sender<C> {
             }
             self.open_burst();
         }
-        let nagle = task == Task::Push && !self.supply.has_fin();
-        if let Some(piece) = self.next_piece(nagle, false) {
-            return Some(self.transmit(&piece));
+        if !self.is_held_back() {
+            let nagle = task == Task::Push && !self.supply.has_fin();
+            if let Some(piece) = self.next_piece(nagle, false) {
+                return Some(self.transmit(&piece));
+            }
         }
         self.close_burst();
         self.end_push(task);
@@ -55,7 +57,7 @@ impl<C: Control> Sender<C> {
     /// A packet of new data whatever the congestion window says: the tail loss probe's first choice.
     pub(super) fn force_push(&mut self) -> Option<Transmission> {
         self.open_burst();
-        let piece = self.next_piece(false, true);
+        let piece = if self.is_held_back() { None } else { self.next_piece(false, true) };
         let transmission = piece.map(|piece| self.transmit(&piece));
         self.judge_window();
         self.burst.is_open = false;
@@ -107,8 +109,7 @@ impl<C: Control> Sender<C> {
     }
 
     fn open_burst(&mut self) {
-        let most_segments = self.tso_segments();
-        self.burst = Burst { is_open: true, most_segments, ..Burst::default() };
+        self.burst = Burst { is_open: true, ..Burst::default() };
     }
 
     fn close_burst(&mut self) {
@@ -141,19 +142,26 @@ impl<C: Control> Sender<C> {
         }
     }
 
+    /// Is there nothing to send, or nothing that may be sent yet, whatever the windows say?
+    #[inline]
+    fn is_held_back(&mut self) -> bool {
+        self.supply.end() == self.vitals.snd_nxt || self.burst.refused || self.must_wait()
+    }
+
+    /// What may leave now, if [`Sender::is_held_back`] says no.
     fn next_piece(&mut self, nagle: bool, forced: bool) -> Option<Piece> {
         let seq = self.vitals.snd_nxt;
-        if self.supply.end() == seq || self.burst.refused || self.must_wait() {
-            return None;
-        }
         let mut quota = self.cwnd_quota();
         if quota == 0 && forced {
             quota = 1;
         }
-        let quota = quota.min(self.burst.most_segments);
         if quota == 0 {
             return None;
         }
+        if self.burst.most_segments == 0 {
+            self.burst.most_segments = self.tso_segments();
+        }
+        let quota = quota.min(self.burst.most_segments);
         let mss = u64::from(self.vitals.mss);
         let unsent = self.supply.unsent(seq);
         let head = unsent.min(u64::from(self.tso.goal).max(u64::from(quota) * mss));

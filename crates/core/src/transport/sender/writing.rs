@@ -45,7 +45,7 @@ impl<C: Control> Sender<C> {
     pub(super) fn expand_sndbuf(&mut self) {
         if self.supply.starved && self.vitals.in_flight() < self.vitals.cwnd {
             self.grow_sndbuf();
-            self.usage.stamp = self.vitals.now.jiffies();
+            self.usage.stamp = self.jiffy;
         }
     }
 
