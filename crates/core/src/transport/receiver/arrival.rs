@@ -31,25 +31,32 @@ impl Receiver {
 
     /// Data or a FIN (`tcp_data_queue`).
     fn on_payload(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
-        let end = segment.end();
         self.standing = None;
         if self.disordered {
             self.holes_mut().forget_duplicate();
         }
         self.ack = if self.ack == Ack::Due { Ack::Due } else { Ack::Check };
-        if segment.seq == self.rcv_nxt {
+        if segment.seq == self.rcv_nxt || self.reaches_further(segment, ecn, segments) {
             self.in_order_or_shut(now, segment, ecn, segments);
-        } else if end <= self.rcv_nxt {
+        }
+    }
+
+    /// A segment that does not begin where the last one ended: does it begin before that, and end after it? All others
+    /// are dealt with.
+    fn reaches_further(&mut self, segment: &Segment, ecn: Ecn, segments: u16) -> bool {
+        let end = segment.end();
+        if end <= self.rcv_nxt {
             self.tell_duplicate(segment.seq, end);
             self.out_of_window();
         } else if segment.seq >= self.rcv_nxt + u64::from(self.space.open(self.rcv_nxt)) {
             self.out_of_window();
         } else if segment.seq < self.rcv_nxt {
             self.tell_duplicate(segment.seq, self.rcv_nxt);
-            self.in_order_or_shut(now, segment, ecn, segments);
+            return true;
         } else {
             self.out_of_order(segment, ecn, segments);
         }
+        false
     }
 
     fn in_order_or_shut(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
@@ -100,6 +107,7 @@ impl Receiver {
     }
 
     /// What was behind the hole may be in order now.
+    #[inline(never)]
     fn close_hole(&mut self) {
         let rcv_nxt = self.rcv_nxt;
         let holes = self.holes_mut();
@@ -156,6 +164,7 @@ impl Receiver {
     }
 
     /// The peer has closed (`tcp_fin`): the ACK may wait for our own FIN.
+    #[cold]
     fn on_fin(&mut self) {
         self.delay.schedule();
         self.delay.enter_pingpong();
@@ -218,6 +227,7 @@ impl Receiver {
     }
 
     /// More is held than the buffer allows (`tcp_prune_queue`): let it grow, pack it, give up what lies furthest ahead.
+    #[cold]
     fn make_room(&mut self, seq: u64) -> bool {
         self.delay.quick = 0;
         self.space.yield_to_held();

@@ -170,6 +170,7 @@ impl Delay {
     }
 
     /// Data came in order: how long do they take to follow each other (`tcp_event_data_recv`)?
+    #[inline]
     pub fn on_data(&mut self, now: Time, window: u32) {
         let jiffy = now.jiffies();
         let gap = jiffy - self.heard;

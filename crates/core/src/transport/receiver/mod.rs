@@ -365,11 +365,13 @@ impl Receiver {
         }
     }
 
+    #[cold]
     fn tell_duplicate(&mut self, start: u64, end: u64) {
         self.disordered = true;
         self.holes_mut().tell_duplicate(start, end);
     }
 
+    #[inline(never)]
     fn holes_mut(&mut self) -> &mut Holes {
         self.holes.get_or_insert_default()
     }

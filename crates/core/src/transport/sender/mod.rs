@@ -279,11 +279,28 @@ impl<C: Control> Sender<C> {
     }
 
     /// The next data packet to send now, if any. Call again until there is none.
+    #[inline]
     pub(crate) fn poll(&mut self, now: Time) -> Option<Transmission> {
-        self.enter(now);
-        if let Some(transmission) = self.outgoing.next() {
-            return Some(transmission);
+        if self.outgoing.has_rest() {
+            return self.outgoing.next();
         }
+        if self.todo.is_empty() { None } else { self.work(now) }
+    }
+
+    /// What the sender knows.
+    #[cfg(test)]
+    pub(crate) const fn vitals(&self) -> &Vitals {
+        &self.vitals
+    }
+
+    /// The next sequence number that it will use: what an ACK without data carries.
+    pub(crate) const fn next_seq(&self) -> u64 {
+        self.vitals.snd_nxt
+    }
+
+    /// Takes on one task after the other until a packet comes of it.
+    fn work(&mut self, now: Time) -> Option<Transmission> {
+        self.enter(now);
         while let Some(task) = self.todo.next() {
             let transmission = match task {
                 Task::Head => self.resend_head(),
@@ -297,17 +314,6 @@ impl<C: Control> Sender<C> {
             }
         }
         None
-    }
-
-    /// What the sender knows.
-    #[cfg(test)]
-    pub(crate) const fn vitals(&self) -> &Vitals {
-        &self.vitals
-    }
-
-    /// The next sequence number that it will use: what an ACK without data carries.
-    pub(crate) const fn next_seq(&self) -> u64 {
-        self.vitals.snd_nxt
     }
 
     /// Most calls come at the same instant as the one before: then the clock stands already.

@@ -22,6 +22,11 @@ impl Outgoing {
         self.cuts
     }
 
+    /// Is anything left of the packet that was polled last?
+    pub const fn has_rest(&self) -> bool {
+        self.rest.segments > 0
+    }
+
     /// Hands out a packet, or its first segment.
     pub fn emit(&mut self, packet: Transmission) -> Transmission {
         self.last = packet;
