@@ -153,6 +153,7 @@ impl<C: Control> Sender<C> {
     }
 
     /// An ACK below `snd_una` may still tell of SACKs.
+    #[cold]
     fn on_old_ack(&mut self, segment: &Segment, ack: &mut Ack) {
         let reach = u64::from(self.peer.largest).min(self.counters.bytes_acked);
         if segment.ack + reach < ack.prior_una || segment.sack.blocks().is_empty() {
@@ -163,6 +164,7 @@ impl<C: Control> Sender<C> {
         self.want_recovery(rexmit);
     }
 
+    #[cold]
     fn on_ack_of_nothing(&mut self, ack: &mut Ack) {
         if ack.dsacks {
             self.alert(ack);
@@ -228,8 +230,17 @@ impl<C: Control> Sender<C> {
     }
 
     fn pop_acked(&mut self, ack: &mut Ack) -> Removed {
-        let una = self.vitals.snd_una;
         let mut removed = self.pop_plain(ack);
+        if self.board.front().is_some_and(|front| front.end <= self.vitals.snd_una) {
+            self.pop_marked(&mut removed, ack);
+        }
+        removed
+    }
+
+    /// Removes what is left, record by record.
+    #[inline(never)]
+    fn pop_marked(&mut self, removed: &mut Removed, ack: &mut Ack) {
+        let una = self.vitals.snd_una;
         while self.board.front().is_some_and(|front| front.end <= una) {
             let start = self.board.start_of(self.board.first());
             let mut record = self.board.pop_first();
@@ -255,10 +266,9 @@ impl<C: Control> Sender<C> {
             }
             self.rate.delivered(&mut record, &mut ack.draft);
         }
-        removed
     }
 
-    /// What [`Sender::pop_acked`] does record by record, done once for a run of plain ones: they were sent in their order,
+    /// What [`Sender::pop_marked`] does record by record, done once for a run of plain ones: they were sent in their order,
     /// so that each says more than the one before, and only the first and the last one's words remain.
     fn pop_plain(&mut self, ack: &mut Ack) -> Removed {
         let Some(mut run) = self.board.pop_plain(self.vitals.snd_una) else { return Removed::default() };

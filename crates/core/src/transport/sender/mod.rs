@@ -233,6 +233,7 @@ impl<C: Control> Sender<C> {
     }
 
     /// A data packet of this size (as a queue counts it) left the host, or died there without a word.
+    #[inline]
     pub(crate) fn on_departed(&mut self, now: Time, packet_bytes: u32) {
         self.enter(now);
         if self.host.depart(packet_bytes) {

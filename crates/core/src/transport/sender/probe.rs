@@ -48,6 +48,7 @@ impl<C: Control> Sender<C> {
     }
 
     /// An ACK while a probe is unanswered (`tcp_process_tlp_ack`).
+    #[cold]
     pub(super) fn on_probe_acked(&mut self, acked: u64, ack: &Ack) {
         let Some(end) = self.recovery.probe_end.filter(|end| acked >= *end) else { return };
         let is_pure_duplicate = !ack.advances && ack.is_duplicate() && !ack.sacks_data;

@@ -35,6 +35,7 @@ struct Piece {
 
 impl<C: Control> Sender<C> {
     /// One step of sending new data.
+    #[inline]
     pub(super) fn push_next(&mut self, task: Task) -> Option<Transmission> {
         if !self.burst.is_open {
             if self.supply.end() == self.vitals.snd_nxt {
@@ -123,6 +124,7 @@ impl<C: Control> Sender<C> {
         }
     }
 
+    #[inline]
     fn judge_window(&mut self) {
         let is_limited = self.burst.is_cwnd_limited || self.vitals.in_flight() >= self.vitals.cwnd;
         if self.burst.sent > 0 || is_limited {
@@ -133,6 +135,7 @@ impl<C: Control> Sender<C> {
         }
     }
 
+    #[inline]
     fn end_push(&mut self, task: Task) {
         self.todo.done(task);
         if task == Task::NewData {

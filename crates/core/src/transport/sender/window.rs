@@ -119,6 +119,7 @@ impl<C: Control> Sender<C> {
         }
     }
 
+    #[inline(never)]
     fn change_window(&mut self, window: u32) {
         self.peer.window = window;
         if self.supply.end() > self.vitals.snd_nxt {

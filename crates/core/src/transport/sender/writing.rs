@@ -24,6 +24,7 @@ impl<C: Control> Sender<C> {
     }
 
     /// What was written is sent, as far as it can: the application goes on, or is woken. Says whether it wrote something.
+    #[inline]
     pub(super) fn go_on_writing(&mut self) -> bool {
         if self.supply.starved {
             if !self.supply.has_room(self.least_memory()) {
