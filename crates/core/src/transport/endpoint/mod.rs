@@ -121,6 +121,7 @@ impl Endpoint {
     }
 
     /// A packet for this end arrived.
+    #[inline]
     pub fn on_packet(&mut self, now: Time, packet: &Packet) {
         let Body::Tcp(segment) = &packet.body else { return };
         if self.is_established() {

@@ -35,7 +35,9 @@ impl Receiver {
         if self.disordered {
             self.holes_mut().forget_duplicate();
         }
-        self.ack = if self.ack == Ack::Due { Ack::Due } else { Ack::Check };
+        if self.ack != Ack::Due {
+            self.ack = Ack::Check;
+        }
         if segment.seq == self.rcv_nxt || self.reaches_further(segment, ecn, segments) {
             self.in_order_or_shut(now, segment, ecn, segments);
         }
@@ -61,7 +63,7 @@ impl Receiver {
 
     fn in_order_or_shut(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
         let bare_fin = segment.len == 0 && segment.seq == self.rcv_nxt;
-        if self.space.open(self.rcv_nxt) == 0 && !bare_fin {
+        if self.space.is_shut(self.rcv_nxt) && !bare_fin {
             self.out_of_window();
         } else {
             self.in_order(now, segment, ecn, segments);

@@ -191,8 +191,9 @@ impl Delay {
 
     /// Data were sent: an answer to what was just heard makes the session a dialogue (`tcp_event_data_sent`).
     pub fn on_data_sent(&mut self, now: Time) {
-        if now.jiffies() - self.heard < u64::from(self.ato) {
-            self.pingpong = true;
+        // Before the first data `ato` is 0: nothing was heard that this could answer.
+        if self.ato > 0 && !self.pingpong {
+            self.pingpong = now.jiffies() - self.heard < u64::from(self.ato);
         }
     }
 
