@@ -121,15 +121,13 @@ impl Endpoint {
     }
 
     /// A packet for this end arrived.
+    #[inline]
     pub fn on_packet(&mut self, now: Time, packet: &Packet) {
         let Body::Tcp(segment) = &packet.body else { return };
         if self.is_established() {
             self.on_segment(now, packet, segment);
-        } else if let Some(rtt) = self.handshake.on_segment(now, segment) {
-            self.establish(now, segment, rtt);
-            if segment.len > 0 || (segment.flags.fin && !segment.flags.syn) {
-                self.on_segment(now, packet, segment);
-            }
+        } else {
+            self.shake_hands(now, packet, segment);
         }
     }
 
@@ -146,6 +144,7 @@ impl Endpoint {
     }
 
     /// A packet of this end left its host (or died there without a word): it counts no longer towards TSQ.
+    #[inline]
     pub fn on_departed(&mut self, now: Time, packet: &Packet) {
         if let Some(sender) = self.sender.as_mut().filter(|_| is_data(packet)) {
             sender.on_departed(now, packet.bytes);
@@ -171,16 +170,13 @@ impl Endpoint {
     }
 
     /// The next packet to send now, if any. Call again until there is none.
+    #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Packet> {
         if !self.is_established() {
-            let syn = self.handshake.poll(now, self.receiver.first_window())?;
-            return Some(self.pack(syn, Ecn::NotEct, 1, SYN_BYTES));
+            return self.poll_handshake(now);
         }
-        if self.receiver.is_ack_due() {
-            return Some(self.bare_ack(now));
-        }
-        if let Some(transmission) = self.sender.as_mut().and_then(|sender| sender.poll(now)) {
-            return Some(self.data(now, transmission));
+        if let Some(sent) = self.next_data(now) {
+            return Some(self.pack(now, sent));
         }
         self.receiver.ack_due(now).then(|| self.bare_ack(now))
     }
@@ -197,6 +193,7 @@ impl Endpoint {
 
     /// Is the handshake done?
     #[must_use]
+    #[inline]
     pub fn is_established(&self) -> bool {
         self.handshake.state == State::Established
     }
@@ -266,6 +263,16 @@ impl Endpoint {
         }
     }
 
+    #[cold]
+    fn shake_hands(&mut self, now: Time, packet: &Packet, segment: &Segment) {
+        if let Some(rtt) = self.handshake.on_segment(now, segment) {
+            self.establish(now, segment, rtt);
+            if segment.len > 0 || (segment.flags.fin && !segment.flags.syn) {
+                self.on_segment(now, packet, segment);
+            }
+        }
+    }
+
     fn on_segment(&mut self, now: Time, packet: &Packet, segment: &Segment) {
         if !self.receiver.accepts(now, segment, self.acked) {
             return;
@@ -274,9 +281,8 @@ impl Endpoint {
         if let Some(sender) = &mut self.sender {
             sender.on_ack(now, segment, carries);
             if carries {
-                let mut info = Info::default();
-                sender.fill(now, &mut info);
-                self.receiver.set_rtt(info.rtt, info.rto);
+                let (rtt, rto) = sender.round_trip();
+                self.receiver.set_rtt(rtt, rto);
             }
         } else {
             self.peer_window = segment.window;
@@ -285,7 +291,26 @@ impl Endpoint {
         self.receiver.on_segment(now, segment, packet.ecn, packet.segments);
     }
 
-    fn data(&mut self, now: Time, sent: Transmission) -> Packet {
+    #[cold]
+    fn poll_handshake(&mut self, now: Time) -> Option<Packet> {
+        let syn = self.handshake.poll(now, self.receiver.first_window())?;
+        Some(self.address(syn, Ecn::NotEct, 1, SYN_BYTES))
+    }
+
+    /// An ACK that was demanded at once goes first.
+    #[inline]
+    fn next_data(&mut self, now: Time) -> Option<Transmission> {
+        let sender = self.sender.as_mut()?;
+        if self.receiver.is_ack_due() { None } else { sender.poll(now) }
+    }
+
+    /// An ACK alone is a segment without payload; RFC 3168 section 6.1.4: it is not ECN-capable.
+    fn bare_ack(&mut self, now: Time) -> Packet {
+        let seq = self.sender.as_ref().map_or(1, |sender| sender.next_seq());
+        self.pack(now, Transmission { seq, segments: 1, ..Transmission::default() })
+    }
+
+    fn pack(&mut self, now: Time, sent: Transmission) -> Packet {
         let flags = Flags { fin: sent.fin, psh: sent.psh, cwr: sent.cwr, ..Flags::default() };
         let mut segment = Segment { seq: sent.seq, len: sent.len, flags, ..Segment::default() };
         self.receiver.fill(now, &mut segment);
@@ -295,19 +320,11 @@ impl Endpoint {
         let headers = TCP_HEADERS_BYTES + segment.sack.bytes();
         // A super-packet counts each of its segments' headers (`qdisc_pkt_len_init`).
         let bytes = sent.len + headers * u32::from(sent.segments);
-        self.pack(segment, if sent.ect { Ecn::Ect0 } else { Ecn::NotEct }, sent.segments, bytes)
+        self.address(segment, if sent.ect { Ecn::Ect0 } else { Ecn::NotEct }, sent.segments, bytes)
     }
 
-    fn bare_ack(&mut self, now: Time) -> Packet {
-        let seq = self.sender.as_ref().map_or(1, |sender| sender.next_seq());
-        let mut segment = Segment { seq, ..Segment::default() };
-        self.receiver.fill(now, &mut segment);
-        // RFC 3168 section 6.1.4: pure ACKs are not ECN-capable.
-        let bytes = TCP_HEADERS_BYTES + segment.sack.bytes();
-        self.pack(segment, Ecn::NotEct, 1, bytes)
-    }
-
-    fn pack(&mut self, segment: Segment, ecn: Ecn, segments: u16, bytes: u32) -> Packet {
+    #[inline]
+    fn address(&mut self, segment: Segment, ecn: Ecn, segments: u16, bytes: u32) -> Packet {
         self.segs_out += u32::from(segments);
         Packet {
             flow: self.identity.flow,

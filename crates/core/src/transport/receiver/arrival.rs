@@ -10,7 +10,8 @@ use crate::transport::receiver::delay::MOST_QUICK;
 use crate::transport::receiver::tuning::millis;
 
 impl Receiver {
-    /// An accepted segment (`tcp_data_queue`); `ecn` is its packet's field, `segments` how many it holds.
+    /// An accepted segment; `ecn` is its packet's field, `segments` how many it holds.
+    #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
         // RFC 7323 section 4.3: the segment that covers what was acknowledged last.
         let is_newer = segment.sent_at >= self.ts_recent || millis(segment.sent_at) == millis(self.ts_recent);
@@ -23,31 +24,46 @@ impl Receiver {
         }
         let full = end - segment.seq >= u64::from(self.delay.rcv_mss);
         self.tuning.measure_by_echo(now, segment.echo, full);
-        if end == segment.seq {
-            return;
+        if end > segment.seq {
+            self.on_payload(now, segment, ecn, segments);
         }
+    }
+
+    /// Data or a FIN (`tcp_data_queue`).
+    fn on_payload(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
+        self.standing = None;
         if self.disordered {
             self.holes_mut().forget_duplicate();
         }
-        self.ack = if self.ack == Ack::Due { Ack::Due } else { Ack::Check };
-        if segment.seq == self.rcv_nxt {
+        if self.ack != Ack::Due {
+            self.ack = Ack::Check;
+        }
+        if segment.seq == self.rcv_nxt || self.reaches_further(segment, ecn, segments) {
             self.in_order_or_shut(now, segment, ecn, segments);
-        } else if end <= self.rcv_nxt {
+        }
+    }
+
+    /// A segment that does not begin where the last one ended: does it begin before that, and end after it? All others
+    /// are dealt with.
+    fn reaches_further(&mut self, segment: &Segment, ecn: Ecn, segments: u16) -> bool {
+        let end = segment.end();
+        if end <= self.rcv_nxt {
             self.tell_duplicate(segment.seq, end);
             self.out_of_window();
         } else if segment.seq >= self.rcv_nxt + u64::from(self.space.open(self.rcv_nxt)) {
             self.out_of_window();
         } else if segment.seq < self.rcv_nxt {
             self.tell_duplicate(segment.seq, self.rcv_nxt);
-            self.in_order_or_shut(now, segment, ecn, segments);
+            return true;
         } else {
             self.out_of_order(segment, ecn, segments);
         }
+        false
     }
 
     fn in_order_or_shut(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
         let bare_fin = segment.len == 0 && segment.seq == self.rcv_nxt;
-        if self.space.open(self.rcv_nxt) == 0 && !bare_fin {
+        if self.space.is_shut(self.rcv_nxt) && !bare_fin {
             self.out_of_window();
         } else {
             self.in_order(now, segment, ecn, segments);
@@ -93,6 +109,7 @@ impl Receiver {
     }
 
     /// What was behind the hole may be in order now.
+    #[inline(never)]
     fn close_hole(&mut self) {
         let rcv_nxt = self.rcv_nxt;
         let holes = self.holes_mut();
@@ -149,6 +166,7 @@ impl Receiver {
     }
 
     /// The peer has closed (`tcp_fin`): the ACK may wait for our own FIN.
+    #[cold]
     fn on_fin(&mut self) {
         self.delay.schedule();
         self.delay.enter_pingpong();
@@ -160,8 +178,11 @@ impl Receiver {
 
     /// Wakes the application if enough waits (`tcp_epollin_ready`).
     fn wake(&mut self) {
+        if self.reader.awake {
+            return;
+        }
         let waiting = self.reader.waiting(self.rcv_nxt) > 0;
-        self.reader.awake |= waiting
+        self.reader.awake = waiting
             && (!self.reader.sleeps(self.rcv_nxt)
                 || self.space.is_pressed()
                 || self.space.open(self.rcv_nxt) <= self.delay.rcv_mss);
@@ -208,6 +229,7 @@ impl Receiver {
     }
 
     /// More is held than the buffer allows (`tcp_prune_queue`): let it grow, pack it, give up what lies furthest ahead.
+    #[cold]
     fn make_room(&mut self, seq: u64) -> bool {
         self.delay.quick = 0;
         self.space.yield_to_held();

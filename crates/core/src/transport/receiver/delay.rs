@@ -170,6 +170,7 @@ impl Delay {
     }
 
     /// Data came in order: how long do they take to follow each other (`tcp_event_data_recv`)?
+    #[inline]
     pub fn on_data(&mut self, now: Time, window: u32) {
         let jiffy = now.jiffies();
         let gap = jiffy - self.heard;
@@ -190,8 +191,9 @@ impl Delay {
 
     /// Data were sent: an answer to what was just heard makes the session a dialogue (`tcp_event_data_sent`).
     pub fn on_data_sent(&mut self, now: Time) {
-        if now.jiffies() - self.heard < u64::from(self.ato) {
-            self.pingpong = true;
+        // Before the first data `ato` is 0: nothing was heard that this could answer.
+        if self.ato > 0 && !self.pingpong {
+            self.pingpong = now.jiffies() - self.heard < u64::from(self.ato);
         }
     }
 
@@ -259,7 +261,15 @@ impl Delay {
     }
 
     /// An ACK left, alone or with data (`tcp_event_ack_sent`).
+    #[inline]
     pub fn on_ack_sent(&mut self) {
+        // Nothing waited, so none is used up.
+        if self.pending != 0 || self.compressed != 0 {
+            self.use_up();
+        }
+    }
+
+    fn use_up(&mut self) {
         self.compressed = 0;
         self.flush_at = Time::NEVER;
         let used = u8::from(self.is_scheduled());

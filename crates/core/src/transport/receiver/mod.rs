@@ -22,7 +22,7 @@ mod space;
 mod tests;
 mod tuning;
 
-use crate::packet::Segment;
+use crate::packet::{Sack, Segment};
 use crate::time::{Span, Time};
 use crate::transport::Settings;
 use alloc::boxed::Box;
@@ -54,6 +54,8 @@ pub(crate) struct Receiver {
     ack: Ack,
     /// Is there anything in `holes`, or to tell of them?
     disordered: bool,
+    /// The window of the last ACK while nothing has come and nothing was read since: the next one would offer the same.
+    standing: Option<u32>,
 }
 
 /// What is to be done about acknowledging.
@@ -103,6 +105,7 @@ impl Receiver {
             ecn: Echo::Off,
             ack: Ack::None,
             disordered: false,
+            standing: None,
         }
     }
 
@@ -111,6 +114,7 @@ impl Receiver {
         self.ts_recent = heard;
         self.ecn = if ecn { Echo::On } else { Echo::Off };
         self.delay.start(now, self.mss, self.space.offered);
+        self.standing = None;
         self.space.establish(self.rcv_nxt);
         self.tuning.start(now, &self.space, self.mss, self.rcv_nxt);
         self.reader.reconsider(&self.space, self.tuning.space, 0);
@@ -133,49 +137,27 @@ impl Receiver {
 
     /// Is this segment one to look at (`tcp_validate_incoming`)? If not, its sender is told where we stand.
     /// `snd_una` is what the peer has acknowledged.
+    #[inline]
     pub fn accepts(&mut self, now: Time, segment: &Segment, snd_una: u64) -> bool {
-        let carries = segment.len > 0 || segment.flags.fin;
-        if segment.flags.syn {
-            self.refuse(now, false);
-            return false;
-        }
-        // PAWS (RFC 7323 section 5); a pure duplicate ACK may be late (`tcp_disordered_ack`).
-        let stale = segment.sent_at < self.ts_recent
-            && millis(segment.sent_at) + PAWS_WINDOW_MS < millis(self.ts_recent)
-            && (carries || segment.seq != self.rcv_nxt || segment.ack != snd_una);
-        let outside =
-            segment.end() < self.space.acked || segment.seq > self.rcv_nxt + u64::from(self.space.open(self.rcv_nxt));
-        if !stale && !outside {
-            return true;
-        }
-        if carries && segment.seq < self.rcv_nxt {
-            self.delay.be_quick(MOST_QUICK, self.space.offered);
-            self.tell_duplicate(segment.seq, segment.end().min(self.rcv_nxt));
-        }
-        self.refuse(now, carries);
-        false
+        // Header prediction: what begins where the last segment ended, and is no older, passes every check below.
+        let predicted = segment.seq == self.rcv_nxt && segment.sent_at >= self.ts_recent && !segment.flags.syn;
+        predicted || self.examine(now, segment, snd_una)
     }
 
     /// Is an ACK to be sent at once, before any data?
+    #[inline]
     pub fn is_ack_due(&self) -> bool {
         self.ack == Ack::Due
     }
 
     /// Decides about the ACK, then lets the application read, which may call for one. True: send one now, ask again.
+    #[inline]
     pub fn ack_due(&mut self, now: Time) -> bool {
-        if self.ack == Ack::Check {
-            self.ack = Ack::None;
-            if self.delay.is_scheduled() && self.decide(now) {
-                self.ack = Ack::Due;
-            }
-        }
-        if self.ack == Ack::None && self.reader.awake {
-            self.read(now);
-        }
-        self.ack == Ack::Due
+        (self.ack != Ack::None || self.reader.awake) && self.settle_ack(now)
     }
 
     /// Puts the acknowledgement into a segment that leaves now, alone or with data.
+    #[inline]
     pub fn fill(&mut self, now: Time, segment: &mut Segment) {
         segment.flags.ack = true;
         segment.ack = self.rcv_nxt;
@@ -183,11 +165,9 @@ impl Receiver {
         segment.echo = self.ts_recent;
         segment.flags.ece = self.ecn == Echo::Echoing;
         if self.disordered {
-            let holes = self.holes_mut();
-            segment.sack = holes.take();
-            self.disordered = self.holes.as_ref().is_some_and(|holes| !holes.is_idle());
+            segment.sack = self.tell_holes();
         }
-        segment.window = self.offer();
+        segment.window = self.standing.unwrap_or_else(|| self.offer());
         self.delay.on_ack_sent();
         if self.ack == Ack::Due {
             self.ack = Ack::None;
@@ -195,6 +175,7 @@ impl Receiver {
     }
 
     /// Data were sent.
+    #[inline]
     pub fn on_data_sent(&mut self, now: Time) {
         self.delay.on_data_sent(now);
     }
@@ -241,6 +222,44 @@ impl Receiver {
         u32::try_from(self.tuning.space).unwrap_or(0)
     }
 
+    /// [`Receiver::ack_due`], when there is something to decide or to read.
+    fn settle_ack(&mut self, now: Time) -> bool {
+        if self.ack == Ack::Check {
+            self.ack = Ack::None;
+            if self.delay.is_scheduled() && self.decide(now) {
+                self.ack = Ack::Due;
+            }
+        }
+        if self.ack == Ack::None && self.reader.awake {
+            self.read(now);
+        }
+        self.ack == Ack::Due
+    }
+
+    /// A segment that was not predicted.
+    fn examine(&mut self, now: Time, segment: &Segment, snd_una: u64) -> bool {
+        let carries = segment.len > 0 || segment.flags.fin;
+        if segment.flags.syn {
+            self.refuse(now, false);
+            return false;
+        }
+        // PAWS (RFC 7323 section 5); a pure duplicate ACK may be late (`tcp_disordered_ack`).
+        let stale = segment.sent_at < self.ts_recent
+            && millis(segment.sent_at) + PAWS_WINDOW_MS < millis(self.ts_recent)
+            && (carries || segment.seq != self.rcv_nxt || segment.ack != snd_una);
+        let outside =
+            segment.end() < self.space.acked || segment.seq > self.rcv_nxt + u64::from(self.space.open(self.rcv_nxt));
+        if !stale && !outside {
+            return true;
+        }
+        if carries && segment.seq < self.rcv_nxt {
+            self.delay.be_quick(MOST_QUICK, self.space.offered);
+            self.tell_duplicate(segment.seq, segment.end().min(self.rcv_nxt));
+        }
+        self.refuse(now, carries);
+        false
+    }
+
     /// An ACK for a segment that is not looked at; for those without data twice a second (`tcp_oow_rate_limited`).
     fn refuse(&mut self, now: Time, carries: bool) {
         let jiffy = now.jiffies();
@@ -275,6 +294,7 @@ impl Receiver {
         self.reader.awake = false;
         let taken = self.reader.waiting(self.rcv_nxt);
         if taken > 0 {
+            self.standing = None;
             let first = self.reader.first_end().min(self.rcv_nxt);
             self.tuning.adjust(now, first, self.rcv_nxt, self.mss, &mut self.space);
             self.reader.take_all(self.rcv_nxt);
@@ -317,6 +337,13 @@ impl Receiver {
         choice.window
     }
 
+    fn tell_holes(&mut self) -> Sack {
+        let sack = self.holes_mut().take();
+        self.disordered = self.holes.as_ref().is_some_and(|holes| !holes.is_idle());
+        sack
+    }
+
+    #[inline(never)]
     fn offer(&mut self) -> u32 {
         if self.delay.is_out_of_memory() {
             self.space.offer_nothing(self.rcv_nxt);
@@ -325,6 +352,8 @@ impl Receiver {
         let choice = self.space.offer(self.rcv_nxt, self.delay.rcv_mss);
         if choice.squeezed {
             self.delay.quick = 0;
+        } else if self.space.is_scaled() {
+            self.standing = Some(choice.window);
         }
         choice.window
     }
@@ -336,11 +365,13 @@ impl Receiver {
         }
     }
 
+    #[cold]
     fn tell_duplicate(&mut self, start: u64, end: u64) {
         self.disordered = true;
         self.holes_mut().tell_duplicate(start, end);
     }
 
+    #[inline(never)]
     fn holes_mut(&mut self) -> &mut Holes {
         self.holes.get_or_insert_default()
     }

@@ -58,6 +58,7 @@ impl Reader {
     /// an `exact` one begins where the last ended.
     ///
     /// Linux joins a packet to the one before while its page fragments fit (`tcp_try_coalesce`), which saves its header.
+    #[inline]
     pub fn queue(&mut self, rcv_nxt: u64, end: u64, len: u32, pages: u8, exact: bool) {
         let alone = self.copied == rcv_nxt;
         let joins = !alone && exact && self.pages + pages <= MOST_PAGES;

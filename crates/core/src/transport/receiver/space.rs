@@ -96,6 +96,11 @@ impl Space {
         small_unsigned((self.acked + u64::from(self.offered)).saturating_sub(rcv_nxt))
     }
 
+    /// Has the peer sent all of it?
+    pub fn is_shut(&self, rcv_nxt: u64) -> bool {
+        self.acked + u64::from(self.offered) <= rcv_nxt
+    }
+
     /// The window that would be offered now (`__tcp_select_window`); `rcv_mss` is what the peer's segments measure.
     pub fn choose(&self, rcv_mss: u32) -> Choice {
         let allowed = self.full();
@@ -230,6 +235,11 @@ impl Space {
     /// The smaller of the limits that an established connection begins with.
     pub fn first_window(&self) -> u32 {
         self.ssthresh.min(self.offered)
+    }
+
+    /// Are windows scaled? Then an offer that is repeated stays as it is.
+    pub fn is_scaled(&self) -> bool {
+        self.scale > 0
     }
 
     fn free(&self) -> i64 {

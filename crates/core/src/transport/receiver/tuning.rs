@@ -96,7 +96,7 @@ impl Tuning {
 
 /// A time as TSval shows it.
 pub(super) const fn millis(time: Time) -> u64 {
-    time.as_micros() / 1_000
+    time.as_nanos() / 1_000_000
 }
 
 fn signed(bytes: u64) -> i64 {

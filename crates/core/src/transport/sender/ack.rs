@@ -153,6 +153,7 @@ impl<C: Control> Sender<C> {
     }
 
     /// An ACK below `snd_una` may still tell of SACKs.
+    #[cold]
     fn on_old_ack(&mut self, segment: &Segment, ack: &mut Ack) {
         let reach = u64::from(self.peer.largest).min(self.counters.bytes_acked);
         if segment.ack + reach < ack.prior_una || segment.sack.blocks().is_empty() {
@@ -163,6 +164,7 @@ impl<C: Control> Sender<C> {
         self.want_recovery(rexmit);
     }
 
+    #[cold]
     fn on_ack_of_nothing(&mut self, ack: &mut Ack) {
         if ack.dsacks {
             self.alert(ack);
@@ -228,8 +230,17 @@ impl<C: Control> Sender<C> {
     }
 
     fn pop_acked(&mut self, ack: &mut Ack) -> Removed {
+        let mut removed = self.pop_plain(ack);
+        if self.board.front().is_some_and(|front| front.end <= self.vitals.snd_una) {
+            self.pop_marked(&mut removed, ack);
+        }
+        removed
+    }
+
+    /// Removes what is left, record by record.
+    #[inline(never)]
+    fn pop_marked(&mut self, removed: &mut Removed, ack: &mut Ack) {
         let una = self.vitals.snd_una;
-        let mut removed = Removed::default();
         while self.board.front().is_some_and(|front| front.end <= una) {
             let start = self.board.start_of(self.board.first());
             let mut record = self.board.pop_first();
@@ -255,7 +266,19 @@ impl<C: Control> Sender<C> {
             }
             self.rate.delivered(&mut record, &mut ack.draft);
         }
-        removed
+    }
+
+    /// What [`Sender::pop_marked`] does record by record, done once for a run of plain ones: they were sent in their order,
+    /// so that each says more than the one before, and only the first and the last one's words remain.
+    fn pop_plain(&mut self, ack: &mut Ack) -> Removed {
+        let Some(mut run) = self.board.pop_plain(self.vitals.snd_una) else { return Removed::default() };
+        self.vitals.packets_out -= run.packets;
+        self.count_delivered(run.packets, ack.ece);
+        ack.reordered = ack.reordered.min(run.start);
+        ack.acks_original |= run.first_end <= self.recovery.high_seq;
+        self.rack.advance(&run.last, self.now_us, self.vitals.min_rtt_us);
+        self.rate.delivered(&mut run.last, &mut ack.draft);
+        Removed { packets: run.packets, first_sent_us: run.first_sent_us, last_sent_us: run.last.sent_us }
     }
 
     /// Corrects the counts for a removed record that was SACKed, lost or retransmitted.
@@ -282,7 +305,7 @@ impl<C: Control> Sender<C> {
         let shown_us = ack.rtt_us.unwrap_or(rtt_us);
         // A delayed ACK may lower the minimum, but not keep it alive.
         if !ack.maybe_delayed || shown_us <= u64::from(self.rtt.min_us()) {
-            self.rtt.sample_min(shown_us, self.vitals.now.jiffies());
+            self.rtt.sample_min(shown_us, self.jiffy);
         }
         self.rtt.sample(rtt_us, self.vitals.snd_una, self.vitals.snd_nxt);
         self.show_rtt();
@@ -310,7 +333,7 @@ impl<C: Control> Sender<C> {
             self.reduce_window(delivered, losses, ack.advances);
         } else if self.may_grow(ack) {
             self.controller.avoid(&mut self.vitals, delivered);
-            self.usage.stamp = self.vitals.now.jiffies();
+            self.usage.stamp = self.jiffy;
         }
         pacing::update_rate(&mut self.vitals);
     }

@@ -18,9 +18,9 @@ pub(super) struct DueSet {
 }
 
 impl DueSet {
-    /// An empty set for a ring of `slots`, a power of two of at least 64.
+    /// An empty set for a ring of `slots`.
     pub fn new(slots: usize) -> Self {
-        let words = slots / WORD;
+        let words = slots.div_ceil(WORD);
         Self { words: vec![0; words], summary: vec![0; words.div_ceil(WORD)], members: 0 }
     }
 

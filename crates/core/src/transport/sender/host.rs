@@ -55,6 +55,7 @@ impl HostQueue {
     }
 
     /// A packet of this size, as a queue counts it, is gone. Says whether the sender waited for that.
+    #[inline]
     pub fn depart(&mut self, packet_bytes: u32) -> bool {
         self.departed = self.sent.min(self.departed + 1);
         self.bytes = self.bytes.saturating_sub(true_size(u64::from(self.payload(packet_bytes))));

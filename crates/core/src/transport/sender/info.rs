@@ -76,10 +76,9 @@ impl<C: Control> Sender<C> {
         info.ca_state = vitals.state;
         info.cwnd = vitals.cwnd;
         info.ssthresh = vitals.ssthresh;
-        info.rtt = Span::from_micros(u64::from(vitals.srtt_us8 >> 3));
+        (info.rtt, info.rto) = self.round_trip();
         info.rttvar = Span::from_micros(self.rtt.deviation_us());
         info.min_rtt = (vitals.min_rtt_us != u32::MAX).then(|| Span::from_micros(u64::from(vitals.min_rtt_us)));
-        info.rto = Span::from_jiffies(self.rtt.rto);
         info.unacked = vitals.packets_out;
         info.sacked = vitals.sacked_out;
         info.lost = vitals.lost_out;
@@ -98,6 +97,11 @@ impl<C: Control> Sender<C> {
         info.ecn = self.ecn.negotiated;
         info.insight = self.controller.insight(vitals);
         self.fill_totals(now, info);
+    }
+
+    /// Smoothed round-trip time and retransmission timeout, as [`Sender::fill`] shows them.
+    pub(crate) fn round_trip(&self) -> (Span, Span) {
+        (Span::from_micros(u64::from(self.vitals.srtt_us8 >> 3)), Span::from_jiffies(self.rtt.rto))
     }
 
     fn fill_totals(&self, now: Time, info: &mut Info) {
@@ -126,7 +130,7 @@ impl<C: Control> Sender<C> {
 
     /// Does the peer's window hold data back?
     pub(super) fn note_peer_limited(&mut self, is_limited: bool) {
-        let now = self.vitals.now.jiffies();
+        let now = self.jiffy;
         if is_limited {
             self.chrono.start(Occupation::PeerLimited, now);
         } else {
@@ -136,12 +140,12 @@ impl<C: Control> Sender<C> {
 
     /// The send buffer is too small for the window.
     pub(super) fn note_sndbuf_limited(&mut self) {
-        self.chrono.start(Occupation::SndbufLimited, self.vitals.now.jiffies());
+        self.chrono.start(Occupation::SndbufLimited, self.jiffy);
     }
 
     /// Everything outstanding is acknowledged.
     pub(super) fn stop_chrono_when_idle(&mut self) {
-        self.stop_chrono(Occupation::Busy, self.vitals.now.jiffies());
+        self.stop_chrono(Occupation::Busy, self.jiffy);
     }
 
     fn stop_chrono(&mut self, what: Occupation, now: u64) {
@@ -154,11 +158,11 @@ impl<C: Control> Sender<C> {
 
     /// There is something to send, or to have acknowledged.
     pub(super) fn note_busy(&mut self) {
-        self.chrono.start(Occupation::Busy, self.vitals.now.jiffies());
+        self.chrono.start(Occupation::Busy, self.jiffy);
     }
 
     /// The application found room.
     pub(super) fn stop_sndbuf_limited(&mut self) {
-        self.stop_chrono(Occupation::SndbufLimited, self.vitals.now.jiffies());
+        self.stop_chrono(Occupation::SndbufLimited, self.jiffy);
     }
 }

@@ -127,6 +127,8 @@ pub(crate) struct Sender<C = Controller> {
     syn_retransmissions: u32,
     /// Microseconds since the start, plus one: 0 means never.
     now_us: u64,
+    /// Jiffies since the start.
+    jiffy: u64,
 }
 
 /// ECN as a sender keeps it (RFC 3168 section 6.1).
@@ -169,6 +171,7 @@ impl<C: Control> Sender<C> {
             initial_window: settings.initial_window,
             syn_retransmissions: 0,
             now_us: 1,
+            jiffy: 0,
         }
     }
 
@@ -189,7 +192,7 @@ impl<C: Control> Sender<C> {
         self.peer = Peer::new(peer_window);
         self.tso.fit_window(self.peer.largest);
         if let Some(rtt) = handshake_rtt {
-            self.rtt.sample_min(rtt.as_micros(), now.jiffies());
+            self.rtt.sample_min(rtt.as_micros(), self.jiffy);
             self.rtt.sample(rtt.as_micros(), FIRST_BYTE, FIRST_BYTE);
             self.show_rtt();
         }
@@ -199,7 +202,7 @@ impl<C: Control> Sender<C> {
             pacing::update_rate(&mut self.vitals);
         }
         self.vitals.last_sent_at = now;
-        self.usage.stamp = now.jiffies();
+        self.usage.stamp = self.jiffy;
         self.controller.start(&mut self.vitals);
         self.grow_sndbuf();
         self.is_established = true;
@@ -230,6 +233,7 @@ impl<C: Control> Sender<C> {
     }
 
     /// A data packet of this size (as a queue counts it) left the host, or died there without a word.
+    #[inline]
     pub(crate) fn on_departed(&mut self, now: Time, packet_bytes: u32) {
         self.enter(now);
         if self.host.depart(packet_bytes) {
@@ -276,11 +280,28 @@ impl<C: Control> Sender<C> {
     }
 
     /// The next data packet to send now, if any. Call again until there is none.
+    #[inline]
     pub(crate) fn poll(&mut self, now: Time) -> Option<Transmission> {
-        self.enter(now);
-        if let Some(transmission) = self.outgoing.next() {
-            return Some(transmission);
+        if self.outgoing.has_rest() {
+            return self.outgoing.next();
         }
+        if self.todo.is_empty() { None } else { self.work(now) }
+    }
+
+    /// What the sender knows.
+    #[cfg(test)]
+    pub(crate) const fn vitals(&self) -> &Vitals {
+        &self.vitals
+    }
+
+    /// The next sequence number that it will use: what an ACK without data carries.
+    pub(crate) const fn next_seq(&self) -> u64 {
+        self.vitals.snd_nxt
+    }
+
+    /// Takes on one task after the other until a packet comes of it.
+    fn work(&mut self, now: Time) -> Option<Transmission> {
+        self.enter(now);
         while let Some(task) = self.todo.next() {
             let transmission = match task {
                 Task::Head => self.resend_head(),
@@ -296,20 +317,15 @@ impl<C: Control> Sender<C> {
         None
     }
 
-    /// What the sender knows.
-    #[cfg(test)]
-    pub(crate) const fn vitals(&self) -> &Vitals {
-        &self.vitals
-    }
-
-    /// The next sequence number that it will use: what an ACK without data carries.
-    pub(crate) const fn next_seq(&self) -> u64 {
-        self.vitals.snd_nxt
-    }
-
+    /// Most calls come at the same instant as the one before: then the clock stands already.
+    #[inline]
     fn enter(&mut self, now: Time) {
+        if self.vitals.now == now {
+            return;
+        }
         self.vitals.now = now;
         self.now_us = now.as_micros() + 1;
+        self.jiffy = now.jiffies();
     }
 
     fn show_rtt(&mut self) {

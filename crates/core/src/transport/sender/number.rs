@@ -3,9 +3,10 @@
 /// Microseconds of a jiffy.
 pub(super) const JIFFY_US: u64 = 1_000_000 / crate::time::HZ;
 
-/// Microseconds as whole jiffies, rounded up (`usecs_to_jiffies`).
+/// Microseconds as whole jiffies, rounded up (`usecs_to_jiffies`). They stay far below 2^63.
+#[expect(clippy::manual_div_ceil, reason = "its care for numbers near 2^64 costs more than the division")]
 pub(super) const fn jiffies_from_us(micros: u64) -> u64 {
-    micros.div_ceil(JIFFY_US)
+    (micros + (JIFFY_US - 1)) / JIFFY_US
 }
 
 /// A value that fits 32 bits for every sane flow; saturates for the others.

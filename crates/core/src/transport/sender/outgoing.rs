@@ -22,6 +22,11 @@ impl Outgoing {
         self.cuts
     }
 
+    /// Is anything left of the packet that was polled last?
+    pub const fn has_rest(&self) -> bool {
+        self.rest.segments > 0
+    }
+
     /// Hands out a packet, or its first segment.
     pub fn emit(&mut self, packet: Transmission) -> Transmission {
         self.last = packet;
@@ -38,11 +43,14 @@ impl Outgoing {
         if rest.segments == 0 {
             return None;
         }
-        let is_last = rest.segments == 1;
-        let len = rest.len.min(self.mss);
-        let segment = Transmission { len, segments: 1, fin: rest.fin && is_last, psh: rest.psh && is_last, ..*rest };
-        rest.seq += u64::from(len);
-        rest.len -= len;
+        let mut segment = *rest;
+        segment.len = rest.len.min(self.mss);
+        segment.segments = 1;
+        if rest.segments > 1 {
+            (segment.fin, segment.psh) = (false, false);
+        }
+        rest.seq += u64::from(segment.len);
+        rest.len -= segment.len;
         rest.segments -= 1;
         rest.cwr = false;
         self.last = segment;

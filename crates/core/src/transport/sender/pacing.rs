@@ -11,6 +11,7 @@ use crate::time::{Span, Time};
 
 impl<C: Control> Sender<C> {
     /// Must the next packet wait? Then the pacing timer is set.
+    #[inline]
     pub(super) fn must_wait(&mut self) -> bool {
         if !self.vitals.paced || self.vitals.next_send_at <= self.vitals.now {
             return false;

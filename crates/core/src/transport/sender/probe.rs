@@ -28,7 +28,7 @@ impl<C: Control> Sender<C> {
         } else if self.timeout_in_us() > 0 {
             jiffies = jiffies.min(jiffies_from_us(unsigned(self.timeout_in_us())));
         }
-        self.timer.set(Pending::LossProbe, self.vitals.now, jiffies + self.pacing_delay());
+        self.timer.set(Pending::LossProbe, self.jiffy, jiffies + self.pacing_delay());
         true
     }
 
@@ -49,6 +49,7 @@ impl<C: Control> Sender<C> {
     }
 
     /// An ACK while a probe is unanswered (`tcp_process_tlp_ack`).
+    #[cold]
     pub(super) fn on_probe_acked(&mut self, acked: u64, ack: &Ack) {
         let Some(end) = self.recovery.probe_end.filter(|end| acked >= *end) else { return };
         let is_pure_duplicate = !ack.advances && ack.is_duplicate() && !ack.sacks_data;
@@ -70,7 +71,7 @@ impl<C: Control> Sender<C> {
         let waits = self.vitals.packets_out == 0 && self.supply.end() > self.vitals.snd_nxt;
         if waits && self.timer.pending == Pending::Nothing {
             let jiffies = self.probe_base() + self.pacing_delay();
-            self.timer.set(Pending::WindowProbe, self.vitals.now, jiffies);
+            self.timer.set(Pending::WindowProbe, self.jiffy, jiffies);
         }
     }
 
@@ -118,13 +119,13 @@ impl<C: Control> Sender<C> {
 
     /// The probe died in this host's own queue: another one in half a second (`tcp_send_probe0`).
     pub(super) fn probe_window_later(&mut self) {
-        self.timer.set(Pending::WindowProbe, self.vitals.now, RESOURCE_PROBE_JIFFIES + self.pacing_delay());
+        self.timer.set(Pending::WindowProbe, self.jiffy, RESOURCE_PROBE_JIFFIES + self.pacing_delay());
     }
 
     fn set_window_probe(&mut self) {
         let doublings = u32::from(self.rtt.backoff.min(MOST_DOUBLINGS));
         let jiffies = (self.probe_base() << doublings).min(RTO_MAX_JIFFIES);
-        self.timer.set(Pending::WindowProbe, self.vitals.now, jiffies + self.pacing_delay());
+        self.timer.set(Pending::WindowProbe, self.jiffy, jiffies + self.pacing_delay());
     }
 
     fn probe_base(&self) -> u64 {

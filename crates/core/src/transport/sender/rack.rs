@@ -94,7 +94,7 @@ impl<C: Control> Sender<C> {
             let wait_us = self.mark_overdue();
             if wait_us > 0 {
                 let jiffies = jiffies_from_us(wait_us + TIMEOUT_MIN_US).min(self.rtt.rto);
-                self.timer.set(Pending::Reordering, self.vitals.now, jiffies);
+                self.timer.set(Pending::Reordering, self.jiffy, jiffies);
                 ack.sets_timer = false;
             }
         }

@@ -37,6 +37,7 @@ pub(super) struct Draft {
 
 impl RateTracker {
     /// Stamps a segment that is sent now; with nothing outstanding a new flight begins (`tcp_rate_skb_sent`).
+    #[inline]
     pub fn stamp(&mut self, record: &mut Record, vitals: &Vitals) {
         if vitals.packets_out == 0 {
             self.first_tx_us = record.sent_us;
@@ -51,6 +52,7 @@ impl RateTracker {
     }
 
     /// A segment was delivered: the most recently sent one speaks for the ACK (`tcp_rate_skb_delivered`).
+    #[inline]
     pub fn delivered(&mut self, record: &mut Record, draft: &mut Draft) {
         if record.delivered_us == 0 {
             return;
@@ -74,6 +76,7 @@ impl RateTracker {
     }
 
     /// Makes the sample of an ACK that delivered `delivered` packets (`tcp_rate_gen`).
+    #[inline]
     pub fn sample(
         &mut self,
         draft: &Draft,

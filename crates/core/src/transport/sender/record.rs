@@ -1,6 +1,6 @@
 //! One segment on the scoreboard: when it was sent, what was delivered by then, and what became of it.
 //!
-//! A record fits a cache line. Its first sequence number is where the record before it ends.
+//! A record is a cache line. Its first sequence number is where the record before it ends.
 
 /// "No record" in a link.
 pub(super) const NONE: u32 = u32::MAX;
@@ -51,6 +51,11 @@ impl Marks {
         self.0 & any.0 != 0
     }
 
+    /// Those of these that are set.
+    pub const fn only(self, these: Self) -> Self {
+        Self(self.0 & these.0)
+    }
+
     /// Sets these.
     pub const fn set(&mut self, marks: Self) {
         self.0 |= marks.0;
@@ -74,6 +79,7 @@ impl Marks {
 
 /// A segment that is outstanding. Times are microseconds, as Linux's.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 pub(super) struct Record {
     /// First sequence number after it, FIN included.
     pub end: u64,
@@ -96,6 +102,11 @@ pub(super) struct Record {
 }
 
 impl Record {
+    /// Does it end by `una`, and was it sent once, without anything befalling it?
+    pub fn is_plain_by(&self, una: u64) -> bool {
+        self.end <= una && self.marks.only(Marks::TAGS.with(Marks::LISTED)) == Marks::LISTED
+    }
+
     /// Place in the order of transmission: time, then sequence (`tcp_skb_sent_after`).
     pub const fn order(&self) -> (u64, u64) {
         (self.sent_us, self.end)

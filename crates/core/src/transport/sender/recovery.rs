@@ -188,7 +188,7 @@ impl<C: Control> Sender<C> {
         let counts = self.vitals.state == CaState::Cwr || self.recovery.undo_marker.is_some();
         if self.vitals.ssthresh < INFINITE_SSTHRESH && counts {
             self.vitals.cwnd = self.vitals.ssthresh;
-            self.usage.stamp = self.vitals.now.jiffies();
+            self.usage.stamp = self.jiffy;
         }
         self.controller.on_event(&mut self.vitals, Event::CompleteCwr);
     }
@@ -306,7 +306,7 @@ impl<C: Control> Sender<C> {
     fn wait_for_reneged(&mut self) {
         let half_rtt = super::number::jiffies_from_us(u64::from(self.vitals.srtt_us8 >> 4));
         let patience = half_rtt.max(super::number::jiffies_from_us(RENEGING_US));
-        self.timer.set(Pending::Retransmit, self.vitals.now, patience);
+        self.timer.set(Pending::Retransmit, self.jiffy, patience);
     }
 }
 

@@ -185,7 +185,7 @@ impl<C: Control> Sender<C> {
             self.rearm_timeout();
         } else if head {
             let jiffies = self.rtt.rto + self.pacing_delay();
-            self.timer.set(Pending::Retransmit, self.vitals.now, jiffies);
+            self.timer.set(Pending::Retransmit, self.jiffy, jiffies);
         }
     }
 }

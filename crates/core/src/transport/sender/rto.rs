@@ -21,7 +21,7 @@ impl<C: Control> Sender<C> {
         }
         self.todo.want(Task::Head);
         self.rtt.back_off();
-        self.timer.set(Pending::Retransmit, self.vitals.now, self.rtt.rto);
+        self.timer.set(Pending::Retransmit, self.jiffy, self.rtt.rto);
     }
 
     /// Sets the loss probe's timer if it applies, else the timeout (`tcp_set_xmit_timer`).
@@ -42,7 +42,7 @@ impl<C: Control> Sender<C> {
         if matches!(self.timer.pending, Pending::Reordering | Pending::LossProbe) {
             jiffies = super::number::jiffies_from_us(unsigned(self.timeout_in_us().max(1)));
         }
-        self.timer.set(Pending::Retransmit, self.vitals.now, jiffies + self.pacing_delay());
+        self.timer.set(Pending::Retransmit, self.jiffy, jiffies + self.pacing_delay());
     }
 
     /// How far ahead the timeout of the first segment is (`tcp_rto_delta_us`).
@@ -68,7 +68,7 @@ impl<C: Control> Sender<C> {
         }
         self.vitals.cwnd = self.vitals.in_flight() + 1;
         self.vitals.cwnd_count = 0;
-        self.usage.stamp = self.vitals.now.jiffies();
+        self.usage.stamp = self.jiffy;
         if state <= CaState::Disorder && self.vitals.sacked_out >= REORDERING {
             // So much was SACKed that reordering was overestimated.
             self.recovery.reordering = self.recovery.reordering.min(REORDERING);

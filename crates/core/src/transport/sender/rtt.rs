@@ -46,6 +46,7 @@ impl Rtt {
     }
 
     /// Takes in a sample; `snd_una` and `snd_nxt` tell rounds apart.
+    #[inline]
     pub fn sample(&mut self, rtt_us: u64, snd_una: u64, snd_nxt: u64) {
         if self.srtt_us8 == 0 {
             self.first_sample(signed(rtt_us), snd_nxt);
@@ -85,6 +86,7 @@ impl Rtt {
         self.rto = (self.rto * 2).min(RTO_MAX_JIFFIES);
     }
 
+    #[cold]
     fn first_sample(&mut self, rtt_us: i64, snd_nxt: u64) {
         self.srtt_us8 = narrow(unsigned(rtt_us * 8)).max(1);
         self.mdev_us = rtt_us * 2;

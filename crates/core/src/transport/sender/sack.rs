@@ -47,6 +47,7 @@ impl<C: Control> Sender<C> {
     }
 
     /// Reordering: something higher was delivered before `lowest`, which was sent once (`tcp_check_sack_reordering`).
+    #[cold]
     pub(super) fn note_reordering(&mut self, lowest: u64) {
         let highest = self.highest_sack();
         if lowest >= highest {

@@ -13,10 +13,23 @@
 //! SACKed or lost leaves it. What marks mean to the window is counted by the caller, in [`crate::cc::Vitals`].
 
 use super::due::DueSet;
-use super::number::{link, slot};
+use super::number::{link, low, slot};
 use super::record::{Marks, NONE, Record};
 use alloc::vec;
 use alloc::vec::Vec;
+
+/// Records that left the front together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub packets: u32,
+    /// First sequence number of the first one.
+    pub start: u64,
+    /// And the first one after it.
+    pub first_end: u64,
+    /// When it was sent.
+    pub first_sent_us: u64,
+    pub last: Record,
+}
 
 /// Records by number; numbers count up from zero and never repeat.
 #[derive(Clone, Debug)]
@@ -106,6 +119,7 @@ impl Scoreboard {
     }
 
     /// Appends a record, newest in transmission order too.
+    #[inline]
     pub fn push(&mut self, mut record: Record) {
         if slot(self.next.wrapping_sub(self.first), usize::MAX) > self.mask {
             self.grow();
@@ -119,6 +133,29 @@ impl Scoreboard {
         self.relink(self.newest, link(at));
         self.newest = link(at);
         self.next += 1;
+    }
+
+    /// Removes the records at the front that end by `una`, as long as they are plain: sent once, and nothing befell them.
+    ///
+    /// What was sent before a plain front record has been removed, so these are the oldest in order of transmission too,
+    /// and in the same order.
+    #[inline]
+    pub fn pop_plain(&mut self, una: u64) -> Option<Run> {
+        let front = self.front().filter(|front| front.is_plain_by(una))?;
+        debug_assert_eq!(self.oldest, link(slot(self.first, self.mask)), "a plain front record was sent first");
+        let (before, start, first_end, first_sent_us) = (self.first, self.start, front.end, front.sent_us);
+        while let Some(record) = self.front().filter(|record| record.is_plain_by(una)) {
+            self.packets -= u64::from(record.marks.has(Marks::FIRST));
+            self.first += 1;
+        }
+        let last = *self.get(self.first - 1);
+        self.start = last.end;
+        self.oldest = last.newer;
+        match self.oldest {
+            NONE => self.newest = NONE,
+            at => self.ring[at as usize].older = NONE,
+        }
+        Some(Run { packets: low(self.first - before), start, first_end, first_sent_us, last })
     }
 
     /// Removes the first record.
@@ -265,6 +302,7 @@ impl Scoreboard {
     }
 
     /// Twice the room. Slots change, so links and due marks are drawn anew.
+    #[cold]
     fn grow(&mut self) {
         let mask = self.mask * 2 + 1;
         let mut larger = Self { ring: vec![Record::default(); mask + 1], mask, due: DueSet::new(mask + 1), ..*self };
@@ -286,5 +324,5 @@ impl Scoreboard {
     }
 }
 
-/// Enough for an initial window without growing; a multiple of a bitmap's word.
-const SMALLEST_RING: usize = 64;
+/// Enough for an initial window without growing, and no more: thousands of flows share a processor's cache.
+const SMALLEST_RING: usize = 16;

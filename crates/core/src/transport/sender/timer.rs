@@ -37,10 +37,10 @@ impl Timer {
         Self { pending: Pending::Nothing, at: Time::NEVER }
     }
 
-    /// Sets it to ring after so many jiffies, displacing what it was set for.
-    pub fn set(&mut self, pending: Pending, now: Time, jiffies: u64) {
+    /// Sets it to ring so many jiffies after this one, displacing what it was set for.
+    pub fn set(&mut self, pending: Pending, jiffy: u64, jiffies: u64) {
         self.pending = pending;
-        self.at = wheel(now.jiffies(), jiffies.min(RTO_MAX_JIFFIES));
+        self.at = wheel(jiffy, jiffies.min(RTO_MAX_JIFFIES));
     }
 
     /// Stops it.

@@ -37,6 +37,11 @@ impl Todo {
         self.0 &= !(1 << task as u8);
     }
 
+    /// Is nothing wanted?
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     /// The first task that is wanted.
     pub fn next(self) -> Option<Task> {
         Task::ALL.get(self.0.trailing_zeros() as usize).copied()

@@ -19,7 +19,7 @@ pub(super) struct Burst {
     is_open: bool,
     /// Segments of new data sent in it.
     sent: u32,
-    /// Most segments in a packet.
+    /// Most segments in a packet; 0 before the first.
     pub most_segments: u32,
     is_cwnd_limited: bool,
     is_peer_limited: bool,
@@ -39,6 +39,7 @@ struct Piece {
 
 impl<C: Control> Sender<C> {
     /// One step of sending new data.
+    #[inline]
     pub(super) fn push_next(&mut self, task: Task) -> Option<Transmission> {
         if !self.burst.is_open {
             if self.supply.end() == self.vitals.snd_nxt {
@@ -47,9 +48,11 @@ impl<C: Control> Sender<C> {
             }
             self.open_burst();
         }
-        let nagle = task == Task::Push && !self.supply.has_fin();
-        if let Some(piece) = self.next_piece(nagle, false) {
-            return Some(self.transmit(&piece));
+        if !self.is_held_back() {
+            let nagle = task == Task::Push && !self.supply.has_fin();
+            if let Some(piece) = self.next_piece(nagle, false) {
+                return Some(self.transmit(&piece));
+            }
         }
         self.close_burst();
         self.end_push(task);
@@ -59,7 +62,7 @@ impl<C: Control> Sender<C> {
     /// A packet of new data whatever the congestion window says: the tail loss probe's first choice.
     pub(super) fn force_push(&mut self) -> Option<Transmission> {
         self.open_burst();
-        let piece = self.next_piece(false, true);
+        let piece = if self.is_held_back() { None } else { self.next_piece(false, true) };
         let transmission = piece.map(|piece| self.transmit(&piece));
         self.judge_window();
         self.burst.is_open = false;
@@ -118,9 +121,8 @@ impl<C: Control> Sender<C> {
     }
 
     fn open_burst(&mut self) {
-        let most_segments = self.tso_segments();
         let is_single = core::mem::take(&mut self.supply.push_one);
-        self.burst = Burst { is_open: true, most_segments, is_single, ..Burst::default() };
+        self.burst = Burst { is_open: true, is_single, ..Burst::default() };
     }
 
     fn close_burst(&mut self) {
@@ -134,6 +136,7 @@ impl<C: Control> Sender<C> {
         }
     }
 
+    #[inline]
     fn judge_window(&mut self) {
         let is_limited = self.burst.is_cwnd_limited || self.vitals.in_flight() >= self.vitals.cwnd;
         if self.burst.sent > 0 || is_limited {
@@ -144,6 +147,7 @@ impl<C: Control> Sender<C> {
         }
     }
 
+    #[inline]
     fn end_push(&mut self, task: Task) {
         self.todo.done(task);
         if task == Task::NewData {
@@ -153,20 +157,27 @@ impl<C: Control> Sender<C> {
         }
     }
 
+    /// Is there nothing to send, or nothing that may be sent yet, whatever the windows say?
+    #[inline]
+    fn is_held_back(&mut self) -> bool {
+        let is_over = self.burst.refused || (self.burst.is_single && self.burst.sent > 0);
+        self.supply.end() == self.vitals.snd_nxt || is_over || self.must_wait()
+    }
+
+    /// What may leave now, if [`Sender::is_held_back`] says no.
     fn next_piece(&mut self, nagle: bool, forced: bool) -> Option<Piece> {
         let seq = self.vitals.snd_nxt;
-        let is_over = self.burst.refused || (self.burst.is_single && self.burst.sent > 0);
-        if self.supply.end() == seq || is_over || self.must_wait() {
-            return None;
-        }
         let mut quota = self.cwnd_quota();
         if quota == 0 && forced {
             quota = 1;
         }
-        let quota = quota.min(self.burst.most_segments);
         if quota == 0 {
             return None;
         }
+        if self.burst.most_segments == 0 {
+            self.burst.most_segments = self.tso_segments();
+        }
+        let quota = quota.min(self.burst.most_segments);
         let mss = u64::from(self.vitals.mss);
         let head = self.supply.head(seq);
         let is_tail = self.supply.is_tail();

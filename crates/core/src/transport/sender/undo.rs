@@ -119,7 +119,7 @@ impl<C: Control> Sender<C> {
                 self.ecn.cwr_queued = false;
             }
         }
-        self.usage.stamp = self.vitals.now.jiffies();
+        self.usage.stamp = self.jiffy;
         self.recovery.undo_marker = None;
         self.rack.advanced = true;
     }

@@ -61,7 +61,7 @@ impl<C: Control> Sender<C> {
 
     /// Takes note of how far the window is used after something was sent, or could not be (`tcp_cwnd_validate`).
     pub(super) fn validate_window(&mut self, is_limited: bool) {
-        let (out, now) = (self.vitals.packets_out, self.vitals.now.jiffies());
+        let (out, now) = (self.vitals.packets_out, self.jiffy);
         let vitals = &mut self.vitals;
         let stronger = !vitals.cwnd_limited && out > vitals.max_packets_out;
         if vitals.snd_una >= self.usage.round_ends || is_limited || stronger {
@@ -87,7 +87,7 @@ impl<C: Control> Sender<C> {
         if !self.slow_start_after_idle || self.vitals.packets_out > 0 || self.controls {
             return;
         }
-        let idle = self.vitals.now.jiffies() - self.vitals.last_sent_at.jiffies();
+        let idle = self.jiffy - self.vitals.last_sent_at.jiffies();
         if idle > self.rtt.rto {
             self.restart_window(idle);
         }
@@ -119,6 +119,7 @@ impl<C: Control> Sender<C> {
         }
     }
 
+    #[inline(never)]
     fn change_window(&mut self, window: u32) {
         self.peer.window = window;
         if self.supply.end() > self.vitals.snd_nxt {
@@ -137,7 +138,7 @@ impl<C: Control> Sender<C> {
         let floor = self.initial_window.min(self.vitals.cwnd);
         let halvings = low((idle - 1) / self.rtt.rto);
         self.vitals.cwnd = self.vitals.cwnd.checked_shr(halvings).unwrap_or(0).max(floor);
-        self.usage.stamp = self.vitals.now.jiffies();
+        self.usage.stamp = self.jiffy;
         self.usage.used = 0;
     }
 
@@ -152,6 +153,6 @@ impl<C: Control> Sender<C> {
             }
             self.usage.used = 0;
         }
-        self.usage.stamp = self.vitals.now.jiffies();
+        self.usage.stamp = self.jiffy;
     }
 }

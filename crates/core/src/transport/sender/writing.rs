@@ -24,6 +24,7 @@ impl<C: Control> Sender<C> {
     }
 
     /// What was written is sent, as far as it can: the application goes on, or is woken. Says whether it wrote something.
+    #[inline]
     pub(super) fn go_on_writing(&mut self) -> bool {
         if self.supply.starved {
             self.expand_sndbuf();
@@ -42,7 +43,7 @@ impl<C: Control> Sender<C> {
     pub(super) fn expand_sndbuf(&mut self) {
         if self.supply.starved && self.vitals.in_flight() < self.vitals.cwnd {
             self.grow_sndbuf();
-            self.usage.stamp = self.vitals.now.jiffies();
+            self.usage.stamp = self.jiffy;
         }
     }
 
