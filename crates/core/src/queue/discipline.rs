@@ -29,8 +29,9 @@ pub(super) struct Discipline {
     kind: Kind,
 }
 
-/// Which discipline it is.
+/// Which discipline it is; a tag of its own is read in one step, as a hole in a fifo's fields is not.
 #[derive(Debug)]
+#[repr(u8)]
 enum Kind {
     Fifo(Fifo),
     Tbf(Box<Tbf>),
@@ -89,8 +90,29 @@ impl Discipline {
         Self { handle: String::new(), tally: Tally::default(), kind: Kind::Fifo(fifo) }
     }
 
-    /// Hands a packet in.
+    /// Hands a packet in. A fifo, on which most trees end, takes it in its caller's code.
+    #[inline]
     pub fn enqueue(&mut self, packet: Packet, turn: &mut Turn) -> Verdict {
+        match &mut self.kind {
+            Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.tally, turn),
+            _ => self.enqueue_below(packet, turn),
+        }
+    }
+
+    /// Asks for the next packet, and counts it.
+    #[inline]
+    pub fn dequeue(&mut self, turn: &mut Turn) -> Next {
+        let next = match &mut self.kind {
+            Kind::Fifo(fifo) => fifo.dequeue(&mut self.tally),
+            _ => self.dequeue_below(turn),
+        };
+        if let Next::Packet(packet) = &next {
+            self.tally.sent(packet);
+        }
+        next
+    }
+
+    fn enqueue_below(&mut self, packet: Packet, turn: &mut Turn) -> Verdict {
         match &mut self.kind {
             Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.tally, turn),
             Kind::Tbf(tbf) => tbf.enqueue(packet, &mut self.tally, turn),
@@ -102,9 +124,8 @@ impl Discipline {
         }
     }
 
-    /// Asks for the next packet, and counts it.
-    pub fn dequeue(&mut self, turn: &mut Turn) -> Next {
-        let next = match &mut self.kind {
+    fn dequeue_below(&mut self, turn: &mut Turn) -> Next {
+        match &mut self.kind {
             Kind::Fifo(fifo) => fifo.dequeue(&mut self.tally),
             Kind::Tbf(tbf) => tbf.dequeue(&mut self.tally, turn),
             Kind::Htb(htb) => htb.dequeue(&mut self.tally, turn),
@@ -112,11 +133,19 @@ impl Discipline {
             Kind::Red(red) => red.dequeue(&mut self.tally, turn),
             Kind::Codel(codel) => codel.dequeue(&mut self.tally, turn),
             Kind::FqCodel(fq_codel) => fq_codel.dequeue(&mut self.tally, turn),
-        };
-        if let Next::Packet(packet) = &next {
-            self.tally.sent(packet);
         }
-        next
+    }
+
+    /// What [`Self::dequeue`] would answer, where that is known and asking would change nothing: no packet before this
+    /// time. Most kinds count each question, or forget something while they are empty.
+    #[inline]
+    pub fn waits(&self, now: Time) -> Option<Time> {
+        match &self.kind {
+            Kind::Htb(_) if self.is_empty() => Some(Time::NEVER),
+            Kind::Htb(htb) => htb.waits(now),
+            Kind::Netem(netem) => netem.waits(now),
+            _ => None,
+        }
     }
 
     /// What the next packet is, for the kinds that can say so without giving it away.

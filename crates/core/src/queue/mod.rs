@@ -157,6 +157,7 @@ impl Queue {
     }
 
     /// Hands a packet in. Whatever dies for it, itself included, is appended to `dropped`.
+    #[inline]
     pub fn enqueue(&mut self, packet: Packet, now: Time, dropped: &mut Vec<Packet>) -> Verdict {
         let mut turn = Turn { now, dropped, copies: &mut self.copies, is_copy: false };
         let verdict = self.root.enqueue(packet, &mut turn);
@@ -167,6 +168,7 @@ impl Queue {
     }
 
     /// Asks for the next packet. Whatever dies on the way out is appended to `dropped`.
+    #[inline]
     pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Next {
         loop {
             let mut turn = Turn { now, dropped, copies: &mut self.copies, is_copy: false };
@@ -179,6 +181,14 @@ impl Queue {
                 return next;
             }
         }
+    }
+
+    /// What [`Queue::dequeue`] would answer, where that is known without asking: no packet before this time
+    /// ([`Time::NEVER`] when it is empty), and nothing changes. None: ask.
+    #[must_use]
+    #[inline]
+    pub fn waits(&self, now: Time) -> Option<Time> {
+        self.root.waits(now)
     }
 
     /// Packets that stand anywhere in the tree.

@@ -34,6 +34,12 @@ impl World {
     /// Handles what stands in the backlog; what that causes makes up the next backlog, so the order is first in,
     /// first out, and no packet moves to be looked at.
     fn work_off(&mut self) -> Result<(), Error> {
+        if self.instant.backlog.len() == 1
+            && let Some(Arrival { host, packet }) = self.instant.backlog.pop()
+        {
+            self.arrive(host, &packet, true);
+            return Ok(());
+        }
         let empty = std::mem::take(&mut self.instant.spare);
         let mut batch = std::mem::replace(&mut self.instant.backlog, empty);
         let last = batch.len() - 1;
@@ -53,9 +59,15 @@ impl World {
         if self.net.devices[device as usize].queue.is_some() {
             return self.enqueue(device, packet);
         }
+        self.set_out(device, packet);
+        Verdict::Queued
+    }
+
+    /// A packet leaves its own host by a device without a discipline.
+    #[inline]
+    pub(super) fn set_out(&mut self, device: DeviceId, packet: &Packet) {
         let host = self.pass(device, packet);
         self.instant.backlog.push(Arrival { host, packet: *packet });
-        Verdict::Queued
     }
 
     /// A packet has come to a host: it is delivered there or goes on. One after which nobody waits goes on directly,
@@ -88,9 +100,10 @@ impl World {
     }
 
     fn enqueue(&mut self, device: DeviceId, packet: &Packet) -> Verdict {
-        let (verdict, copies) = self.net.devices[device as usize].enqueue(packet, self.now, &mut self.instant.dropped);
-        if copies > 0 {
-            self.census.copied(packet.flow, copies);
+        let target = &mut self.net.devices[device as usize];
+        let verdict = target.enqueue(packet, self.now, &mut self.instant.dropped);
+        if target.duplicates {
+            self.census.copied(packet.flow, target.new_copies());
         }
         self.bury(device, (verdict == Verdict::Dropped).then_some(packet.flow));
         self.show(device);
@@ -98,36 +111,68 @@ impl World {
         verdict
     }
 
-    /// Asks a discipline for packets until it has none to give now.
-    pub(super) fn pump(&mut self, device: DeviceId) {
-        loop {
-            let target = &mut self.net.devices[device as usize];
-            let queue = target.queue.as_mut().expect("only a device with a discipline is asked");
-            let next = queue.dequeue(self.now, &mut self.instant.dropped);
-            self.census.copied_somewhere(target.new_copies());
-            let again = match &next {
-                Next::Packet(packet) => {
-                    target.tally.left += u64::from(packet.segments);
-                    let host = target.peer;
-                    self.left(device, packet);
-                    self.instant.backlog.push(Arrival { host, packet: *packet });
-                    None
-                }
-                Next::At(at) => Some(*at),
-                Next::Empty => Some(Time::NEVER),
-            };
-            self.bury(device, None);
-            self.show(device);
-            if let Some(at) = again {
-                let alarm = &mut self.net.devices[device as usize].alarm;
-                alarm.set(at, self.now, &mut self.agenda, Kind::Device, device);
-                return;
-            }
+    /// A discipline's time has come. A packet that leaves alone is carried to the next host in place: nobody is before it
+    /// at the beginning of an event.
+    pub(super) fn release(&mut self, device: DeviceId) {
+        let next = self.ask(device);
+        let Next::Packet(packet) = &next else { return self.rest(device, next) };
+        let host = self.net.devices[device as usize].peer;
+        if self.rests(device) {
+            self.arrive(host, packet, true);
+        } else {
+            self.instant.backlog.push(Arrival { host, packet: *packet });
+            self.pump(device);
         }
     }
 
-    /// A packet leaves a discipline's device.
+    /// Asks a discipline for packets until it has none to give now.
     #[inline]
+    fn pump(&mut self, device: DeviceId) {
+        while !self.rests(device) {
+            let next = self.ask(device);
+            let Next::Packet(packet) = next else { return self.rest(device, next) };
+            let host = self.net.devices[device as usize].peer;
+            self.instant.backlog.push(Arrival { host, packet });
+        }
+    }
+
+    /// Is it known without asking that a discipline has nothing to give now? So it is with most that have just given a
+    /// packet, or taken one that joins others.
+    #[inline]
+    fn rests(&mut self, device: DeviceId) -> bool {
+        let target = &mut self.net.devices[device as usize];
+        let waits = target.queue.as_ref().and_then(|queue| queue.waits(self.now));
+        let Some(at) = waits else { return false };
+        target.alarm.set(at, self.now, &mut self.agenda, Kind::Device, device);
+        true
+    }
+
+    /// A discipline has said that it has nothing to give, and until when.
+    fn rest(&mut self, device: DeviceId, next: Next) {
+        let at = if let Next::At(at) = next { at } else { Time::NEVER };
+        self.net.devices[device as usize].alarm.set(at, self.now, &mut self.agenda, Kind::Device, device);
+    }
+
+    /// Asks a discipline once, and counts what leaves and what dies.
+    fn ask(&mut self, device: DeviceId) -> Next {
+        let target = &mut self.net.devices[device as usize];
+        let queue = target.queue.as_mut().expect("only a device with a discipline is asked");
+        let next = queue.dequeue(self.now, &mut self.instant.dropped);
+        if target.duplicates {
+            self.census.copied_somewhere(target.new_copies());
+        }
+        if let Next::Packet(packet) = &next {
+            target.tally.left += u64::from(packet.segments);
+            if target.is_home || target.is_tapped {
+                self.left(device, packet);
+            }
+        }
+        self.bury(device, None);
+        self.show(device);
+        next
+    }
+
+    /// A packet leaves the device of a host that may be its own, or one that is captured.
     fn left(&mut self, device: DeviceId, packet: &Packet) {
         let target = &self.net.devices[device as usize];
         let is_departure = target.is_home && !target.orphans && self.net.source(packet) == target.host;

@@ -9,6 +9,7 @@ use crate::queue::bucket::{instant, nanos};
 use crate::queue::discipline::{Discipline, Turn};
 use crate::queue::tally::Tally;
 use crate::queue::{HtbClass, Next, Verdict};
+use crate::time::Time;
 
 /// The one class.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ impl Lone {
     }
 
     /// Its queue.
+    #[inline]
     pub fn leaf_mut(&mut self) -> &mut Discipline {
         self.class.leaf_mut().expect("a lone class is a leaf")
     }
@@ -43,17 +45,33 @@ impl Lone {
     }
 
     /// A packet joins.
+    #[inline]
     pub fn enqueue(&mut self, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
-        self.leaf_mut().under(tally, |leaf| leaf.enqueue(packet, turn))
+        let leaf = self.leaf_mut();
+        let before = leaf.tally.read();
+        let verdict = leaf.enqueue(packet, turn);
+        tally.follow(before, leaf.tally.read());
+        verdict
+    }
+
+    /// When the buckets can pay, if they can't now.
+    #[inline]
+    pub fn waits(&self, now: Time) -> Option<Time> {
+        let due_ns = self.class.due_ns;
+        (self.class.mode != Mode::CanSend && due_ns > nanos(now)).then(|| instant(due_ns))
     }
 
     /// A packet when the buckets can pay, or when they can.
+    #[inline]
     pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
         let now_ns = nanos(turn.now);
         if self.class.mode != Mode::CanSend && !self.recovers(now_ns) {
             return Next::At(instant(self.class.due_ns));
         }
-        let next = self.leaf_mut().under(tally, |leaf| leaf.dequeue(turn));
+        let leaf = self.leaf_mut();
+        let before = leaf.tally.read();
+        let next = leaf.dequeue(turn);
+        tally.follow(before, leaf.tally.read());
         if let Next::Packet(packet) = &next {
             self.charge(packet.bytes, now_ns, tally);
         }
@@ -61,6 +79,7 @@ impl Lone {
     }
 
     /// The wait may be over (`htb_do_events`).
+    #[inline]
     fn recovers(&mut self, now_ns: i64) -> bool {
         if self.class.due_ns > now_ns {
             return false;
@@ -69,6 +88,7 @@ impl Lone {
         self.class.mode == Mode::CanSend
     }
 
+    #[inline]
     fn charge(&mut self, bytes: u32, now_ns: i64, tally: &mut Tally) {
         self.class.charge(bytes, 0, now_ns);
         let old = self.class.mode;
@@ -77,6 +97,7 @@ impl Lone {
     }
 
     /// What the buckets let it do now, and when that changes.
+    #[inline]
     fn reckon(&mut self, now_ns: i64) {
         let (mode, delay_ns) = self.class.mode_at(now_ns);
         self.class.mode = mode;

@@ -18,6 +18,7 @@ use super::discipline::{Discipline, Lot, Turn};
 use super::tally::Tally;
 use super::{ChangeError, Filter, HtbClass, HtbConfig, Next, Verdict};
 use crate::packet::Packet;
+use crate::time::Time;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -73,6 +74,7 @@ impl Htb {
     }
 
     /// Hands a packet to its class, or lets it pass by all of them.
+    #[inline]
     pub fn enqueue(&mut self, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
         match self.target(&packet) {
             Target::Leaf(id) => match &mut self.classes {
@@ -84,6 +86,7 @@ impl Htb {
     }
 
     /// The next packet of the class whose turn it is.
+    #[inline]
     pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
         if let Some(packet) = self.direct.pop_front() {
             tally.leave(packet.bytes);
@@ -97,6 +100,15 @@ impl Htb {
             Classes::Tree(tree) => tree.dequeue(tally, turn),
         };
         if tally.backlog.packets == 0 && matches!(next, Next::At(_)) { Next::Empty } else { next }
+    }
+
+    /// When the one class sends next, if it can't now and nothing passes by it; packets stand there.
+    #[inline]
+    pub fn waits(&self, now: Time) -> Option<Time> {
+        match &self.classes {
+            Classes::Lone(lone) if self.direct.is_empty() => lone.waits(now),
+            _ => None,
+        }
     }
 
     /// New settings for the whole: Linux can't, so this is what a change of each class would do.
