@@ -15,7 +15,7 @@ pub(super) struct Supply {
     backlog: u64,
     /// First sequence number after what is in the socket, without FIN (`write_seq`).
     written: u64,
-    /// Where each skb ends that was not sent yet (`sk_write_queue`): no packet spans two.
+    /// Where each skb ends that was not sent yet (`sk_write_queue`).
     ends: VecDeque<u64>,
     /// Has the application closed?
     closing: bool,
@@ -121,6 +121,18 @@ impl Supply {
     /// Bytes from `next` to the end of the skb that they lie in.
     pub fn head(&self, next: u64) -> u64 {
         self.ends.front().map_or(0, |end| end - next)
+    }
+
+    /// The skb at `next` is to have `wanted` bytes: it takes them from the one behind it (`tcp_grow_skb`).
+    pub fn grow_head(&mut self, next: u64, wanted: u64) {
+        let (Some(end), Some(behind)) = (self.ends.front().copied(), self.ends.get(1).copied()) else { return };
+        if end >= next + wanted {
+            return;
+        }
+        self.ends.pop_front();
+        if behind > next + wanted {
+            self.ends.push_front(next + wanted);
+        }
     }
 
     /// Is there one skb at most?
@@ -267,5 +279,40 @@ mod tests {
         fill(&mut supply);
         assert!(supply.queue_fin() && !supply.queue_fin());
         assert_eq!(supply.end(), 20_002);
+    }
+
+    #[test]
+    fn an_skb_that_is_too_short_takes_from_the_one_behind_it_only() {
+        let mut supply = Supply::new(&settings());
+        supply.write(u64::MAX);
+        supply.wake();
+        for _ in 0..3 {
+            supply.add(2_000, 0);
+        }
+        supply.sent(1_501);
+        assert_eq!((supply.head(1_501), supply.skbs()), (500, 3));
+        supply.grow_head(1_501, 1_500);
+        assert_eq!((supply.head(1_501), supply.skbs()), (1_500, 3));
+        supply.grow_head(1_501, 9_000);
+        assert_eq!((supply.head(1_501), supply.skbs()), (2_500, 2), "one at a time");
+        supply.sent(4_001);
+        supply.take_back(4_001);
+        assert_eq!((supply.head(3_001), supply.skbs()), (1_000, 2), "what was refused stays by itself");
+    }
+
+    #[test]
+    fn the_last_skb_is_filled_up_and_pushed_when_it_is_the_only_one() {
+        let mut supply = Supply::new(&settings());
+        supply.write(u64::MAX);
+        supply.wake();
+        supply.add(2_000, 0);
+        assert!(supply.pushes(10_000) && supply.push_one);
+        supply.sent(1_001);
+        assert!(supply.fill(1_001, 2_000) && !supply.fill(1_001, 2_000));
+        assert_eq!(supply.head(1_001), 2_000);
+        supply.add(2_000, 0);
+        assert!(!supply.pushes(10_000), "there are two");
+        supply.add(2_000, 0);
+        assert!(supply.pushes(10_000) && !supply.push_one, "half of the window was written");
     }
 }

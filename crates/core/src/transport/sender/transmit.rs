@@ -179,6 +179,7 @@ impl<C: Control> Sender<C> {
         }
         let quota = quota.min(self.burst.most_segments);
         let mss = u64::from(self.vitals.mss);
+        self.supply.grow_head(seq, u64::from(quota) * mss);
         let head = self.supply.head(seq);
         let is_tail = self.supply.is_tail();
         let fin = is_tail && self.supply.has_fin();

@@ -4,6 +4,7 @@ use super::dialogue::{Dialogue, settings};
 use super::reno::Reno;
 use crate::cc::{CaState, INFINITE_SSTHRESH};
 use crate::packet::Flags;
+use crate::transport::Settings;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -24,6 +25,20 @@ fn slow_start_doubles_the_window() {
     }
     assert_eq!(d.state(), (CaState::Open, 20, INFINITE_SSTHRESH));
     assert_eq!(d.info().delivered, 11, "the handshake counts");
+}
+
+/// The send buffer grows with the window before it is asked whether it has room (`tcp_new_space`).
+#[test]
+fn an_endless_writer_keeps_a_growing_window_full() {
+    // The first skb has 65 segments: with 11 at first and two for each ACK nothing is left over.
+    let mut d = Dialogue::of(&Settings { initial_window: 11, ..settings() }, Reno, 100, ENDLESS);
+    d.sends();
+    for acked in 1..=80 {
+        d.wait_ms(1);
+        d.acks(acked, &[]);
+        let (out, cwnd) = (d.counts()[0], d.state().1);
+        assert!(out + 2 >= cwnd, "{out} of {cwnd} out after {acked}");
+    }
 }
 
 /// Packet 0 is lost. A SACK lets new data out (limited transmit); the next waits for a packet of two segments. The third
@@ -230,13 +245,16 @@ fn congestion_echo_reduces_the_window_once() {
     assert_eq!(d.state().1, 5);
 }
 
-/// A packet that the host's own queue refuses was never sent: it goes out again, and the window is reduced.
+/// A packet that the host's own queue refuses was never sent: it goes out again, and the window is reduced. The push
+/// that ends the application's write is another try.
 #[test]
 fn a_refused_packet_is_sent_later_and_reduces_the_window() {
     let mut d = Dialogue::with(100, ENDLESS);
     for number in 0..4 {
         assert_eq!(d.sender.poll(d.now).unwrap().seq, 1 + number * 1_000);
     }
+    d.sender.on_refused(d.now, 1_066);
+    assert_eq!(d.sender.poll(d.now).unwrap().seq, 3_001);
     d.sender.on_refused(d.now, 1_066);
     assert_eq!(d.sender.poll(d.now), None);
     d.check();
