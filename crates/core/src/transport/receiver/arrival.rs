@@ -111,15 +111,10 @@ impl Receiver {
     /// What was behind the hole may be in order now.
     #[inline(never)]
     fn close_hole(&mut self) {
-        let rcv_nxt = self.rcv_nxt;
-        let holes = self.holes_mut();
-        if holes.is_empty() {
-            return;
-        }
-        let drained = holes.drain(rcv_nxt);
+        let (reader, rcv_nxt) = (&mut self.reader, self.rcv_nxt);
+        let Some(holes) = self.holes.as_mut().filter(|holes| !holes.is_empty()) else { return };
+        self.rcv_nxt = holes.drain(rcv_nxt, |piece| reader.append(piece));
         let closed = holes.is_empty();
-        self.rcv_nxt = drained.end;
-        self.reader.append(drained.memory, drained.pages);
         self.count_memory();
         if closed {
             // RFC 5681 section 4.2: an ACK at once when a gap is filled.

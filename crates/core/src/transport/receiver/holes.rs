@@ -34,12 +34,16 @@ pub(super) struct Holes {
 /// What became part of the queue in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drained {
-    /// Up to here there is no hole.
+    /// What was in order before ends here.
+    pub after: u64,
+    /// Now there is no hole up to here.
     pub end: u64,
     /// Memory that moved with it.
     pub memory: u32,
-    /// Page fragments of the last packet, if any moved.
-    pub pages: Option<u8>,
+    /// Page fragments of the last packet.
+    pub pages: u8,
+    /// It is one packet, and none of it came twice.
+    pub is_one: bool,
 }
 
 impl Holes {
@@ -112,23 +116,24 @@ impl Holes {
         merged
     }
 
-    /// Everything up to `rcv_nxt` is in order now: gives up what follows without a hole (`tcp_ofo_queue`).
-    pub fn drain(&mut self, rcv_nxt: u64) -> Drained {
-        let mut drained = Drained { end: rcv_nxt, memory: 0, pages: None };
-        while let Some(range) = self.ranges.front().copied().filter(|range| range.start <= drained.end) {
+    /// Everything up to `rcv_nxt` is in order now: gives up what follows without a hole, piece by piece
+    /// (`tcp_ofo_queue`). Answers up to where that is.
+    pub fn drain(&mut self, rcv_nxt: u64, mut take: impl FnMut(Drained)) -> u64 {
+        let mut after = rcv_nxt;
+        while let Some(range) = self.ranges.front().copied().filter(|range| range.start <= after) {
             if range.start < rcv_nxt {
                 self.extend_duplicate(range.start, range.end.min(rcv_nxt));
             }
-            if range.end > drained.end {
-                drained.end = range.end;
-                drained.memory += range.memory;
-                drained.pages = Some(range.pages);
+            if range.end > after {
+                let is_one = range.start == after && range.memory == length(range.start, range.end) + OVERHEAD;
+                take(Drained { after, end: range.end, memory: range.memory, pages: range.pages, is_one });
+                after = range.end;
             }
             self.memory -= range.memory;
             self.ranges.pop_front();
         }
-        self.forget_blocks(drained.end);
-        drained
+        self.forget_blocks(after);
+        after
     }
 
     /// Nothing is kept behind a FIN.

@@ -4,7 +4,7 @@
 //! trip (an eighth of the buffer, 1 MiB, what is left of the flow), anew at its reads number 1, 2, 4, 8 ... and each
 //! 256th. What a read means to the window and to ACKs is the receiver's affair.
 
-use super::holes::MOST_PAGES;
+use super::holes::{Drained, MOST_PAGES};
 use super::space::{OVERHEAD, Space};
 
 /// An application and what waits for it.
@@ -69,10 +69,14 @@ impl Reader {
         self.held += if joins { len } else { len + OVERHEAD };
     }
 
-    /// What was held behind a hole waits now too.
-    pub fn append(&mut self, memory: u32, pages: Option<u8>) {
-        self.held += memory;
-        self.pages = pages.unwrap_or(self.pages);
+    /// What was held behind a hole waits now too; one packet joins the last one like any other.
+    pub fn append(&mut self, piece: Drained) {
+        let joins = piece.is_one && self.pages + piece.pages <= MOST_PAGES;
+        if joins && self.first_end == piece.after {
+            self.first_end = piece.end;
+        }
+        self.pages = if joins { self.pages + piece.pages } else { piece.pages };
+        self.held += if joins { piece.memory - OVERHEAD } else { piece.memory };
     }
 
     /// Where the first packet of the read that begins now ends.
@@ -124,5 +128,17 @@ mod tests {
         assert_eq!(reader.held, 30 * 1_448 + 3 * OVERHEAD);
         reader.take_all(rcv_nxt);
         assert_eq!((reader.waiting(rcv_nxt), reader.held), (0, 0));
+    }
+
+    /// A hole is filled: what lay behind it shares the packet that filled it, if it is one packet (`tcp_ofo_queue`).
+    #[test]
+    fn what_waited_behind_a_hole_joins_what_filled_it() {
+        let mut reader = Reader::new(false);
+        reader.queue(1, 1_449, 1_448, 1, true);
+        let piece = Drained { after: 1_449, end: 2_897, memory: 1_448 + OVERHEAD, pages: 1, is_one: true };
+        reader.append(piece);
+        assert_eq!((reader.first_end(), reader.held), (2_897, 2 * 1_448 + OVERHEAD));
+        reader.append(Drained { after: 2_897, end: 5_793, memory: 2_896 + 2 * OVERHEAD, pages: 1, is_one: false });
+        assert_eq!((reader.first_end(), reader.held), (2_897, 4 * 1_448 + 3 * OVERHEAD));
     }
 }
