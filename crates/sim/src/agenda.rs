@@ -108,16 +108,6 @@ impl Agenda {
         }
     }
 
-    /// Time of the first entry.
-    #[must_use]
-    #[inline]
-    pub fn first(&mut self) -> Option<Time> {
-        if self.count == 0 {
-            self.fill();
-        }
-        self.count.checked_sub(1).map(|last| time_of(self.near[last]))
-    }
-
     /// Takes the first entry if it is due by `until`.
     #[must_use]
     #[inline]
@@ -135,11 +125,10 @@ impl Agenda {
     }
 
     /// Takes the first entry.
+    #[must_use]
     #[inline]
     pub fn take(&mut self) -> Option<Due> {
-        self.first()?;
-        self.count -= 1;
-        Some(unpack(self.near[self.count]))
+        self.take_by(Time::NEVER)
     }
 
     /// Entries, stale ones included.
@@ -283,6 +272,8 @@ fn time_of(word: Word) -> Time {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
 
     fn at(nanos: u64) -> Time {
         Time::from_nanos(nanos)
@@ -304,19 +295,29 @@ mod tests {
         assert_eq!(order, [(Kind::Start, 0), (Kind::Start, 1), (Kind::End, 0), (Kind::Start, 0)]);
     }
 
+    fn take(agenda: &mut Agenda) -> Option<(u64, usize, u32)> {
+        agenda.take().map(|due| (due.at.as_nanos(), due.kind as usize, due.owner))
+    }
+
     proptest! {
+        /// Whatever is added in between, the least of what is there comes out, from the line and from the heap.
         #[test]
-        fn whatever_goes_in_comes_out_sorted(times in prop::collection::vec((0u64..50, 0usize..10, 0u32..4), 0..200)) {
-            let mut agenda = Agenda::default();
-            for &(nanos, kind, owner) in &times {
-                agenda.add(at(nanos), KINDS[kind], owner);
+        fn the_first_comes_out(
+            turns in prop::collection::vec(prop::option::weighted(0.6, (0u64..500, 0usize..10, 0u32..4)), 0..600)
+        ) {
+            let (mut agenda, mut model) = (Agenda::default(), BinaryHeap::new());
+            for turn in turns {
+                if let Some((nanos, kind, owner)) = turn {
+                    agenda.add(at(nanos), KINDS[kind], owner);
+                    model.push(Reverse((nanos, kind, owner)));
+                } else {
+                    prop_assert_eq!(take(&mut agenda), model.pop().map(|Reverse(first)| first));
+                }
+                prop_assert_eq!(agenda.len(), model.len());
             }
-            let out: Vec<_> = std::iter::from_fn(|| agenda.take())
-                .map(|due| (due.at.as_nanos(), due.kind as usize, due.owner))
-                .collect();
-            let mut sorted = times;
-            sorted.sort_unstable();
-            prop_assert_eq!(out, sorted);
+            let rest: Vec<_> = std::iter::from_fn(|| take(&mut agenda)).collect();
+            let sorted: Vec<_> = std::iter::from_fn(|| model.pop()).map(|Reverse(first)| first).collect();
+            prop_assert_eq!(rest, sorted);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Lazy timers: what lets an endpoint move its retransmission timer at every ACK for nothing.
+//! A timer on the agenda that may be moved. What is due when, and in which order, is the agenda's affair.
 
 use super::{Agenda, Kind};
 use dumbbell_core::time::Time;
@@ -98,8 +98,7 @@ mod tests {
             let (mut now, mut wanted) = (0, u64::MAX);
             for (pause, ahead) in moves {
                 let next = now + pause;
-                while agenda.first().is_some_and(|first| first <= at(next)) {
-                    let due = agenda.take().expect("an entry");
+                while let Some(due) = agenda.take_by(at(next)) {
                     if alarm.rings(due.at, &mut agenda, Kind::Timer, 0) {
                         prop_assert_eq!(due.at.as_nanos(), wanted);
                         wanted = u64::MAX;
