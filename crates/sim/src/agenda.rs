@@ -3,8 +3,8 @@
 //! Two entries that agree in all three are the same entry, so the order in which they were added never shows.
 //! Timers are lazy: whoever moves one later leaves the old entry and looks again when it comes up; see [`Alarm`].
 //!
-//! The structure is a heap of four children a node with a hole at its top, one word an entry; `bench/agenda.md` has the figures that
-//! chose it.
+//! The structure is a short sorted line before a heap of four children a node, one word an entry; `bench/agenda.md` has the
+//! figures that chose it.
 
 use dumbbell_core::time::Time;
 
@@ -51,21 +51,33 @@ pub struct Due {
 
 /// The list of all that is to come.
 ///
-/// An event that arms its timer again is the common case, so a taken entry leaves a hole at the top, and what is added
-/// next goes in there: one way down instead of a way down and a way up.
+/// ```text
+///   far: a heap of four children a node        near: sorted, the first entry last
+///   later than all that is near     --fill-->  | 31 | 28 | 27 | 9 | --take-->
+///                                   <--spill--
+/// ```
+///
+/// What comes soon is added near the end of a short line and taken from there: most events of an experiment of few
+/// flows never see the heap.
 #[derive(Clone, Debug)]
 pub struct Agenda {
-    /// The heap, and after it as many [`LATEST`] as a node has children: none lacks one.
-    words: Vec<Word>,
-    /// Entries of the heap, a hole included.
-    len: usize,
-    /// Was the first one taken?
-    hole: bool,
+    /// The first entries, latest first; beyond `count` is nothing.
+    near: [Word; NEAR],
+    /// How many are near.
+    count: usize,
+    /// Everything later, as a heap, and after it as many [`LATEST`] as a node has children: none lacks one.
+    far: Vec<Word>,
+    /// Entries of the heap.
+    far_count: usize,
 }
 
 /// Time, kind and owner in one comparable word: 64 bits of time, 8 of kind, 32 of owner.
 type Word = u128;
 
+/// Most entries in the sorted line (`bench/agenda.md`).
+const NEAR: usize = 32;
+/// Entries that come near together when none is left there.
+const REFILL: usize = 24;
 /// Children of a node: four words are one cache line.
 const CHILDREN: usize = 4;
 /// Later than any entry.
@@ -73,7 +85,7 @@ const LATEST: Word = Word::MAX;
 
 impl Default for Agenda {
     fn default() -> Self {
-        Self { words: vec![LATEST; CHILDREN], len: 0, hole: false }
+        Self { near: [LATEST; NEAR], count: 0, far: vec![LATEST; CHILDREN], far_count: 0 }
     }
 }
 
@@ -82,13 +94,13 @@ impl Agenda {
     #[inline]
     pub fn add(&mut self, at: Time, kind: Kind, owner: u32) {
         let word = pack(Due { at, kind, owner });
-        if self.hole {
-            self.hole = false;
-            self.sink(word);
+        if self.count == NEAR {
+            self.spill();
+        }
+        if word > self.far[0] {
+            self.push_far(word);
         } else {
-            self.words.push(LATEST);
-            self.len += 1;
-            self.rise(self.len - 1, word);
+            self.insert(word);
         }
     }
 
@@ -96,24 +108,24 @@ impl Agenda {
     #[must_use]
     #[inline]
     pub fn first(&mut self) -> Option<Time> {
-        if self.hole {
+        if self.count == 0 {
             self.fill();
         }
-        (self.len > 0).then(|| time_of(self.words[0]))
+        self.count.checked_sub(1).map(|last| time_of(self.near[last]))
     }
 
     /// Takes the first entry.
     #[inline]
     pub fn take(&mut self) -> Option<Due> {
         self.first()?;
-        self.hole = true;
-        Some(unpack(self.words[0]))
+        self.count -= 1;
+        Some(unpack(self.near[self.count]))
     }
 
     /// Entries, stale ones included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.len - usize::from(self.hole)
+        self.count + self.far_count
     }
 
     /// Is nothing to come?
@@ -125,30 +137,68 @@ impl Agenda {
     /// Bytes that it holds.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
-        self.words.capacity() * size_of::<Word>()
+        self.far.capacity() * size_of::<Word>()
     }
 
-    /// Nothing came for the hole: the last entry goes there.
+    /// Puts an entry into the line, where there is room. It is compared from the soonest on: most are soon.
+    #[inline]
+    fn insert(&mut self, word: Word) {
+        let mut at = self.count;
+        while at > 0 && self.near[at - 1] < word {
+            self.near[at] = self.near[at - 1];
+            at -= 1;
+        }
+        self.near[at] = word;
+        self.count += 1;
+    }
+
+    /// The latest of the line go far, half of them.
+    #[cold]
+    fn spill(&mut self) {
+        for at in (0..NEAR / 2).rev() {
+            self.push_far(self.near[at]);
+        }
+        self.near.copy_within(NEAR / 2.., 0);
+        self.count -= NEAR / 2;
+    }
+
+    /// The first of the far entries come near; the line is empty.
+    #[cold]
     fn fill(&mut self) {
-        self.hole = false;
-        self.len -= 1;
-        self.words.pop();
-        let last = std::mem::replace(&mut self.words[self.len], LATEST);
-        if self.len > 0 {
+        let count = self.far_count.min(REFILL);
+        for at in (0..count).rev() {
+            self.near[at] = self.pop_far();
+        }
+        self.count = count;
+    }
+
+    fn push_far(&mut self, word: Word) {
+        self.far.push(LATEST);
+        self.far_count += 1;
+        self.rise(self.far_count - 1, word);
+    }
+
+    fn pop_far(&mut self) -> Word {
+        let first = self.far[0];
+        self.far_count -= 1;
+        self.far.pop();
+        let last = std::mem::replace(&mut self.far[self.far_count], LATEST);
+        if self.far_count > 0 {
             self.sink(last);
         }
+        first
     }
 
     fn rise(&mut self, mut at: usize, word: Word) {
         while at > 0 {
             let parent = (at - 1) / CHILDREN;
-            if self.words[parent] <= word {
+            if self.far[parent] <= word {
                 break;
             }
-            self.words[at] = self.words[parent];
+            self.far[at] = self.far[parent];
             at = parent;
         }
-        self.words[at] = word;
+        self.far[at] = word;
     }
 
     /// Puts `word` in at the top and lets it sink to its place.
@@ -156,17 +206,17 @@ impl Agenda {
         let mut at = 0;
         loop {
             let first = at * CHILDREN + 1;
-            if first >= self.len {
+            if first >= self.far_count {
                 break;
             }
-            let (place, least) = least(&self.words[first..first + CHILDREN]);
+            let (place, least) = least(&self.far[first..first + CHILDREN]);
             if least >= word {
                 break;
             }
-            self.words[at] = least;
+            self.far[at] = least;
             at = first + place;
         }
-        self.words[at] = word;
+        self.far[at] = word;
     }
 }
 
