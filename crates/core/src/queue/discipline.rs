@@ -119,6 +119,18 @@ impl Discipline {
         next
     }
 
+    /// What [`Self::dequeue`] would answer, where that is known and asking would change nothing: no packet before this
+    /// time. Most kinds count each question, or forget something while they are empty.
+    #[inline]
+    pub fn waits(&self, now: Time) -> Option<Time> {
+        match &self.kind {
+            Kind::Htb(_) if self.is_empty() => Some(Time::NEVER),
+            Kind::Htb(htb) => htb.waits(now),
+            Kind::Netem(netem) => netem.waits(now),
+            _ => None,
+        }
+    }
+
     /// What the next packet is, for the kinds that can say so without giving it away.
     pub fn peek(&mut self, turn: &mut Turn) -> Option<Ahead> {
         match &mut self.kind {

@@ -180,6 +180,14 @@ impl Queue {
         }
     }
 
+    /// What [`Queue::dequeue`] would answer, where that is known without asking: no packet before this time
+    /// ([`Time::NEVER`] when it is empty), and nothing changes. None: ask.
+    #[must_use]
+    #[inline]
+    pub fn waits(&self, now: Time) -> Option<Time> {
+        self.root.waits(now)
+    }
+
     /// Packets that stand anywhere in the tree.
     #[must_use]
     pub const fn backlog(&self) -> Backlog {

@@ -99,31 +99,43 @@ impl World {
     }
 
     /// Asks a discipline for packets until it has none to give now.
+    #[inline]
     pub(super) fn pump(&mut self, device: DeviceId) {
-        loop {
+        let again = loop {
             let target = &mut self.net.devices[device as usize];
             let queue = target.queue.as_mut().expect("only a device with a discipline is asked");
-            let next = queue.dequeue(self.now, &mut self.instant.dropped);
-            self.census.copied_somewhere(target.new_copies());
-            let again = match &next {
-                Next::Packet(packet) => {
-                    target.tally.left += u64::from(packet.segments);
-                    let host = target.peer;
-                    self.left(device, packet);
-                    self.instant.backlog.push(Arrival { host, packet: *packet });
-                    None
-                }
-                Next::At(at) => Some(*at),
-                Next::Empty => Some(Time::NEVER),
-            };
-            self.bury(device, None);
-            self.show(device);
-            if let Some(at) = again {
-                let alarm = &mut self.net.devices[device as usize].alarm;
-                alarm.set(at, self.now, &mut self.agenda, Kind::Device, device);
-                return;
+            // Most questions after the first, and after a packet that joins others, are known to be in vain.
+            if let Some(at) = queue.waits(self.now) {
+                break at;
             }
-        }
+            if let Some(at) = self.ask(device) {
+                break at;
+            }
+        };
+        let alarm = &mut self.net.devices[device as usize].alarm;
+        alarm.set(again, self.now, &mut self.agenda, Kind::Device, device);
+    }
+
+    /// Asks a discipline once. When it gives no packet: when to ask again.
+    fn ask(&mut self, device: DeviceId) -> Option<Time> {
+        let target = &mut self.net.devices[device as usize];
+        let queue = target.queue.as_mut().expect("only a device with a discipline is asked");
+        let next = queue.dequeue(self.now, &mut self.instant.dropped);
+        self.census.copied_somewhere(target.new_copies());
+        let again = match &next {
+            Next::Packet(packet) => {
+                target.tally.left += u64::from(packet.segments);
+                let host = target.peer;
+                self.left(device, packet);
+                self.instant.backlog.push(Arrival { host, packet: *packet });
+                None
+            }
+            Next::At(at) => Some(*at),
+            Next::Empty => Some(Time::NEVER),
+        };
+        self.bury(device, None);
+        self.show(device);
+        again
     }
 
     /// A packet leaves a discipline's device.

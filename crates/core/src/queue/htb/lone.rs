@@ -9,6 +9,7 @@ use crate::queue::bucket::{instant, nanos};
 use crate::queue::discipline::{Discipline, Turn};
 use crate::queue::tally::Tally;
 use crate::queue::{HtbClass, Next, Verdict};
+use crate::time::Time;
 
 /// The one class.
 #[derive(Debug)]
@@ -45,6 +46,13 @@ impl Lone {
     /// A packet joins.
     pub fn enqueue(&mut self, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
         self.leaf_mut().under(tally, |leaf| leaf.enqueue(packet, turn))
+    }
+
+    /// When the buckets can pay, if they can't now.
+    #[inline]
+    pub fn waits(&self, now: Time) -> Option<Time> {
+        let due_ns = self.class.due_ns;
+        (self.class.mode != Mode::CanSend && due_ns > nanos(now)).then(|| instant(due_ns))
     }
 
     /// A packet when the buckets can pay, or when they can.

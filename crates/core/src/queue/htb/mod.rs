@@ -18,6 +18,7 @@ use super::discipline::{Discipline, Lot, Turn};
 use super::tally::Tally;
 use super::{ChangeError, Filter, HtbClass, HtbConfig, Next, Verdict};
 use crate::packet::Packet;
+use crate::time::Time;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -97,6 +98,15 @@ impl Htb {
             Classes::Tree(tree) => tree.dequeue(tally, turn),
         };
         if tally.backlog.packets == 0 && matches!(next, Next::At(_)) { Next::Empty } else { next }
+    }
+
+    /// When the one class sends next, if it can't now and nothing passes by it; packets stand there.
+    #[inline]
+    pub fn waits(&self, now: Time) -> Option<Time> {
+        match &self.classes {
+            Classes::Lone(lone) if self.direct.is_empty() => lone.waits(now),
+            _ => None,
+        }
     }
 
     /// New settings for the whole: Linux can't, so this is what a change of each class would do.

@@ -14,13 +14,14 @@
 //! here and there it would take other queues' room. (One whose flipped bit lies in a field that nobody checks would
 //! live: the source address of its Ethernet header.)
 
-use super::bucket::{nanos, signed};
+use super::bucket::{instant, nanos, signed};
 use super::discipline::{Discipline, Lot, Turn};
 use super::segment;
 use super::tally::Tally;
 use super::{NetemConfig, NetemRate, Next, Verdict};
 use crate::dice::Dice;
 use crate::packet::Packet;
+use crate::time::Time;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use distribution::Jitter;
@@ -122,6 +123,18 @@ impl Netem {
             }
         }
         self.dequeue_inner(tally, turn)
+    }
+
+    /// When the next packet leaves the wire, if none does now and nothing else holds packets.
+    #[inline]
+    pub fn waits(&self, now: Time) -> Option<Time> {
+        if self.inner.is_some() || !self.front.is_empty() {
+            return None;
+        }
+        match self.wire.first() {
+            Some(tag) => (tag.due_ns > nanos(now)).then(|| instant(tag.due_ns)),
+            None => Some(Time::NEVER),
+        }
     }
 
     /// New settings; packets on the wire keep their times. Numbers that remember begin anew, as in Linux.
