@@ -204,7 +204,7 @@ impl World {
     fn device_rings(&mut self, device: DeviceId) {
         let alarm = &mut self.net.devices[device as usize].alarm;
         if alarm.rings(self.now, &mut self.agenda, Kind::Device, device) {
-            self.pump(device);
+            self.release(device);
         }
     }
 

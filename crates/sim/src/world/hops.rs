@@ -98,48 +98,68 @@ impl World {
         verdict
     }
 
-    /// Asks a discipline for packets until it has none to give now.
-    #[inline]
-    pub(super) fn pump(&mut self, device: DeviceId) {
-        let again = loop {
-            let target = &mut self.net.devices[device as usize];
-            let queue = target.queue.as_mut().expect("only a device with a discipline is asked");
-            // Most questions after the first, and after a packet that joins others, are known to be in vain.
-            if let Some(at) = queue.waits(self.now) {
-                break at;
-            }
-            if let Some(at) = self.ask(device) {
-                break at;
-            }
-        };
-        let alarm = &mut self.net.devices[device as usize].alarm;
-        alarm.set(again, self.now, &mut self.agenda, Kind::Device, device);
+    /// A discipline's time has come. A packet that leaves alone is carried to the next host in place: nobody is before it
+    /// at the beginning of an event.
+    pub(super) fn release(&mut self, device: DeviceId) {
+        let next = self.ask(device);
+        let Next::Packet(packet) = &next else { return self.rest(device, next) };
+        let host = self.net.devices[device as usize].peer;
+        if self.rests(device) {
+            self.arrive(host, packet, true);
+        } else {
+            self.instant.backlog.push(Arrival { host, packet: *packet });
+            self.pump(device);
+        }
     }
 
-    /// Asks a discipline once. When it gives no packet: when to ask again.
-    fn ask(&mut self, device: DeviceId) -> Option<Time> {
+    /// Asks a discipline for packets until it has none to give now.
+    #[inline]
+    fn pump(&mut self, device: DeviceId) {
+        while !self.rests(device) {
+            let next = self.ask(device);
+            let Next::Packet(packet) = next else { return self.rest(device, next) };
+            let host = self.net.devices[device as usize].peer;
+            self.instant.backlog.push(Arrival { host, packet });
+        }
+    }
+
+    /// Is it known without asking that a discipline has nothing to give now? So it is with most that have just given a
+    /// packet, or taken one that joins others.
+    #[inline]
+    fn rests(&mut self, device: DeviceId) -> bool {
+        let target = &mut self.net.devices[device as usize];
+        let waits = target.queue.as_ref().and_then(|queue| queue.waits(self.now));
+        let Some(at) = waits else { return false };
+        target.alarm.set(at, self.now, &mut self.agenda, Kind::Device, device);
+        true
+    }
+
+    /// A discipline has said that it has nothing to give, and until when.
+    fn rest(&mut self, device: DeviceId, next: Next) {
+        let at = if let Next::At(at) = next { at } else { Time::NEVER };
+        self.net.devices[device as usize].alarm.set(at, self.now, &mut self.agenda, Kind::Device, device);
+    }
+
+    /// Asks a discipline once, and counts what leaves and what dies.
+    fn ask(&mut self, device: DeviceId) -> Next {
         let target = &mut self.net.devices[device as usize];
         let queue = target.queue.as_mut().expect("only a device with a discipline is asked");
         let next = queue.dequeue(self.now, &mut self.instant.dropped);
-        self.census.copied_somewhere(target.new_copies());
-        let again = match &next {
-            Next::Packet(packet) => {
-                target.tally.left += u64::from(packet.segments);
-                let host = target.peer;
+        if target.duplicates {
+            self.census.copied_somewhere(target.new_copies());
+        }
+        if let Next::Packet(packet) = &next {
+            target.tally.left += u64::from(packet.segments);
+            if target.is_home || target.is_tapped {
                 self.left(device, packet);
-                self.instant.backlog.push(Arrival { host, packet: *packet });
-                None
             }
-            Next::At(at) => Some(*at),
-            Next::Empty => Some(Time::NEVER),
-        };
+        }
         self.bury(device, None);
         self.show(device);
-        again
+        next
     }
 
-    /// A packet leaves a discipline's device.
-    #[inline]
+    /// A packet leaves the device of a host that may be its own, or one that is captured.
     fn left(&mut self, device: DeviceId, packet: &Packet) {
         let target = &self.net.devices[device as usize];
         let is_departure = target.is_home && !target.orphans && self.net.source(packet) == target.host;
