@@ -114,6 +114,22 @@ impl Agenda {
         self.count.checked_sub(1).map(|last| time_of(self.near[last]))
     }
 
+    /// Takes the first entry if it is due by `until`.
+    #[must_use]
+    #[inline]
+    pub fn take_by(&mut self, until: Time) -> Option<Due> {
+        if self.count == 0 {
+            self.fill();
+        }
+        let last = self.count.checked_sub(1)?;
+        let due = unpack(self.near[last]);
+        if due.at > until {
+            return None;
+        }
+        self.count = last;
+        Some(due)
+    }
+
     /// Takes the first entry.
     #[inline]
     pub fn take(&mut self) -> Option<Due> {

@@ -139,8 +139,8 @@ impl World {
     ///
     /// When a change can't be made, time stands still, the capture can't be written, or a law was broken.
     pub fn run(&mut self, until: Time) -> Result<Progress, Error> {
-        while self.ended.is_none() && self.agenda.first().is_some_and(|next| next <= until) {
-            let Some(due) = self.agenda.take() else { break };
+        while self.ended.is_none() {
+            let Some(due) = self.agenda.take_by(until) else { break };
             self.advance(due.at)?;
             self.act(due)?;
             self.settle()?;

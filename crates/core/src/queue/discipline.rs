@@ -89,8 +89,29 @@ impl Discipline {
         Self { handle: String::new(), tally: Tally::default(), kind: Kind::Fifo(fifo) }
     }
 
-    /// Hands a packet in.
+    /// Hands a packet in. A fifo, on which most trees end, takes it in its caller's code.
+    #[inline]
     pub fn enqueue(&mut self, packet: Packet, turn: &mut Turn) -> Verdict {
+        match &mut self.kind {
+            Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.tally, turn),
+            _ => self.enqueue_below(packet, turn),
+        }
+    }
+
+    /// Asks for the next packet, and counts it.
+    #[inline]
+    pub fn dequeue(&mut self, turn: &mut Turn) -> Next {
+        let next = match &mut self.kind {
+            Kind::Fifo(fifo) => fifo.dequeue(&mut self.tally),
+            _ => self.dequeue_below(turn),
+        };
+        if let Next::Packet(packet) = &next {
+            self.tally.sent(packet);
+        }
+        next
+    }
+
+    fn enqueue_below(&mut self, packet: Packet, turn: &mut Turn) -> Verdict {
         match &mut self.kind {
             Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.tally, turn),
             Kind::Tbf(tbf) => tbf.enqueue(packet, &mut self.tally, turn),
@@ -102,9 +123,8 @@ impl Discipline {
         }
     }
 
-    /// Asks for the next packet, and counts it.
-    pub fn dequeue(&mut self, turn: &mut Turn) -> Next {
-        let next = match &mut self.kind {
+    fn dequeue_below(&mut self, turn: &mut Turn) -> Next {
+        match &mut self.kind {
             Kind::Fifo(fifo) => fifo.dequeue(&mut self.tally),
             Kind::Tbf(tbf) => tbf.dequeue(&mut self.tally, turn),
             Kind::Htb(htb) => htb.dequeue(&mut self.tally, turn),
@@ -112,11 +132,7 @@ impl Discipline {
             Kind::Red(red) => red.dequeue(&mut self.tally, turn),
             Kind::Codel(codel) => codel.dequeue(&mut self.tally, turn),
             Kind::FqCodel(fq_codel) => fq_codel.dequeue(&mut self.tally, turn),
-        };
-        if let Next::Packet(packet) = &next {
-            self.tally.sent(packet);
         }
-        next
     }
 
     /// What [`Self::dequeue`] would answer, where that is known and asking would change nothing: no packet before this

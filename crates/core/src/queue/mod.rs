@@ -156,6 +156,7 @@ impl Queue {
     }
 
     /// Hands a packet in. Whatever dies for it, itself included, is appended to `dropped`.
+    #[inline]
     pub fn enqueue(&mut self, packet: Packet, now: Time, dropped: &mut Vec<Packet>) -> Verdict {
         let mut turn = Turn { now, dropped, copies: &mut self.copies, is_copy: false };
         let verdict = self.root.enqueue(packet, &mut turn);
@@ -166,6 +167,7 @@ impl Queue {
     }
 
     /// Asks for the next packet. Whatever dies on the way out is appended to `dropped`.
+    #[inline]
     pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Next {
         loop {
             let mut turn = Turn { now, dropped, copies: &mut self.copies, is_copy: false };

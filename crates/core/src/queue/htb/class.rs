@@ -125,6 +125,7 @@ impl Class {
     }
 
     /// What stands in it, when it is a leaf.
+    #[inline]
     pub fn leaf_mut(&mut self) -> Option<&mut Discipline> {
         match &mut self.below {
             Below::Leaf(leaf) => Some(leaf),

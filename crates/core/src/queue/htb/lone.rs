@@ -29,6 +29,7 @@ impl Lone {
     }
 
     /// Its queue.
+    #[inline]
     pub fn leaf_mut(&mut self) -> &mut Discipline {
         self.class.leaf_mut().expect("a lone class is a leaf")
     }
@@ -44,6 +45,7 @@ impl Lone {
     }
 
     /// A packet joins.
+    #[inline]
     pub fn enqueue(&mut self, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
         self.leaf_mut().under(tally, |leaf| leaf.enqueue(packet, turn))
     }
@@ -56,6 +58,7 @@ impl Lone {
     }
 
     /// A packet when the buckets can pay, or when they can.
+    #[inline]
     pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
         let now_ns = nanos(turn.now);
         if self.class.mode != Mode::CanSend && !self.recovers(now_ns) {
@@ -69,6 +72,7 @@ impl Lone {
     }
 
     /// The wait may be over (`htb_do_events`).
+    #[inline]
     fn recovers(&mut self, now_ns: i64) -> bool {
         if self.class.due_ns > now_ns {
             return false;
@@ -77,6 +81,7 @@ impl Lone {
         self.class.mode == Mode::CanSend
     }
 
+    #[inline]
     fn charge(&mut self, bytes: u32, now_ns: i64, tally: &mut Tally) {
         self.class.charge(bytes, 0, now_ns);
         let old = self.class.mode;
@@ -85,6 +90,7 @@ impl Lone {
     }
 
     /// What the buckets let it do now, and when that changes.
+    #[inline]
     fn reckon(&mut self, now_ns: i64) {
         let (mode, delay_ns) = self.class.mode_at(now_ns);
         self.class.mode = mode;

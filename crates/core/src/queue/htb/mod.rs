@@ -74,6 +74,7 @@ impl Htb {
     }
 
     /// Hands a packet to its class, or lets it pass by all of them.
+    #[inline]
     pub fn enqueue(&mut self, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
         match self.target(&packet) {
             Target::Leaf(id) => match &mut self.classes {
@@ -85,6 +86,7 @@ impl Htb {
     }
 
     /// The next packet of the class whose turn it is.
+    #[inline]
     pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
         if let Some(packet) = self.direct.pop_front() {
             tally.leave(packet.bytes);

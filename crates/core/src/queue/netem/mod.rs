@@ -104,6 +104,7 @@ impl Netem {
     }
 
     /// The next packet whose time has come.
+    #[inline]
     pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
         let now_ns = nanos(turn.now);
         while let Some((tag, packet)) = self.front.pop_front() {

@@ -45,6 +45,7 @@ struct Overtaker {
 
 impl Wire {
     /// A packet enters.
+    #[inline]
     pub fn insert(&mut self, tag: Tag, packet: Packet) {
         if self.tags.back().is_none_or(|last| tag.due_ns >= last.due_ns) {
             self.tags.push_back(tag);
@@ -55,6 +56,7 @@ impl Wire {
     }
 
     /// The packet that leaves first.
+    #[inline]
     pub fn first(&self) -> Option<Tag> {
         let first = self.tags.front().copied();
         match self.heap.peek() {
@@ -68,6 +70,7 @@ impl Wire {
     /// # Panics
     ///
     /// When there is none.
+    #[inline]
     pub fn pop(&mut self) -> Packet {
         if !self.heap.is_empty() && self.tags.front().copied() != self.first() {
             return self.pop_overtaker();
