@@ -29,8 +29,9 @@ pub(super) struct Discipline {
     kind: Kind,
 }
 
-/// Which discipline it is.
+/// Which discipline it is; a tag of its own is read in one step, as a hole in a fifo's fields is not.
 #[derive(Debug)]
+#[repr(u8)]
 enum Kind {
     Fifo(Fifo),
     Tbf(Box<Tbf>),

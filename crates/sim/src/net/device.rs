@@ -89,22 +89,18 @@ impl Device {
         self.queue.as_ref().map_or(0, |queue| u64::from(queue.backlog().packets))
     }
 
-    /// Hands a packet in; says what became of it, and how many copies netem made.
-    pub fn enqueue(&mut self, packet: &Packet, now: Time, dropped: &mut Vec<Packet>) -> (Verdict, u64) {
+    /// Hands a packet in; says what became of it.
+    #[inline]
+    pub fn enqueue(&mut self, packet: &Packet, now: Time, dropped: &mut Vec<Packet>) -> Verdict {
         let segments = u64::from(packet.segments);
         self.tally.entered += segments;
         self.has_seen_super |= segments > 1;
         let queue = self.queue.as_mut().expect("only a device with a discipline is handed packets");
-        let verdict = queue.enqueue(*packet, now, dropped);
-        (verdict, self.new_copies())
+        queue.enqueue(*packet, now, dropped)
     }
 
-    /// Segments that netem has copied since this was asked last.
-    #[inline]
+    /// Segments that netem has copied since this was asked last; for a device that duplicates.
     pub fn new_copies(&mut self) -> u64 {
-        if !self.duplicates {
-            return 0;
-        }
         let copies = self.queue.as_ref().map_or(0, |queue| queue.duplicated().0);
         let new = copies - self.tally.duplicated;
         self.tally.duplicated = copies;

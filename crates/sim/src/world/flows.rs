@@ -73,7 +73,8 @@ impl World {
             let target = &self.net.devices[device as usize];
             if target.queue.is_none() {
                 endpoint.on_departed(self.now, packet);
-                self.launch(device, packet);
+                self.census.born(packet);
+                self.set_out(device, packet);
             } else {
                 let departs_early = target.orphans;
                 let verdict = self.launch(device, packet);

@@ -34,6 +34,12 @@ impl World {
     /// Handles what stands in the backlog; what that causes makes up the next backlog, so the order is first in,
     /// first out, and no packet moves to be looked at.
     fn work_off(&mut self) -> Result<(), Error> {
+        if self.instant.backlog.len() == 1
+            && let Some(Arrival { host, packet }) = self.instant.backlog.pop()
+        {
+            self.arrive(host, &packet, true);
+            return Ok(());
+        }
         let empty = std::mem::take(&mut self.instant.spare);
         let mut batch = std::mem::replace(&mut self.instant.backlog, empty);
         let last = batch.len() - 1;
@@ -53,9 +59,15 @@ impl World {
         if self.net.devices[device as usize].queue.is_some() {
             return self.enqueue(device, packet);
         }
+        self.set_out(device, packet);
+        Verdict::Queued
+    }
+
+    /// A packet leaves its own host by a device without a discipline.
+    #[inline]
+    pub(super) fn set_out(&mut self, device: DeviceId, packet: &Packet) {
         let host = self.pass(device, packet);
         self.instant.backlog.push(Arrival { host, packet: *packet });
-        Verdict::Queued
     }
 
     /// A packet has come to a host: it is delivered there or goes on. One after which nobody waits goes on directly,
@@ -88,9 +100,10 @@ impl World {
     }
 
     fn enqueue(&mut self, device: DeviceId, packet: &Packet) -> Verdict {
-        let (verdict, copies) = self.net.devices[device as usize].enqueue(packet, self.now, &mut self.instant.dropped);
-        if copies > 0 {
-            self.census.copied(packet.flow, copies);
+        let target = &mut self.net.devices[device as usize];
+        let verdict = target.enqueue(packet, self.now, &mut self.instant.dropped);
+        if target.duplicates {
+            self.census.copied(packet.flow, target.new_copies());
         }
         self.bury(device, (verdict == Verdict::Dropped).then_some(packet.flow));
         self.show(device);

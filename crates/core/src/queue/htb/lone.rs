@@ -47,7 +47,11 @@ impl Lone {
     /// A packet joins.
     #[inline]
     pub fn enqueue(&mut self, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
-        self.leaf_mut().under(tally, |leaf| leaf.enqueue(packet, turn))
+        let leaf = self.leaf_mut();
+        let before = leaf.tally.read();
+        let verdict = leaf.enqueue(packet, turn);
+        tally.follow(before, leaf.tally.read());
+        verdict
     }
 
     /// When the buckets can pay, if they can't now.
@@ -64,7 +68,10 @@ impl Lone {
         if self.class.mode != Mode::CanSend && !self.recovers(now_ns) {
             return Next::At(instant(self.class.due_ns));
         }
-        let next = self.leaf_mut().under(tally, |leaf| leaf.dequeue(turn));
+        let leaf = self.leaf_mut();
+        let before = leaf.tally.read();
+        let next = leaf.dequeue(turn);
+        tally.follow(before, leaf.tally.read());
         if let Next::Packet(packet) = &next {
             self.charge(packet.bytes, now_ns, tally);
         }
