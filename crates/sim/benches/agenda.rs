@@ -9,7 +9,7 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use dumbbell_core::dice::Dice;
 use dumbbell_core::time::Time;
 use dumbbell_sim::agenda::{Agenda, Kind};
-use rivals::{Binary, Calendar, Wheel};
+use rivals::{Binary, Calendar, Holed, Wheel};
 use std::hint::black_box;
 
 /// What the rivals have in common.
@@ -69,7 +69,8 @@ fn measure<L: List>(criterion: &mut Criterion, name: &str) {
 }
 
 fn agenda(criterion: &mut Criterion) {
-    measure::<Agenda>(criterion, "heap of four");
+    measure::<Agenda>(criterion, "line and heap");
+    measure::<Holed>(criterion, "heap of four");
     measure::<Binary>(criterion, "binary heap");
     measure::<Wheel>(criterion, "timing wheel");
     measure::<Calendar>(criterion, "calendar");

@@ -18,6 +18,78 @@ fn unpack(word: Word) -> (u64, u32) {
     (at_of(word), u32::try_from(word & 0xffff_ffff).expect("32 bits"))
 }
 
+/// The agenda's first structure: one heap of four children a node. A taken entry leaves a hole at the top, into which the
+/// next one is put.
+pub struct Holed {
+    words: Vec<Word>,
+    len: usize,
+    hole: bool,
+}
+
+const CHILDREN: usize = 4;
+
+impl Default for Holed {
+    fn default() -> Self {
+        Self { words: vec![Word::MAX; CHILDREN], len: 0, hole: false }
+    }
+}
+
+impl Holed {
+    fn fill(&mut self) {
+        self.hole = false;
+        self.len -= 1;
+        self.words.pop();
+        let last = std::mem::replace(&mut self.words[self.len], Word::MAX);
+        if self.len > 0 {
+            self.sink(last);
+        }
+    }
+
+    fn rise(&mut self, mut at: usize, word: Word) {
+        while at > 0 && self.words[(at - 1) / CHILDREN] > word {
+            self.words[at] = self.words[(at - 1) / CHILDREN];
+            at = (at - 1) / CHILDREN;
+        }
+        self.words[at] = word;
+    }
+
+    fn sink(&mut self, word: Word) {
+        let mut at = 0;
+        while at * CHILDREN + 1 < self.len {
+            let first = at * CHILDREN + 1;
+            let four = &self.words[first..first + CHILDREN];
+            let pick = |one: (usize, Word), other: (usize, Word)| if other.1 < one.1 { other } else { one };
+            let (place, least) = pick(pick((0, four[0]), (1, four[1])), pick((2, four[2]), (3, four[3])));
+            if least >= word {
+                break;
+            }
+            self.words[at] = least;
+            at = first + place;
+        }
+        self.words[at] = word;
+    }
+}
+
+impl List for Holed {
+    fn add(&mut self, at: u64, owner: u32) {
+        let word = pack(at, owner);
+        if std::mem::take(&mut self.hole) {
+            return self.sink(word);
+        }
+        self.words.push(Word::MAX);
+        self.len += 1;
+        self.rise(self.len - 1, word);
+    }
+
+    fn take(&mut self) -> (u64, u32) {
+        if self.hole {
+            self.fill();
+        }
+        self.hole = true;
+        unpack(self.words[0])
+    }
+}
+
 /// The standard library's heap.
 #[derive(Default)]
 pub struct Binary(BinaryHeap<Reverse<Word>>);
