@@ -92,7 +92,7 @@ impl Discipline {
 
     /// Hands a packet in. A fifo, on which most trees end, takes it in its caller's code.
     #[inline]
-    pub fn enqueue(&mut self, packet: Packet, turn: &mut Turn) -> Verdict {
+    pub fn enqueue(&mut self, packet: &Packet, turn: &mut Turn) -> Verdict {
         match &mut self.kind {
             Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.tally, turn),
             _ => self.enqueue_below(packet, turn),
@@ -112,15 +112,15 @@ impl Discipline {
         next
     }
 
-    fn enqueue_below(&mut self, packet: Packet, turn: &mut Turn) -> Verdict {
+    fn enqueue_below(&mut self, packet: &Packet, turn: &mut Turn) -> Verdict {
         match &mut self.kind {
             Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.tally, turn),
             Kind::Tbf(tbf) => tbf.enqueue(packet, &mut self.tally, turn),
             Kind::Htb(htb) => htb.enqueue(packet, &mut self.tally, turn),
             Kind::Netem(netem) => netem.enqueue(packet, &mut self.tally, turn),
-            Kind::Red(red) => red.enqueue(packet, &mut self.tally, turn),
-            Kind::Codel(codel) => codel.enqueue(packet, &mut self.tally, turn),
-            Kind::FqCodel(fq_codel) => fq_codel.enqueue(packet, &mut self.tally, turn),
+            Kind::Red(red) => red.enqueue(*packet, &mut self.tally, turn),
+            Kind::Codel(codel) => codel.enqueue(*packet, &mut self.tally, turn),
+            Kind::FqCodel(fq_codel) => fq_codel.enqueue(*packet, &mut self.tally, turn),
         }
     }
 

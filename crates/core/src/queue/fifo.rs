@@ -32,17 +32,16 @@ impl Fifo {
         Self { packets: VecDeque::new(), limit: Limit::Bytes(limit) }
     }
 
-    /// Lets a packet in while there is room.
+    /// Lets a packet in while there is room. Only disciplines that ask how long it stood note when it came.
     #[inline]
-    pub fn enqueue(&mut self, mut packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+    pub fn enqueue(&mut self, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
         if !self.has_room(packet.bytes, tally) {
             tally.counters.drops += 1;
-            turn.dropped.push(packet);
+            turn.dropped.push(*packet);
             return Verdict::Dropped;
         }
-        packet.queued_at = turn.now;
         tally.stand(packet.bytes);
-        self.packets.push_back(packet);
+        self.packets.push_back(*packet);
         Verdict::Queued
     }
 

@@ -40,7 +40,7 @@ impl Lookahead {
     }
 
     /// Hands a packet down.
-    pub fn enqueue(&mut self, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+    pub fn enqueue(&mut self, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
         self.inner.under(tally, |inner| inner.enqueue(packet, turn))
     }
 

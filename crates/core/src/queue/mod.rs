@@ -157,7 +157,7 @@ impl Queue {
 
     /// Hands a packet in. Whatever dies for it, itself included, is appended to `dropped`.
     #[inline]
-    pub fn enqueue(&mut self, packet: Packet, now: Time, dropped: &mut Vec<Packet>) -> Verdict {
+    pub fn enqueue(&mut self, packet: &Packet, now: Time, dropped: &mut Vec<Packet>) -> Verdict {
         let mut turn = Turn { now, dropped, copies: &mut self.copies, is_copy: false };
         let verdict = self.root.enqueue(packet, &mut turn);
         if !self.copies.is_empty() {
@@ -253,7 +253,7 @@ impl Queue {
             self.duplicated.0 += u64::from(packet.segments);
             self.duplicated.1 += u64::from(packet.bytes);
             let mut turn = Turn { now, dropped, copies: &mut self.copies, is_copy: true };
-            self.root.enqueue(packet, &mut turn);
+            self.root.enqueue(&packet, &mut turn);
         }
         assert!(self.copies.is_empty(), "a copy is not copied");
         self.copies = copies;

@@ -99,7 +99,7 @@ impl Red {
                 return Verdict::Congested;
             }
         }
-        self.queue.enqueue(packet, tally, turn)
+        self.queue.enqueue(&packet, tally, turn)
     }
 
     /// The next packet; an answer that is none begins an idle time.

@@ -39,18 +39,18 @@ impl Tbf {
     }
 
     /// Hands a packet down, in pieces when it is too large.
-    pub fn enqueue(&mut self, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+    pub fn enqueue(&mut self, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
         if u64::from(packet.bytes) <= self.largest {
             return self.queue.enqueue(packet, tally, turn);
         }
-        let Some(segments) = segment::cut(packet).filter(|_| self.pays_for_a_segment_of(&packet)) else {
+        let Some(segments) = segment::cut(*packet).filter(|_| self.pays_for_a_segment_of(packet)) else {
             tally.counters.drops += 1;
-            turn.dropped.push(packet);
+            turn.dropped.push(*packet);
             return Verdict::Dropped;
         };
         let before = tally.backlog.packets;
         for segment in segments {
-            self.queue.enqueue(segment, tally, turn);
+            self.queue.enqueue(&segment, tally, turn);
         }
         if tally.backlog.packets > before { Verdict::Queued } else { Verdict::Dropped }
     }

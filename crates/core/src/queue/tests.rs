@@ -32,7 +32,7 @@ impl Bench {
     }
 
     pub fn offer(&mut self, packet: Packet) -> Verdict {
-        self.queue.enqueue(packet, self.now, &mut self.dropped)
+        self.queue.enqueue(&packet, self.now, &mut self.dropped)
     }
 
     pub fn offer_all(&mut self, packets: impl IntoIterator<Item = Packet>) {

@@ -96,7 +96,7 @@ impl Device {
         self.tally.entered += segments;
         self.has_seen_super |= segments > 1;
         let queue = self.queue.as_mut().expect("only a device with a discipline is handed packets");
-        queue.enqueue(*packet, now, dropped)
+        queue.enqueue(packet, now, dropped)
     }
 
     /// Segments that netem has copied since this was asked last; for a device that duplicates.

@@ -46,7 +46,7 @@ impl Lone {
 
     /// A packet joins.
     #[inline]
-    pub fn enqueue(&mut self, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+    pub fn enqueue(&mut self, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
         let leaf = self.leaf_mut();
         let before = leaf.tally.read();
         let verdict = leaf.enqueue(packet, turn);

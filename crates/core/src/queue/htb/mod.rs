@@ -75,8 +75,8 @@ impl Htb {
 
     /// Hands a packet to its class, or lets it pass by all of them.
     #[inline]
-    pub fn enqueue(&mut self, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
-        match self.target(&packet) {
+    pub fn enqueue(&mut self, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+        match self.target(packet) {
             Target::Leaf(id) => match &mut self.classes {
                 Classes::Lone(lone) => lone.enqueue(packet, tally, turn),
                 Classes::Tree(tree) => tree.enqueue(id, packet, tally, turn),
@@ -165,15 +165,14 @@ impl Htb {
         self.default = default;
     }
 
-    fn enqueue_direct(&mut self, mut packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+    fn enqueue_direct(&mut self, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
         if self.direct.len() >= usize::try_from(self.direct_limit).unwrap_or(usize::MAX) {
             tally.counters.drops += 1;
-            turn.dropped.push(packet);
+            turn.dropped.push(*packet);
             return Verdict::Dropped;
         }
-        packet.queued_at = turn.now;
         tally.stand(packet.bytes);
-        self.direct.push_back(packet);
+        self.direct.push_back(*packet);
         Verdict::Queued
     }
 }

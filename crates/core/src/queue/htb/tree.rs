@@ -94,7 +94,7 @@ impl Tree {
     }
 
     /// A packet joins a leaf, which becomes active.
-    pub fn enqueue(&mut self, id: Id, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+    pub fn enqueue(&mut self, id: Id, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
         let class = &mut self.classes[id];
         let leaf = class.leaf_mut().expect("packets go to leaves");
         let verdict = leaf.under(tally, |leaf| leaf.enqueue(packet, turn));

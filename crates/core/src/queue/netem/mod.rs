@@ -78,7 +78,7 @@ impl Netem {
     }
 
     /// Decides what becomes of a packet; a lost one counts as sent for whoever sent it.
-    pub fn enqueue(&mut self, packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+    pub fn enqueue(&mut self, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
         let doubled = !turn.is_copy && self.duplicate.strikes(&mut self.dice);
         let lost = self.loss.strikes(&mut self.dice);
         if lost && !doubled {
@@ -93,9 +93,9 @@ impl Netem {
         if doubled && !lost {
             tally.counters.duplicated_packets += u64::from(packet.segments);
             tally.counters.duplicated_bytes += u64::from(packet.bytes);
-            turn.copies.push(packet);
+            turn.copies.push(*packet);
         }
-        if spoilt && let Some(segments) = segment::cut(packet) {
+        if spoilt && let Some(segments) = segment::cut(*packet) {
             self.admit_segments(segments, tally, turn);
         } else {
             self.admit(packet, spoilt, tally, turn);
@@ -119,7 +119,7 @@ impl Netem {
             tally.leave(packet.bytes);
             match &mut self.inner {
                 _ if tag.is_spoilt => spoil(packet, tally, turn),
-                Some(inner) => hand_down(inner, packet, tag.is_copy, tally, turn),
+                Some(inner) => hand_down(inner, &packet, tag.is_copy, tally, turn),
                 None => return Next::Packet(packet),
             }
         }
@@ -167,17 +167,16 @@ impl Netem {
     fn admit_segments(&mut self, segments: impl Iterator<Item = Packet>, tally: &mut Tally, turn: &mut Turn) {
         for (number, segment) in segments.enumerate() {
             if number == 0 {
-                self.admit(segment, true, tally, turn);
+                self.admit(&segment, true, tally, turn);
             } else {
-                self.enqueue(segment, tally, turn);
+                self.enqueue(&segment, tally, turn);
             }
         }
     }
 
     /// A packet gets its time, or skips the wire.
     #[inline]
-    fn admit(&mut self, mut packet: Packet, is_spoilt: bool, tally: &mut Tally, turn: &mut Turn) {
-        packet.queued_at = turn.now;
+    fn admit(&mut self, packet: &Packet, is_spoilt: bool, tally: &mut Tally, turn: &mut Turn) {
         tally.stand(packet.bytes);
         let now_ns = nanos(turn.now);
         let mut tag = Tag { due_ns: now_ns, is_copy: turn.is_copy, is_spoilt };
@@ -187,7 +186,7 @@ impl Netem {
             self.wire.insert(tag, packet);
         } else {
             self.since_reordered = 0;
-            self.front.push_front((tag, packet));
+            self.front.push_front((tag, *packet));
         }
     }
 
@@ -223,7 +222,7 @@ impl Netem {
 }
 
 /// A packet passes from the wire to the discipline below, which may drop it.
-fn hand_down(inner: &mut Discipline, packet: Packet, is_copy: bool, tally: &mut Tally, turn: &mut Turn) {
+fn hand_down(inner: &mut Discipline, packet: &Packet, is_copy: bool, tally: &mut Tally, turn: &mut Turn) {
     let was_copy = core::mem::replace(&mut turn.is_copy, is_copy);
     inner.under(tally, |inner| inner.enqueue(packet, turn));
     turn.is_copy = was_copy;
@@ -236,9 +235,9 @@ fn spoil(packet: Packet, tally: &mut Tally, turn: &mut Turn) {
     turn.dropped.push(packet);
 }
 
-fn die(packet: Packet, verdict: Verdict, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+fn die(packet: &Packet, verdict: Verdict, tally: &mut Tally, turn: &mut Turn) -> Verdict {
     tally.counters.drops += 1;
-    turn.dropped.push(packet);
+    turn.dropped.push(*packet);
     verdict
 }
 

@@ -46,12 +46,12 @@ struct Overtaker {
 impl Wire {
     /// A packet enters.
     #[inline]
-    pub fn insert(&mut self, tag: Tag, packet: Packet) {
+    pub fn insert(&mut self, tag: Tag, packet: &Packet) {
         if self.tags.back().is_none_or(|last| tag.due_ns >= last.due_ns) {
             self.tags.push_back(tag);
-            self.line.push_back(packet);
+            self.line.push_back(*packet);
         } else {
-            self.overtake(tag, packet);
+            self.overtake(tag, *packet);
         }
     }
 
