@@ -6,6 +6,10 @@
 //! The structure is a short sorted line before a heap of four children a node, one word an entry; `bench/agenda.md` has the
 //! figures that chose it.
 
+mod alarm;
+
+pub use alarm::Alarm;
+
 use dumbbell_core::time::Time;
 
 /// What may be due; at one time they come in this order.
@@ -104,16 +108,6 @@ impl Agenda {
         }
     }
 
-    /// Time of the first entry.
-    #[must_use]
-    #[inline]
-    pub fn first(&mut self) -> Option<Time> {
-        if self.count == 0 {
-            self.fill();
-        }
-        self.count.checked_sub(1).map(|last| time_of(self.near[last]))
-    }
-
     /// Takes the first entry if it is due by `until`.
     #[must_use]
     #[inline]
@@ -131,11 +125,10 @@ impl Agenda {
     }
 
     /// Takes the first entry.
+    #[must_use]
     #[inline]
     pub fn take(&mut self) -> Option<Due> {
-        self.first()?;
-        self.count -= 1;
-        Some(unpack(self.near[self.count]))
+        self.take_by(Time::NEVER)
     }
 
     /// Entries, stale ones included.
@@ -243,55 +236,6 @@ fn least(four: &[Word]) -> (usize, Word) {
     pick(pick((0, four[0]), (1, four[1])), pick((2, four[2]), (3, four[3])))
 }
 
-/// A timer with at most one live entry on the agenda.
-///
-/// ```text
-///   set(later)    the entry stays where it is          comes up too early: put in again
-///   set(earlier)  a second entry                       the first comes up stale: nothing happens
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Alarm {
-    /// Time of the live entry.
-    entry: Time,
-    /// When it is to go off.
-    wanted: Time,
-}
-
-impl Default for Alarm {
-    fn default() -> Self {
-        Self { entry: Time::NEVER, wanted: Time::NEVER }
-    }
-}
-
-impl Alarm {
-    /// Goes off at `at`, or at once when that is past; [`Time::NEVER`] turns it off.
-    #[inline]
-    pub fn set(&mut self, at: Time, now: Time, agenda: &mut Agenda, kind: Kind, owner: u32) {
-        self.wanted = at;
-        if at < self.entry {
-            self.entry = at.max(now);
-            agenda.add(self.entry, kind, owner);
-        }
-    }
-
-    /// An entry came up: is it time? Puts in another when the alarm was moved later.
-    #[inline]
-    pub fn rings(&mut self, now: Time, agenda: &mut Agenda, kind: Kind, owner: u32) -> bool {
-        if self.entry != now {
-            return false;
-        }
-        self.entry = Time::NEVER;
-        if self.wanted <= now {
-            self.wanted = Time::NEVER;
-            return true;
-        }
-        if self.wanted.is_set() {
-            self.set(self.wanted, now, agenda, kind, owner);
-        }
-        false
-    }
-}
-
 const KIND_BITS: u32 = 8;
 const OWNER_BITS: u32 = 32;
 
@@ -328,6 +272,8 @@ fn time_of(word: Word) -> Time {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
 
     fn at(nanos: u64) -> Time {
         Time::from_nanos(nanos)
@@ -349,69 +295,29 @@ mod tests {
         assert_eq!(order, [(Kind::Start, 0), (Kind::Start, 1), (Kind::End, 0), (Kind::Start, 0)]);
     }
 
-    #[test]
-    fn a_timer_that_moves_later_costs_one_entry_and_rings_once() {
-        let (mut agenda, mut alarm) = (Agenda::default(), Alarm::default());
-        alarm.set(at(100), at(0), &mut agenda, Kind::Timer, 7);
-        alarm.set(at(300), at(50), &mut agenda, Kind::Timer, 7);
-        assert_eq!(agenda.len(), 1);
-        let mut rung = Vec::new();
-        while let Some(due) = agenda.take() {
-            if alarm.rings(due.at, &mut agenda, Kind::Timer, 7) {
-                rung.push(due.at);
-            }
-        }
-        assert_eq!(rung, [at(300)]);
-    }
-
-    #[test]
-    fn a_timer_that_moves_earlier_rings_at_the_earlier_time_only() {
-        let (mut agenda, mut alarm) = (Agenda::default(), Alarm::default());
-        alarm.set(at(300), at(0), &mut agenda, Kind::Timer, 7);
-        alarm.set(at(100), at(50), &mut agenda, Kind::Timer, 7);
-        let rings = |alarm: &mut Alarm, agenda: &mut Agenda| {
-            let due = agenda.take().expect("an entry");
-            alarm.rings(due.at, agenda, Kind::Timer, 7)
-        };
-        assert!(rings(&mut alarm, &mut agenda));
-        assert!(!rings(&mut alarm, &mut agenda), "the first entry is stale");
-        assert!(agenda.is_empty());
+    fn take(agenda: &mut Agenda) -> Option<(u64, usize, u32)> {
+        agenda.take().map(|due| (due.at.as_nanos(), due.kind as usize, due.owner))
     }
 
     proptest! {
+        /// Whatever is added in between, the least of what is there comes out, from the line and from the heap.
         #[test]
-        fn whatever_goes_in_comes_out_sorted(times in prop::collection::vec((0u64..50, 0usize..10, 0u32..4), 0..200)) {
-            let mut agenda = Agenda::default();
-            for &(nanos, kind, owner) in &times {
-                agenda.add(at(nanos), KINDS[kind], owner);
-            }
-            let out: Vec<_> = std::iter::from_fn(|| agenda.take())
-                .map(|due| (due.at.as_nanos(), due.kind as usize, due.owner))
-                .collect();
-            let mut sorted = times;
-            sorted.sort_unstable();
-            prop_assert_eq!(out, sorted);
-        }
-
-        /// Whatever an alarm is set to, it rings at the last time it was set to, and never before.
-        #[test]
-        fn an_alarm_rings_when_it_was_last_set_to(moves in prop::collection::vec((0u64..40, 1u64..60), 1..30)) {
-            let (mut agenda, mut alarm) = (Agenda::default(), Alarm::default());
-            let (mut now, mut wanted) = (0, u64::MAX);
-            for (pause, ahead) in moves {
-                let next = now + pause;
-                while agenda.first().is_some_and(|first| first <= at(next)) {
-                    let due = agenda.take().expect("an entry");
-                    if alarm.rings(due.at, &mut agenda, Kind::Timer, 0) {
-                        prop_assert_eq!(due.at.as_nanos(), wanted);
-                        wanted = u64::MAX;
-                    }
+        fn the_first_comes_out(
+            turns in prop::collection::vec(prop::option::weighted(0.6, (0u64..500, 0usize..10, 0u32..4)), 0..600)
+        ) {
+            let (mut agenda, mut model) = (Agenda::default(), BinaryHeap::new());
+            for turn in turns {
+                if let Some((nanos, kind, owner)) = turn {
+                    agenda.add(at(nanos), KINDS[kind], owner);
+                    model.push(Reverse((nanos, kind, owner)));
+                } else {
+                    prop_assert_eq!(take(&mut agenda), model.pop().map(|Reverse(first)| first));
                 }
-                prop_assert!(wanted > next, "it should have rung at {}", wanted);
-                now = next;
-                wanted = now + ahead;
-                alarm.set(at(wanted), at(now), &mut agenda, Kind::Timer, 0);
+                prop_assert_eq!(agenda.len(), model.len());
             }
+            let rest: Vec<_> = std::iter::from_fn(|| take(&mut agenda)).collect();
+            let sorted: Vec<_> = std::iter::from_fn(|| model.pop()).map(|Reverse(first)| first).collect();
+            prop_assert_eq!(rest, sorted);
         }
     }
 }
