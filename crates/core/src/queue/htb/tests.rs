@@ -216,3 +216,15 @@ fn three_floods_share_as_they_do_in_linux() {
         "{sent:?}"
     );
 }
+
+#[test]
+fn who_passes_by_a_class_that_waits_is_not_said_to_wait() {
+    let mut bench = classes([class(2, 0, 80, 80)]);
+    bench.offer_many(of_flow(0, 1_514), 3);
+    bench.drain();
+    assert!(bench.queue.waits(bench.now).is_some(), "its bucket is empty");
+    bench.offer(of_flow(7, 1_514));
+    assert!(bench.queue.waits(bench.now).is_none(), "this one is unshaped");
+    bench.drain();
+    assert_eq!(bench.sent.last().map(|(_, packet)| packet.port), Some(7));
+}

@@ -12,6 +12,7 @@ use crate::rate::Rate;
 use crate::time::{Span, Time};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 use proptest::prelude::*;
@@ -58,6 +59,24 @@ proptest! {
             let seq = seq_of(packet);
             prop_assert!(last.get(&flow).is_none_or(|last| *last < seq), "{seq} of {flow:?} after {last:?}");
             last.insert(flow, seq);
+        }
+    }
+
+    /// Where a queue is known to wait, a question would have got that answer, and changed nothing.
+    #[test]
+    fn who_is_known_to_wait_need_not_be_asked(tree in tree(false), steps in steps()) {
+        let mut world = World::new(&tree);
+        for step in steps {
+            world.take_step(&step)?;
+            let Some(known) = world.bench.queue.waits(world.bench.now) else { continue };
+            let before = format!("{:?}", world.bench.queue);
+            let answer = match world.bench.queue.dequeue(world.bench.now, &mut world.bench.dropped) {
+                Next::Packet(_) => None,
+                Next::At(time) => Some(time),
+                Next::Empty => Some(Time::NEVER),
+            };
+            prop_assert_eq!(answer, Some(known));
+            prop_assert_eq!(before, format!("{:?}", world.bench.queue));
         }
     }
 }
