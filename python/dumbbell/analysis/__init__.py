@@ -13,14 +13,18 @@ fairness  Jain's index, convergence
 cycles    whether groups take turns
 summary   all of it as the JSON contract
 expect    metrics by name, expectations
+measures  a run as one flat list of numbers
+difference  how far apart two samples of runs are, and whether that is too far
 ```
 
 Reads no file, prints nothing, draws nothing: pictures are `dumbbell.plot`, sentences `dumbbell.report`.
 """
 
 from dumbbell.analysis.cycles import Cycle, cycle
+from dumbbell.analysis.difference import TOLERANCES, Row, Sample, Tolerance, Verdict, compare, one_sided
 from dumbbell.analysis.expect import Expectation, Outcome, check, metric, parse_expectation
 from dumbbell.analysis.fairness import convergence_s, jain, jain_index
+from dumbbell.analysis.measures import measures
 from dumbbell.analysis.queueing import one_way_delay_p95_ms, utilisation
 from dumbbell.analysis.rates import group_throughput, loss, retransmit_rate, throughput
 from dumbbell.analysis.spread import SPREAD, spread
@@ -29,18 +33,26 @@ from dumbbell.analysis.window import Window
 
 __all__ = [
     "SPREAD",
+    "TOLERANCES",
     "Cycle",
     "Expectation",
     "Outcome",
+    "Row",
+    "Sample",
+    "Tolerance",
+    "Verdict",
     "Window",
     "check",
+    "compare",
     "convergence_s",
     "cycle",
     "group_throughput",
     "jain",
     "jain_index",
     "loss",
+    "measures",
     "metric",
+    "one_sided",
     "one_way_delay_p95_ms",
     "parse_expectation",
     "retransmit_rate",

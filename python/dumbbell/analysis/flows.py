@@ -3,6 +3,8 @@
 Rates over time are `rates`; how evenly it was shared is `fairness`.
 """
 
+from collections.abc import Sequence
+
 import numpy.typing as npt
 import polars as pl
 
@@ -15,6 +17,7 @@ __all__ = [
     "bytes_received",
     "cwnd_packets",
     "flow_throughput_bps",
+    "group_retransmit_rates",
     "group_shares",
     "group_throughput_bps",
     "retransmits",
@@ -68,16 +71,30 @@ def retransmits(run: Run, window: Window | None = None) -> dict[str, tuple[int |
     Both from the sender's socket (SegsRetrans and DataSegsOut of RFC 4898; sent counts retransmissions too).
     None where the socket doesn't say, as for UDP; the ratio is None for a flow that sent nothing.
     """
-    if window is None:
-        pairs = {f["name"]: (f.get("retransmits"), f.get("data_segs_out")) for f in run.birth["flows"]}
-    else:
-        again, sent = counters(run, "retrans_packets", "retransmits"), counters(run, "data_segs_out", "data_segs_out")
-        bounds = bounds_ns(run, window)
-        pairs = {name: (_count(again[name], bounds), _count(sent[name], bounds)) for name in again}
     return {
         name: (packets, packets / segments if packets is not None and segments else None)
-        for name, (packets, segments) in pairs.items()
+        for name, (packets, segments) in _segments(run, window).items()
     }
+
+
+def group_retransmit_rates(run: Run, window: Window | None = None) -> dict[str, float | None]:
+    """Retransmitted ÷ sent data segments of all flows of a group, by group; None where no flow counts or sent any."""
+    pairs = _segments(run, window)
+    rates: dict[str, float | None] = {}
+    for group in dict.fromkeys(flow["group"] for flow in run.birth["flows"]):
+        mine = [pairs[flow["name"]] for flow in run.birth["flows"] if flow["group"] == group]
+        again, sent = _total([pair[0] for pair in mine]), _total([pair[1] for pair in mine])
+        rates[group] = again / sent if again is not None and sent else None
+    return rates
+
+
+def _segments(run: Run, window: Window | None) -> dict[str, tuple[int | None, int | None]]:
+    """Retransmitted segments and data segments sent, by flow."""
+    if window is None:
+        return {flow["name"]: (flow.get("retransmits"), flow.get("data_segs_out")) for flow in run.birth["flows"]}
+    again, sent = counters(run, "retrans_packets", "retransmits"), counters(run, "data_segs_out", "data_segs_out")
+    bounds = bounds_ns(run, window)
+    return {name: (_count(again[name], bounds), _count(sent[name], bounds)) for name in again}
 
 
 def rtt_ms(run: Run, window: Window | None = None) -> dict[str, _Spread]:
@@ -112,7 +129,7 @@ def _rate_bps(count: float | None, bounds: Window | None) -> float | None:
     return 8 * count * NS / (bounds[1] - bounds[0])
 
 
-def _total(counts: list[float | None]) -> float | None:
+def _total(counts: Sequence[float | None]) -> float | None:
     known = [count for count in counts if count is not None]
     return float(sum(known)) if known else None
 

@@ -2,9 +2,21 @@
 
 use super::Vitals;
 
+/// How many acknowledged packets a window grows by in avoidance: none where it is not the limit, and none where slow
+/// start takes all of them.
+pub(super) fn beyond_slow_start(vitals: &mut Vitals, acked: u32) -> Option<u32> {
+    if !vitals.is_cwnd_limited() {
+        return None;
+    }
+    if !vitals.in_slow_start() {
+        return Some(acked);
+    }
+    Some(slow_start(vitals, acked)).filter(|left_over| *left_over > 0)
+}
+
 /// Slow start (RFC 5681 section 3.1, without its limit of one packet an ACK): a packet for each one
 /// acknowledged, up to the threshold. Answers how many acknowledged packets were left over.
-pub(super) fn slow_start(vitals: &mut Vitals, acked: u32) -> u32 {
+fn slow_start(vitals: &mut Vitals, acked: u32) -> u32 {
     let target = vitals.cwnd.saturating_add(acked).min(vitals.ssthresh);
     let left_over = acked - (target - vitals.cwnd);
     vitals.cwnd = target.min(vitals.cwnd_clamp);

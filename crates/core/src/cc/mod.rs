@@ -151,8 +151,6 @@ pub struct Vitals {
     pub lost: u64,
     /// `delivered` at which the application-limited stretch ends; 0 when not limited.
     pub app_limited: u64,
-    /// Is nothing left to send beside what is in flight?
-    pub idle_restart_allowed: bool,
     /// When data was last sent (`lsndtime`).
     pub last_sent_at: Time,
     /// Next sequence number and first unacknowledged one, in bytes: rounds are told by them.

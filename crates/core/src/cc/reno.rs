@@ -32,16 +32,7 @@ impl Control for Reno {
     }
 
     fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        if !vitals.is_cwnd_limited() {
-            return;
-        }
-        let mut acked = acked;
-        if vitals.in_slow_start() {
-            acked = growth::slow_start(vitals, acked);
-            if acked == 0 {
-                return;
-            }
-        }
+        let Some(acked) = growth::beyond_slow_start(vitals, acked) else { return };
         growth::additive_increase(vitals, vitals.cwnd, acked);
     }
 

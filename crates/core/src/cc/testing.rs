@@ -35,7 +35,6 @@ pub(super) fn vitals() -> Vitals {
         delivered_at: Time::ZERO,
         lost: 0,
         app_limited: 0,
-        idle_restart_allowed: false,
         last_sent_at: Time::ZERO,
         snd_nxt: 1,
         snd_una: 1,

@@ -10,11 +10,17 @@ use crate::time::{Span, Time};
 /// after its own, so never early: 10 jiffies are 40 to 44 ms, and 250 are 1000 to 1032 ms.
 #[must_use]
 pub(crate) fn fires(now: Time, jiffies: u64) -> Time {
+    fires_from(now.jiffies(), jiffies)
+}
+
+/// The same for whoever knows the jiffy that it is.
+#[must_use]
+pub(crate) fn fires_from(jiffy: u64, jiffies: u64) -> Time {
     let mut shift = 0;
     while shift < MOST_SHIFT && jiffies >= FIRST_LEVEL << shift {
         shift += LEVEL_SHIFT;
     }
-    at_jiffy((((now.jiffies() + jiffies) >> shift) + 1) << shift)
+    at_jiffy((((jiffy + jiffies) >> shift) + 1) << shift)
 }
 
 /// When the tick of this number comes.

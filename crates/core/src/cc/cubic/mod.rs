@@ -71,16 +71,7 @@ impl Control for Cubic {
     }
 
     fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        if !vitals.is_cwnd_limited() {
-            return;
-        }
-        let mut acked = acked;
-        if vitals.in_slow_start() {
-            acked = growth::slow_start(vitals, acked);
-            if acked == 0 {
-                return;
-            }
-        }
+        let Some(acked) = growth::beyond_slow_start(vitals, acked) else { return };
         let per = self.curve.acks_a_packet(vitals.now.jiffies(), self.min_rtt_us, vitals.cwnd, acked);
         growth::additive_increase(vitals, per, acked);
     }

@@ -364,7 +364,6 @@ fn unmeasured(settings: &Settings, tso: &Tso) -> Vitals {
         delivered_at: Time::ZERO,
         lost: 0,
         app_limited: 0,
-        idle_restart_allowed: true,
         last_sent_at: Time::ZERO,
         snd_nxt: FIRST_BYTE,
         snd_una: FIRST_BYTE,

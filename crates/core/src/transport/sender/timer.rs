@@ -1,11 +1,12 @@
 //! The retransmission timer: one clock hand for RTO, loss probe, reordering and window probe.
 //!
 //! Linux has one timer for the four (`icsk_pending`): setting one displaces another. It ticks in jiffies on the timer
-//! wheel, which never fires early and gets coarser with distance (`kernel/time/timer.c`). Who sets it when is decided
+//! wheel ([`wheel`]). Who sets it when is decided
 //! in [`super::rto`], [`super::probe`], [`super::rack`]; pacing has a timer of its own ([`super::pacing`]).
 
 use super::rtt::RTO_MAX_JIFFIES;
-use crate::time::{Span, Time};
+use crate::time::Time;
+use crate::transport::wheel;
 
 /// What the timer is set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ impl Timer {
     /// Sets it to ring so many jiffies after this one, displacing what it was set for.
     pub fn set(&mut self, pending: Pending, jiffy: u64, jiffies: u64) {
         self.pending = pending;
-        self.at = wheel(jiffy, jiffies.min(RTO_MAX_JIFFIES));
+        self.at = wheel::fires_from(jiffy, jiffies.min(RTO_MAX_JIFFIES));
     }
 
     /// Stops it.
@@ -60,31 +61,17 @@ impl Timer {
     }
 }
 
-/// When the wheel's bucket for `delta` jiffies from `now` is run: the next tick after it, in steps of 8^level jiffies.
-fn wheel(now: u64, delta: u64) -> Time {
-    let mut shift = 0;
-    while delta >= (BUCKETS - 1) << shift {
-        shift += LEVEL_SHIFT;
-    }
-    let tick = (((now + delta) >> shift) + 1) << shift;
-    Time::ZERO + Span::from_jiffies(tick)
-}
-
-/// Buckets of a level (`LVL_SIZE`).
-const BUCKETS: u64 = 64;
-/// Each level is eight times coarser (`LVL_CLK_SHIFT`).
-const LEVEL_SHIFT: u64 = 3;
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Span;
 
     /// Below 63 jiffies a timer is a tick late at most, below 504 jiffies eight, below 4032 sixty-four.
     #[test]
     fn the_wheel_gets_coarser_with_distance() {
         let table = [(0, 50, 51), (7, 50, 58), (0, 62, 63), (0, 63, 64), (1, 63, 72), (1, 500, 504), (1, 504, 512)];
         for (now, delta, rings) in table {
-            assert_eq!(wheel(now, delta), Time::ZERO + Span::from_jiffies(rings), "{now} + {delta}");
+            assert_eq!(wheel::fires_from(now, delta), Time::ZERO + Span::from_jiffies(rings), "{now} + {delta}");
         }
     }
 }

@@ -260,7 +260,6 @@ impl<C: Control> Sender<C> {
     pub(super) fn note_sent(&mut self, len: u32, segments: u32) {
         if len > 0 {
             if self.vitals.in_flight() == 0 {
-                self.vitals.idle_restart_allowed = self.supply.end() == self.vitals.snd_nxt + u64::from(len);
                 self.controller.on_event(&mut self.vitals, Event::TxStart);
             }
             self.vitals.last_sent_at = self.vitals.now;

@@ -1,0 +1,223 @@
+"""How far apart are two samples of runs, how sure is that, and is it more than was allowed?
+
+A sample is the values of one metric over the seeds of one side. `difference` gives its mean and its confidence
+interval, `Tolerance` says how far apart is close enough, `compare` does it for everything that both sides measured.
+Which numbers a run has is `measures`; who ran what is the caller's.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Literal
+
+import numpy as np
+
+# scipy is imported where it is needed: every command imports this room, few compare.
+# ruff: noqa: PLC0415
+
+__all__ = [
+    "TOLERANCES",
+    "Interval",
+    "Row",
+    "Sample",
+    "Tolerance",
+    "Verdict",
+    "compare",
+    "interval",
+    "one_sided",
+    "standard_error",
+    "tolerance_of",
+]
+
+CONFIDENCE = 0.95
+RESAMPLES = 9_999
+BOOTSTRAP_SEED = 1993
+"""Fixed, so that the same runs always give the same interval."""
+
+Interval = tuple[float, float]
+Method = Literal["welch", "bootstrap"]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One metric over the seeds of one side."""
+
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Arithmetic mean."""
+        return math.fsum(self.values) / len(self.values)
+
+    @property
+    def sd(self) -> float | None:
+        """Standard deviation of a sample (n − 1); None for a single value, of which nobody knows it."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else None
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a mean may be from the reference's: the largest of three allowances."""
+
+    relative: float = 0.0
+    """Share of the reference's mean."""
+    absolute: float = 0.0
+    """In the metric's own unit."""
+    standard_errors: float = 0.0
+    """Standard errors of the difference: what chance alone does."""
+
+    def allowed(self, reference: Sample, other: Sample) -> float:
+        """The largest difference that passes."""
+        by_chance = self.standard_errors * (standard_error(reference, other) or 0.0)
+        return max(self.relative * abs(reference.mean), self.absolute, by_chance)
+
+
+TOLERANCES: Mapping[str, Tolerance] = {
+    "groups.*.throughput_mbps": Tolerance(relative=0.05, standard_errors=2),
+    "groups.*.rtt_ms.mean": Tolerance(relative=0.05, absolute=1.0),
+    "ping_ms.mean": Tolerance(relative=0.05, absolute=1.0),
+    "queue.packets.mean": Tolerance(relative=0.10, absolute=2.0),
+    "groups.*.cwnd_packets.mean": Tolerance(relative=0.07),
+    "groups.*.retransmit_rate": Tolerance(relative=0.20, absolute=0.001),
+    "groups.*.fct_s": Tolerance(relative=0.07),
+}
+"""What Dumbbell's engines promise each other, by metric; what isn't listed is shown and not judged."""
+
+
+class Verdict(StrEnum):
+    """What a row says."""
+
+    AGREES = "agrees"
+    CHANCE = "chance"
+    """Further apart than allowed, by no more than two standard errors: these seeds can't tell."""
+    DIFFERS = "differs"
+    SHOWN = "shown"
+    """Nobody stated a tolerance."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric on both sides; differences are the second's from the first's, which is the reference."""
+
+    metric: str
+    first: Sample
+    second: Sample
+    difference: float
+    interval: Interval | None
+    """Confidence interval of the difference, 95 %; None when a side has one value only."""
+    allowed: float | None
+    verdict: Verdict
+
+    @property
+    def relative(self) -> float | None:
+        """The difference as a share of the reference; None where that is 0."""
+        return self.difference / abs(self.first.mean) if self.first.mean else None
+
+    @property
+    def excess(self) -> float:
+        """How many times the tolerance the difference is; 0 where there is none."""
+        if self.allowed is None or self.difference == 0:
+            return 0.0
+        return abs(self.difference) / self.allowed if self.allowed else math.inf
+
+
+def compare(
+    first: Sequence[Mapping[str, float]],
+    second: Sequence[Mapping[str, float]],
+    tolerances: Mapping[str, Tolerance] = TOLERANCES,
+    method: Method = "welch",
+) -> list[Row]:
+    """Every metric that at least one run of each side has, in the order in which the runs name them.
+
+    Takes one mapping a run (`measures`). A metric that one side lacks altogether can not be compared and is left
+    out: `one_sided` names those that matter.
+    """
+    rows = []
+    for metric in dict.fromkeys(name for run in (*first, *second) for name in run):
+        left, right = (tuple(run[metric] for run in runs if metric in run) for runs in (first, second))
+        if left and right:
+            rows.append(_row(metric, Sample(left), Sample(right), tolerance_of(metric, tolerances), method))
+    return rows
+
+
+def one_sided(
+    first: Sequence[Mapping[str, float]],
+    second: Sequence[Mapping[str, float]],
+    tolerances: Mapping[str, Tolerance] = TOLERANCES,
+) -> list[str]:
+    """The metrics with a tolerance that runs of one side have and the other's all lack, such as a completion time."""
+    left, right = ({name for run in runs for name in run} for runs in (first, second))
+    return sorted(name for name in left ^ right if tolerance_of(name, tolerances))
+
+
+def tolerance_of(metric: str, tolerances: Mapping[str, Tolerance] = TOLERANCES) -> Tolerance | None:
+    """The first tolerance whose pattern (`groups.*.share`) the metric's name matches."""
+    return next((each for pattern, each in tolerances.items() if fnmatchcase(metric, pattern)), None)
+
+
+def interval(
+    first: Sample, second: Sample, method: Method = "welch", confidence: float = CONFIDENCE
+) -> Interval | None:
+    """Confidence interval of second mean − first mean; None when a side has a single value.
+
+    `welch`: Welch's t with Satterthwaite's degrees of freedom (Welch 1947). `bootstrap`: percentiles of the
+    difference over resamples of both sides (Efron 1979); better for metrics with outliers, worse below ten seeds.
+    """
+    if first.sd is None or second.sd is None:
+        return None
+    difference = second.mean - first.mean
+    if first.sd == 0 and second.sd == 0:
+        return difference, difference
+    return _bootstrap(first, second, confidence) if method == "bootstrap" else _welch(first, second, confidence)
+
+
+def standard_error(first: Sample, second: Sample) -> float | None:
+    """√(s₁²/n₁ + s₂²/n₂) of the difference of two means; None when a side has a single value."""
+    if first.sd is None or second.sd is None:
+        return None
+    return math.sqrt(first.sd**2 / len(first.values) + second.sd**2 / len(second.values))
+
+
+def _row(metric: str, first: Sample, second: Sample, tolerance: Tolerance | None, method: Method) -> Row:
+    difference = second.mean - first.mean
+    allowed = tolerance.allowed(first, second) if tolerance else None
+    return Row(
+        metric, first, second, difference, interval(first, second, method), allowed, _verdict(first, second, allowed)
+    )
+
+
+def _verdict(first: Sample, second: Sample, allowed: float | None) -> Verdict:
+    if allowed is None:
+        return Verdict.SHOWN
+    difference = abs(second.mean - first.mean)
+    if difference <= allowed:
+        return Verdict.AGREES
+    return Verdict.CHANCE if difference <= 2 * (standard_error(first, second) or 0.0) else Verdict.DIFFERS
+
+
+def _welch(first: Sample, second: Sample, confidence: float) -> Interval:
+    from scipy import stats
+
+    # Of two values that differ in their last digit only, the variance may be too small for a float.
+    parts = [max((each.sd or 0.0) ** 2 / len(each.values), np.finfo(float).tiny) for each in (first, second)]
+    freedom = 1 / sum(
+        (part / sum(parts)) ** 2 / (len(each.values) - 1) for part, each in zip(parts, (first, second), strict=True)
+    )
+    low, high = stats.t.interval(confidence, freedom, second.mean - first.mean, math.sqrt(sum(parts)))
+    return float(low), float(high)
+
+
+def _bootstrap(first: Sample, second: Sample, confidence: float) -> Interval:
+    from scipy import stats
+
+    found = stats.bootstrap(
+        (np.asarray(second.values), np.asarray(first.values)),
+        lambda these, those, axis: these.mean(axis=axis) - those.mean(axis=axis),
+        n_resamples=RESAMPLES,
+        confidence_level=confidence,
+        method="percentile",
+        rng=np.random.default_rng(BOOTSTRAP_SEED),
+    ).confidence_interval
+    return float(found.low), float(found.high)

@@ -1,0 +1,86 @@
+"""A run as a flat list of numbers with names: what comparisons, matrices and sweeps are made of.
+
+Names are those of `--json` where it has them (`groups.bbr.throughput_mbps`, `ping_ms.mean`); what JSON gives only by
+flow is here by group too. Whether two such numbers are far apart is `difference`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dumbbell.analysis.flows import group_retransmit_rates
+from dumbbell.analysis.summary import summary
+from dumbbell.analysis.window import Window
+from dumbbell.result import Run
+
+__all__ = ["measures"]
+
+_Flows = Sequence[Mapping[str, Any]]
+
+
+def measures(run: Run, window: Window | None = None) -> dict[str, float]:
+    """Every number of a run that can be compared, by name; what isn't known is left out.
+
+    A group's `rtt_ms` and `cwnd_packets` are means over its flows of the flows' own means and 95th percentiles, its
+    `retransmit_rate` is retransmitted ÷ sent data segments of all its flows, its `fct_s` the mean over its sized
+    flows, and left out unless all of them were done.
+    """
+    numbers = summary(run, window)
+    rates = group_retransmit_rates(run, window)
+    named = [*_groups(numbers, rates), *_path(numbers), *_flows(numbers)]
+    return {name: float(value) for name, value in named if value is not None}
+
+
+def _groups(
+    numbers: Mapping[str, Any], retransmit_rates: Mapping[str, float | None]
+) -> Iterator[tuple[str, float | None]]:
+    for name, group in numbers["groups"].items():
+        flows = [flow for flow in numbers["flows"] if flow["group"] == name]
+        at = f"groups.{name}"
+        yield f"{at}.throughput_mbps", group["throughput_mbps"]
+        yield f"{at}.share", group["share"] if len(numbers["groups"]) > 1 else None
+        yield f"{at}.fct_s", _completion(flows)
+        for metric in ("rtt_ms", "cwnd_packets"):
+            for part in ("mean", "p95"):
+                yield f"{at}.{metric}.{part}", _mean([flow[metric][part] for flow in flows])
+        yield f"{at}.retransmit_rate", retransmit_rates[name]
+        yield f"{at}.retransmits", _sum([flow["retransmits"] for flow in flows])
+
+
+def _path(numbers: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+    queue, ping = numbers["queue"], numbers["ping_ms"]
+    for part in ("mean", "p95"):
+        yield f"ping_ms.{part}", ping[part]
+    for part in ("mean", "p95"):
+        yield f"queue.packets.{part}", queue["packets"][part]
+    for part in ("mean", "p95"):
+        yield f"queue.delay_ms.{part}", queue["delay_ms"][part]
+    yield "queue.drops", queue["drops"]
+    yield "queue.marks", queue["marks"]
+    yield "utilisation", numbers["utilisation"]
+    yield "jain", numbers["jain"]
+    yield "cycle.period_s", numbers["cycle"] and numbers["cycle"]["period_s"]
+
+
+def _flows(numbers: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+    """A flow's own figures, where it is not the whole of its group."""
+    groups = [flow["group"] for flow in numbers["flows"]]
+    for flow in numbers["flows"]:
+        if groups.count(flow["group"]) > 1:
+            yield f"flows.{flow['name']}.throughput_mbps", flow["throughput_mbps"]
+            yield f"flows.{flow['name']}.fct_s", flow.get("fct_s")
+
+
+def _completion(flows: _Flows) -> float | None:
+    """Mean completion time of a group's sized flows; None while one of them is not done."""
+    times = [flow["fct_s"] for flow in flows if "fct_s" in flow]
+    return _mean(times) if None not in times else None
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

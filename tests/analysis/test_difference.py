@@ -1,0 +1,102 @@
+"""How far apart two samples are, against closed forms and published tables."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dumbbell.analysis.difference import (
+    TOLERANCES,
+    Sample,
+    Tolerance,
+    Verdict,
+    compare,
+    interval,
+    one_sided,
+    standard_error,
+    tolerance_of,
+)
+
+VALUES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20).map(tuple)
+
+
+def runs(metric: str, *values: float) -> list[dict[str, float]]:
+    return [{metric: value} for value in values]
+
+
+def known(first: Sample, second: Sample) -> tuple[float, float]:
+    found = interval(first, second)
+    assert found is not None
+    return found
+
+
+def test_welch_is_that_of_the_textbook() -> None:
+    """Means 3 and 5, variances 2.5 and 10, n = 5: t's 97.5 % point at 5.882 degrees of freedom is 2.459."""
+    first, second = Sample((1.0, 2.0, 3.0, 4.0, 5.0)), Sample((1.0, 3.0, 5.0, 7.0, 9.0))
+    assert standard_error(first, second) == pytest.approx(math.sqrt(12.5 / 5))
+    low, high = known(first, second)
+    assert (low + high) / 2 == pytest.approx(2.0)
+    assert (high - low) / 2 == pytest.approx(2.459 * math.sqrt(2.5), rel=1e-3)
+
+
+def test_a_single_value_has_no_interval() -> None:
+    assert Sample((1.0,)).sd is None
+    assert interval(Sample((1.0,)), Sample((2.0, 3.0))) is None
+
+
+def test_runs_that_never_vary_differ_exactly() -> None:
+    assert interval(Sample((1.0, 1.0)), Sample((3.0, 3.0))) == (2.0, 2.0)
+
+
+@given(VALUES, VALUES)
+def test_the_interval_holds_the_difference_and_turns_with_the_sides(
+    one: tuple[float, ...], other: tuple[float, ...]
+) -> None:
+    first, second = Sample(one), Sample(other)
+    low, high = known(first, second)
+    slack = 1e-6 * (1 + abs(low) + abs(high))
+    assert low - slack <= second.mean - first.mean <= high + slack
+    assert interval(second, first) == pytest.approx((-high, -low), rel=1e-6, abs=1e-6)
+
+
+def test_bootstrap_and_welch_agree_on_many_values() -> None:
+    first, second = Sample(tuple(float(n % 7) for n in range(70))), Sample(tuple(2.0 + n % 7 for n in range(70)))
+    assert interval(first, second, "bootstrap") == pytest.approx(interval(first, second), abs=0.1)
+
+
+def test_the_largest_allowance_counts() -> None:
+    tolerance = Tolerance(relative=0.1, absolute=3.0, standard_errors=2)
+    assert tolerance.allowed(Sample((10.0,)), Sample((0.0,))) == 3.0
+    assert tolerance.allowed(Sample((-100.0,)), Sample((0.0,))) == 10.0
+    assert tolerance.allowed(Sample((0.0, 20.0)), Sample((5.0, 5.0))) == pytest.approx(2 * 10.0)
+
+
+def test_verdicts() -> None:
+    tolerances = {"a": Tolerance(absolute=1.0)}
+    verdict = {
+        name: compare(runs(name, *left), runs(name, *right), tolerances)[0].verdict
+        for name, left, right in (("a", (5.0, 5.2), (5.9, 6.0)), ("b", (1.0,), (9.0,)))
+    }
+    assert verdict == {"a": Verdict.AGREES, "b": Verdict.SHOWN}
+    (far,) = compare(runs("a", 5.0, 5.2), runs("a", 7.0, 7.1), tolerances)
+    assert far.verdict is Verdict.DIFFERS
+    assert far.excess == pytest.approx(1.95)
+    (noisy,) = compare(runs("a", 0.0, 10.0), runs("a", 2.0, 14.0), tolerances)
+    assert noisy.verdict is Verdict.CHANCE
+
+
+def test_a_metric_of_one_side_is_not_compared_but_named() -> None:
+    left, right = [{"groups.x.fct_s": 1.0, "free": 2.0}], [{"other": 1.0}]
+    assert compare(left, right) == []
+    assert one_sided(left, right) == ["groups.x.fct_s"]
+
+
+def test_no_difference_is_no_excess_however_little_is_allowed() -> None:
+    (row,) = compare(runs("a", 0.0), runs("a", 0.0), {"a": Tolerance()})
+    assert (row.excess, row.relative, row.verdict) == (0.0, None, Verdict.AGREES)
+
+
+def test_tolerances_are_found_by_pattern() -> None:
+    assert tolerance_of("groups.bbr.throughput_mbps") is TOLERANCES["groups.*.throughput_mbps"]
+    assert tolerance_of("queue.drops") is None

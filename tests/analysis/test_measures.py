@@ -1,0 +1,36 @@
+"""A run as a flat list of numbers."""
+
+import pytest
+
+from dumbbell.analysis import measures
+from synthetic import Bench, Flow
+
+
+def test_groups_of_several_flows_are_taken_together() -> None:
+    run = Bench(
+        [
+            Flow("a-1", "a", rate_bps=10e6, rtt_ms=20, cwnd=10),
+            Flow("a-2", "a", rate_bps=30e6, rtt_ms=40, cwnd=30, retransmit_rate=0.04),
+            Flow("b", "b", rate_bps=10e6),
+        ]
+    ).make()
+    found = measures(run)
+    assert found["groups.a.throughput_mbps"] == pytest.approx(40)
+    assert found["groups.a.share"] == pytest.approx(0.8)
+    assert found["groups.a.rtt_ms.mean"] == pytest.approx(30)
+    assert found["groups.a.cwnd_packets.mean"] == pytest.approx(20)
+    assert found["groups.a.retransmit_rate"] == pytest.approx(0.03, rel=0.01)
+    assert found["flows.a-2.throughput_mbps"] == pytest.approx(30)
+    assert "flows.b.throughput_mbps" not in found
+
+
+def test_a_completion_time_needs_all_flows_done() -> None:
+    done = Flow("a-1", "a", bytes_asked=1000, fct_s=1.0)
+    assert measures(Bench([done, Flow("a-2", "a", bytes_asked=1000, fct_s=3.0)]).make())["groups.a.fct_s"] == 2.0
+    assert "groups.a.fct_s" not in measures(Bench([done, Flow("a-2", "a", bytes_asked=1000)]).make())
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    found = measures(Bench([]).make())
+    assert all(isinstance(value, float) for value in found.values())
+    assert "cycle.period_s" not in found
