@@ -5,7 +5,7 @@ from fake_linux import KCONFIG_HZ, WITHOUT, make_tree
 
 from dumbbell.errors import KernelError
 from dumbbell.kernel import process
-from dumbbell.kernel.configure import configure, set_hz
+from dumbbell.kernel.configure import configure, make_room_for_registers, set_hz
 
 
 def configured(tree: Path) -> tuple[str, ...]:
@@ -67,3 +67,20 @@ def test_a_kconfig_without_a_clock_rate_is_named(tmp_path: Path, text: str) -> N
     (tmp_path / "Kconfig").write_text(text)
     with pytest.raises(KernelError, match="Kconfig: has neither 'config HZ' with a default"):
         set_hz(tmp_path / "Kconfig")
+
+
+@pytest.mark.parametrize("before", ["2696", "11008"])
+def test_the_registers_of_a_cpu_with_amx_have_room(tmp_path: Path, before: str) -> None:
+    offsets = tmp_path / "user-offsets.c"
+    line = "\tDEFINE_LONGS(HOST_FP_SIZE, {});\n\tDEFINE_LONGS(HOST_BX, RBX);\n"
+    offsets.write_text(line.format(before))
+    make_room_for_registers(offsets)
+    assert offsets.read_text() == line.format("11008")
+
+
+def test_a_tree_that_asks_the_host_for_the_registers_size_is_left_alone(tmp_path: Path) -> None:
+    make_room_for_registers(tmp_path / "there-is-none.c")
+    offsets = tmp_path / "user-offsets.c"
+    offsets.write_text("DEFINE_LONGS(HOST_BX, RBX);\n")
+    make_room_for_registers(offsets)
+    assert offsets.read_text() == "DEFINE_LONGS(HOST_BX, RBX);\n"

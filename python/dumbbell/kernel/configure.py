@@ -11,7 +11,7 @@ from pathlib import Path
 from dumbbell.errors import KernelError
 from dumbbell.kernel import process
 
-__all__ = ["FRAGMENT", "MAKE", "configure", "set_hz"]
+__all__ = ["EDITED", "FRAGMENT", "HZ_FILE", "MAKE", "configure", "make_room_for_registers", "set_hz"]
 
 
 def configure(tree: Path, work: Path, *, log: Path, env: dict[str, str]) -> tuple[str, ...]:
@@ -20,7 +20,8 @@ def configure(tree: Path, work: Path, *, log: Path, env: dict[str, str]) -> tupl
     Raises KernelError when Linux has something and refuses it, or lacks something
     without which there is no virtual time.
     """
-    set_hz(tree / "arch/um/Kconfig")
+    set_hz(tree / HZ_FILE)
+    make_room_for_registers(tree / REGISTERS_FILE)
     symbols = _symbols(tree)
     asked = FRAGMENT.read_text(encoding="utf-8") + _others_controllers(tree)
     wishes = work / "asked.config"
@@ -51,6 +52,20 @@ def set_hz(kconfig: Path) -> None:
         )
     if edited != text:
         kconfig.write_text(edited, encoding="utf-8")
+
+
+def make_room_for_registers(offsets: Path) -> None:
+    """Let a guest keep all vector registers that a CPU may have; up to Linux 6.12 the room ends behind AVX-512.
+
+    The host takes a process's registers back only whole (`xstateregs_set`), so on a CPU with AMX such a guest dies at
+    its first process. Newer trees ask the host for the size and are left alone.
+    """
+    if not offsets.is_file():
+        return
+    text = offsets.read_text(encoding="utf-8")
+    edited = re.sub(r"(DEFINE_LONGS\(HOST_FP_SIZE, )\d+(\);)", rf"\g<1>{REGISTERS_BYTES}\g<2>", text)
+    if edited != text:
+        offsets.write_text(edited, encoding="utf-8")
 
 
 def _verify(asked: str, got: str, symbols: set[str]) -> tuple[str, ...]:
@@ -95,6 +110,12 @@ def _others_controllers(tree: Path) -> str:
     return "".join(f"CONFIG_{symbol}=y\n" for symbol in re.findall(r"^config (TCP_CONG_\w+)", text, re.MULTILINE))
 
 
+HZ_FILE = "arch/um/Kconfig"
+REGISTERS_FILE = "arch/x86/um/user-offsets.c"
+EDITED = (HZ_FILE, REGISTERS_FILE)
+"""What is edited in the tree."""
+REGISTERS_BYTES = 11_008
+"""Where AMX's tiles, the last component there is, end in the XSAVE area (Intel SDM volume 1, section 13.5)."""
 FRAGMENT = Path(__file__).with_name("linux.config")
 KCFLAGS = "KCFLAGS=-mcmodel=small -fbuiltin"
 """arch/um compiles with -mcmodel=large, so that every call goes by a register, and -fno-builtin, so that

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from dumbbell.errors import KernelError
 from dumbbell.kernel import process
+from dumbbell.kernel.configure import EDITED, HZ_FILE
 from dumbbell.kernel.process import Progress
 from dumbbell.kernel.tools import Tool, require
 
@@ -52,7 +53,7 @@ def shadow(original: Path, files: Iterable[str], tree: Path, *, progress: Progre
     Called again after the original has changed, it adds and removes links; what
     `make` has built there stays, so that the next build is an incremental one.
     """
-    wanted = {file for file in files if not is_bulk(file) and file not in OURS}
+    wanted = {file for file in files if not is_bulk(file) and file not in EDITED}
     _drop_stale_links(tree, original, wanted)
     for done, file in enumerate(sorted(wanted)):
         link = tree / file
@@ -62,8 +63,9 @@ def shadow(original: Path, files: Iterable[str], tree: Path, *, progress: Progre
             link.symlink_to(original / file)
         if done % 1000 == 0:
             progress("extract", done, len(wanted))
-    for file in OURS:
-        _copy_if_changed(original / file, tree / file)
+    for file in EDITED:
+        if (original / file).is_file():
+            _copy_if_changed(original / file, tree / file)
     progress("extract", len(wanted), len(wanted))
 
 
@@ -89,7 +91,7 @@ def files_of(original: Path) -> list[str]:
 
 def check_tree(tree: Path, *, called: Path) -> None:
     """Raises KernelError unless `tree` looks like Linux with the `um` architecture."""
-    for file in ("Makefile", "Kconfig", *OURS):
+    for file in ("Makefile", "Kconfig", HZ_FILE):
         if not (tree / file).is_file():
             raise KernelError(f"{called}: is not the source of Linux, it has no {file}")
 
@@ -137,9 +139,6 @@ def _copy_if_changed(source: Path, target: Path) -> None:
         shutil.copyfile(source, kept)
         shutil.copyfile(source, target)
 
-
-OURS = ("arch/um/Kconfig",)
-"""Files that are copied into a shadow, because they are edited there."""
 
 _COMPRESSIONS = (
     (b"\xfd7zXZ\0", "-J", ("xz", "xz-utils")),
