@@ -19,6 +19,7 @@ import dumbbell
 from dumbbell import _sim, result
 from dumbbell.analysis import measures
 from dumbbell.engine import Engine, KernelEngine, Request, Simulator
+from dumbbell.errors import DumbbellError
 from dumbbell.plan import plan_case
 from dumbbell.spec import Case
 
@@ -73,7 +74,11 @@ def _run(job: Job) -> Outcome:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         request = Request(job.title, job.case, job.seed, Path(folder) / "run")
-        run = result.load(_engine(job.engine).run(request, lambda _: None))
+        try:
+            run = result.load(_engine(job.engine).run(request, lambda _: None))
+        except DumbbellError as error:
+            error.add_note(f"{job.title}, {job.engine}, seed {job.seed}")
+            raise
         numbers = measures(run)
     return Outcome(numbers, list(run.birth["invalid"]), time.perf_counter() - began)
 
