@@ -35,7 +35,8 @@ def ticking(rng: Dice, jitter: float, left_out: float, noise: float = 0.3) -> np
     lengths = 20 * np.maximum(1 + jitter * rng.standard_normal(40), 0.2)
     ticks = rng.uniform(0, 20) + np.cumsum(lengths)
     swaps = ticks[rng.random(40) >= left_out]
-    return (-1.0) ** np.searchsorted(swaps, np.arange(COUNT)) + noise * rng.standard_normal(COUNT)
+    sides = np.where(np.searchsorted(swaps, np.arange(COUNT)) % 2, -1.0, 1.0)
+    return np.asarray(sides + noise * rng.standard_normal(COUNT))
 
 
 def uneven(rng: Dice, share: float) -> np.ndarray:
@@ -47,12 +48,12 @@ def uneven(rng: Dice, share: float) -> np.ndarray:
 def sine(rng: Dice, height: float, lag1: float) -> np.ndarray:
     """A sine of 20 s in red noise of standard deviation 1."""
     noise = red(rng, COUNT, lag1) * np.sqrt(1 - lag1**2)
-    return height * np.sin(2 * np.pi * (np.arange(COUNT) / 40 + rng.random())) + noise
+    return np.asarray(height * np.sin(2 * np.pi * (np.arange(COUNT) / 40 + rng.random())) + noise)
 
 
 def random_turns(rng: Dice, rate: float) -> np.ndarray:
     """A telegraph: turns that come at any time, so many a bin."""
-    return (-1.0) ** np.cumsum(rng.random(COUNT) < rate) + 0.3 * rng.standard_normal(COUNT)
+    return np.where(np.cumsum(rng.random(COUNT) < rate) % 2, -1.0, 1.0) + 0.3 * rng.standard_normal(COUNT)
 
 
 def one_step(rng: Dice) -> np.ndarray:

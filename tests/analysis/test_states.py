@@ -50,6 +50,16 @@ def test_how_long_each_state_lasted() -> None:
     assert table["share"].to_list() == pytest.approx([2 / 8, 1 / 8, 4 / 8, 1 / 8])
 
 
+def test_a_window_holds_parts_of_states() -> None:
+    table = states.durations(one_bbr(**gains()), (NS // 2, 13 * NS // 2))
+    assert table.select("phase", "times", "total_s").rows() == [
+        ("startup", 1, 1.5),
+        ("drain", 1, 1),
+        ("probe_bw", 1, 3),
+        ("probe_rtt", 1, 0.5),
+    ]
+
+
 def test_a_loss_based_flow_is_in_slow_start_below_its_threshold() -> None:
     bench = Bench([Flow("a", "a", cc="cubic")], duration_s=4.0, sample_s=1.0)
     run = with_columns(bench, cwnd_packets=[10, 20, 30, 14, 15], ssthresh_packets=[None, None, 30, 15, 15])

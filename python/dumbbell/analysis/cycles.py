@@ -25,8 +25,11 @@ search itself is `period`, which knows nothing of runs. Curves of lags are `lags
 7. Phase: the lag at which the second group's throughput follows the first's best, by the same
    normalised cross-correlation, ÷ the period. 0.5: strict turns. 0: both swing together.
 
-Measured (`tests/analysis/test_cycles.py`, 200 cases each and 120 s unless said otherwise): false alarms @FALSE@.
-Found, and within a tenth of the true period: @FOUND@.
+Measured by `tests/analysis/test_cycles.py`, 200 cases of 120 s each. False alarms: white and red noise (0.5, 0.9,
+0.97) and random walks 2 to 3 %, an AR(2) process 3 %, random turns (a telegraph, 5 to 10 s) 8 to 9 %, one step 0.
+Turns every 20 s that were found, and were within a tenth: exact 100 and 100 %; ticks 10 % late or early 100 and 99;
+20 % 97 and 76; 10 % and one tick in ten left out 86 and 74; one in five 62 and 45; a group that has a third or a
+fifth of each period 100 and 100; a sine in red noise (0.9) of half its height 99 and 99.
 """
 
 import math

@@ -6,6 +6,7 @@ For loss-based controllers. Turns between groups are `cycles`, BBR's states `sta
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from dumbbell.analysis.counters import Floats
@@ -48,7 +49,7 @@ def sawtooth(run: Run, window: Window | None = None) -> dict[str, Sawtooth | Non
     return found
 
 
-def teeth(times_ns: Floats, values: Floats) -> Sawtooth | None:
+def teeth(times_ns: npt.ArrayLike, values: npt.ArrayLike) -> Sawtooth | None:
     """The sawtooth of one sampled curve, or None.
 
     Turning points: a peak counts once the curve has fallen by a tenth below it, a trough once it has risen by a tenth
@@ -57,18 +58,19 @@ def teeth(times_ns: Floats, values: Floats) -> Sawtooth | None:
     four fifths of the rise take at least a tenth of the time to the next cut, and longer than the fall took. BBR's
     windows jump. Most cuts must be a saw's.
     """
-    peaks, troughs = _turns(values)
+    times, sizes = np.asarray(times_ns, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    peaks, troughs = _turns(sizes)
     if len(peaks) < CUTS_MIN:
         return None
     slow = [
-        _rises_slowly(times_ns, values, fall, low, following)
+        _rises_slowly(times, sizes, fall, low, following)
         for fall, low, following in zip(peaks, troughs, peaks[1:], strict=False)
     ]
     if 2 * sum(slow) <= len(slow):
         return None
-    high, low = values[peaks], values[troughs]
+    high, low = sizes[peaks], sizes[troughs]
     return Sawtooth(
-        period_s=float(np.median(np.diff(times_ns[peaks]))) / NS,
+        period_s=float(np.median(np.diff(times[peaks]))) / NS,
         depth=float(np.median(1 - low / high)),
         count=len(peaks),
         peak_packets=float(np.median(high)),

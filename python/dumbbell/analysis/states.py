@@ -16,7 +16,7 @@ missed.
 
 import polars as pl
 
-from dumbbell.analysis.window import NS, life_ns
+from dumbbell.analysis.window import NS, Window, bounds_ns, life_ns
 from dumbbell.result import Run
 
 __all__ = ["durations", "phases"]
@@ -37,42 +37,35 @@ def phases(run: Run) -> pl.DataFrame:
     flow's end.
     """
     flows = [flow for flow in run.birth["flows"] if flow.get("kind") != "udp"]
-    ends = {flow["name"]: life_ns(run, flow)[1] for flow in flows}
-    order = {flow["name"]: number for number, flow in enumerate(flows)}
-    if not flows:
-        return pl.DataFrame(schema=PHASES)
     slow = [flow["name"] for flow in flows if flow.get("cc") in SLOW_STARTERS]
-    known = run.flows.filter(pl.col("flow").is_in(list(ends))).select(
-        "flow",
-        "time_ns",
-        pl.coalesce("cc_phase", _inferred(slow)).alias("phase"),
-        inferred=pl.col("cc_phase").is_null(),
+    said = pl.col("cc_phase").is_not_null()
+    known = run.flows.filter(pl.col("flow").is_in([flow["name"] for flow in flows])).select(
+        "flow", "time_ns", phase=pl.coalesce("cc_phase", _inferred(slow)), inferred=~said
     )
-    stretches = (
-        known.sort(pl.col("flow").replace_strict(order), "time_ns", maintain_order=True)
-        .with_columns(stretch=pl.struct("flow", "phase", "inferred").rle_id())
-        .group_by("stretch", maintain_order=True)
-        .agg(
-            pl.col("flow", "phase", "inferred").first(),
-            start_ns=pl.col("time_ns").first(),
-            seen=pl.col("time_ns").last(),
-        )
-    )
-    following = pl.col("start_ns").shift(-1).over("flow")
-    last = pl.max_horizontal("seen", pl.col("flow").replace_strict(ends, return_dtype=pl.Int64))
-    return (
-        stretches.with_columns(stop_ns=following.fill_null(last)).filter(pl.col("phase").is_not_null()).select(*PHASES)
-    )
+    moved = pl.col("phase").ne_missing(pl.col("phase").shift(1)) | (pl.col("inferred") != pl.col("inferred").shift(1))
+    parts = known.filter(moved.over("flow")).partition_by("flow", as_dict=True)
+    last_ns = dict(known.group_by("flow").agg(pl.col("time_ns").max()).rows())
+    tables = [pl.DataFrame(schema=PHASES)]
+    for flow in flows:
+        if (part := parts.get((flow["name"],))) is not None:
+            end_ns = max(life_ns(run, flow)[1], last_ns[flow["name"]])
+            stop_ns = pl.col("time_ns").shift(-1).fill_null(end_ns)
+            lasted = part.with_columns(start_ns=pl.col("time_ns"), stop_ns=stop_ns).drop_nulls("phase")
+            tables.append(lasted.select(*PHASES))
+    return pl.concat(tables)
 
 
-def durations(run: Run) -> pl.DataFrame:
+def durations(run: Run, window: Window | None = None) -> pl.DataFrame:
     """How often and how long: `flow, phase, times, total_s, mean_s, longest_s, share, inferred`.
 
-    `share` is the state's time ÷ the time of all the flow's known states. In the order in which states first came.
+    With a window, of the parts of states that lie in it. `share` is the state's time ÷ the time of all the flow's
+    known states. In the order in which states first came.
     """
-    length_s = (pl.col("stop_ns") - pl.col("start_ns")) / NS
+    from_ns, to_ns = bounds_ns(run, window)
+    length_s = (pl.min_horizontal("stop_ns", to_ns) - pl.max_horizontal("start_ns", from_ns)) / NS
     table = (
         phases(run)
+        .filter((pl.col("stop_ns") > from_ns) & (pl.col("start_ns") < to_ns))
         .group_by("flow", "phase", maintain_order=True)
         .agg(
             times=pl.len(),
