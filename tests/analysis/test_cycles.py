@@ -84,7 +84,7 @@ NOTHING: dict[str, tuple[Signal, int]] = {
 TURNS: dict[str, tuple[Signal, float, float]] = {
     "exact": (lambda rng: ticking(rng, 0, 0), 1.0, 1.0),
     "ticks 10 % late or early": (lambda rng: ticking(rng, 0.1, 0), 0.99, 0.97),
-    "ticks 20 % late or early": (lambda rng: ticking(rng, 0.2, 0), 0.98, 0.75),
+    "ticks 20 % late or early": (lambda rng: ticking(rng, 0.2, 0), 0.95, 0.7),
     "ticks 10 % late or early, 1 in 10 left out": (lambda rng: ticking(rng, 0.1, 0.1), 0.84, 0.7),
     "ticks 10 % late or early, 1 in 5 left out": (lambda rng: ticking(rng, 0.1, 0.2), 0.58, 0.42),
     "three tenths of the time": (lambda rng: uneven(rng, 0.3), 0.99, 0.99),
