@@ -112,6 +112,6 @@ def test_importing_it_brings_nothing_slow() -> None:
 
 
 def _seconds(run: result.Run) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     summary(run)
-    return time.perf_counter() - start
+    return time.process_time() - start
