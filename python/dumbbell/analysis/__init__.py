@@ -22,7 +22,7 @@ Reads no file, prints nothing, draws nothing: pictures are `dumbbell.plot`, sent
 
 from dumbbell.analysis.cycles import Cycle, cycle
 from dumbbell.analysis.difference import TOLERANCES, Row, Sample, Tolerance, Verdict, compare, one_sided
-from dumbbell.analysis.expect import Expectation, Outcome, check, metric, parse_expectation
+from dumbbell.analysis.expect import Expectation, Metric, Outcome, Reader, check, metric, parse_expectation
 from dumbbell.analysis.fairness import convergence_s, jain, jain_index
 from dumbbell.analysis.measures import measures
 from dumbbell.analysis.queueing import one_way_delay_p95_ms, utilisation
@@ -36,7 +36,9 @@ __all__ = [
     "TOLERANCES",
     "Cycle",
     "Expectation",
+    "Metric",
     "Outcome",
+    "Reader",
     "Row",
     "Sample",
     "Tolerance",
