@@ -102,7 +102,7 @@ BAD = {
         GOOD + '[[cases]]\nname = "a"\nset = {}\nexpect = "x > 1"\n', "cases.0.expect", "x > 1", "not a list of expectations", "groups.bbr",
     ),
     "what was seen of no metric": (
-        '[source]\ntitle = "t"\nseen = [{ what = "w", value = 1, metric = "a from 2s to 1s" }]\n' + GOOD,
+        GOOD + '[source]\ntitle = "t"\nseen = [{ what = "w", value = 1, metric = "a from 2s to 1s" }]\n',
         "source.seen.0.metric", "a from 2s to 1s", "is empty", "earlier time first",
     ),
     "two cases of one name": (

@@ -95,7 +95,7 @@ def parse_metric(text: str) -> Metric:
     return Metric(match["name"], from_ns, to_ns)
 
 
-_METRIC = re.compile(r"(?P<name>\S(?:.*?\S)?)(?:\s+from\s+(?P<start>[0-9]\S*))?(?:\s+to\s+(?P<end>[0-9]\S*))?")
+_METRIC = re.compile(r"(?P<name>\S(?:.*?\S)??)(?:\s+from\s+(?P<start>[0-9]\S*))?(?:\s+to\s+(?P<end>[0-9]\S*))?")
 _EXPRESSION = re.compile(r"(?P<name>[^<>=]*[^<>=\s])(?:\s*(?P<sign><=|>=|==|<|>)\s*|\s+in\s+)(?P<right>[^<>=]+)")
 _RIGHT = "write a metric, one of < <= > >= == and a number, as in 'groups.bbr.share > 0.6', or 'x in 0.6..0.8'"
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
