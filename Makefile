@@ -37,11 +37,12 @@ fmt: setup ## Format both languages
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix --quiet .
 
-conformance: kernel ## Both engines against the truth, against each other, the simulator against theory
+conformance: kernel ## Both engines against the truth, published results and each other, the simulator against theory
 	$(PY) conformance/theory.py -o conformance/theory.md >/dev/null
 	$(PY) conformance/engines.py -o conformance/engines.md >/dev/null
 	-$(PY) conformance/against_truth.py --engine sim -o conformance/truth-sim.md >/dev/null
 	-$(PY) conformance/against_truth.py -o conformance/truth.md >/dev/null
+	$(PY) conformance/published.py -o conformance/published.md >/dev/null
 
 bench: kernel ## Speed and memory
 	$(PY) bench/simulator.py -o bench/simulator.md

@@ -34,7 +34,7 @@ from dumbbell.analysis.cycles import Cycle, cycle
 from dumbbell.analysis.delays import one_way_delays, queue_delay_cdf, rtt_cdf
 from dumbbell.analysis.difference import TOLERANCES, Row, Sample, Tolerance, Verdict, compare, one_sided
 from dumbbell.analysis.dips import probe_rtt_dips
-from dumbbell.analysis.expect import Expectation, Outcome, check, metric, parse_expectation
+from dumbbell.analysis.expect import Expectation, Metric, Outcome, Reader, check, metric, parse_expectation
 from dumbbell.analysis.fairness import convergence_s, jain, jain_index, jain_over_time
 from dumbbell.analysis.losses import flow_loss, group_loss, over_cycle
 from dumbbell.analysis.measures import measures
@@ -52,7 +52,9 @@ __all__ = [
     "TOLERANCES",
     "Cycle",
     "Expectation",
+    "Metric",
     "Outcome",
+    "Reader",
     "Row",
     "Sample",
     "Sawtooth",

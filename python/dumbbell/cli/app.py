@@ -86,20 +86,25 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
 @app.command()
 def scenarios(as_json: Json = False) -> None:
     """List the built-in experiments and their sources."""
-    from dumbbell.spec import load
+    from dumbbell.spec import load, published
     from dumbbell.spec import scenarios as known
 
     cases = {name: load(file) for name, file in known().items()}
     if as_json:
         _print_json({"scenarios": [_scenario_entry(name, case[0], len(case)) for name, case in cases.items()]})
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("scenario", "cases", "title", "source"):
-        table.add_column(column, justify="right" if column == "cases" else "left", overflow="fold")
-    for name, case in cases.items():
-        entry = _scenario_entry(name, case[0], len(case))
-        table.add_row(name, str(entry["cases"]), entry["title"], entry["source"] or "")
-    out.print(table)
+    for heading, names in (("from laboratories", known().keys() - published()), ("published results", published())):
+        out.print(f"[bold]{heading}[/bold]")
+        table = Table(box=None, padding=(0, 2, 0, 0), expand=True)
+        for column in ("scenario", "cases", "title", "source"):
+            narrow = column in ("scenario", "cases")
+            table.add_column(
+                column, justify="right" if column == "cases" else "left", no_wrap=True, ratio=None if narrow else 1
+            )
+        for name in sorted(names):
+            entry = _scenario_entry(name, cases[name][0], len(cases[name]))
+            table.add_row(name, str(entry["cases"]), entry["title"], entry["source"] or "")
+        out.print(table)
 
 
 @app.command()

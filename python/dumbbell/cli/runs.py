@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from dumbbell import result
-from dumbbell.analysis import check, summary
+from dumbbell.analysis import Outcome, Reader, summary
 from dumbbell.cli.interrupt import Interrupted
 from dumbbell.engine import Engine, KernelEngine, Request, Simulator
 from dumbbell.engine.output import staged
@@ -48,21 +48,24 @@ class Done:
         """The numbers of every run."""
         return [summary(run) for run in self.runs]
 
+    @cached_property
+    def outcomes(self) -> list[list[Outcome]]:
+        """What became of every run's expectations."""
+        return [Reader(run, n).check(run.birth["expect"]) for run, n in zip(self.runs, self.summaries, strict=True)]
+
     @property
     def good(self) -> bool:
         """Is every run valid, and every expectation met?"""
-        return all(
-            run.birth["valid"] and all(check(numbers, text).passed for text in run.birth["expect"])
-            for run, numbers in zip(self.runs, self.summaries, strict=True)
-        )
+        met = (outcome.passed for outcomes in self.outcomes for outcome in outcomes)
+        return all(run.birth["valid"] for run in self.runs) and all(met)
 
     def as_json(self) -> dict[str, Any]:
         """The contract's object: of the one run, or with `cases`."""
         if not self.several:
-            return self.summaries[0] | _expectations(self.runs[0], self.summaries[0])
+            return self.summaries[0] | _expectations(self.outcomes[0])
         cases = [
-            {"name": run.birth["case"] or run.birth["name"]} | numbers | _expectations(run, numbers)
-            for run, numbers in zip(self.runs, self.summaries, strict=True)
+            {"name": run.birth["case"] or run.birth["name"]} | numbers | _expectations(outcomes)
+            for run, numbers, outcomes in zip(self.runs, self.summaries, self.outcomes, strict=True)
         ]
         return {
             "run": str(self.out),
@@ -213,8 +216,7 @@ def _bar(requests: Sequence[Request]) -> Iterator[Callable[[int, float], None]]:
         yield advance
 
 
-def _expectations(run: Run, numbers: dict[str, Any]) -> dict[str, Any]:
-    if not run.birth["expect"]:
+def _expectations(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    if not outcomes:
         return {}
-    outcomes = [check(numbers, text) for text in run.birth["expect"]]
     return {"expect": [{"expression": o.expression, "value": o.value, "passed": o.passed} for o in outcomes]}
