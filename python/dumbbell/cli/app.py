@@ -177,19 +177,21 @@ def compare(  # noqa: PLR0913, PLR0917
 ) -> None:
     """Run an experiment on two engines or kernels, or take two results: do they agree?"""
     from dumbbell.cli.compare import Asked, compare_all
-    from dumbbell.cli.contrast import show_compared
-    from dumbbell.report import write_comparison
 
     asked = Asked(
         targets, engines, kernels, seeds, settings, folder, tolerances, interval, start, end, jobs, page=output
     )
     done = compare_all(asked)
     if output is not None:
+        from dumbbell.report import write_comparison
+
         write_comparison(done.comparisons, done.strands, output, asked.window)
         err.print(f"wrote {output}", markup=False)
     if as_json:
         _print_json(done.as_json())
     else:
+        from dumbbell.cli.contrast import show_compared
+
         show_compared(out, done, asked.window)
     raise typer.Exit(0 if done.agrees and done.valid else 1)
 

@@ -4,7 +4,7 @@ Folders become sides in `sides`; the judgement is `dumbbell.analysis`, the table
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -32,7 +32,7 @@ from dumbbell.engine import Engine, Request
 from dumbbell.engine.output import staged
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
-from dumbbell.plot import grid_step_ns, strands
+from dumbbell.result import Run
 from dumbbell.spec import find, load
 
 __all__ = ["Asked", "Compared", "compare_all"]
@@ -123,7 +123,7 @@ def compare_all(asked: Asked) -> Compared:
             "not something to compare", value=" ".join(asked.targets), right="name one experiment, or two results"
         )
     pairs, left_out = paired(first, second)
-    measured = _Measuring(asked, grid_step_ns(*_extent(first, second), len(pairs)))
+    measured = _Measuring(asked, _drawing(first, second, len(pairs)) if asked.page else None)
     comparisons = []
     for case, *sides in pairs:
         called = names or _names(*sides)
@@ -135,8 +135,8 @@ def compare_all(asked: Asked) -> Compared:
 class _Measuring:
     """Reads run after run, keeps what is needed of each, and forgets its tables."""
 
-    def __init__(self, asked: Asked, step_ns: int) -> None:
-        self.asked, self.step_ns = asked, step_ns
+    def __init__(self, asked: Asked, draw: Callable[[Run], pl.DataFrame] | None) -> None:
+        self.asked, self.draw = asked, draw
         self.strands: dict[Path, pl.DataFrame] = {}
 
     def side(self, name: str, folders: Folders) -> Side:
@@ -146,8 +146,8 @@ class _Measuring:
     def _run(self, folder: Path) -> Measured:
         run = result.load(folder)
         window = window_of(run.birth["duration_s"], self.asked.start, self.asked.end)
-        if self.asked.page is not None:
-            self.strands[folder] = strands(run, self.step_ns)
+        if self.draw is not None:
+            self.strands[folder] = self.draw(run)
         return Measured(folder, run.birth, measures(run, window))
 
 
@@ -215,11 +215,15 @@ def _names(first: Folders, second: Folders) -> list[str]:
     )
 
 
-def _extent(first: Folders, second: Folders) -> tuple[float, int]:
-    """The longest run's seconds, and the most groups that a run has."""
+def _drawing(first: Folders, second: Folders, figures: int) -> Callable[[Run], pl.DataFrame]:
+    """What a page draws of a run: all runs on the grid of the longest one and of the one with the most groups."""
+    # Pictures take a second to import, and only a page has any.
+    from dumbbell.plot import grid_step_ns, strands  # noqa: PLC0415
+
     births = [*first.values(), *second.values()]
     groups = max(len({flow["group"] for flow in birth["flows"]}) for birth in births)
-    return max(birth["duration_s"] for birth in births), groups
+    step_ns = grid_step_ns(max(birth["duration_s"] for birth in births), groups, figures)
+    return lambda run: strands(run, step_ns)
 
 
 def _check_tolerances(asked: Asked, flows: Iterable[Sequence[Mapping[str, Any]]]) -> None:
