@@ -240,11 +240,11 @@ def test_an_experiment_on_the_simulator_and_on_the_kernel(dumbbell: Dumbbell, fi
         (Asked(["cyclic"], kernels="a,b", engines="sim,kernel"), "--kernels: 1 of the engines run a kernel"),
         (Asked(["cyclic"], seeds="many"), "--seeds: not a seed, got 'many'"),
         (
-            ["cyclic", "--tolerance", "ping_ms.mean"],
+            Asked(["cyclic"], tolerances=["ping_ms.mean"]),
             "--tolerance: not a tolerance, got 'ping_ms.mean'; write METRIC=3%",
         ),
         (
-            ["cyclic", "--tolerance", "ping.mean=3%"],
+            Asked(["cyclic"], tolerances=["ping.mean=3%"]),
             "--tolerance: no metric is called that, got 'ping.mean'; there is:",
         ),
         (Asked(["cyclic"], method="guess"), "--interval: no such interval, got 'guess'; there is: welch, bootstrap"),
