@@ -185,7 +185,7 @@ def compare(  # noqa: PLR0913, PLR0917
     if output is not None:
         from dumbbell.report import write_comparison
 
-        write_comparison(done.comparisons, done.strands, output, asked.window)
+        write_comparison(done.comparisons, done.strands, output, asked.window, done.left_out)
         err.print(f"wrote {output}", markup=False)
     if as_json:
         _print_json(done.as_json())

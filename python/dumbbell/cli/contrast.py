@@ -28,12 +28,10 @@ def show_compared(out: Console, done: Compared, window: str) -> None:
     out.print(Text(str(birth.get("title") or birth.get("name")), style="bold"))
     for comparison in done.comparisons:
         _show(out, comparison, window, several=len(done.comparisons) > 1)
-    for text in done.left_out:
-        out.print(Text(f"NOT COMPARED: {text}", style="bold red"))
     if done.out is not None:
         out.print(Text(f"{done.out}", style="cyan"), soft_wrap=True)
     style = "bold green" if done.agrees and done.valid else "bold red"
-    out.print(Text(verdict_of_all(done.comparisons), style=style), soft_wrap=True)
+    out.print(Text(verdict_of_all(done.comparisons, done.left_out), style=style), soft_wrap=True)
 
 
 def _show(out: Console, comparison: Comparison, window: str, *, several: bool) -> None:

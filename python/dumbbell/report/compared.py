@@ -8,6 +8,7 @@ import polars as pl
 
 from dumbbell.analysis import Comparison, Side, Verdict
 from dumbbell.plot import bundle, overlay
+from dumbbell.plot.strands import GROUPS_MAX
 from dumbbell.report.frame import ZOOM, figure_box, framed, written
 from dumbbell.report.markup import Markup, details, element, join, table
 from dumbbell.report.verdict import HEAD, cells, described, one_sided_cells, verdict, verdict_of_all
@@ -18,13 +19,17 @@ Strands = Mapping[Path, pl.DataFrame]
 """What `plot.strands` makes of each run, by its folder."""
 
 
-def write_comparison(comparisons: Sequence[Comparison], strands: Strands, path: Path, window: str = "") -> None:
+def write_comparison(
+    comparisons: Sequence[Comparison], strands: Strands, path: Path, window: str = "", left_out: Sequence[str] = ()
+) -> None:
     """Write the page. Raises `OutputError` when the file can't be written."""
-    written(comparison_page(comparisons, strands, window), path)
+    written(comparison_page(comparisons, strands, window, left_out), path)
 
 
-def comparison_page(comparisons: Sequence[Comparison], strands: Strands, window: str = "") -> str:
-    """The page itself; `window` says which part of the runs the numbers are of."""
+def comparison_page(
+    comparisons: Sequence[Comparison], strands: Strands, window: str = "", left_out: Sequence[str] = ()
+) -> str:
+    """The page itself; `window` says which part of the runs the numbers are of, `left_out` what was not compared."""
     figures: list[dict[str, Any]] = []
     sections = []
     for each in comparisons:
@@ -32,15 +37,16 @@ def comparison_page(comparisons: Sequence[Comparison], strands: Strands, window:
         box = Markup() if drawn is None else figure_box(len(figures))
         figures += [drawn.to_dict()] if drawn is not None else []
         sections.append(_section(each, box, window, alone=len(comparisons) == 1))
-    return framed(_title(comparisons[0]), _contents(comparisons), sections, figures)
+    return framed(_title(comparisons[0]), _contents(comparisons, left_out), sections, figures)
 
 
-def _contents(comparisons: Sequence[Comparison]) -> Markup:
-    if len(comparisons) == 1:
+def _contents(comparisons: Sequence[Comparison], left_out: Sequence[str]) -> Markup:
+    if len(comparisons) == 1 and not left_out:
         return Markup()
     rows = [(each.case, verdict(each)) for each in comparisons]
-    good = all(each.agrees and each.valid for each in comparisons)
-    return join([_banner(verdict_of_all(comparisons), good=good), table(("case", "verdict"), rows, css="text")])
+    good = not left_out and all(each.agrees and each.valid for each in comparisons)
+    banner = _banner(verdict_of_all(comparisons, left_out), good=good)
+    return join([banner, table(("case", "verdict"), rows, css="text")])
 
 
 def _section(comparison: Comparison, figure: Markup, window: str, *, alone: bool) -> Markup:
@@ -55,17 +61,23 @@ def _section(comparison: Comparison, figure: Markup, window: str, *, alone: bool
         element("h3", "Metrics, the worst first"),
         _table(comparison),
         element("p", _explanation(comparison), css="quiet"),
-        *_over_time(figure),
+        *_over_time(figure, _undrawn(comparison)),
         element("h3", "Do it again"),
         details("The commands of every run", element("pre", "\n".join(_commands(comparison)))),
     )
 
 
-def _over_time(figure: Markup) -> list[Markup]:
+def _over_time(figure: Markup, undrawn: int) -> list[Markup]:
     if not figure:
         return []
-    said = "A line is the mean over a side's runs, its band their range. " + ZOOM + "."
+    left = f"{undrawn} more groups are not drawn. " if undrawn else ""
+    said = f"A line is the mean over a side's runs, its band their range. {left}{ZOOM}."
     return [element("h3", "Over time"), element("p", said, css="quiet screen"), figure]
+
+
+def _undrawn(comparison: Comparison) -> int:
+    groups = {flow["group"] for flow in comparison.first.runs[0].birth.get("flows") or []}
+    return max(len(groups) - GROUPS_MAX, 0)
 
 
 def _banner(text: str, *, good: bool) -> Markup:

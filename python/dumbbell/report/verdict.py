@@ -22,8 +22,10 @@ def verdict(comparison: Comparison) -> str:
     return invalid + _judgement(comparison)
 
 
-def verdict_of_all(comparisons: Sequence[Comparison]) -> str:
-    """The verdict of one case, or of the worst of several."""
+def verdict_of_all(comparisons: Sequence[Comparison], left_out: Sequence[str] = ()) -> str:
+    """The verdict of one case, or of the worst of several; `left_out` says which cases are on one side only."""
+    if left_out:
+        return f"outside: {'; '.join(left_out)}; of what is on both: {verdict_of_all(comparisons)}"
     if len(comparisons) == 1:
         return verdict(comparisons[0])
     bad = [each for each in comparisons if not each.agrees or not each.valid]
