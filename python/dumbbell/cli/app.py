@@ -138,19 +138,67 @@ def stats(
     as_json: Json = False,
 ) -> None:
     """Show the numbers of a result, of all of it or of a window; of several, side by side."""
-    from dumbbell.analysis import summary
+    from dumbbell.analysis import measures, summary
     from dumbbell.cli.beside import show_beside
     from dumbbell.cli.summary import show_run
+    from dumbbell.cli.window import window_of
     from dumbbell.result import load
 
     runs = [load(folder) for folder in folders]
-    numbers = [summary(run, _window(run.birth["duration_s"], start, end)) for run in runs]
+    windows = [window_of(run.birth["duration_s"], start, end) for run in runs]
+    pairs = list(zip(runs, windows, strict=True))
+    if len(runs) > 1 and not as_json:
+        show_beside(out, runs, [measures(*pair) for pair in pairs])
+        return
+    numbers = [summary(*pair) for pair in pairs]
     if as_json:
         _print_json(numbers[0] if len(runs) == 1 else {"runs": numbers})
-    elif len(runs) == 1:
-        show_run(out, runs[0], numbers[0])
     else:
-        show_beside(out, runs, numbers)
+        show_run(out, runs[0], numbers[0])
+
+
+@app.command()
+def compare(  # noqa: PLR0913, PLR0917
+    targets: Annotated[
+        list[str], typer.Argument(metavar="SCENARIO|FILE|RUN RUN", help="An experiment, or two results.")
+    ],
+    engines: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Two engines; default: sim,kernel.", show_default=False)
+    ] = None,
+    kernels: Annotated[str | None, typer.Option(metavar="A,B", help="Two kernels; see kernel list.")] = None,
+    seeds: Annotated[str | None, typer.Option(metavar="N..M", help="Several, for a spread and an interval.")] = None,
+    settings: Settings = [],  # noqa: B006
+    folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")] = None,
+    tolerances: Annotated[
+        list[str],
+        typer.Option("--tolerance", metavar="METRIC=3%", help="Or METRIC=1 in its unit, or both; repeatable."),
+    ] = [],  # noqa: B006
+    interval: Annotated[str, typer.Option(metavar="welch|bootstrap", help="Of the difference, 95 %.")] = "welch",
+    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Leave out what came before.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Leave out what came after.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs side by side; default: one a core.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="A page, offline.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run an experiment on two engines or kernels, or take two results: do they agree?"""
+    from dumbbell.cli.compare import Asked, compare_all
+
+    asked = Asked(
+        targets, engines, kernels, seeds, settings, folder, tolerances, interval, start, end, jobs, page=output
+    )
+    done = compare_all(asked)
+    if output is not None:
+        from dumbbell.report import write_comparison
+
+        write_comparison(done.comparisons, done.strands, output, asked.window, done.left_out)
+        err.print(f"wrote {output}", markup=False)
+    if as_json:
+        _print_json(done.as_json())
+    else:
+        from dumbbell.cli.contrast import show_compared
+
+        show_compared(out, done, asked.window)
+    raise typer.Exit(0 if done.agrees and done.valid else 1)
 
 
 @app.command()
@@ -210,18 +258,6 @@ def _controllers() -> dict[str, list[str]]:
 
     has = {"sim": Simulator.controllers(), "kernel": (controllers(find(None)) or ()) if kernels() else ()}
     return {name: [engine for engine in has if name in has[engine]] for names in has.values() for name in names}
-
-
-def _window(duration_s: float, start: str | None, end: str | None) -> tuple[int, int] | None:
-    from dumbbell.errors import ExperimentError
-    from dumbbell.spec.units import Wrong, duration_ns
-
-    try:
-        whole = round(duration_s * 1e9)
-        last = min(duration_ns(end), whole) if end else whole
-        return (duration_ns(start or 0), last) if start or end else None
-    except Wrong as wrong:
-        raise ExperimentError(wrong.problem, key="--from or --to", right=wrong.right) from None
 
 
 def _scenario_entry(name: str, case: Any, cases: int) -> dict[str, Any]:

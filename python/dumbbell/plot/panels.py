@@ -4,7 +4,6 @@ A panel knows its numbers, its axis and its marks. Which panels stand in a figur
 they share, is `figure`.
 """
 
-import io
 import re
 from collections.abc import Callable
 from typing import Literal
@@ -14,6 +13,7 @@ import polars as pl
 
 from dumbbell.analysis import retransmit_rate
 from dumbbell.plot.colours import ALARM, HUES, INK, NOTE, dashes, shades
+from dumbbell.plot.data import csv_data
 from dumbbell.plot.lines import NS, grouped, names, rate_lines, sample_lines, step_ns, thinned
 from dumbbell.result import Run
 
@@ -87,7 +87,7 @@ def queue(run: Run, points: int) -> list[alt.Chart]:
     colours = [INK, *HUES[::-1]][: len(queues)]
     legend = alt.Legend(title="queue") if len(queues) > 1 else None
     stroke = alt.Stroke("flow:N", legend=legend).scale(domain=queues[: len(colours)], range=colours)
-    base = alt.Chart(_data(table)).mark_line(strokeWidth=1, clip=True)
+    base = alt.Chart(csv_data(table)).mark_line(strokeWidth=1, clip=True)
     layers = [base.encode(x=_x(run), y=y, stroke=stroke, tooltip=_TOOLTIP)]
     if shown is not None:
         rule = alt.Chart(alt.InlineData(values=[{"v": shown[0]}])).mark_rule(color=ALARM, strokeDash=[4, 3])
@@ -105,11 +105,11 @@ def ping(run: Run, points: int) -> list[alt.Chart]:
         (pl.col("sent_ns") / NS).alias("s"), (pl.col("rtt_ns") / 1e6).alias("v"), flow="probe"
     )
     y = _y("Ping RTT, ms")
-    line = alt.Chart(_data(thinned(rows.drop_nulls(), points))).mark_line(
+    line = alt.Chart(csv_data(thinned(rows.drop_nulls(), points))).mark_line(
         strokeWidth=1, color=INK, clip=True, point=alt.OverlayMarkDef(size=6, color=INK)
     )
     lost = rows.filter(pl.col("v").is_null())
-    ticks = alt.Chart(_data(lost)).mark_tick(color=ALARM, orient="vertical", size=8, thickness=1, clip=True)
+    ticks = alt.Chart(csv_data(lost)).mark_tick(color=ALARM, orient="vertical", size=8, thickness=1, clip=True)
     return [line.encode(x=_x(run), y=y, detail="flow:N", tooltip=_TOOLTIP), ticks.encode(x=_x(run), y=alt.value(4))]
 
 
@@ -145,7 +145,7 @@ def _flow_lines(
 def _line(run: Run, table: pl.DataFrame, y: alt.Y, mark: alt.MarkDef) -> alt.Chart:
     shade = shades(names(run))
     colour = alt.Color("flow:N", title=None).scale(domain=list(shade), range=list(shade.values()))
-    return alt.Chart(_data(table), mark=mark).encode(x=_x(run), y=y, color=colour, tooltip=_TOOLTIP)
+    return alt.Chart(csv_data(table), mark=mark).encode(x=_x(run), y=y, color=colour, tooltip=_TOOLTIP)
 
 
 def _ticks(run: Run, column: str, colour: str, height: int, points: int) -> alt.Chart:
@@ -156,7 +156,7 @@ def _ticks(run: Run, column: str, colour: str, height: int, points: int) -> alt.
     bin_ns = max(round(run.birth["duration_s"] * NS / points * 2), 1)
     seconds = grew.select((pl.col("time_ns") // bin_ns * bin_ns / NS).alias("s")).unique(maintain_order=True)
     mark = alt.MarkDef("tick", orient="vertical", color=colour, size=7, thickness=1, clip=True)
-    return alt.Chart(_data(seconds), mark=mark).encode(x=_x(run), y=alt.value(height))
+    return alt.Chart(csv_data(seconds), mark=mark).encode(x=_x(run), y=alt.value(height))
 
 
 def _limit_packets(run: Run) -> tuple[float, str] | None:
@@ -188,12 +188,3 @@ def _largest(table: pl.DataFrame) -> float:
 
 def _quantile(table: pl.DataFrame, share: float) -> float:
     return float(table["v"].quantile(share) or 0.0)
-
-
-def _data(table: pl.DataFrame) -> alt.InlineData:
-    """A table as CSV inside the description: a third of the size of JSON."""
-    short = table.with_columns(pl.col(pl.Float64).round_sig_figs(6))
-    parse = {name: "number" if kind.is_numeric() else "string" for name, kind in table.schema.items()}
-    text = io.StringIO()
-    short.write_csv(text, line_terminator="\n")
-    return alt.InlineData(values=text.getvalue(), format=alt.CsvDataFormat(type="csv", parse=parse))
