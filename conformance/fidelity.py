@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -28,21 +28,23 @@ SHORT = {
 FAR = 3.0
 
 
-def page(cases: Sequence[Compared], seeds: int, seconds: float) -> str:
+def page(cases: Sequence[Compared], seconds: float) -> str:
     """The whole page as Markdown."""
     worst = sorted(cases, key=lambda case: -case.excess)
     return "\n".join(
         [
             "# How well the simulator agrees with Linux",
             "",
-            f"{len(cases)} experiments of [`conformance/matrix`](../conformance/matrix), {seeds} seeds each on the "
-            "kernel (the reference) and on the simulator.",
-            "Made by `make conformance`; one of them by hand: `dumbbell compare conformance/matrix/FILE.toml --engines "
-            f"kernel,sim --seeds 1..{seeds}`.",
+            f"{len(cases)} experiments of [`conformance/matrix`](../conformance/matrix) on the kernel (the reference) "
+            "and on the simulator.",
+            f"Each on {_seeds(cases, min)} seeds or more: where chance moves a mean by more than is allowed, on up to "
+            f"{_seeds(cases, max)}, whatever the means say.",
+            "Made by `make conformance`; a theme by hand: `dumbbell compare conformance/matrix/FILE.toml --engines "
+            "kernel,sim --seeds 1..5`.",
             "",
             *_headline(cases),
             "",
-            *_times(cases, seeds, seconds),
+            *_times(cases, seconds),
             "",
             "## By metric",
             "",
@@ -54,7 +56,8 @@ def page(cases: Sequence[Compared], seeds: int, seconds: float) -> str:
             "",
             "## Outside, the worst first",
             "",
-            "Means ± standard deviation. `chance`: further apart than the tolerance, by less than two standard errors.",
+            "Means ± standard deviation. `chance`: further apart than the tolerance, but the interval holds 0: these "
+            "seeds can't tell.",
             "",
             *_outside(worst),
             "",
@@ -76,7 +79,7 @@ def _headline(cases: Sequence[Compared]) -> Iterator[str]:
     )
     count = len(cases)
     yield f"- **{len(agree)} of {count} ({len(agree) / count:.1%}) are within tolerance in every metric.**"
-    yield f"- {len(chance)} more are outside in a metric, by less than chance alone does with so few seeds."
+    yield f"- {len(chance)} more are outside, where the difference's interval holds 0: these seeds can't tell."
     yield f"- {len(differ)} differ; {sum(case.reason is not None for case in differ)} of them for a reason given below."
     far = [case for case in cases if case.excess > FAR]
     unexplained = [case.title for case in far if case.reason is None]
@@ -87,10 +90,14 @@ def _headline(cases: Sequence[Compared]) -> Iterator[str]:
     )
 
 
-def _times(cases: Sequence[Compared], seeds: int, seconds: float) -> Iterator[str]:
+def _seeds(cases: Sequence[Compared], least_or_most: Callable[[Iterable[int]], int]) -> int:
+    return least_or_most(case.seeds["kernel"] for case in cases)
+
+
+def _times(cases: Sequence[Compared], seconds: float) -> Iterator[str]:
     for engine in ("kernel", "sim"):
-        total = sum(case.wall_s[engine] for case in cases) * seeds
-        yield f"- `{engine}`: {total:.0f} s of one core for {len(cases) * seeds} runs."
+        seconds_there = sum(case.wall_s[engine] for case in cases)
+        yield f"- `{engine}`: {seconds_there:.0f} s of one core for {sum(case.seeds[engine] for case in cases)} runs."
     yield f"- This page took {seconds:.0f} s on {os.cpu_count()} cores, without the runs that were kept from before."
 
 
