@@ -13,7 +13,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import fidelity
@@ -143,8 +143,7 @@ def _sharp(row: Row) -> bool:
     tolerance = tolerance_of(row.metric)
     if tolerance is None:
         return True
-    stated = replace(tolerance, standard_errors=0.0).allowed(row.first, row.second)
-    return 2 * (standard_error(row.first, row.second) or 0.0) <= stated
+    return 2 * (standard_error(row.first, row.second) or 0.0) <= tolerance.allowed(row.first.mean)
 
 
 def reasons() -> dict[str, str]:

@@ -69,9 +69,9 @@ def test_bootstrap_and_welch_agree_on_many_values() -> None:
 
 def test_the_largest_allowance_counts() -> None:
     tolerance = Tolerance(relative=0.1, absolute=3.0, standard_errors=2)
-    assert tolerance.allowed(Sample((10.0,)), Sample((0.0,))) == 3.0
-    assert tolerance.allowed(Sample((-100.0,)), Sample((0.0,))) == 10.0
-    assert tolerance.allowed(Sample((0.0, 20.0)), Sample((5.0, 5.0))) == pytest.approx(2 * 10.0)
+    assert tolerance.allowed(10.0) == 3.0
+    assert tolerance.allowed(-100.0, None) == 10.0
+    assert tolerance.allowed(10.0, standard_error(Sample((0.0, 20.0)), Sample((5.0, 5.0)))) == pytest.approx(2 * 10.0)
 
 
 def test_verdicts() -> None:

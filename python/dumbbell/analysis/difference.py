@@ -72,10 +72,9 @@ class Tolerance:
     standard_errors: float = 0.0
     """Standard errors of the difference: what chance alone does."""
 
-    def allowed(self, reference: Sample, other: Sample) -> float:
-        """The largest difference that passes."""
-        by_chance = self.standard_errors * (standard_error(reference, other) or 0.0)
-        return max(self.relative * abs(reference.mean), self.absolute, by_chance)
+    def allowed(self, reference: float, standard_error: float | None = None) -> float:
+        """The largest difference from the reference's mean that passes, given the difference's standard error."""
+        return max(self.relative * abs(reference), self.absolute, self.standard_errors * (standard_error or 0.0))
 
 
 TOLERANCES: Mapping[str, Tolerance] = {
@@ -214,7 +213,7 @@ def standard_error(first: Sample, second: Sample) -> float | None:
 def _row(metric: str, first: Sample, second: Sample, tolerance: Tolerance | None, method: Method) -> Row:
     difference = second.mean - first.mean
     between = interval(first, second, method)
-    allowed = tolerance.allowed(first, second) if tolerance else None
+    allowed = tolerance.allowed(first.mean, standard_error(first, second)) if tolerance else None
     return Row(metric, first, second, difference, between, allowed, _verdict(difference, between, allowed))
 
 
