@@ -1,8 +1,9 @@
 """Every case of an independent harness, run here: do the means agree?
 
-    python conformance/against_truth.py [CASE...] [--engine kernel|sim] [--seeds 10] [--jobs N] [-o conformance/truth.md]
+    python conformance/against_truth.py [CASE...] [--engine kernel|sim] [--seeds 10] [--jobs N] [-o FILE]
 
-The tolerances are those that our engines promise each other (`dumbbell.analysis.difference`). Exit status 1 when a metric is outside.
+The tolerances are those that our engines promise each other (`dumbbell.analysis.difference`). Exit status 1 when a
+metric is outside.
 """
 
 import argparse
