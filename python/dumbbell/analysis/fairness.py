@@ -5,12 +5,14 @@ Reads rates, returns numbers. The rates themselves are `flows` and `rates`.
 
 from collections.abc import Sequence
 
+import polars as pl
+
 from dumbbell.analysis.flows import flow_throughput_bps
 from dumbbell.analysis.rates import throughput
 from dumbbell.analysis.window import NS, Window, life_ns, long_lived
 from dumbbell.result import Run
 
-__all__ = ["convergence_s", "jain", "jain_index"]
+__all__ = ["convergence_s", "jain", "jain_index", "jain_over_time"]
 
 
 def jain_index(rates: Sequence[float]) -> float:
@@ -40,6 +42,15 @@ def jain(run: Run, window: Window | None = None) -> float | None:
     rates = flow_throughput_bps(run, window)
     known = [rate for flow in long_lived(run, window) if (rate := rates[flow["name"]]) is not None]
     return jain_index(known) if known else None
+
+
+def jain_over_time(run: Run, step_ns: int) -> pl.DataFrame:
+    """Jain's index of the long-lived flows' goodput, in bins in which two or more of them live: `time_ns, jain`."""
+    members = [flow["name"] for flow in long_lived(run)]
+    rates = throughput(run, step_ns).filter(pl.col("flow").is_in(members))
+    bins = rates.group_by("time_ns").agg("throughput_bps").filter(pl.col("throughput_bps").list.len() > 1)
+    rows = [(time_ns, jain_index(shares)) for time_ns, shares in bins.iter_rows()]
+    return pl.DataFrame(rows, schema={"time_ns": pl.Int64, "jain": pl.Float64}, orient="row").sort("time_ns")
 
 
 def convergence_s(run: Run, step_ns: int = NS, epsilon: float = 0.8) -> float | None:

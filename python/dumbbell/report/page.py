@@ -8,7 +8,7 @@ from typing import Any
 from dumbbell import __version__
 from dumbbell.analysis import summary
 from dumbbell.errors import OutputError
-from dumbbell.plot import figure, library, script_json
+from dumbbell.plot import available, figure, library, script_json
 from dumbbell.plot.save import OPTIONS
 from dumbbell.report import sections
 from dumbbell.report.markup import Markup, element, join, table
@@ -18,6 +18,8 @@ from dumbbell.result import Run
 __all__ = ["PANELS", "page", "write"]
 
 PANELS = ("throughput", "cwnd", "rtt", "queue", "rates", "retransmits")
+NOTHING = ("throughput",)
+"""The panel that every run has, if it is empty."""
 POINTS = 900
 """Of a line; a page is read on screens, and several runs share it."""
 
@@ -37,7 +39,7 @@ def page(runs: Sequence[Run]) -> str:
         raise ValueError("a report needs at least one run")
     summaries = [summary(run) for run in runs]
     pairs = list(zip(runs, summaries, strict=True))
-    figures = [figure(run, PANELS, title=False, points=POINTS).to_dict() for run in runs]
+    figures = [figure(run, available(run, PANELS) or NOTHING, title=False, points=POINTS).to_dict() for run in runs]
     title = _title(runs[0]) if len(runs) == 1 else f"{len(runs)} runs"
     fields = {
         "title": join([title]),
