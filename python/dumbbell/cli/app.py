@@ -160,6 +160,7 @@ def plot(
     name: Annotated[str | None, typer.Option("--figure", metavar="NAME", help="Another figure; see --list.")] = None,
     metric: Annotated[str | None, typer.Option(metavar="NAME", help="Of --figure box: such as jain.")] = None,
     width: Annotated[int, typer.Option(min=200, max=4000, help="Pixels.")] = 760,
+    scale: Annotated[float, typer.Option(min=0.5, max=8, help="Of a PNG: its pixels for each of the width's.")] = 2,
     show: Annotated[bool, typer.Option("--list", help="List every figure.")] = False,
 ) -> None:
     """Draw panels of a result on one axis of time, or another figure of one or more results."""
@@ -168,7 +169,7 @@ def plot(
     if show:
         list_figures(out)
         return
-    written = plot_runs(folders or [], output, panels=panels, name=name, metric=metric, width=width)
+    written = plot_runs(folders or [], output, panels=panels, name=name, metric=metric, width=width, scale=scale)
     err.print(f"wrote {written}", markup=False)
 
 

@@ -7,13 +7,9 @@ from rich.console import Console
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plot import DEFAULT, available, catalogue, draw, figure, save
-from dumbbell.plot.thin import POINTS
 from dumbbell.result import load
 
 __all__ = ["list_figures", "plot_runs"]
-
-POINTS_TO_ZOOM = 4000
-"""Of a line in a page: whoever zooms in wants more than the first look needs."""
 
 HEADINGS = {
     "panel": "panels of one run on its time: --panels NAME,NAME, or one with --figure NAME",
@@ -24,7 +20,7 @@ HEADINGS = {
 
 def plot_runs(
     folders: Sequence[Path], output: Path | None, *, panels: str | None, name: str | None, metric: str | None,
-    width: int,
+    width: int, scale: float,
 ) -> Path:  # fmt: skip
     """Draw and write. Raises `DumbbellError` for what can't be drawn or written."""
     if not folders:
@@ -33,18 +29,17 @@ def plot_runs(
         raise ExperimentError("no file is named", key="--output", right="such as -o figure.svg")
     if panels is not None and name is not None:
         raise ExperimentError("panels and a figure at once", key="--figure", right="either --panels or --figure")
-    points = POINTS_TO_ZOOM if output.suffix.lower() == ".html" else POINTS
     runs = [load(folder) for folder in folders]
     if name is not None:
-        chart = draw(runs, name, width, metric=metric, points=points)
+        chart = draw(runs, name, width, metric=metric)
     elif len(runs) > 1:
         raise ExperimentError(
             f"{len(runs)} results and no figure", key="--figure", right="panels show one; of several: see --list"
         )
     else:
         wanted = [part.strip() for part in panels.split(",")] if panels is not None else available(runs[0], DEFAULT)
-        chart = figure(runs[0], wanted, width, points=points)
-    save(chart, output)
+        chart = figure(runs[0], wanted, width)
+    save(chart, output, scale)
     return output
 
 

@@ -84,7 +84,10 @@ def quantile(table: pl.DataFrame, share: float) -> float:
 
 
 def tips(**fields: str) -> list[alt.Tooltip]:
-    """What a mouse is told: each field with its title, and after a bar its format: `s="time, s|.3f"`."""
+    """What a mouse on a mark is told: each field with its title, and after a bar its format: `s="time, s|.3f"`.
+
+    Not for lines: Vega would tell their first point, wherever the mouse is.
+    """
     parts = {name: text.partition("|") for name, text in fields.items()}
     return [
         alt.Tooltip(f"{name}:Q", title=title, format=number) if number else alt.Tooltip(f"{name}:N", title=title)
@@ -110,4 +113,4 @@ def _coloured(
 ) -> alt.Chart:
     shade = shades(members)
     colour = alt.Color("flow:N", title=None).scale(domain=list(shade), range=list(shade.values()))
-    return alt.Chart(data(table), mark=mark).encode(x=x, y=y, color=colour, tooltip=TOOLTIP)
+    return alt.Chart(data(table), mark=mark).encode(x=x, y=y, color=colour)

@@ -7,7 +7,7 @@ import altair as alt
 import polars as pl
 
 from dumbbell.analysis.delays import one_way_delays, queue_delay_cdf, rtt_cdf
-from dumbbell.plot.axes import named_lines, tips
+from dumbbell.plot.axes import named_lines
 from dumbbell.plot.frame import framed, run_title
 from dumbbell.plot.thin import thin
 from dumbbell.result import Run
@@ -61,7 +61,6 @@ def _from_zero(curve: pl.DataFrame) -> pl.DataFrame:
 
 def _framed(run: Run, chart: alt.Chart, width: int) -> alt.LayerChart:
     shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.9), alt.value(0.06))
-    tooltip = tips(flow="name", s="ms|.4~g", v="share|.2%")
     # A step holds its share up to the next delay, as a function of distribution does.
     chart.mark.interpolate = "step-after"
-    return framed([chart.encode(opacity=shown, tooltip=tooltip)], run_title(run), width)
+    return framed([chart.encode(opacity=shown)], run_title(run), width)

@@ -11,7 +11,7 @@ from dumbbell.analysis import group_throughput, retransmit_rate
 from dumbbell.analysis.fairness import jain_over_time
 from dumbbell.analysis.window import long_lived
 from dumbbell.plot.axes import data as inline
-from dumbbell.plot.axes import flow_lines, line, named_lines, quantile, rule, step_lines, time_axis, tips, y_axis
+from dumbbell.plot.axes import flow_lines, line, named_lines, quantile, rule, step_lines, time_axis, y_axis
 from dumbbell.plot.colours import ALARM, INK
 from dumbbell.plot.lines import NS, grouped, rate_lines, sample_lines, step_ns
 from dumbbell.plot.path import bdp_packets, link_rate_mbps
@@ -111,8 +111,7 @@ def fairness(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bins a
     table = fairness_lines(run)
     y = y_axis("Jain's index", alt.Scale(domain=[0, 1.05], nice=False), note=f"{_bins(run)}; dashed: 1/n")
     mark = alt.MarkDef("line", clip=True, strokeWidth=1.2, color=INK)
-    tooltip = tips(s="time, s|.3f", v="Jain's index|.3f")
-    drawn = alt.Chart(inline(table), mark=mark).encode(x=time_axis(run), y=y, tooltip=tooltip)
+    drawn = alt.Chart(inline(table), mark=mark).encode(x=time_axis(run), y=y)
     return [drawn, rule(1 / max(len(long_lived(run)), 1), ALARM)]
 
 

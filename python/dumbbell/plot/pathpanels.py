@@ -27,7 +27,7 @@ def queue(run: Run, points: int) -> list[alt.Chart]:
     legend = alt.Legend(title="queue") if len(queues) > 1 else None
     stroke = alt.Stroke("flow:N", legend=legend).scale(domain=queues[: len(colours)], range=colours)
     base = alt.Chart(data(table)).mark_line(strokeWidth=1, clip=True)
-    layers = [base.encode(x=time_axis(run), y=y, stroke=stroke, tooltip=TOOLTIP)]
+    layers = [base.encode(x=time_axis(run), y=y, stroke=stroke)]
     if shown is not None:
         layers.append(rule(shown[0], ALARM))
     return [*layers, _ticks(run, "drops_packets", ALARM, 4, points), _ticks(run, "marks_packets", NOTE, 10, points)]
@@ -45,14 +45,18 @@ def queue_lines(run: Run, points: int) -> pl.DataFrame:
 def ping(run: Run, points: int) -> list[alt.Chart]:
     """Round-trip time of answered pings, and ticks where one was lost."""
     y = y_axis("Ping RTT, ms")
-    line = alt.Chart(data(ping_lines(run, points))).mark_line(
-        strokeWidth=1, color=INK, clip=True, point=alt.OverlayMarkDef(size=6, color=INK)
-    )
+    table = data(ping_lines(run, points))
+    line = alt.Chart(table, mark=alt.MarkDef("line", strokeWidth=1, color=INK, clip=True))
+    dots = alt.Chart(table, mark=alt.MarkDef("point", filled=True, size=6, color=INK, opacity=1, clip=True))
     lost = run.probes.filter((pl.col("kind") == "ping") & pl.col("rtt_ns").is_null())
     mark = alt.MarkDef("tick", color=ALARM, orient="vertical", size=8, thickness=1, clip=True)
     ticks = alt.Chart(data(lost.select((pl.col("sent_ns") / NS).alias("s"))), mark=mark)
     x = time_axis(run)
-    return [line.encode(x=x, y=y, detail="flow:N", tooltip=TOOLTIP), ticks.encode(x=x, y=alt.value(4))]
+    return [
+        line.encode(x=x, y=y, detail="flow:N"),
+        dots.encode(x=x, y=y, tooltip=TOOLTIP),
+        ticks.encode(x=x, y=alt.value(4)),
+    ]
 
 
 def ping_lines(run: Run, points: int) -> pl.DataFrame:
@@ -92,7 +96,7 @@ def loss_rate(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bins 
     table = rows.select((pl.col("time_ns") / NS).alias("s"), (pl.col("loss_rate") * 100).alias("v"), flow="queue")
     mark = alt.MarkDef("line", clip=True, strokeWidth=1.2, color=INK, interpolate="step")
     y = y_axis("Dropped by the queue, %", note=f"bins of {step_ns(run) / NS:g} s")
-    return [alt.Chart(data(table.drop_nulls()), mark=mark).encode(x=time_axis(run), y=y, tooltip=TOOLTIP)]
+    return [alt.Chart(data(table.drop_nulls()), mark=mark).encode(x=time_axis(run), y=y)]
 
 
 def _grown(run: Run, counted: pl.DataFrame, points: int) -> pl.DataFrame:
