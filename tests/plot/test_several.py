@@ -148,3 +148,9 @@ def test_zoomed_marks_of_a_legend_carry_the_names_of_strangers() -> None:
     spec = draw([bench(10, case=evil), bench(20, case="plain")], "queue").to_dict()
     text = next(iter(spec["datasets"].values()))
     assert {row["flow"] for row in csv.DictReader(text.splitlines(keepends=True))} == {evil, "plain"}
+
+
+def test_set_ups_stand_in_the_order_that_people_count_in() -> None:
+    runs = [bench(10, case=f"bbr at {loss} %") for loss in (10, 5, 0)]
+    order = draw(runs, "box", metric="utilisation").to_dict()["layer"][0]["encoding"]["x"]["sort"]
+    assert order == ["bbr at 0 %", "bbr at 5 %", "bbr at 10 %"]

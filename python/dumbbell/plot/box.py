@@ -1,5 +1,6 @@
 """One metric over the seeds of each set-up: a box, and every run as a point on it."""
 
+import re
 from collections.abc import Sequence
 
 import altair as alt
@@ -19,8 +20,8 @@ __all__ = ["box", "box_values"]
 def box(runs: Sequence[Run], name: str, width: int) -> alt.LayerChart:
     """A box for each set-up: median, quartiles, smallest and largest over its runs; and the runs themselves."""
     table = box_values(runs, name)
-    order = list(dict.fromkeys(table["flow"]))
-    x = alt.X("flow:N", title=None, sort=None, axis=alt.Axis(labelAngle=0 if len(order) <= 5 else -35, labelLimit=220))
+    order = sorted(set(table["flow"]), key=_natural)
+    x = alt.X("flow:N", title=None, sort=order, axis=alt.Axis(labelAngle=0 if len(order) <= 5 else -35, labelLimit=220))
     y = alt.Y("v:Q", title=[name, "(box: quartiles and median; dots: runs)"], scale=alt.Scale(zero=False))
     colour = alt.Color("flow:N", legend=None).scale(
         domain=order, range=[HUES[place % len(HUES)] for place in range(len(order))]
@@ -43,3 +44,8 @@ def box_values(runs: Sequence[Run], name: str) -> pl.DataFrame:
             raise ResultError(f"{run.folder}: the metric '{name}' is {found}; a box needs a number of every run")
         rows.append((setup, int(run.birth["seed"]), float(value)))
     return pl.DataFrame(rows, schema={"flow": pl.String, "seed": pl.Int64, "v": pl.Float64}, orient="row")
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """For sorting as people do: 5 % before 10 %."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
