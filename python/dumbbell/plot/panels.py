@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
+from dumbbell.analysis.states import phases
 from dumbbell.plot import bands, flowpanels, pathpanels
 from dumbbell.result import Run
 
@@ -85,6 +86,8 @@ def lacks(run: Run, name: str) -> str | None:
     columns, _, why = panel.needs.partition(";")
     if name == "fairness":
         return why.strip() if flowpanels.fairness_lines(run).is_empty() else None
+    if name == "states" and not phases(run).is_empty():
+        return None  # Whatever they were read or inferred from.
     if not columns or any(_says_something(run, column) for column in columns.split()):
         return None
     said = " and ".join(columns.split())

@@ -54,10 +54,13 @@ def points(runs: Sequence[Run]) -> pl.DataFrame:
     several = len(set(setups)) > 1
     parts = []
     for run, label, setup in zip(runs, labels(runs), setups, strict=True):
+        controllers = {flow["name"]: flow["cc"] for flow in run.birth["flows"]}
         means = (
             throughput_and_delay_p95(run)
+            .with_columns(cc=pl.col("flow").replace_strict(controllers, return_dtype=pl.String))
+            .drop_nulls()
             .group_by("cc", maintain_order=True)
-            .agg(ms=pl.col("delay_p95_ms").mean(), mbps=pl.col("throughput_mbps").mean())
+            .agg(ms=pl.col("delay_p95_ms").mean(), mbps=pl.col("throughput_bps").mean() / 1e6)
         )
         alone = means.height == 1 and several
         name = pl.lit(setup) if alone else pl.concat_str([pl.col("cc"), pl.lit(f" ({setup})" if several else "")])
