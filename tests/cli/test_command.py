@@ -90,6 +90,9 @@ def test_ten_thousand_flows_are_refused_with_what_would_do(dumbbell: Dumbbell, f
         (["list", "wishes"], "can't be listed, got 'wishes'; there is: controllers, queues"),
         (["stats", "nowhere"], "nowhere: not a result folder: it has no run.json"),
         (["plot", "nowhere", "-o", "x.svg"], "nowhere: not a result folder"),
+        (["plot", "-o", "x.svg"], "RUN: no result is named"),
+        (["plot", "nowhere"], "--output: no file is named"),
+        (["plot", "nowhere", "--panels", "rtt", "--figure", "rtt", "-o", "x.svg"], "panels and a figure at once"),
         (["report", "nowhere"], "nowhere: not a result folder"),
     ],
 )
@@ -228,3 +231,10 @@ def test_ten_thousand_flows_are_printed_without_comparing_each_with_each() -> No
     flows = tuple(Counting(**{each.name: getattr(flow, each.name) for each in fields(FlowPlan)}) for flow in plan.flows)
     as_script(replace(plan, flows=flows), "title")
     assert reads < 100 * 10
+
+
+def test_every_figure_is_listed(dumbbell: Dumbbell) -> None:
+    for words in (["plot", "--list"], ["list", "figures"]):
+        done = dumbbell(*words)
+        assert done.returncode == 0
+        assert "throughput-delay" in done.stdout

@@ -203,18 +203,27 @@ def compare(  # noqa: PLR0913, PLR0917
 
 @app.command()
 def plot(
-    folder: RunFolder,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help=".svg, .png, .pdf, .html or .json")],
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="RUN...", help="Result folders.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help=".svg, .png, .pdf, .html or .json")
+    ] = None,
     panels: Annotated[str | None, typer.Option(metavar="NAME,NAME", help="Which panels, from top to bottom.")] = None,
+    name: Annotated[str | None, typer.Option("--figure", metavar="NAME", help="Another figure; see --list.")] = None,
+    metric: Annotated[str | None, typer.Option(metavar="NAME", help="Of --figure box: such as jain.")] = None,
     width: Annotated[int, typer.Option(min=200, max=4000, help="Pixels.")] = 760,
+    scale: Annotated[float, typer.Option(min=0.5, max=8, help="Of a PNG: its pixels for each of the width's.")] = 2,
+    show: Annotated[bool, typer.Option("--list", help="List every figure.")] = False,
 ) -> None:
-    """Draw panels of a result on one axis of time."""
-    from dumbbell.plot import DEFAULT, figure, save
-    from dumbbell.result import load
+    """Draw panels of a result on one axis of time, or another figure of one or more results."""
+    from dumbbell.cli.figures import list_figures, plot_runs
 
-    names = [name.strip() for name in panels.split(",")] if panels else list(DEFAULT)
-    save(figure(load(folder), names, width=width), output)
-    err.print(f"wrote {output}", markup=False)
+    if show:
+        list_figures(out)
+        return
+    written = plot_runs(folders or [], output, panels=panels, name=name, metric=metric, width=width, scale=scale)
+    err.print(f"wrote {written}", markup=False)
 
 
 @app.command()
@@ -232,9 +241,9 @@ def report(
 
 @app.command(name="list")
 def list_(
-    what: Annotated[str, typer.Argument(metavar="controllers|queues", help="What to list.")],
+    what: Annotated[str, typer.Argument(metavar="controllers|queues|figures", help="What to list.")],
 ) -> None:
-    """List the congestion controls and who has them, or the queueing disciplines that are understood."""
+    """List the congestion controls and who has them, the queueing disciplines that are understood, or the figures."""
     from dumbbell.errors import ExperimentError
     from dumbbell.plan.tc.reader import KINDS
     from dumbbell.spec.qdisc import GRAMMAR
@@ -246,8 +255,12 @@ def list_(
         for kind, options in sorted(GRAMMAR.items()):
             engines = "sim kernel" if kind in KINDS else "kernel"
             out.print(f"{kind:16} {engines:11} {' '.join(options)}", markup=False, soft_wrap=True)
+    elif what == "figures":
+        from dumbbell.cli.figures import list_figures
+
+        list_figures(out)
     else:
-        raise ExperimentError("can't be listed", value=what, right="there is: controllers, queues")
+        raise ExperimentError("can't be listed", value=what, right="there is: controllers, queues, figures")
 
 
 def _controllers() -> dict[str, list[str]]:

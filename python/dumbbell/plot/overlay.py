@@ -1,53 +1,82 @@
-"""Two sides of a comparison on one axis of time: a line for the mean over a side's runs, a band for their range.
+"""Several runs on one axis of time: the same numbers of each, a line for each run.
 
-One panel for each metric and group, one colour for each side. The lines come from `strands`.
+A run with several flows has a line for each of them, or for each group of many. What the numbers are is
+`lines` and the panels'; which runs these are, `labels`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import altair as alt
 import polars as pl
 
-from dumbbell.plot.colours import HUES
-from dumbbell.plot.data import csv_data
-from dumbbell.plot.stack import HEIGHT, WIDTH, stacked, view_names
+from dumbbell.plot.axes import named_lines
+from dumbbell.plot.flowpanels import fairness_lines, rtt_lines
+from dumbbell.plot.frame import framed, runs_title
+from dumbbell.plot.labels import labels
+from dumbbell.plot.lines import rate_lines, sample_lines
+from dumbbell.plot.pathpanels import ping_lines, queue_lines
+from dumbbell.plot.thin import POINTS
+from dumbbell.result import Run
 
-__all__ = ["overlay"]
-
-
-def overlay(sides: Mapping[str, pl.DataFrame], width: int = WIDTH) -> alt.VConcatChart | None:
-    """The bundles of the sides, by name, as one figure; None when they hold no line."""
-    named = [table.with_columns(side=pl.lit(name)) for name, table in sides.items()]
-    panels = list(dict.fromkeys(panel for table in named for panel in table["panel"].unique(maintain_order=True)))
-    together = pl.concat(named)
-    if not panels:
-        return None
-    # A bin's middle stands for it: the first is half a bin after 0, the last half a bin before the end.
-    end_s = sum(together["s"].sort()[[0, -1]].to_list())
-    charts = [
-        _panel(together.filter(pl.col("panel") == panel), panel, list(sides), end_s).properties(
-            width=width, height=HEIGHT
-        )
-        for panel in panels
-    ]
-    return stacked(charts, view_names(["overlay"] * len(panels)))
+__all__ = ["OVERLAYS", "Overlay", "overlay", "overlay_lines"]
 
 
-def _panel(table: pl.DataFrame, title: str, sides: list[str], end_s: float) -> alt.LayerChart:
-    colour = alt.Color("side:N", title=None).scale(domain=sides, range=list(HUES[: len(sides)]))
+@dataclass(frozen=True)
+class Overlay:
+    """Numbers that several runs can show on one axis."""
+
+    about: str
+    title: str
+    lines: Callable[[Run, int], pl.DataFrame]
+    log: bool = False
+
+
+OVERLAYS: dict[str, Overlay] = {
+    "throughput": Overlay("goodput of several runs", "Throughput, Mbit/s", lambda run, _: rate_lines(run)),
+    "cwnd": Overlay(
+        "congestion windows of several runs", "cwnd, packets",
+        lambda run, points: sample_lines(run, pl.col("cwnd_packets"), add=True, points=points),
+    ),
+    "rtt": Overlay("RTT of several runs, on a log axis", "Smoothed RTT, ms", rtt_lines, log=True),
+    "queue": Overlay("queues of several runs, such as several limits", "Queue, packets", queue_lines),
+    "ping": Overlay("pings of several runs, on a log axis", "Ping RTT, ms", ping_lines, log=True),
+    "fairness": Overlay("Jain's index of several runs", "Jain's index", lambda run, _: fairness_lines(run)),
+}  # fmt: skip
+"""By the name of the panel that shows the same of one run."""
+
+
+def overlay(runs: Sequence[Run], name: str, width: int, points: int = POINTS) -> alt.LayerChart:
+    """These numbers of all runs, on one axis of time."""
+    kind = OVERLAYS[name]
+    table, members = overlay_lines(runs, name, points)
+    end_s = max(run.birth["duration_s"] for run in runs)
     x = alt.X("s:Q", title="Time, s", scale=alt.Scale(domain=[0, end_s], nice=False))
-    y = alt.Y("mean:Q", title=title, scale=alt.Scale(zero=True, nice=True))
-    base = alt.Chart(csv_data(table.select("side", "s", "mean", "low", "high"))).encode(x=x)
-    # Not `opacity`: the legend would be as pale as the band.
-    band = base.mark_area(clip=True, fillOpacity=0.25, strokeOpacity=0).encode(
-        y=alt.Y("low:Q", title=title), y2="high:Q", color=colour
-    )
-    line = base.mark_line(clip=True, strokeWidth=1.5).encode(y=y, color=colour, tooltip=_TOOLTIP)
-    return alt.LayerChart(layer=[line, band])
+    scale = alt.Scale(type="log", nice=True) if kind.log else alt.Scale(zero=True, nice=True)
+    # Without ticks of our own a log axis writes every 1, 2, 3 … 9 over each other.
+    axis = alt.Axis(labelExpr=_ROUND, tickCount=10) if kind.log else alt.Axis()
+    y = alt.Y("v:Q", title=kind.title, scale=scale, axis=axis)
+    chart = named_lines(members, table, x, y, "step" if name == "throughput" else "linear")
+    shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.9), alt.value(0.06))
+    return framed([chart.encode(opacity=shown)], runs_title(runs, kind.about), width)
 
 
-_TOOLTIP = [
-    alt.Tooltip("side:N"),
-    alt.Tooltip("s:Q", title="time, s", format=".3f"),
-    *(alt.Tooltip(f"{name}:Q", format=".4~g") for name in ("mean", "low", "high")),
-]
+def overlay_lines(runs: Sequence[Run], name: str, points: int) -> tuple[pl.DataFrame, list[dict[str, str]]]:
+    """A line table of all runs, and whom its lines belong to: a run is a group, with a hue of its own."""
+    kind, parts = OVERLAYS[name], []
+    members: list[dict[str, str]] = []
+    for run, label in zip(runs, labels(runs), strict=True):
+        table = kind.lines(run, points)
+        inner = list(dict.fromkeys(table["flow"]))
+        called = {flow: f"{label}: {flow}" if len(inner) > 1 else label for flow in inner}
+        members += [{"name": called[flow], "group": label} for flow in inner]
+        parts.append(table.with_columns(pl.col("flow").replace(called)))
+    whole = pl.concat(parts)
+    return (whole.filter(pl.col("v") > 0) if kind.log else whole), members
+
+
+_ROUND = (
+    "indexof(['1', '2', '5'], format(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9)), '.2~f')) >= 0"
+    " ? format(datum.value, '~g') : ''"
+)
+"""Vega's expression for the labels 1, 2, 5, 10, 20, 50 …"""

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from dumbbell.analysis import Comparison, Side, Verdict
-from dumbbell.plot import bundle, overlay
+from dumbbell.plot import bundle, contrast
 from dumbbell.plot.strands import GROUPS_MAX
 from dumbbell.report.frame import ZOOM, figure_box, framed, written
 from dumbbell.report.markup import Markup, details, element, join, table
@@ -33,7 +33,7 @@ def comparison_page(
     figures: list[dict[str, Any]] = []
     sections = []
     for each in comparisons:
-        drawn = overlay({side.name: bundle([strands[run.folder] for run in side.runs]) for side in _sides(each)})
+        drawn = contrast({side.name: bundle([strands[run.folder] for run in side.runs]) for side in _sides(each)})
         box = Markup() if drawn is None else figure_box(len(figures))
         figures += [drawn.to_dict()] if drawn is not None else []
         sections.append(_section(each, box, window, alone=len(comparisons) == 1))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell.analysis import summary
-from dumbbell.plot import figure
+from dumbbell.plot import available, figure
 from dumbbell.report import sections as parts_of
 from dumbbell.report.frame import ZOOM, figure_box, framed, written
 from dumbbell.report.markup import Markup, element, table
@@ -15,6 +15,8 @@ from dumbbell.result import Run
 __all__ = ["PANELS", "page", "write"]
 
 PANELS = ("throughput", "cwnd", "rtt", "queue", "rates", "retransmits")
+NOTHING = ("throughput",)
+"""The panel that every run has, if it is empty."""
 POINTS = 900
 """Of a line; a page is read on screens, and several runs share it."""
 
@@ -30,7 +32,7 @@ def page(runs: Sequence[Run]) -> str:
         raise ValueError("a report needs at least one run")
     summaries = [summary(run) for run in runs]
     pairs = list(zip(runs, summaries, strict=True))
-    figures = [figure(run, PANELS, title=False, points=POINTS).to_dict() for run in runs]
+    figures = [figure(run, available(run, PANELS) or NOTHING, title=False, points=POINTS).to_dict() for run in runs]
     title = _title(runs[0]) if len(runs) == 1 else f"{len(runs)} runs"
     sections = [_section(position, *pair, alone=len(runs) == 1) for position, pair in enumerate(pairs)]
     return framed(title, _contents(pairs) if len(runs) > 1 else Markup(), sections, figures)

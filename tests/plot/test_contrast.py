@@ -2,7 +2,7 @@
 
 import pytest
 
-from dumbbell.plot import bundle, grid_step_ns, overlay, strands
+from dumbbell.plot import bundle, contrast, grid_step_ns, strands
 from synthetic import Bench, Flow, sawtooth, turns
 
 NS = 1_000_000_000
@@ -38,9 +38,9 @@ def test_a_page_of_many_panels_has_fewer_points_on_each() -> None:
 def test_both_sides_share_every_panel() -> None:
     run = Bench([Flow("a", "a", cwnd=sawtooth(10, 20, 1.0))]).make()
     table = bundle([strands(run, NS)])
-    chart = overlay({"sim": table, "kernel": table})
+    chart = contrast({"sim": table, "kernel": table})
     assert chart is not None
     described = chart.to_dict()
     assert len(described["vconcat"]) == 5
     assert described["vconcat"][0]["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["sim", "kernel"]
-    assert overlay({"sim": table.clear(), "kernel": table.clear()}) is None
+    assert contrast({"sim": table.clear(), "kernel": table.clear()}) is None
