@@ -166,7 +166,7 @@ impl<'a> Lab<'a> {
     }
 
     fn live(&mut self) -> Result<()> {
-        self.clock = Clock::start();
+        self.clock = Clock::start_on_jiffy();
         let mut knocks = Vec::new();
         loop {
             if let Some(next_ns) = self.agenda.next() {
