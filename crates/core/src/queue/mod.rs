@@ -21,7 +21,7 @@
 //! | --- | --- |
 //! | `discipline`, `tally`, `lookahead` | what all share: calling down, counting, looking at the next packet |
 //! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel` | one discipline each |
-//! | `bucket`, `control`, `segment` | token buckets, `CoDel`'s control loop, cutting super-packets |
+//! | `bucket`, `control` | token buckets, `CoDel`'s control loop |
 
 pub mod config;
 
@@ -35,7 +35,6 @@ mod htb;
 mod lookahead;
 mod netem;
 mod red;
-mod segment;
 mod sense;
 mod tally;
 mod tbf;
