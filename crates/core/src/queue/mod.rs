@@ -39,7 +39,7 @@ mod sense;
 mod tally;
 mod tbf;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use config::{
     Chance, CodelConfig, Config, Correlated, Distribution, Filter, FqCodelConfig, HtbClass, HtbConfig, Loss,

@@ -133,7 +133,9 @@ fn ends(net: &Net, flows: &[Flow]) -> Vec<[End; 2]> {
     let end = |id, direction, cuts| End { device: net.first_device(flow_id(id), direction), cuts, ..End::default() };
     let both = |id, flow: &Flow| {
         let [sender, receiver] = match &flow.traffic {
-            Traffic::Tcp(tcp) => [&tcp.plan.sender, &tcp.plan.receiver].map(|settings| settings.gso_max_bytes.is_none()),
+            Traffic::Tcp(tcp) => {
+                [&tcp.plan.sender, &tcp.plan.receiver].map(|settings| settings.gso_max_bytes.is_none())
+            }
             Traffic::Udp(_) => [false; 2],
         };
         [end(id, Direction::Forward, sender), end(id, Direction::Backward, receiver)]

@@ -18,7 +18,7 @@
 //! | [`recovery`], [`undo`] | states, window reduction (PRR), and taking it back (DSACK, Eifel, F-RTO) |
 //! | [`rtt`], [`rate`], [`timer`] | what is measured and when to act |
 //! | [`transmit`], [`retransmit`], [`tso`], [`window`], [`pacing`], [`host`] | what leaves, in which packets, and when |
-//! | [`supply`], [`writing`], [`info`] | the application's side, and what a socket shows |
+//! | [`supply`], [`pages`], [`writing`], [`info`] | the application's side, and what a socket shows |
 //!
 //! The handshake and the packets' headers are the endpoint's affair, the window's size the controller's
 //! ([`crate::cc`]). A super-packet is built as TCP builds it even without offloads; cutting it is the device's affair.
@@ -29,6 +29,7 @@ mod host;
 mod info;
 mod number;
 mod pacing;
+mod pages;
 mod probe;
 mod rack;
 mod rate;

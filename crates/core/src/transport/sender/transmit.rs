@@ -225,9 +225,9 @@ impl<C: Control> Sender<C> {
         Some(if nagle { room - room % mss } else { room })
     }
 
-    /// Minshall's variant of Nagle: is a piece below the MSS outstanding?
+    /// Minshall's variant of Nagle: is a piece below the MSS outstanding? Or is more to follow at once?
     const fn is_small_piece_out(&self) -> bool {
-        self.vitals.packets_out > 0 && self.supply.small_end > self.vitals.snd_una
+        self.supply.corked || (self.vitals.packets_out > 0 && self.supply.small_end > self.vitals.snd_una)
     }
 
     fn transmit(&mut self, piece: &Piece) -> Transmission {
