@@ -53,7 +53,8 @@ def retransmit_rate(run: Run, step_ns: int, window: Window | None = None) -> pl.
     """Retransmitted ÷ sent data segments: `time_ns, flow, group, retransmit_packets, retransmit_rate`.
 
     Both are differences over the bin of what the sender's socket counts (`tcpi_total_retrans`, `tcpi_data_segs_out`:
-    SegsRetrans and DataSegsOut of RFC 4898). The rate is null in a bin in which the flow sent nothing.
+    SegsRetrans and DataSegsOut of RFC 4898). The rate is null in a bin in which the flow sent nothing, and where
+    nobody counted what it sent (an iperf3 log).
     """
     edges = _edges(run, step_ns, window)
     again = counters(run, "retrans_packets", "retransmits")
@@ -61,9 +62,9 @@ def retransmit_rate(run: Run, step_ns: int, window: Window | None = None) -> pl.
     columns = ("retransmit_packets", "retransmit_rate")
     frames = [_frame(edges[:0], _NAMELESS, dict.fromkeys(columns, _NOTHING))]
     for flow in run.birth["flows"]:
-        if again[flow["name"]] and sent[flow["name"]]:
-            packets = _differences(again[flow["name"]], edges)
-            rate = _ratio(packets, _differences(sent[flow["name"]], edges))
+        if again[flow["name"]]:
+            packets, segments = _differences(again[flow["name"]], edges), sent[flow["name"]]
+            rate = _ratio(packets, _differences(segments, edges)) if segments else np.full(packets.size, np.nan)
             frame = _frame(edges, _names(flow), dict(zip(columns, (packets, rate), strict=True)))
             frames.append(frame.filter(_alive(run, flow, edges)))
     return pl.concat(frames)

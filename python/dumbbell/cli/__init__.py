@@ -5,6 +5,7 @@ app       every command and its options
 runs      one run or many, side by side, with progress and Ctrl-C
 summary   a result as tables for reading
 kernels   kernel build and list
+logs      import and export
 ```
 
 Standard output holds what was asked for; progress and messages go to standard error. Exit status: 0

@@ -31,21 +31,30 @@ def figure(
     for name in panels:
         if name not in PANELS:
             raise ResultError(f"there is no panel '{name}'; there are: {', '.join(PANELS)}")
-    charts = [_panel(run, name, width, points) for name in panels]
+    layers = {name: PANELS[name](run, points) for name in panels}
+    empty = [name for name in panels if run.birth["engine"] == "import" and _empty(layers[name])]
+    panels = [name for name in panels if name not in empty]
+    charts = [_panel(name, layers[name], width) for name in panels]
+    if not panels:
+        raise ResultError(f"{run.folder}: its logs say nothing of: {', '.join(empty)}")
     _unlabel(charts[:-1])
     stack = alt.vconcat(*charts, spacing=14).resolve_scale(x="shared")
     for view, chart in zip(_views(panels), stack.vconcat, strict=True):
         chart.layer[0].name = view
     stack.params = [_zoom(panels), *_picked(panels)]
-    return _styled(stack.properties(title=_title(run)) if title else stack)
+    return _styled(stack.properties(title=_title(run, empty)) if title else stack)
 
 
-def _panel(run: Run, name: str, width: int, points: int) -> alt.LayerChart:
-    layers = PANELS[name](run, points)
+def _panel(name: str, layers: list[alt.Chart], width: int) -> alt.LayerChart:
     if name in FLOW_PANELS:
         shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.9), alt.value(0.06))
         layers = [layer.encode(opacity=shown) for layer in layers]
     return alt.LayerChart(layer=layers).properties(width=width, height=HEIGHT)
+
+
+def _empty(layers: Sequence[alt.Chart]) -> bool:
+    """Has no layer a row below its header?"""
+    return all(layer.data.values.count("\n") < 2 for layer in layers)
 
 
 def _unlabel(charts: Sequence[alt.LayerChart]) -> None:
@@ -78,9 +87,11 @@ def _picked(panels: Sequence[str]) -> list[alt.TopLevelSelectionParameter]:
     return [alt.TopLevelSelectionParameter(name="picked", select=select, bind="legend", views=views)] if views else []
 
 
-def _title(run: Run) -> alt.TitleParams:
+def _title(run: Run, left: Sequence[str] = ()) -> alt.TitleParams:
     birth = run.birth
-    facts = [f"engine {birth['engine']}", f"seed {birth['seed']}"]
+    facts = [f"engine {birth['engine']}", *([] if birth["seed"] is None else [f"seed {birth['seed']}"])]
+    if left:
+        facts.append(f"left out, as the logs don't say: {', '.join(left)}")
     if kernel := birth.get("kernel"):
         facts.append(f"Linux {kernel['release']}")
     if grouped(run):

@@ -30,6 +30,9 @@ def throughput(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bins
 
 def cwnd(run: Run, points: int) -> list[alt.Chart]:
     """Congestion window."""
+    if run.flows["cwnd_packets"].null_count() == len(run.flows):  # Some logs know bytes only.
+        kilobytes = sample_lines(run, pl.col("cwnd_bytes") / 1e3, add=True, points=points)
+        return _flow_lines(run, kilobytes, "cwnd, kB")
     return _flow_lines(run, sample_lines(run, pl.col("cwnd_packets"), add=True, points=points), "cwnd, packets")
 
 
@@ -70,7 +73,7 @@ def retransmits(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bin
 
 def queue(run: Run, points: int) -> list[alt.Chart]:
     """Backlog of the queues under test; the bottleneck's limit, drops and marks."""
-    bottleneck = run.birth.get("bottleneck")
+    bottleneck = run.birth.get("bottleneck") or ""
     which = pl.col("under_test") | (pl.col("queue") == bottleneck)
     rows = run.queues.filter(which).select(
         (pl.col("time_ns") / NS).alias("s"), pl.col("backlog_packets").cast(pl.Float64).alias("v"), flow="queue"
@@ -150,7 +153,7 @@ def _line(run: Run, table: pl.DataFrame, y: alt.Y, mark: alt.MarkDef) -> alt.Cha
 
 def _ticks(run: Run, column: str, colour: str, height: int, points: int) -> alt.Chart:
     """A tick at the panel's top for every sample in which the bottleneck's counter grew."""
-    rows = run.queues.filter(pl.col("queue") == run.birth.get("bottleneck")).select("time_ns", pl.col(column))
+    rows = run.queues.filter(pl.col("queue") == (run.birth.get("bottleneck") or "")).select("time_ns", pl.col(column))
     grew = rows.drop_nulls().filter(pl.col(column).diff() > 0)
     # Ticks closer than a pixel are one.
     bin_ns = max(round(run.birth["duration_s"] * NS / points * 2), 1)

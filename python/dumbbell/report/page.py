@@ -55,7 +55,8 @@ _TEMPLATE = Path(__file__).with_name("page.html")
 
 
 def _section(position: int, run: Run, numbers: dict[str, Any], *, alone: bool) -> Markup:
-    subject = f"{run.birth.get('name')}, engine {run.birth['engine']}, seed {run.birth['seed']}"
+    seed = "" if run.birth["seed"] is None else f", seed {run.birth['seed']}"
+    subject = f"{run.birth.get('name')}, engine {run.birth['engine']}{seed}"
     hint = "Drag moves the time, Ctrl and the wheel zoom, a double click goes back; a click on the legend picks flows."
     parts = [
         Markup() if alone else element("h2", _title(run)),
@@ -64,7 +65,7 @@ def _section(position: int, run: Run, numbers: dict[str, Any], *, alone: bool) -
         sections.facts(run, numbers),
         sections.seen(run, numbers),
         sections.groups(numbers),
-        sections.flows(numbers),
+        sections.flows(run, numbers),
         sections.queue(numbers),
         element("h3", "Over time"),
         element("p", hint, css="quiet screen"),
@@ -82,7 +83,7 @@ def _contents(pairs: Sequence[tuple[Run, dict[str, Any]]]) -> Markup:
         (
             _title(run),
             numbers["engine"],
-            numbers["seed"],
+            "" if numbers["seed"] is None else numbers["seed"],
             "yes" if numbers["valid"] else element("strong", "INVALID"),
             ", ".join(f"{name} {percent(group['share'])}" for name, group in numbers["groups"].items()),
             number(numbers["queue"]["delay_ms"]["mean"]),
