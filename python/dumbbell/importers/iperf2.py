@@ -64,7 +64,7 @@ def read(source: Source, options: Options) -> Log:
     if not streams:
         source.fail("no interval in it", right="iperf -i 1 prints a line a second")
     warnings = list(reading.warnings)
-    if any("whole_bytes" not in stream.seen for stream in streams if len(stream.intervals) > 1):
+    if any("whole_bytes" not in stream.seen for stream in streams):
         warnings.append("no line for the whole test: it was stopped, or the file cut")
     return Log(
         format=NAME,

@@ -5,7 +5,7 @@ Sizes that tc prints as `Kb` or `Mb` are rounded to that; counters are exact. Wh
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dumbbell.importers.clock import stamp_ns
@@ -33,6 +33,7 @@ _MARKS = re.compile(r"\b(?:ecn_mark|marked) (\d+)\b", re.ASCII)
 _RATE = re.compile(r"\b(?:rate|bandwidth) (\d\S*bit)\b", re.ASCII)
 _SEPARATOR = re.compile(r"-{2,}\Z|={2,}\Z")
 _OWN = re.compile(r"[A-Za-z][\w./() -]*[ :=]+.*\Z|\s*\(?[\d.].*\Z", re.ASCII)
+MARKING = {"codel", "fq_codel", "pie", "fq_pie", "red"}
 
 
 def looks(source: Source) -> bool:
@@ -47,7 +48,13 @@ def read(source: Source, options: Options) -> Log:
     for line in source.lines:
         reading.take(line)
     reading.close()
-    return sampled_log(NAME, source, reading.found, options, ROUNDING)
+    found, warnings = reading.found, []
+    if found and found[-1].kind in MARKING and "marks_packets" not in found[-1].row:
+        # These always say how much they marked, below their counters.
+        warnings.append(f"line {found[-1].line}: the last discipline is cut and left out")
+        found = found[:-1]
+    log = sampled_log(NAME, source, found, options, ROUNDING)
+    return replace(log, warnings=(*log.warnings, *warnings))
 
 
 @dataclass
