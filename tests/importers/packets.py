@@ -27,8 +27,10 @@ def packets() -> list[tuple[int, int, bytes]]:
     """Time in microseconds, full length, captured bytes: a handshake, four segments, the second lost and repeated."""
     found = []
 
-    def add(time: int, *arguments: object, payload: int = 0, stamp: tuple[int, int] = (0, 0)) -> None:
-        raw = segment(*arguments, payload=payload, stamp=stamp)  # type: ignore[arg-type]
+    def add(
+        time: int, back: bool, seq: int, ack: int, flags: int, payload: int = 0, stamp: tuple[int, int] = (0, 0)
+    ) -> None:
+        raw = segment(back, seq, ack, flags, payload, stamp)
         found.append((time, len(raw) + payload, raw))
 
     add(0, False, BASE - 1, 0, 2, stamp=(1, 0))

@@ -19,8 +19,13 @@ from importers.samples import SAMPLES
 
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 SUFFIXES = {"csv": "", "jsonl": ".jsonl", "flent": ".flent.gz"}
-LIMITS = {pl.Int64: (-(2**63), 2**63 - 1), pl.UInt32: (0, 2**32 - 1), pl.UInt16: (0, 2**16 - 1), pl.UInt8: (0, 255)}
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
+LIMITS: dict[type[pl.DataType], tuple[int, int]] = {
+    pl.Int64: (-(2**63), 2**63 - 1),
+    pl.UInt32: (0, 2**32 - 1),
+    pl.UInt16: (0, 2**16 - 1),
+    pl.UInt8: (0, 255),
+}
+TEXT = st.text(max_size=8).filter(lambda text: text.isprintable())
 
 
 def cell(kind: type[pl.DataType]) -> st.SearchStrategy[Any]:

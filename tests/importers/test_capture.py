@@ -112,6 +112,6 @@ def test_tshark_reads_the_same_lengths_and_acknowledgement_times(path: tuple[Run
     own = seen.tables["probes"].filter(kind="seq")["rtt_ns"]
     assert len(own) > 1000
     assert set(own) <= theirs
-    assert own.min() == pytest.approx(40 * MS, abs=MS)  # type: ignore[arg-type]
+    assert own.min() == pytest.approx(40 * MS, abs=MS)
     stamps = seen.tables["probes"].filter(kind="ts")["rtt_ns"]
-    assert stamps.median() == pytest.approx(own.median(), rel=0.02)  # type: ignore[arg-type]
+    assert stamps.median() == pytest.approx(own.median(), rel=0.02)

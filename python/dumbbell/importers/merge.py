@@ -185,7 +185,7 @@ def _bottleneck(queues: Sequence[QueueLog], options: Options) -> tuple[str | Non
 def _under_test(queue: QueueLog, bottleneck: str | None) -> pl.DataFrame:
     return queue.table.with_columns(
         pl.lit(queue.label).alias("queue"), pl.lit(queue.kind).alias("kind"),
-        pl.lit(queue.label == bottleneck).alias("under_test"),
+        pl.lit(bottleneck in (None, queue.label)).alias("under_test"),
     )  # fmt: skip
 
 
@@ -197,7 +197,7 @@ def _queue_entry(queue: QueueLog, bottleneck: str | None) -> dict[str, Any]:
         return None if known.is_empty() else int(known[-1] - known[0])
 
     return {
-        "name": queue.label, "kind": queue.kind, "under_test": queue.label == bottleneck, "qdisc": queue.qdisc,
+        "name": queue.label, "kind": queue.kind, "under_test": bottleneck in (None, queue.label), "qdisc": queue.qdisc,
         "host": None, "device": queue.device, "rates": [[0.0, queue.rate_bps]] if queue.rate_bps else [],
         "drops": grown("drops_packets"), "marks": grown("marks_packets"), "sent_bytes": grown("sent_bytes"),
         "sent_packets": grown("sent_packets"),

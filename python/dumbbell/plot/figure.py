@@ -33,10 +33,9 @@ def figure(
             raise ResultError(f"there is no panel '{name}'; there are: {', '.join(PANELS)}")
     layers = {name: PANELS[name](run, points) for name in panels}
     empty = [name for name in panels if run.birth["engine"] == "import" and _empty(layers[name])]
-    panels = [name for name in panels if name not in empty]
+    # With nothing to draw, one empty panel says so.
+    panels = [name for name in panels if name not in empty] or list(panels[:1])
     charts = [_panel(name, layers[name], width) for name in panels]
-    if not panels:
-        raise ResultError(f"{run.folder}: its logs say nothing of: {', '.join(empty)}")
     _unlabel(charts[:-1])
     stack = alt.vconcat(*charts, spacing=14).resolve_scale(x="shared")
     for view, chart in zip(_views(panels), stack.vconcat, strict=True):
