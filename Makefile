@@ -4,7 +4,7 @@ BIN := .venv/bin
 PY := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test lint unit fmt conformance bench fuzz clean
+.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery fuzz clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -37,15 +37,19 @@ fmt: setup ## Format both languages
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix --quiet .
 
-conformance: kernel ## Both engines against the truth, against each other, the simulator against theory
+conformance: kernel ## Both engines against the truth, published results and each other, the simulator against theory
 	$(PY) conformance/theory.py -o conformance/theory.md >/dev/null
 	$(PY) conformance/engines.py -o conformance/engines.md >/dev/null
 	-$(PY) conformance/against_truth.py --engine sim -o conformance/truth-sim.md >/dev/null
 	-$(PY) conformance/against_truth.py -o conformance/truth.md >/dev/null
+	$(PY) conformance/published.py -o conformance/published.md >/dev/null
 
 bench: kernel ## Speed and memory
 	$(PY) bench/simulator.py -o bench/simulator.md
 	$(PY) bench/speed.py -o bench/speed.md
+
+gallery: kernel ## Run the six scenarios and draw docs/gallery
+	$(PY) scripts/gallery.py
 
 fuzz: setup ## Fuzz every parser and every machine for longer than the tests do
 	PROPTEST_CASES=5000 cargo test --release --quiet -p dumbbell-core -p dumbbell-sim

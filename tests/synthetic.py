@@ -217,6 +217,30 @@ class Bench:
         }
 
 
+def with_bbr(bench: Bench) -> "Measured":
+    """The same, whose sockets say more: a smallest RTT of 20 ms, and BBR's gains of 10 s and PROBE_RTT at their end."""
+    return Measured(bench)
+
+
+@dataclass
+class Measured:
+    """A bench whose flows tell what BBR tells."""
+
+    bench: Bench
+
+    def make(self) -> Run:
+        run = self.bench.make()
+        rest = pl.col("time_ns") % (10 * NS) >= 9 * NS
+        said = {
+            "min_rtt_ns": pl.lit(20_000_000, pl.Int64),
+            "bbr_bw_bps": pl.col("delivery_rate_bps"),
+            "bbr_pacing_gain": pl.when(pl.col("time_ns") < NS).then(2.885).otherwise(1.0),
+            "bbr_cwnd_gain": pl.when(pl.col("time_ns") < NS).then(2.885).when(rest).then(1.0).otherwise(2.0),
+        }
+        flows = run.flows.with_columns(**said)
+        return Run(run.folder, run.birth, flows, run.queues, run.probes)
+
+
 def turns(period_s: float, high_bps: float, low_bps: float, *, first: bool = True) -> Rate:
     """A square wave: `high` for half a period, `low` for the other; the second group gets the reverse."""
     return lambda times: np.where(((times % period_s) < period_s / 2) == first, high_bps, low_bps)

@@ -16,7 +16,7 @@ import polars as pl
 
 from dumbbell.errors import ResultError
 
-__all__ = ["FORMAT", "TABLES", "Run", "load", "write"]
+__all__ = ["FORMAT", "TABLES", "Run", "load", "load_birth", "write"]
 
 FORMAT = 1
 """Version of the folder's layout; it grows when an old reader would misread a new folder."""
@@ -127,8 +127,29 @@ def load(folder: Path) -> Run:
 
     Raises `ResultError` when a file is missing, unreadable, or of a newer format.
     """
-    birth = _birth(folder)
+    birth = load_birth(folder)
     return Run(folder, birth, **{name: _table(folder, name) for name in TABLES})
+
+
+def load_birth(folder: Path) -> dict[str, Any]:
+    """A result folder's birth certificate alone; raises `ResultError` as `load` does."""
+    path = folder / "run.json"
+    try:
+        birth = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ResultError(f"{folder}: not a result folder: it has no run.json") from None
+    except (OSError, ValueError) as error:
+        raise ResultError(f"{path}: can't be read: {error}") from error
+    if not isinstance(birth, dict) or not isinstance(birth.get("format"), int):
+        raise ResultError(f"{path}: not a run's birth certificate: it has no 'format'")
+    if birth["format"] > FORMAT:
+        raise ResultError(f"{path}: format {birth['format']} is newer than this Dumbbell reads ({FORMAT})")
+    return birth
+
+
+def is_import(birth: Mapping[str, Any]) -> bool:
+    """Was it read from other programs' logs? Then what nobody wrote down is unknown: experiment, seed, wall time."""
+    return birth.get("engine") == "import"
 
 
 def write(
@@ -158,21 +179,6 @@ def _write_table(table: pl.DataFrame, file: Path) -> None:
         if number := re.search(r"os error (\d+)", str(error)):
             raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
         raise
-
-
-def _birth(folder: Path) -> dict[str, Any]:
-    path = folder / "run.json"
-    try:
-        birth = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ResultError(f"{folder}: not a result folder: it has no run.json") from None
-    except (OSError, ValueError) as error:
-        raise ResultError(f"{path}: can't be read: {error}") from error
-    if not isinstance(birth, dict) or not isinstance(birth.get("format"), int):
-        raise ResultError(f"{path}: not a run's birth certificate: it has no 'format'")
-    if birth["format"] > FORMAT:
-        raise ResultError(f"{path}: format {birth['format']} is newer than this Dumbbell reads ({FORMAT})")
-    return birth
 
 
 def _table(folder: Path, name: str) -> pl.DataFrame:

@@ -14,8 +14,10 @@ from dumbbell.analysis.difference import (
     compare,
     interval,
     one_sided,
+    partial,
     standard_error,
     tolerance_of,
+    worst_first,
 )
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20).map(tuple)
@@ -67,9 +69,9 @@ def test_bootstrap_and_welch_agree_on_many_values() -> None:
 
 def test_the_largest_allowance_counts() -> None:
     tolerance = Tolerance(relative=0.1, absolute=3.0, standard_errors=2)
-    assert tolerance.allowed(Sample((10.0,)), Sample((0.0,))) == 3.0
-    assert tolerance.allowed(Sample((-100.0,)), Sample((0.0,))) == 10.0
-    assert tolerance.allowed(Sample((0.0, 20.0)), Sample((5.0, 5.0))) == pytest.approx(2 * 10.0)
+    assert tolerance.allowed(10.0) == 3.0
+    assert tolerance.allowed(-100.0, None) == 10.0
+    assert tolerance.allowed(10.0, standard_error(Sample((0.0, 20.0)), Sample((5.0, 5.0)))) == pytest.approx(2 * 10.0)
 
 
 def test_verdicts() -> None:
@@ -90,6 +92,30 @@ def test_a_metric_of_one_side_is_not_compared_but_named() -> None:
     left, right = [{"groups.x.fct_s": 1.0, "free": 2.0}], [{"other": 1.0}]
     assert compare(left, right) == []
     assert one_sided(left, right) == ["groups.x.fct_s"]
+
+
+def test_further_apart_than_allowed_within_an_interval_that_holds_zero_is_chance() -> None:
+    """Three values a side, 2.4 standard errors apart: Student's t asks for 2.8."""
+    tolerances = {"a": Tolerance(absolute=0.1)}
+    (row,) = compare(runs("a", 0.0, 1.0, 2.0), runs("a", 2.0, 3.0, 4.0), tolerances)
+    assert row.interval is not None
+    assert (row.interval[0] < 0 < row.interval[1], row.verdict) == (True, Verdict.CHANCE)
+    (alone,) = compare(runs("a", 1.0), runs("a", 1.2), tolerances)
+    assert alone.verdict is Verdict.DIFFERS
+
+
+def test_metrics_that_some_runs_lack_are_named_where_they_are_judged() -> None:
+    left, right = [{"groups.x.fct_s": 1.0}, {"groups.x.fct_s": 2.0}], [{"groups.x.fct_s": 1.0}, {}]
+    assert partial(left, right) == [("groups.x.fct_s", 2, 1)]
+    assert partial(left, left) == []
+    assert partial([{"free": 1.0}, {}], [{"free": 1.0}]) == []
+
+
+def test_the_worst_stands_first() -> None:
+    tolerances = {"b": Tolerance(absolute=1.0), "c": Tolerance(absolute=1.0), "d": Tolerance(absolute=0.1)}
+    left = [{"a": 0.0, "b": 0.0, "c": 0.0, "d": 0.0}, {"a": 0.0, "b": 0.0, "c": 0.0, "d": 9.0}]
+    right = [{"a": 9.0, "b": 0.5, "c": 7.0, "d": 5.0}, {"a": 9.0, "b": 0.5, "c": 7.0, "d": 9.0}]
+    assert [row.metric for row in worst_first(compare(left, right, tolerances))] == ["c", "d", "b", "a"]
 
 
 def test_no_difference_is_no_excess_however_little_is_allowed() -> None:

@@ -1,9 +1,13 @@
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dumbbell.analysis import Expectation, Outcome, check, metric, parse_expectation
+from dumbbell.analysis import Expectation, Metric, Outcome, Reader, check, metric, parse_expectation, summary
 from dumbbell.errors import ResultError
+from synthetic import Bench, Flow
 
 SUMMARY: dict[str, Any] = {
     "valid": True,
@@ -85,15 +89,48 @@ def test_a_group_of_values_can_not_be_compared() -> None:
 
 
 def test_parsing_needs_no_run() -> None:
-    assert parse_expectation("a.b in 1..2") == Expectation("a.b", "in", 1.0, 2.0)
-    assert parse_expectation(" a<-1 ") == Expectation("a", "<", -1.0)
+    assert parse_expectation("a.b in 1..2") == Expectation(Metric("a.b"), "in", 1.0, 2.0)
+    assert parse_expectation(" a<-1 ") == Expectation(Metric("a"), "<", -1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "of"),
+    [
+        ("a.b from 1s to 2500ms < 3", Metric("a.b", 10**9, 2_500_000_000)),
+        ("a.b from 1s in 1..3", Metric("a.b", 10**9)),
+        ("a.b  to  1s == 3", Metric("a.b", None, 10**9)),
+        ("groups.away from home.share > 0.5", Metric("groups.away from home.share")),
+    ],
+)
+def test_a_metric_may_be_of_a_part_of_the_run(text: str, of: Metric) -> None:
+    assert parse_expectation(text).metric == of
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "share", "> 1", "a >", "a > b", "a > nan", "a > inf", "a in 1", "a in 2..1", "a in 1..", "a = 1", "a != 1",
-     "a > 1 > 2", "a..b > 1", "a. > 1", "a > true", "a > __import__('os')"],
+     "a > 1 > 2",
+     "a from 2s to 1s > 1", "a to 0s > 1", "a from 1 to 2s > 1",
+     "a..b > 1", "a. > 1", "a > true", "a > __import__('os')"],
 )  # fmt: skip
 def test_what_can_not_be_read_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="write"):
         parse_expectation(text)
+
+
+@given(st.text(alphabet="ab. from to 019smun<>=-..", max_size=40))
+def test_any_text_is_an_expectation_or_wrong(text: str) -> None:
+    with suppress(ValueError):
+        of = parse_expectation(text).metric
+        assert of.whole == (of.from_ns is None and of.to_ns is None)
+        assert (of.from_ns or 0) < (of.to_ns or float("inf"))
+
+
+def test_a_reader_looks_at_the_part_that_is_asked_for() -> None:
+    run = Bench([Flow("cubic", "cubic", rate_bps=10e6)]).make()
+    reader = Reader(run)
+    whole, part, never = reader.check(["duration_s > 0", "flows.0.bytes from 1s to 2s > 0", "jain from 1000s > 0"])
+    assert (whole.passed, part.passed, never) == (True, True, Outcome("jain from 1000s > 0", None, passed=False))
+    assert part.value == summary(run, (10**9, 2 * 10**9))["flows"][0]["bytes"] < summary(run)["flows"][0]["bytes"]
+    assert reader.value("flows.0.bytes from 1s to 2s") == part.value
+    assert reader.value("jain from 1000s") is None

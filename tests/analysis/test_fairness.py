@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.analysis import convergence_s, jain, jain_index
+from dumbbell.analysis import convergence_s, jain, jain_index, jain_over_time
 from synthetic import NS, Bench, Flow
 
 RATES = st.lists(st.floats(0, 1e12, allow_subnormal=False), min_size=1, max_size=50)
@@ -55,3 +55,27 @@ def test_a_flow_converges_when_it_gets_four_fifths_of_its_long_term_rate() -> No
     run = Bench(flows, duration_s=20.0).make()
     assert convergence_s(run, step_ns=NS // 10) == pytest.approx(3.3, abs=0.11)
     assert convergence_s(Bench([Flow("alone", "a")]).make()) is None
+
+
+def test_jain_over_time_is_of_the_flows_that_live_through_a_bin() -> None:
+    flows = [
+        Flow("a", "a", rate_bps=10e6),
+        Flow("b", "b", rate_bps=30e6, start_s=2.0, stop_s=7.5),
+        Flow("c", "b", rate_bps=30e6, start_s=4.0),
+        Flow("sized", "b", rate_bps=99e6, bytes_asked=10**6),
+        Flow("udp", "b", rate_bps=99e6, kind="udp"),
+    ]
+    table = jain_over_time(Bench(flows).make(), NS)
+    two, three = pytest.approx(0.8), pytest.approx(70**2 / (3 * (10**2 + 2 * 30**2)))
+    assert table.columns == ["time_ns", "flows", "jain"]
+    assert table["time_ns"].to_list() == [NS * (2 * second + 1) // 2 for second in range(2, 10)]
+    assert table["flows"].to_list() == [2, 2, 3, 3, 3, 2, 2, 2]
+    assert table["jain"].to_list() == [two, two, three, three, three, two, two, two]
+
+
+@given(st.integers(1, 3 * NS))
+def test_jain_of_equal_flows_is_one_on_any_grid(step_ns: int) -> None:
+    run = Bench([Flow("a", "a"), Flow("b", "b")], duration_s=3.0, sample_s=0.1).make()
+    table = jain_over_time(run, max(step_ns, NS // 50))
+    assert table.height == 3 * NS // max(step_ns, NS // 50)
+    assert table["jain"].to_numpy() == pytest.approx(1)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dumbbell.analysis import measures
-from synthetic import Bench, Flow
+from dumbbell.analysis import measure_names, measures
+from synthetic import Bench, Flow, taking_turns
 
 
 def test_groups_of_several_flows_are_taken_together() -> None:
@@ -34,3 +34,10 @@ def test_what_is_not_known_is_left_out() -> None:
     found = measures(Bench([]).make())
     assert all(isinstance(value, float) for value in found.values())
     assert "cycle.period_s" not in found
+
+
+def test_every_measure_has_a_name_that_is_known_beforehand() -> None:
+    run = taking_turns(60, 10, 0.1).make()
+    found = measures(run)
+    assert {"cycle.period_s", "flows.bbr-1.throughput_mbps"} <= set(found)
+    assert set(found) <= set(measure_names(run.birth["flows"]))

@@ -22,7 +22,11 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
 def test_a_row_says_what_each_run_had_and_how_far_they_are_apart(dumbbell: Dumbbell, two: tuple[Path, Path]) -> None:
     lines = dumbbell("stats", *two).stdout.splitlines()
     assert lines[0].split() == ["metric", "sim", "kernel", "difference"]
-    assert next(line for line in lines if line.startswith("cubic, Mbit/s")).split()[-3:] == ["10.00", "11.00", "+10.0%"]
+    assert next(line for line in lines if line.startswith("groups.cubic.throughput_mbps")).split()[-3:] == [
+        "10.00",
+        "11.00",
+        "+10.0%",
+    ]
 
 
 def test_runs_of_one_engine_and_seed_are_told_apart_by_their_folders(

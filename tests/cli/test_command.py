@@ -10,7 +10,7 @@ import pytest
 
 from conftest import COMMAND, Dumbbell
 from dumbbell import __version__
-from dumbbell.cli.runs import _folder_names
+from dumbbell.cli.requests import run_names
 from dumbbell.plan import as_script, make
 from dumbbell.plan.model import FlowPlan
 from dumbbell.spec import load, parse, scenarios
@@ -90,6 +90,9 @@ def test_ten_thousand_flows_are_refused_with_what_would_do(dumbbell: Dumbbell, f
         (["list", "wishes"], "can't be listed, got 'wishes'; there is: controllers, queues"),
         (["stats", "nowhere"], "nowhere: not a result folder: it has no run.json"),
         (["plot", "nowhere", "-o", "x.svg"], "nowhere: not a result folder"),
+        (["plot", "-o", "x.svg"], "RUN: no result is named"),
+        (["plot", "nowhere"], "--output: no file is named"),
+        (["plot", "nowhere", "--panels", "rtt", "--figure", "rtt", "-o", "x.svg"], "panels and a figure at once"),
         (["report", "nowhere"], "nowhere: not a result folder"),
     ],
 )
@@ -200,14 +203,14 @@ def test_a_reader_that_goes_away_is_no_crash() -> None:
 
 def test_cases_whose_names_look_alike_get_folders_of_their_own(file: Path) -> None:
     file.write_text(GOOD + "".join(f'[[cases]]\nname = "{name}"\nset = {{}}\n' for name in ("a-3", "a", "a?")))
-    names = _folder_names([(case, 1) for case in load(file)])
+    names = run_names([(case, 1) for case in load(file)])
     assert len(set(names)) == 3
 
 
 def test_a_case_s_name_is_no_path(file: Path) -> None:
     hostile = ["../../etc", "/etc/passwd", "..", ".", "a\\nb", "; reboot", "", "-rf", "x" * 500]
     file.write_text(GOOD + "".join(f'[[cases]]\nname = "{name}"\nset = {{}}\n' for name in hostile))
-    names = _folder_names([(case, 1) for case in load(file)])
+    names = run_names([(case, 1) for case in load(file)])
     assert len(set(names)) == len(hostile)
     assert all(
         set(name) & set("/\n; ") == set() and not name.startswith((".", "-")) and len(name) < 100 for name in names
@@ -228,3 +231,10 @@ def test_ten_thousand_flows_are_printed_without_comparing_each_with_each() -> No
     flows = tuple(Counting(**{each.name: getattr(flow, each.name) for each in fields(FlowPlan)}) for flow in plan.flows)
     as_script(replace(plan, flows=flows), "title")
     assert reads < 100 * 10
+
+
+def test_every_figure_is_listed(dumbbell: Dumbbell) -> None:
+    for words in (["plot", "--list"], ["list", "figures"]):
+        done = dumbbell(*words)
+        assert done.returncode == 0
+        assert "throughput-delay" in done.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.engine.guest import Guest, live
+from dumbbell.engine.guest import Guest, _judge, live
 from dumbbell.engine.kernel import KernelEngine
 from dumbbell.errors import EngineError, ExperimentError, GuestHang, GuestOutOfMemory, GuestPanic
 from dumbbell.plan import Plan, plan_case
@@ -86,3 +86,18 @@ def test_an_interrupted_watch_ends_the_guest(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         live(guest(tmp_path, plan()), interrupt)
     assert guests_in(tmp_path) == []
+
+
+def test_a_run_of_a_kernel_with_a_fault_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "end.json").write_text("{}")
+    one = guest(tmp_path, plan())
+    _judge(one, "Using a channel type which is configured out of UML\n")
+    with pytest.raises(GuestPanic, match="went on after a fault of its own"):
+        _judge(one, "BUG: Bad page map in process agent  pte:010fd061\n")
+
+
+def test_a_change_forks_a_guest_with_rings_and_harms_nothing(tmp_path: Path) -> None:
+    """Linux 6.12's own `set_ptes` mapped a stranger's pages there."""
+    changing = TEXT.replace('"30s"', '"1s"') + '[[changes]]\nat = "500ms"\nrate = "50mbit"\n'
+    live(guest(tmp_path, plan_case(parse(changing, Path("changes.toml"))[0], 1)), lambda: None)
+    assert "BUG" not in (tmp_path / "console.txt").read_text()

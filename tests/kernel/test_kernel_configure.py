@@ -5,7 +5,7 @@ from fake_linux import KCONFIG_HZ, WITHOUT, make_tree
 
 from dumbbell.errors import KernelError
 from dumbbell.kernel import process
-from dumbbell.kernel.configure import configure, make_room_for_registers, set_hz
+from dumbbell.kernel.configure import configure, make_room_for_registers, map_pages_in_a_row, set_hz
 
 
 def configured(tree: Path) -> tuple[str, ...]:
@@ -84,3 +84,12 @@ def test_a_tree_that_asks_the_host_for_the_registers_size_is_left_alone(tmp_path
     offsets.write_text("DEFINE_LONGS(HOST_BX, RBX);\n")
     make_room_for_registers(offsets)
     assert offsets.read_text() == "DEFINE_LONGS(HOST_BX, RBX);\n"
+
+
+def test_pages_of_a_folio_are_mapped_one_after_the_other(tmp_path: Path) -> None:
+    pgtable = tmp_path / "pgtable.h"
+    pgtable.write_text("\tpte = __pte(pte_val(pte) + (nr << PFN_PTE_SHIFT));\n")
+    for _ in range(2):
+        map_pages_in_a_row(pgtable)
+        assert pgtable.read_text() == "\tpte = __pte(pte_val(pte) + (1UL << PFN_PTE_SHIFT));\n"
+    map_pages_in_a_row(tmp_path / "there-is-none.h")

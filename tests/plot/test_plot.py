@@ -6,12 +6,16 @@ from typing import Any
 import pytest
 
 from dumbbell.errors import OutputError, ResultError
-from dumbbell.plot import PANELS, SUFFIXES, figure, save
+from dumbbell.plot import PANELS, SUFFIXES, available, figure, save
 from dumbbell.plot.colours import HUES, dashes, shades
 from dumbbell.plot.lines import step_ns
-from synthetic import Bench, Flow, taking_turns
+from dumbbell.plot.path import bdp_packets, link_rate_mbps
+from synthetic import Bench, Flow, taking_turns, with_bbr
 
-RUN = taking_turns(12, 4, 0.05).make()
+RUN = with_bbr(taking_turns(12, 4, 0.05)).make()
+
+
+UNITS = ("Mbit/s", ", packets", ", packets/s", ", ms", ", %")
 
 
 def many(count: int = 20) -> Bench:
@@ -38,9 +42,24 @@ def test_every_panel_is_a_picture(panel: str, tmp_path: Path) -> None:
     assert (tmp_path / "figure.svg").read_text().startswith("<svg")
 
 
-@pytest.mark.parametrize("panel", PANELS)
-def test_a_run_without_samples_has_empty_panels(panel: str, tmp_path: Path) -> None:
-    save(figure(Bench([]).make(), [panel]), tmp_path / "figure.svg")
+@pytest.mark.parametrize("panel", [panel for panel in PANELS if PANELS[panel].needs.startswith("flows")])
+def test_a_panel_says_what_the_run_lacks(panel: str) -> None:
+    column = PANELS[panel].needs.partition(";")[0].split()[0]
+    with pytest.raises(ResultError, match=f"synthetic: can't draw '{panel}': the run says nothing in {column}"):
+        figure(Bench([]).make(), [panel])
+
+
+def test_what_a_run_lacks_is_named_with_its_reason() -> None:
+    cubic = Bench([Flow("cubic", "cubic")], sample_s=0.1).make()
+    with pytest.raises(ResultError, match=r"bbr_pacing_gain \(only BBR tells it, and no flow ran BBR\)"):
+        figure(cubic, ["gains"])
+    with pytest.raises(ResultError, match="fewer than two long-lived flows ran"):
+        figure(cubic, ["fairness"])
+    assert available(cubic, ("throughput", "gains", "cwnd", "fairness")) == ["throughput", "cwnd"]
+
+
+def test_throughput_is_a_panel_of_any_run(tmp_path: Path) -> None:
+    save(figure(Bench([]).make(), ["throughput"]), tmp_path / "figure.svg")
 
 
 def test_a_line_shows_the_numbers() -> None:
@@ -55,7 +74,7 @@ def test_panels_share_one_time_and_its_zoom() -> None:
     assert spec["resolve"]["scale"]["x"] == "shared"
     names = {layer.get("name") for layer in layers(spec)}
     zoom, picked = spec["params"]
-    assert len(zoom["views"]) == len(PANELS)
+    assert len(set(zoom["views"])) == len(PANELS)
     assert set(zoom["views"]) <= names
     assert set(picked["views"]) < set(zoom["views"])
     assert picked["bind"] == "legend"
@@ -71,8 +90,9 @@ def test_the_time_is_named_once() -> None:
 def test_axes_have_units() -> None:
     spec = figure(RUN, list(PANELS)).to_dict()
     titles = [panel["layer"][0]["encoding"]["y"]["title"] for panel in spec["vconcat"]]
-    units = ["Mbit/s", "packets", "ms", "packets", "Mbit/s", "packets/s", "packets", "ms"]
-    assert all(unit in title for unit, title in zip(units, titles, strict=True))
+    first = dict(zip(PANELS, (title if isinstance(title, str) else title[0] for title in titles), strict=True))
+    without = {"gains", "fairness", "states", "loss"}  # Ratios, an index, names.
+    assert {name for name, title in first.items() if not title.endswith(UNITS)} == without
 
 
 def test_many_flows_are_drawn_as_groups() -> None:
@@ -101,6 +121,37 @@ def test_the_queues_limit_is_drawn_in_packets() -> None:
     bench.qdisc = "fq_codel limit 10240"  # Far above what was queued: it would flatten the rest.
     rules = [layer for layer in layers(figure(bench.make(), ["queue"]).to_dict()) if layer["mark"]["type"] == "rule"]
     assert rules == []
+
+
+def test_in_flight_is_held_against_the_bdp() -> None:
+    bench = Bench([Flow("a", "a")], sample_s=0.1)
+    run = with_bbr(bench).make()
+    # 40 Mbit/s × 20 ms ÷ 1514 bytes.
+    assert bdp_packets(run)["v"].to_list() == pytest.approx([40e6 * 0.02 / 8 / 1514] * 2)
+    assert link_rate_mbps(run).rows() == [(0.0, 40.0), (10.0, 40.0)]
+    run.birth["queues"][0]["rates"] = [[0.0, 40e6], [4.0, 10e6]]
+    assert link_rate_mbps(run).rows() == [(0.0, 40.0), (4.0, 10.0), (10.0, 10.0)]
+    run.birth["queues"][0]["rates"] = []
+    assert bdp_packets(run).is_empty()
+    titles = [panel["layer"][0]["encoding"]["y"]["title"] for panel in figure(run, ["inflight"]).to_dict()["vconcat"]]
+    assert titles == ["In flight, packets"]
+
+
+def test_only_lines_of_flows_fade_when_flows_are_picked() -> None:
+    spec = figure(RUN, ["inflight", "queue"]).to_dict()
+    faded = [("condition" in layer["encoding"].get("opacity", {})) for layer in layers(spec)]
+    assert faded == [True, False] + [False] * 4
+
+
+def test_drops_are_marked_where_they_happened() -> None:
+    bench = Bench([Flow("a", "a", retransmit_rate=0.01)], duration_s=10, sample_s=0.1, drops=10)
+    spec = figure(bench.make(), ["loss"]).to_dict()
+    text = next(iter(spec["datasets"].values()))
+    rows = list(csv.DictReader(text.splitlines()))
+    drops = [float(row["s"]) for row in rows if row["row"] == "queue's drops"]
+    assert drops == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+    repeats = sum(int(row["packets"]) for row in rows if row["row"] == "a")
+    assert repeats == bench.make().flows["retrans_packets"].max()
 
 
 def test_an_unknown_panel_names_those_that_exist() -> None:

@@ -98,6 +98,13 @@ BAD = {
     "seed below zero": ("seed = -1\n" + GOOD, "seeds", (-1,), "not a seed", "a whole number"),
     "case without set": (GOOD + '[[cases]]\nname = "a"\n', "cases.0", None, "a case without 'set'", "'name' and 'set'"),
     "case with a key of its own": (GOOD + "[[cases]]\nx = 1\nset = {}\n", "cases.0", None, "unknown key 'x'", "'name' and 'set'"),
+    "case that expects no list": (
+        GOOD + '[[cases]]\nname = "a"\nset = {}\nexpect = "x > 1"\n', "cases.0.expect", "x > 1", "not a list of expectations", "groups.bbr",
+    ),
+    "what was seen of no metric": (
+        GOOD + '[source]\ntitle = "t"\nseen = [{ what = "w", value = 1, metric = "a from 2s to 1s" }]\n',
+        "source.seen.0.metric", "a from 2s to 1s", "is empty", "earlier time first",
+    ),
     "two cases of one name": (
         GOOD + '[[cases]]\nname = "a"\nset = {}\n' * 2, "cases.1.name", "a", "two cases of one name", "",
     ),
@@ -265,6 +272,19 @@ def test_seeds(written: object, read: tuple[int, ...]) -> None:
 def test_what_is_no_seed(written: object) -> None:
     with pytest.raises(Wrong, match="not a seed"):
         seeds(written)
+
+
+def test_a_case_expects_what_the_file_does_and_then_its_own() -> None:
+    cases = parse(
+        'expect = ["jain > 0.5"]\n' + GOOD + '[[cases]]\nname = "a"\nset = {}\n'
+        '[[cases]]\nname = "{path.loss}"\nset = { "path.loss" = ["1%", "2%"] }\nexpect = ["cycle == null"]\n',
+        FILE,
+    )
+    assert [(case.name, case.experiment.expect) for case in cases] == [
+        ("a", ("jain > 0.5",)),
+        ("1%", ("jain > 0.5", "cycle == null")),
+        ("2%", ("jain > 0.5", "cycle == null")),
+    ]
 
 
 def test_groups_are_numbered_when_a_name_is_taken() -> None:

@@ -6,59 +6,105 @@ Every number has one definition, in the file that is named after it:
 window    which part of a run, each flow's life, which flows are long-lived
 spread    mean, p50, p95, max of samples
 counters  a counter that was read now and then, as a function of time
+bins      even bins of time, tables with a row a bin
 rates     throughput, retransmit rate and loss over time
+losses    what each flow and group lost, over time and over a cycle
 flows     what each flow and group got
+power     throughput against delay
+completion  how long sized flows and answers took
 queueing  the bottleneck's queue, utilisation, ping
+delays    distributions of RTT, one-way delay, queueing delay
 fairness  Jain's index, convergence
+states    what each controller was doing, and for how long
+dips      what PROBE_RTT costs
+sawtooth  whether a window saws: period and depth
+lags      a signal against itself some time later
 cycles    whether groups take turns
 summary   all of it as the JSON contract
 expect    metrics by name, expectations
 measures  a run as one flat list of numbers
 difference  how far apart two samples of runs are, and whether that is too far
+tolerance   a tolerance as people write it
+comparison  two sides of an experiment, and what weakens what they say
 ```
 
 Reads no file, prints nothing, draws nothing: pictures are `dumbbell.plot`, sentences `dumbbell.report`.
 """
 
+from dumbbell.analysis.comparison import Comparison, Measured, Side, confront, unlike
+from dumbbell.analysis.completion import answer_times, completion_times
 from dumbbell.analysis.cycles import Cycle, cycle
-from dumbbell.analysis.difference import TOLERANCES, Row, Sample, Tolerance, Verdict, compare, one_sided
-from dumbbell.analysis.expect import Expectation, Outcome, check, metric, parse_expectation
-from dumbbell.analysis.fairness import convergence_s, jain, jain_index
-from dumbbell.analysis.measures import measures
+from dumbbell.analysis.delays import one_way_delays, queue_delay_cdf, rtt_cdf
+from dumbbell.analysis.difference import TOLERANCES, Method, Row, Sample, Tolerance, Verdict, compare, one_sided
+from dumbbell.analysis.dips import probe_rtt_dips
+from dumbbell.analysis.expect import Expectation, Metric, Outcome, Reader, check, metric, parse_expectation
+from dumbbell.analysis.fairness import convergence_s, jain, jain_index, jain_over_time
+from dumbbell.analysis.losses import flow_loss, group_loss, over_cycle
+from dumbbell.analysis.measures import measure_names, measures
+from dumbbell.analysis.power import throughput_and_delay_p95
 from dumbbell.analysis.queueing import one_way_delay_p95_ms, utilisation
 from dumbbell.analysis.rates import group_throughput, loss, retransmit_rate, throughput
+from dumbbell.analysis.sawtooth import Sawtooth
 from dumbbell.analysis.spread import SPREAD, spread
+from dumbbell.analysis.states import durations, phases
 from dumbbell.analysis.summary import summary, warnings
+from dumbbell.analysis.tolerance import check_patterns, parse_tolerance, stated
 from dumbbell.analysis.window import Window
 
 __all__ = [
     "SPREAD",
     "TOLERANCES",
+    "Comparison",
     "Cycle",
     "Expectation",
+    "Measured",
+    "Method",
+    "Metric",
     "Outcome",
+    "Reader",
     "Row",
     "Sample",
+    "Sawtooth",
+    "Side",
     "Tolerance",
     "Verdict",
     "Window",
+    "answer_times",
     "check",
+    "check_patterns",
     "compare",
+    "completion_times",
+    "confront",
     "convergence_s",
     "cycle",
+    "durations",
+    "flow_loss",
+    "group_loss",
     "group_throughput",
     "jain",
     "jain_index",
+    "jain_over_time",
     "loss",
+    "measure_names",
     "measures",
     "metric",
     "one_sided",
     "one_way_delay_p95_ms",
+    "one_way_delays",
+    "over_cycle",
     "parse_expectation",
+    "parse_tolerance",
+    "phases",
+    "probe_rtt_dips",
+    "queue_delay_cdf",
     "retransmit_rate",
+    "rtt_cdf",
     "spread",
+    "stated",
     "summary",
     "throughput",
+    "throughput_and_delay_p95",
+    "unlike",
     "utilisation",
     "warnings",
 ]

@@ -1,52 +1,63 @@
-"""Whether the groups take turns.
+"""Whether the groups take turns: the period, how strictly they repeat, and who follows whom.
 
 Looks for one period in the difference of the two largest groups' throughput, and
-believes it only when red noise would hardly show as much. One verb, `cycle`; the
-search itself is `period`, which knows nothing of runs.
+believes it only when random turns would hardly show as much. One verb, `cycle`; the
+search itself is `period`, which knows nothing of runs. Curves of lags are `lags`.
 
 1. d(t) = throughput of the largest group − of the second, in bins of 0.5 s (longer
    in runs of more than 1000 s), while both have flows; its straight line is taken out.
-2. Normalised square difference function (McLeod & Wyvill 2005, "A smarter way to
-   find pitch"): n(k) = 2 Σ d(t) d(t+k) ÷ Σ (d(t)² + d(t+k)²). It is an
-   autocorrelation that stays within ±1 however few samples overlap.
-3. Key maxima (the same paper): n, smoothed over five lags so that noise does not cut
-   a stretch in two; then the highest point of every positive stretch past the first zero
-   crossing, for lags up to a third of the length (three periods must fit). The period is the first
-   key maximum that is at least 0.7 × the highest, between samples by a parabola:
-   what repeats every k repeats every 2k too, so the first of them counts.
+2. n(k), the autocorrelation of d in the normalised form of `lags.square_difference`.
+3. Evidence, of two kinds, over all k up to a third of the length (three periods must fit): the highest return
+   n(k) past the first zero crossing, and the deepest reversal −n(k ÷ 2) halfway to a return, n(k) > 0. Turns are
+   reversals; one that is left out costs the return twice and the reversal once, while turns of uneven length
+   keep the return and blunt the reversal.
 4. Null hypothesis: red noise, an AR(1) process with d's own lag-1 autocorrelation,
    corrected for the bias of an estimate behind a straight line (−(2 + 4ρ)/n; Marriott & Pope 1954), as
    Allen & Smith 1996 and REDFIT (Schulz & Mudelsee 2002) use it. 499 such series of the same
-   length go through steps 1 and 2; the cycle is significant when d's n, past its first zero crossing,
-   reaches higher than 99 % of them do.
-5. Turns that nobody sees are none: the standard deviation of d must be at least a
+   length go through steps 1 to 3. Each is judged by its rarer kind of evidence, as d is; `p_value` =
+   (1 + how many show something as rare) ÷ 500, and a cycle is believed at 2.5 % (Davison & Hinkley 1997,
+   section 4.2).
+5. The period is a key maximum of n (McLeod & Wyvill 2005: the highest point of a positive stretch past the first
+   zero crossing, here of n smoothed over five lags), between samples by a parabola: the first whose contrast (n(k) −
+   n(k ÷ 2)) ÷ 2 is at least 0.7 × the highest. At twice the period the contrast vanishes.
+6. Turns that nobody sees are none: the standard deviation of d must be at least a
    tenth of the two groups' mean throughput together.
+7. Phase: the lag at which the second group's throughput follows the first's best, by the same
+   normalised cross-correlation, ÷ the period. 0.5: strict turns. 0: both swing together.
+
+Measured by `tests/analysis/test_cycles.py`, 200 cases of 120 s each. False alarms: white and red noise (0.5, 0.9,
+0.97) and random walks 2 to 3 %, an AR(2) process 3 %, random turns (a telegraph, 5 to 10 s) 8 to 9 %, one step 0.
+Turns every 20 s that were found, and were within a tenth: exact 100 and 100 %; ticks 10 % late or early 100 and 99;
+20 % 97 and 76; 10 % and one tick in ten left out 86 and 74; one in five 62 and 45; a group that has a third or a
+fifth of each period 100 and 100; a sine in red noise (0.9) of half its height 99 and 99.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from dumbbell.analysis.counters import Floats
 from dumbbell.analysis.flows import group_throughput_bps
+from dumbbell.analysis.lags import SMOOTHING, cross_difference, detrended, key_maxima, smooth, square_difference, top
 from dumbbell.analysis.rates import group_throughput
 from dumbbell.analysis.window import NS, Window, bounds_ns, clip_ns
 from dumbbell.result import Run
 
-__all__ = ["Cycle", "cycle", "period"]
+__all__ = ["Cycle", "cycle", "follows", "period"]
 
 STEP_NS = NS // 2
 BINS_MAX = 2000
 """Keeps the search quick in runs of hours."""
 SAMPLES_MIN = 24
 PERIODS_MIN = 3
+STEPS_MIN = 4
+"""The shortest period, in bins: a turn needs two of them."""
 FIRST_OF_HIGHEST = 0.7
-SMOOTHING = np.array([1.0, 3.0, 4.0, 3.0, 1.0]) / 12
 LAG1_MAX = 0.99
 SURROGATES = 499
-SIGNIFICANCE = 0.01
+SIGNIFICANCE = 0.025
 SURROGATE_SEED = 1954
 """The dice of the null hypothesis: fixed, so that a result always gives the same answer."""
 VISIBLE = 0.1
@@ -54,14 +65,19 @@ VISIBLE = 0.1
 
 @dataclass(frozen=True)
 class Cycle:
-    """Groups take turns every `period_s`; `strength` is n(k) there, 1 for turns that repeat exactly."""
+    """Groups take turns every `period_s`."""
 
     period_s: float
     strength: float
+    """n(k) at the period: 1 for turns that repeat exactly, less for each one that is late or left out."""
+    p_value: float
+    """Share of random turns of the same colour that show as much: how easily chance alone looks like this."""
+    phase: float | None = None
+    """By which share of a period the second largest group follows the largest, 0 to 1; None for a single signal."""
 
 
 def cycle(run: Run, window: Window | None = None) -> Cycle | None:
-    """The period with which the two largest groups take turns, and how strictly.
+    """The period with which the two largest groups take turns, how strictly, and in which phase.
 
     None with fewer than two groups, in less than three periods, or when nothing is significant.
     """
@@ -76,27 +92,39 @@ def cycle(run: Run, window: Window | None = None) -> Cycle | None:
     difference = first - second
     if difference.size < SAMPLES_MIN or np.std(difference) < VISIBLE * np.mean(first + second):
         return None
-    return period(difference, step_ns / NS)
+    found = period(difference, step_ns / NS)
+    if found is None:
+        return None
+    return replace(found, phase=follows(first, second, found.period_s * NS / step_ns))
 
 
 def period(signal: npt.ArrayLike, step_s: float) -> Cycle | None:
-    """The period of an evenly sampled signal, or None: steps 1 to 4 above. It sees periods of four steps and more."""
-    values = _detrended(np.asarray(signal, dtype=np.float64)[np.newaxis, :])
+    """The period of an evenly sampled signal that swings from side to side, or None: steps 1 to 5 above."""
+    values = detrended(np.asarray(signal, dtype=np.float64)[np.newaxis, :])
     count = values.shape[1]
     if count < SAMPLES_MIN or np.ptp(values) <= 1e-9 * np.ptp(np.asarray(signal)):
         return None
     lags = count // PERIODS_MIN
-    raw = _square_difference(values, lags + SMOOTHING.size)  # Smoothing needs what lies behind the last lag.
-    if _past_zero(raw)[0, : lags + 1].max() <= _critical(values[0]):
+    curve = square_difference(values, lags + SMOOTHING.size)  # Smoothing needs what lies behind the last lag.
+    p_value = _p_value(values[0], curve[0, : lags + 1])
+    smoothed = smooth(curve)[0]
+    peaks = key_maxima(smoothed, lags)
+    if p_value > SIGNIFICANCE or not peaks:
         return None
-    curve = _past_zero(_smooth(raw))[0]
-    peaks = _key_maxima(curve, lags)
-    if not peaks:
-        return None
-    highest = max(curve[peak] for peak in peaks)
-    first = next(peak for peak in peaks if curve[peak] >= FIRST_OF_HIGHEST * highest)
-    strength = float(raw[0, first - 1 : first + 2].max())
-    return Cycle(period_s=(first + _top(*curve[first - 1 : first + 2])) * step_s, strength=min(strength, 1.0))
+    contrasts = {peak: float(smoothed[peak] - _halfway(smoothed[np.newaxis, :], peak)[0]) for peak in peaks}
+    first = next(peak for peak in peaks if contrasts[peak] >= FIRST_OF_HIGHEST * max(contrasts.values()))
+    strength = min(float(curve[0, first - 1 : first + 2].max()), 1.0)
+    return Cycle((first + top(*smoothed[first - 1 : first + 2])) * step_s, strength, p_value)
+
+
+def follows(first: Floats, second: Floats, period_steps: float) -> float:
+    """The phase, 0 to 1: the lag within a period at which `second` is most like `first`, ÷ the period."""
+    lags = math.ceil(period_steps) + SMOOTHING.size
+    leader, follower = detrended(first[np.newaxis, :]), detrended(second[np.newaxis, :])
+    curve = smooth(cross_difference(leader, follower, lags))[0]
+    best = int(np.argmax(curve[: math.ceil(period_steps)]))
+    between = top(*curve[best - 1 : best + 2]) if best else 0.0
+    return float((best + between) / period_steps % 1)
 
 
 def _together(run: Run, groups: list[str], window: Window | None) -> Window | None:
@@ -114,52 +142,24 @@ def _together(run: Run, groups: list[str], window: Window | None) -> Window | No
     return (start, stop) if start < stop else None
 
 
-def _detrended(rows: Floats) -> Floats:
-    """Every row without its least-squares straight line."""
-    time = np.linspace(-1, 1, rows.shape[1])
-    level = rows - rows.mean(axis=1, keepdims=True)
-    slopes = level @ time / (time @ time)
-    return np.asarray(level - np.outer(slopes, time))
+def _halfway(curves: Floats, lags: npt.ArrayLike) -> Floats:
+    """Each curve at half of these lags; the mean of both neighbours for an odd one."""
+    lag = np.asarray(lags)
+    half = lag // 2
+    return np.asarray((curves[:, half] + curves[:, lag - half]) / 2)
 
 
-def _square_difference(rows: Floats, lags: int) -> Floats:
-    """n(k) of every row, for k = 0 .. lags, by FFT (zero-padded: no wrap-around)."""
-    count = rows.shape[1]
-    size = 1 << math.ceil(math.log2(2 * count))
-    spectrum = np.fft.rfft(rows, size)
-    correlation = np.fft.irfft(spectrum * spectrum.conj(), size)[:, : lags + 1]
-    energy = np.cumsum(rows**2, axis=1)
-    total = energy[:, -1:]
-    k = np.arange(lags + 1)
-    head = energy[:, count - 1 - k]  # Σ d(t)², t < n − k
-    tail = total - np.concatenate([np.zeros((rows.shape[0], 1)), energy[:, :lags]], axis=1)
-    return np.asarray(2 * correlation / np.maximum(head + tail, np.finfo(float).tiny))
+def _evidence(curves: Floats) -> Floats:
+    """Step 3, two rows: each curve's highest return, and its deepest reversal halfway to a return."""
+    lags = np.arange(STEPS_MIN, curves.shape[1])
+    past = np.logical_or.accumulate(curves < 0, axis=1)[:, lags]
+    returns = np.where(past, curves[:, lags], 0.0)
+    reversals = np.where(returns > 0, -_halfway(curves, lags), 0.0)
+    return np.asarray(np.maximum(np.stack([returns.max(axis=1), reversals.max(axis=1)]), 0.0))
 
 
-def _smooth(curves: Floats) -> Floats:
-    """Each curve under a Hann window of five lags; the curve is even at lag 0, and held at its end."""
-    lags = curves.shape[1]
-    half = SMOOTHING.size // 2
-    around = np.concatenate([curves[:, half:0:-1], curves, np.repeat(curves[:, -1:], half, axis=1)], axis=1)
-    return np.asarray(sum(weight * around[:, shift : shift + lags] for shift, weight in enumerate(SMOOTHING)))
-
-
-def _past_zero(curves: Floats) -> Floats:
-    """The curves with everything up to the first zero crossing, and everything below zero, set to 0."""
-    crossed = np.logical_or.accumulate(curves < 0, axis=1)
-    return np.where(crossed & (curves > 0), curves, 0.0)
-
-
-def _key_maxima(curve: Floats, lags: int) -> list[int]:
-    """Lags of the highest point of each positive stretch, as far as they are no longer than `lags`."""
-    positive = np.concatenate([[False], curve > 0, [False]])
-    edges = np.flatnonzero(positive[1:] != positive[:-1]).reshape(-1, 2)
-    tops = [int(start + np.argmax(curve[start:stop])) for start, stop in edges]
-    return [top for top in tops if top <= lags]
-
-
-def _critical(values: Floats) -> float:
-    """The height that 1 % of red noise of this colour and length exceeds."""
+def _p_value(values: Floats, curve: Floats) -> float:
+    """How much of red noise of this colour and length shows as much, by the rarer of the two kinds of evidence."""
     count = values.size
     lag1 = float(values[1:] @ values[:-1] / (values @ values))
     lag1 = min(max(lag1 + (2 + 4 * lag1) / count, 0.0), LAG1_MAX)
@@ -167,12 +167,8 @@ def _critical(values: Floats) -> float:
     noise[0] /= math.sqrt(1 - lag1 * lag1)  # As if it had run for ever.
     for row in range(1, count):
         noise[row] += lag1 * noise[row - 1]
-    rows = _detrended(np.ascontiguousarray(noise.T))
-    curves = _past_zero(_square_difference(rows, count // PERIODS_MIN))
-    return float(np.quantile(curves.max(axis=1), 1 - SIGNIFICANCE, method="higher"))
-
-
-def _top(before: float, middle: float, after: float) -> float:
-    """Where the parabola through three neighbours has its top, counted from the middle one."""
-    bend = before - 2 * middle + after
-    return float((before - after) / (2 * bend)) if bend < 0 else 0.0
+    curves = square_difference(detrended(np.ascontiguousarray(noise.T)), curve.size - 1)
+    shown = _evidence(np.concatenate([curve[np.newaxis, :], curves]))
+    # How many of all show at least as much, by each kind; the rarer kind decides, for the noise as for the signal.
+    rarest = np.min([kind.size - np.searchsorted(np.sort(kind), kind) for kind in shown], axis=0)
+    return int(np.count_nonzero(rarest <= rarest[0])) / int(rarest.size)

@@ -18,8 +18,10 @@ import numpy as np
 # ruff: noqa: PLC0415
 
 __all__ = [
+    "CONFIDENCE",
     "TOLERANCES",
     "Interval",
+    "Method",
     "Row",
     "Sample",
     "Tolerance",
@@ -27,8 +29,10 @@ __all__ = [
     "compare",
     "interval",
     "one_sided",
+    "partial",
     "standard_error",
     "tolerance_of",
+    "worst_first",
 ]
 
 CONFIDENCE = 0.95
@@ -68,10 +72,9 @@ class Tolerance:
     standard_errors: float = 0.0
     """Standard errors of the difference: what chance alone does."""
 
-    def allowed(self, reference: Sample, other: Sample) -> float:
-        """The largest difference that passes."""
-        by_chance = self.standard_errors * (standard_error(reference, other) or 0.0)
-        return max(self.relative * abs(reference.mean), self.absolute, by_chance)
+    def allowed(self, reference: float, standard_error: float | None = None) -> float:
+        """The largest difference from the reference's mean that passes, given the difference's standard error."""
+        return max(self.relative * abs(reference), self.absolute, self.standard_errors * (standard_error or 0.0))
 
 
 TOLERANCES: Mapping[str, Tolerance] = {
@@ -91,10 +94,13 @@ class Verdict(StrEnum):
 
     AGREES = "agrees"
     CHANCE = "chance"
-    """Further apart than allowed, by no more than two standard errors: these seeds can't tell."""
+    """Further apart than allowed, but the interval of the difference holds 0: these seeds can't tell."""
     DIFFERS = "differs"
     SHOWN = "shown"
     """Nobody stated a tolerance."""
+
+
+WORST_FIRST = (Verdict.DIFFERS, Verdict.CHANCE, Verdict.AGREES, Verdict.SHOWN)
 
 
 @dataclass(frozen=True)
@@ -152,6 +158,30 @@ def one_sided(
     return sorted(name for name in left ^ right if tolerance_of(name, tolerances))
 
 
+def partial(
+    first: Sequence[Mapping[str, float]],
+    second: Sequence[Mapping[str, float]],
+    tolerances: Mapping[str, Tolerance] = TOLERANCES,
+) -> list[tuple[str, int, int]]:
+    """The metrics with a tolerance that both sides have, but not all runs of a side: name, runs of each that have it.
+
+    A mean over the downloads that ended says nothing of those that didn't.
+    """
+    names = dict.fromkeys(name for run in (*first, *second) for name in run)
+    counts = [(name, sum(name in run for run in first), sum(name in run for run in second)) for name in names]
+    return [
+        (name, left, right)
+        for name, left, right in counts
+        if left and right and (left < len(first) or right < len(second)) and tolerance_of(name, tolerances)
+    ]
+
+
+def worst_first(rows: Sequence[Row]) -> list[Row]:
+    """What differs, then what only chance may have moved, then what agrees, the largest excess first; then the rest."""
+    rank = {verdict: place for place, verdict in enumerate(WORST_FIRST)}
+    return sorted(rows, key=lambda row: (rank[row.verdict], -row.excess))
+
+
 def tolerance_of(metric: str, tolerances: Mapping[str, Tolerance] = TOLERANCES) -> Tolerance | None:
     """The first tolerance whose pattern (`groups.*.share`) the metric's name matches."""
     return next((each for pattern, each in tolerances.items() if fnmatchcase(metric, pattern)), None)
@@ -182,31 +212,31 @@ def standard_error(first: Sample, second: Sample) -> float | None:
 
 def _row(metric: str, first: Sample, second: Sample, tolerance: Tolerance | None, method: Method) -> Row:
     difference = second.mean - first.mean
-    allowed = tolerance.allowed(first, second) if tolerance else None
-    return Row(
-        metric, first, second, difference, interval(first, second, method), allowed, _verdict(first, second, allowed)
-    )
+    between = interval(first, second, method)
+    allowed = tolerance.allowed(first.mean, standard_error(first, second)) if tolerance else None
+    return Row(metric, first, second, difference, between, allowed, _verdict(difference, between, allowed))
 
 
-def _verdict(first: Sample, second: Sample, allowed: float | None) -> Verdict:
+def _verdict(difference: float, between: Interval | None, allowed: float | None) -> Verdict:
     if allowed is None:
         return Verdict.SHOWN
-    difference = abs(second.mean - first.mean)
-    if difference <= allowed:
+    if abs(difference) <= allowed:
         return Verdict.AGREES
-    return Verdict.CHANCE if difference <= 2 * (standard_error(first, second) or 0.0) else Verdict.DIFFERS
+    return Verdict.CHANCE if between is not None and between[0] <= 0 <= between[1] else Verdict.DIFFERS
 
 
 def _welch(first: Sample, second: Sample, confidence: float) -> Interval:
-    from scipy import stats
+    # Not scipy.stats: importing it takes seconds.
+    from scipy.special import stdtrit
 
     # Of two values that differ in their last digit only, the variance may be too small for a float.
     parts = [max((each.sd or 0.0) ** 2 / len(each.values), np.finfo(float).tiny) for each in (first, second)]
     freedom = 1 / sum(
         (part / sum(parts)) ** 2 / (len(each.values) - 1) for part, each in zip(parts, (first, second), strict=True)
     )
-    low, high = stats.t.interval(confidence, freedom, second.mean - first.mean, math.sqrt(sum(parts)))
-    return float(low), float(high)
+    difference = second.mean - first.mean
+    half = float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(sum(parts))
+    return difference - half, difference + half
 
 
 def _bootstrap(first: Sample, second: Sample, confidence: float) -> Interval:

@@ -1,16 +1,20 @@
 """A metric by its name, and whether an expectation of it is met.
 
-The grammar of expectations is `dumbbell.spec.expectation`; the numbers come from `summary`.
+The grammar of expectations is `dumbbell.spec.expectation`; the numbers come from `summary`, of the whole run or of
+the part that a metric names.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dumbbell.analysis.summary import summary
+from dumbbell.analysis.window import NS, Window
 from dumbbell.errors import ResultError
-from dumbbell.spec.expectation import Expectation, parse_expectation
+from dumbbell.result import Run
+from dumbbell.spec.expectation import Expectation, Metric, parse_expectation, parse_metric
 
-__all__ = ["Expectation", "Outcome", "check", "metric", "parse_expectation"]
+__all__ = ["Expectation", "Metric", "Outcome", "Reader", "check", "metric", "parse_expectation", "parse_metric"]
 
 
 @dataclass(frozen=True)
@@ -23,16 +27,53 @@ class Outcome:
     passed: bool
 
 
+class Reader:
+    """Looks numbers of one run up, each part of the run summed up once."""
+
+    def __init__(self, run: Run, numbers: Mapping[str, Any] | None = None) -> None:
+        self._run = run
+        self._summaries: dict[Window | None, Mapping[str, Any]] = {} if numbers is None else {None: numbers}
+
+    def check(self, expressions: Iterable[str]) -> list[Outcome]:
+        """What becomes of each expectation.
+
+        One of a part that the run never reached fails. Raises as `check` does.
+        """
+        outcomes = []
+        for text in expressions:
+            numbers = self._summary(parse_expectation(text).metric)
+            outcomes.append(Outcome(text, None, passed=False) if numbers is None else check(numbers, text))
+        return outcomes
+
+    def value(self, text: str) -> object:
+        """A metric by its name, such as `ping_ms.max from 40s to 42s`; None of a part that the run never reached.
+
+        Raises `ValueError` for a name that can't be read, `ResultError` for a metric that doesn't exist.
+        """
+        wanted = parse_metric(text)
+        numbers = self._summary(wanted)
+        return None if numbers is None else metric(numbers, wanted.name)
+
+    def _summary(self, of: Metric) -> Mapping[str, Any] | None:
+        end_ns = round(self._run.birth["duration_s"] * NS)
+        window = None if of.whole else (of.from_ns or 0, end_ns if of.to_ns is None else min(of.to_ns, end_ns))
+        if window is not None and window[0] >= window[1]:
+            return None
+        if window not in self._summaries:
+            self._summaries[window] = summary(self._run, window)
+        return self._summaries[window]
+
+
 def check(summary: Mapping[str, Any], expression: str) -> Outcome:
-    """Compare a summary with an expectation such as `groups.bbr.share > 0.6`.
+    """Compare a summary with an expectation such as `groups.bbr.share > 0.6`; a part of the run is the caller's choice.
 
     Raises `ValueError` for an expression that can't be read, `ResultError` for a metric that doesn't exist.
     """
     expected = parse_expectation(expression)
-    value = metric(summary, expected.metric)
+    value = metric(summary, expected.metric.name)
     if isinstance(value, Mapping | list) and expected.value is not None:
         names = ", ".join(_names(value))
-        raise ResultError(f"'{expected.metric}' is no single number; it holds: {names}")
+        raise ResultError(f"'{expected.metric.name}' is no single number; it holds: {names}")
     shown = value if isinstance(value, float | int | str) else None
     return Outcome(expression, shown, expected.holds(value))
 

@@ -5,12 +5,14 @@ Reads rates, returns numbers. The rates themselves are `flows` and `rates`.
 
 from collections.abc import Sequence
 
+import polars as pl
+
 from dumbbell.analysis.flows import flow_throughput_bps
 from dumbbell.analysis.rates import throughput
-from dumbbell.analysis.window import NS, Window, life_ns, long_lived
+from dumbbell.analysis.window import NS, Window, is_bulk, life_ns, long_lived
 from dumbbell.result import Run
 
-__all__ = ["convergence_s", "jain", "jain_index"]
+__all__ = ["convergence_s", "jain", "jain_index", "jain_over_time"]
 
 
 def jain_index(rates: Sequence[float]) -> float:
@@ -40,6 +42,25 @@ def jain(run: Run, window: Window | None = None) -> float | None:
     rates = flow_throughput_bps(run, window)
     known = [rate for flow in long_lived(run, window) if (rate := rates[flow["name"]]) is not None]
     return jain_index(known) if known else None
+
+
+def jain_over_time(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFrame:
+    """Jain's index of the throughput in every bin: `time_ns, flows, jain`.
+
+    (Σx)² ÷ (n Σx²) over the n `flows` that could share it: TCP, of no fixed size, alive for the whole bin. The
+    shorter the bins, the more of a sawtooth they see as unfairness (Jain, Chiu & Hawe 1984 leave the interval open).
+    Bins with fewer than two such flows have no row.
+    """
+    lives = [(flow["name"], *life_ns(run, flow)) for flow in run.birth["flows"] if is_bulk(flow)]
+    schema = {"flow": pl.String, "born_ns": pl.Int64, "died_ns": pl.Int64}
+    shared = (
+        throughput(run, step_ns, window).drop_nulls().join(pl.DataFrame(lives, schema=schema, orient="row"), on="flow")
+    )
+    began = pl.col("time_ns") - step_ns // 2  # A row carries its bin's middle, rounded down.
+    whole = (began >= pl.col("born_ns")) & (began + step_ns <= pl.col("died_ns"))
+    bins = shared.filter(whole).group_by("time_ns").agg("throughput_bps", flows=pl.len()).filter(pl.col("flows") > 1)
+    indices = [jain_index(rates) for rates in bins["throughput_bps"].to_list()]
+    return bins.select("time_ns", "flows", pl.Series("jain", indices, pl.Float64)).sort("time_ns")
 
 
 def convergence_s(run: Run, step_ns: int = NS, epsilon: float = 0.8) -> float | None:

@@ -4,15 +4,17 @@ Names are those of `--json` where it has them (`groups.bbr.throughput_mbps`, `pi
 flow is here by group too. Whether two such numbers are far apart is `difference`.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dumbbell.analysis.flows import group_retransmit_rates
+from dumbbell.analysis.spread import SPREAD
 from dumbbell.analysis.summary import summary
 from dumbbell.analysis.window import Window
 from dumbbell.result import Run
 
-__all__ = ["measures"]
+__all__ = ["measure_names", "measures"]
 
 _Flows = Sequence[Mapping[str, Any]]
 
@@ -28,6 +30,24 @@ def measures(run: Run, window: Window | None = None) -> dict[str, float]:
     rates = group_retransmit_rates(run, window)
     named = [*_groups(numbers, rates), *_path(numbers), *_flows(numbers)]
     return {name: float(value) for name, value in named if value is not None}
+
+
+def measure_names(flows: _Flows) -> list[str]:
+    """Every name that `measures` may give for flows with these names and groups, known or not in a particular run."""
+    nothing = dict.fromkeys(SPREAD)
+    known = {"retransmits": None, "throughput_mbps": None, "fct_s": None, "rtt_ms": nothing, "cwnd_packets": nothing}
+    entries = [{"name": flow["name"], "group": flow["group"]} | known for flow in flows]
+    groups = dict.fromkeys(flow["group"] for flow in flows)
+    unknown = {
+        "flows": entries,
+        "groups": {group: {"throughput_mbps": None, "share": None} for group in groups},
+        "queue": {"packets": nothing, "delay_ms": nothing, "drops": None, "marks": None},
+        "ping_ms": nothing,
+        "utilisation": None,
+        "jain": None,
+        "cycle": None,
+    }
+    return [name for name, _ in [*_groups(unknown, groups), *_path(unknown), *_flows(unknown)]]
 
 
 def _groups(
@@ -63,9 +83,9 @@ def _path(numbers: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
 
 def _flows(numbers: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
     """A flow's own figures, where it is not the whole of its group."""
-    groups = [flow["group"] for flow in numbers["flows"]]
+    members = Counter(flow["group"] for flow in numbers["flows"])
     for flow in numbers["flows"]:
-        if groups.count(flow["group"]) > 1:
+        if members[flow["group"]] > 1:
             yield f"flows.{flow['name']}.throughput_mbps", flow["throughput_mbps"]
             yield f"flows.{flow['name']}.fct_s", flow.get("fct_s")
 

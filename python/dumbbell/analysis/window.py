@@ -8,7 +8,7 @@ from typing import Any
 
 from dumbbell.result import Run
 
-__all__ = ["NS", "Window", "bounds_ns", "clip_ns", "life_ns", "long_lived"]
+__all__ = ["NS", "Window", "bounds_ns", "clip_ns", "is_bulk", "life_ns", "long_lived"]
 
 NS = 1_000_000_000
 """Nanoseconds in a second."""
@@ -46,6 +46,11 @@ def clip_ns(run: Run, flow: Mapping[str, Any], window: Window | None = None) -> 
     return (start_ns, stop_ns) if start_ns < stop_ns else None
 
 
+def is_bulk(flow: Mapping[str, Any]) -> bool:
+    """Whether a flow sends as much as it can for as long as it lives: TCP, of no fixed size."""
+    return flow.get("kind") != "udp" and flow.get("bytes_asked") is None
+
+
 def long_lived(run: Run, window: Window | None = None) -> list[Mapping[str, Any]]:
     """The flows whose rates can be compared: TCP, of no fixed size, alive for at least half of the window.
 
@@ -55,7 +60,6 @@ def long_lived(run: Run, window: Window | None = None) -> list[Mapping[str, Any]
     flows = []
     for flow in run.birth["flows"]:
         part = clip_ns(run, flow, window)
-        bulk = flow.get("kind") != "udp" and flow.get("bytes_asked") is None
-        if bulk and part is not None and 2 * (part[1] - part[0]) >= to_ns - from_ns:
+        if is_bulk(flow) and part is not None and 2 * (part[1] - part[0]) >= to_ns - from_ns:
             flows.append(flow)
     return flows

@@ -2,8 +2,16 @@
 
 ```text
 app       every command and its options
-runs      one run or many, side by side, with progress and Ctrl-C
+runs      run: every case with every seed
+compare   compare: two sides, from an experiment or from result folders
+requests  which engine, which seeds, what a run's folder is called
+carry     runs side by side, with progress and Ctrl-C
+sides     result folders to the two sides of a comparison
+window    a part of a run, as --from and --to name it
 summary   a result as tables for reading
+beside    results side by side, a column each
+contrast  a comparison as tables for reading
+cells     numbers as people read them
 kernels   kernel build and list
 logs      import and export
 ```

@@ -89,20 +89,25 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
 @app.command()
 def scenarios(as_json: Json = False) -> None:
     """List the built-in experiments and their sources."""
-    from dumbbell.spec import load
+    from dumbbell.spec import load, published
     from dumbbell.spec import scenarios as known
 
     cases = {name: load(file) for name, file in known().items()}
     if as_json:
         print_json({"scenarios": [_scenario_entry(name, case[0], len(case)) for name, case in cases.items()]})
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("scenario", "cases", "title", "source"):
-        table.add_column(column, justify="right" if column == "cases" else "left", overflow="fold")
-    for name, case in cases.items():
-        entry = _scenario_entry(name, case[0], len(case))
-        table.add_row(name, str(entry["cases"]), entry["title"], entry["source"] or "")
-    out.print(table)
+    for heading, names in (("from laboratories", known().keys() - published()), ("published results", published())):
+        out.print(f"[bold]{heading}[/bold]")
+        table = Table(box=None, padding=(0, 2, 0, 0), expand=True)
+        for column in ("scenario", "cases", "title", "source"):
+            narrow = column in ("scenario", "cases")
+            table.add_column(
+                column, justify="right" if column == "cases" else "left", no_wrap=True, ratio=None if narrow else 1
+            )
+        for name in sorted(names):
+            entry = _scenario_entry(name, cases[name][0], len(cases[name]))
+            table.add_row(name, str(entry["cases"]), entry["title"], entry["source"] or "")
+        out.print(table)
 
 
 @app.command()
@@ -136,35 +141,92 @@ def stats(
     as_json: Json = False,
 ) -> None:
     """Show the numbers of a result, of all of it or of a window; of several, side by side."""
-    from dumbbell.analysis import summary
+    from dumbbell.analysis import measures, summary
     from dumbbell.cli.beside import show_beside
     from dumbbell.cli.summary import show_run
+    from dumbbell.cli.window import window_of
     from dumbbell.result import load
 
     runs = [load(folder) for folder in folders]
-    numbers = [summary(run, _window(run.birth["duration_s"], start, end)) for run in runs]
+    windows = [window_of(run.birth["duration_s"], start, end) for run in runs]
+    pairs = list(zip(runs, windows, strict=True))
+    if len(runs) > 1 and not as_json:
+        show_beside(out, runs, [measures(*pair) for pair in pairs])
+        return
+    numbers = [summary(*pair) for pair in pairs]
     if as_json:
         print_json(numbers[0] if len(runs) == 1 else {"runs": numbers})
-    elif len(runs) == 1:
-        show_run(out, runs[0], numbers[0])
     else:
-        show_beside(out, runs, numbers)
+        show_run(out, runs[0], numbers[0])
+
+
+@app.command()
+def compare(  # noqa: PLR0913, PLR0917
+    targets: Annotated[
+        list[str], typer.Argument(metavar="SCENARIO|FILE|RUN RUN", help="An experiment, or two results.")
+    ],
+    engines: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Two engines; default: sim,kernel.", show_default=False)
+    ] = None,
+    kernels: Annotated[str | None, typer.Option(metavar="A,B", help="Two kernels; see kernel list.")] = None,
+    seeds: Annotated[str | None, typer.Option(metavar="N..M", help="Several, for a spread and an interval.")] = None,
+    settings: Settings = [],  # noqa: B006
+    folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")] = None,
+    tolerances: Annotated[
+        list[str],
+        typer.Option("--tolerance", metavar="METRIC=3%", help="Or METRIC=1 in its unit, or both; repeatable."),
+    ] = [],  # noqa: B006
+    interval: Annotated[str, typer.Option(metavar="welch|bootstrap", help="Of the difference, 95 %.")] = "welch",
+    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Leave out what came before.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Leave out what came after.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs side by side; default: one a core.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="A page, offline.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run an experiment on two engines or kernels, or take two results: do they agree?"""
+    from dumbbell.cli.compare import Asked, compare_all
+
+    asked = Asked(
+        targets, engines, kernels, seeds, settings, folder, tolerances, interval, start, end, jobs, page=output
+    )
+    done = compare_all(asked)
+    if output is not None:
+        from dumbbell.report import write_comparison
+
+        write_comparison(done.comparisons, done.strands, output, asked.window, done.left_out)
+        err.print(f"wrote {output}", markup=False)
+    if as_json:
+        print_json(done.as_json())
+    else:
+        from dumbbell.cli.contrast import show_compared
+
+        show_compared(out, done, asked.window)
+    raise typer.Exit(0 if done.agrees and done.valid else 1)
 
 
 @app.command()
 def plot(
-    folder: RunFolder,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help=".svg, .png, .pdf, .html or .json")],
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="RUN...", help="Result folders.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help=".svg, .png, .pdf, .html or .json")
+    ] = None,
     panels: Annotated[str | None, typer.Option(metavar="NAME,NAME", help="Which panels, from top to bottom.")] = None,
+    name: Annotated[str | None, typer.Option("--figure", metavar="NAME", help="Another figure; see --list.")] = None,
+    metric: Annotated[str | None, typer.Option(metavar="NAME", help="Of --figure box: such as jain.")] = None,
     width: Annotated[int, typer.Option(min=200, max=4000, help="Pixels.")] = 760,
+    scale: Annotated[float, typer.Option(min=0.5, max=8, help="Of a PNG: its pixels for each of the width's.")] = 2,
+    show: Annotated[bool, typer.Option("--list", help="List every figure.")] = False,
 ) -> None:
-    """Draw panels of a result on one axis of time."""
-    from dumbbell.plot import DEFAULT, figure, save
-    from dumbbell.result import load
+    """Draw panels of a result on one axis of time, or another figure of one or more results."""
+    from dumbbell.cli.figures import list_figures, plot_runs
 
-    names = [name.strip() for name in panels.split(",")] if panels else list(DEFAULT)
-    save(figure(load(folder), names, width=width), output)
-    err.print(f"wrote {output}", markup=False)
+    if show:
+        list_figures(out)
+        return
+    written = plot_runs(folders or [], output, panels=panels, name=name, metric=metric, width=width, scale=scale)
+    err.print(f"wrote {written}", markup=False)
 
 
 @app.command()
@@ -182,9 +244,9 @@ def report(
 
 @app.command(name="list")
 def list_(
-    what: Annotated[str, typer.Argument(metavar="controllers|queues", help="What to list.")],
+    what: Annotated[str, typer.Argument(metavar="controllers|queues|figures", help="What to list.")],
 ) -> None:
-    """List the congestion controls and who has them, or the queueing disciplines that are understood."""
+    """List the congestion controls and who has them, the queueing disciplines that are understood, or the figures."""
     from dumbbell.errors import ExperimentError
     from dumbbell.plan.tc.reader import KINDS
     from dumbbell.spec.qdisc import GRAMMAR
@@ -196,8 +258,12 @@ def list_(
         for kind, options in sorted(GRAMMAR.items()):
             engines = "sim kernel" if kind in KINDS else "kernel"
             out.print(f"{kind:16} {engines:11} {' '.join(options)}", markup=False, soft_wrap=True)
+    elif what == "figures":
+        from dumbbell.cli.figures import list_figures
+
+        list_figures(out)
     else:
-        raise ExperimentError("can't be listed", value=what, right="there is: controllers, queues")
+        raise ExperimentError("can't be listed", value=what, right="there is: controllers, queues, figures")
 
 
 def _controllers() -> dict[str, list[str]]:
@@ -208,18 +274,6 @@ def _controllers() -> dict[str, list[str]]:
 
     has = {"sim": Simulator.controllers(), "kernel": (controllers(find(None)) or ()) if kernels() else ()}
     return {name: [engine for engine in has if name in has[engine]] for names in has.values() for name in names}
-
-
-def _window(duration_s: float, start: str | None, end: str | None) -> tuple[int, int] | None:
-    from dumbbell.errors import ExperimentError
-    from dumbbell.spec.units import Wrong, duration_ns
-
-    try:
-        whole = round(duration_s * 1e9)
-        last = min(duration_ns(end), whole) if end else whole
-        return (duration_ns(start or 0), last) if start or end else None
-    except Wrong as wrong:
-        raise ExperimentError(wrong.problem, key="--from or --to", right=wrong.right) from None
 
 
 def _scenario_entry(name: str, case: Any, cases: int) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """Numbers and tables as people read them."""
 
+from collections.abc import Iterable, Sequence
+
 from rich.table import Table
 
-__all__ = ["digits", "grid", "percent"]
+__all__ = ["digits", "grid", "percent", "told_apart"]
 
 
 def grid(left: list[str], right: list[str]) -> Table:
@@ -29,3 +31,12 @@ def percent(value: float | None) -> str:
     if value is None:
         return ""
     return f"{100 * value:.{1 if value >= 0.01 else 3}f}%"
+
+
+def told_apart(candidates: Iterable[Sequence[str]]) -> list[str]:
+    """The first of the lists of names that tells everything apart; the last where none does."""
+    names: Sequence[str] = []
+    for names in candidates:
+        if len(set(names)) == len(names):
+            break
+    return list(names)

@@ -1,13 +1,13 @@
 """A result as tables for reading."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dumbbell.analysis import check, metric
+from dumbbell.analysis import Outcome, Reader
 from dumbbell.cli.cells import digits, grid, percent
 from dumbbell.errors import ResultError
 from dumbbell.result import Run
@@ -35,8 +35,9 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
     out.print()
     for name, text in _lines(numbers):
         out.print(Text.assemble((f"{name:<12}", "dim"), text))
-    _show_seen(out, birth, numbers)
-    _show_expectations(out, birth, numbers)
+    reader = Reader(run, numbers)
+    _show_seen(out, birth, reader)
+    _show_expectations(out, reader.check(birth["expect"]))
     for warning in birth["warnings"]:
         out.print(Text(f"note: {warning}", style="yellow"))
     out.print()
@@ -51,10 +52,10 @@ def show_cases(out: Console, done: "Done") -> None:
     out.print()
     out.print(_cases(done))
     _show_seen_cases(out, done)
-    for run, numbers in zip(done.runs, done.summaries, strict=True):
+    for run, outcomes in zip(done.runs, done.outcomes, strict=True):
         for reason in run.birth["invalid"]:
             out.print(Text(f"INVALID: {_case_name(run)}: {reason}", style="bold red"))
-        _show_expectations(out, run.birth, numbers)
+        _show_expectations(out, outcomes, run.birth["case"] or "")
     for warning in sorted({warning for run in done.runs for warning in run.birth["warnings"]}):
         out.print(Text(f"note: {warning}", style="yellow"))
     out.print()
@@ -156,14 +157,14 @@ def _lines(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def _show_seen(out: Console, birth: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:
+def _show_seen(out: Console, birth: Mapping[str, Any], reader: Reader) -> None:
     source = birth["source"]
     if not source or not source["seen"]:
         return
     table = grid(["what the source saw", "there"], ["here"])
     for seen in source["seen"]:
         if _belongs(seen, birth):
-            table.add_row(seen["what"], _shown(seen["value"]), _measured(seen, numbers))
+            table.add_row(seen["what"], _shown(seen["value"]), _measured(seen, reader))
     if table.row_count:
         out.print()
         out.print(table)
@@ -177,9 +178,10 @@ def _show_seen_cases(out: Console, done: "Done") -> None:
         return
     table = grid(["what the source saw", "case", "there"], ["here"])
     for run, numbers in zip(done.runs, done.summaries, strict=True):
+        reader = Reader(run, numbers)
         for seen in source["seen"]:
             if _belongs(seen, run.birth):
-                table.add_row(seen["what"], run.birth["case"] or "", _shown(seen["value"]), _measured(seen, numbers))
+                table.add_row(seen["what"], run.birth["case"] or "", _shown(seen["value"]), _measured(seen, reader))
     out.print()
     out.print(table)
     out.print(Text(f"source: {source['title']}", style="dim"))
@@ -189,20 +191,20 @@ def _belongs(seen: Mapping[str, Any], birth: Mapping[str, Any]) -> bool:
     return seen.get("case") in (None, birth.get("case"))
 
 
-def _measured(seen: Mapping[str, Any], numbers: Mapping[str, Any]) -> str:
+def _measured(seen: Mapping[str, Any], reader: Reader) -> str:
     if not seen["metric"]:
         return ""
     try:
-        return _shown(metric(numbers, seen["metric"]))
+        return _shown(reader.value(seen["metric"]))
     except ResultError:
         return "none"
 
 
-def _show_expectations(out: Console, birth: Mapping[str, Any], numbers: dict[str, Any]) -> None:
-    for text in birth["expect"]:
-        outcome = check(numbers, text)
+def _show_expectations(out: Console, outcomes: Sequence[Outcome], case: str = "") -> None:
+    for outcome in outcomes:
         style, word = ("green", "as expected") if outcome.passed else ("bold red", "NOT as expected")
-        out.print(Text(f"{word}: {outcome.expression} (it is {_shown(outcome.value)})", style=style))
+        where = f"{case}: " if case else ""
+        out.print(Text(f"{word}: {where}{outcome.expression} (it is {_shown(outcome.value)})", style=style))
 
 
 def _mean(values: list[float | None]) -> float | None:

@@ -38,6 +38,7 @@ LEAST_FREE_BYTES = 64 << 10
 CHATTER = ("Using a channel type", "setup_one_line failed", "Checking ", "Core dump limits", "\tsoft", "\thard")
 """What User-Mode Linux says at every start: of consoles that it was not given, and of its host."""
 MEMORY_SIGNS = ("out of memory", "deadlocked on memory", "too few physical memory")
+FAULTS = ("BUG:", "Oops", "Bad page", "kernel BUG")
 CPU_MARGIN_S = 60
 """Beyond the limit in wall time, so that this process, when it lives, is the one that says so."""
 
@@ -152,12 +153,21 @@ def _judge(guest: Guest, console: str) -> None:
         _explain_full_disk(guest, text)
         raise EngineError(f"the agent gave up: {text}")
     if (guest.folder / "end.json").exists():
+        _check_soundness(console)
         return
     _explain_full_disk(guest, console)
     last = _last_words(console)
     if any(sign in console.lower() for sign in MEMORY_SIGNS):
         raise GuestOutOfMemory(f"the guest ran out of its {guest.memory_mib} MiB of memory; its last words:\n{last}")
     raise GuestPanic(f"the guest kernel died without a result; its last words:\n{last}")
+
+
+def _check_soundness(console: str) -> None:
+    """A kernel that lived through a fault of its own may have measured anything."""
+    if fault := next((line for line in console.splitlines() if line.startswith(FAULTS)), None):
+        raise GuestPanic(
+            f"the guest kernel went on after a fault of its own, so what it measured is worthless: {fault}"
+        )
 
 
 def _last_words(console: str) -> str:

@@ -99,7 +99,8 @@ def _refuse_what_only_the_simulator_sees(request: Request, plan: Plan) -> None:
             "a kernel shows its flows when it is asked, not at every change",
             file=str(request.case.file), key="trace", value="events", right='trace = "samples", or --engine sim',
         )  # fmt: skip
-    if any(" every " in queue.text for queue in plan.queues):
+    commands = [*plan.setup, *(change.command for change in plan.changes)]
+    if any(command.argv[0] == "tc" and "every" in command.argv for command in commands):
         raise ExperimentError(
             "Linux's netem can't lose exactly one packet in so many",
             file=str(request.case.file), key="loss", right="a random loss such as 1%, or --engine sim",

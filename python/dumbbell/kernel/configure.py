@@ -11,7 +11,16 @@ from pathlib import Path
 from dumbbell.errors import KernelError
 from dumbbell.kernel import process
 
-__all__ = ["EDITED", "FRAGMENT", "HZ_FILE", "MAKE", "configure", "make_room_for_registers", "set_hz"]
+__all__ = [
+    "EDITED",
+    "FRAGMENT",
+    "HZ_FILE",
+    "MAKE",
+    "configure",
+    "make_room_for_registers",
+    "map_pages_in_a_row",
+    "set_hz",
+]
 
 
 def configure(tree: Path, work: Path, *, log: Path, env: dict[str, str]) -> tuple[str, ...]:
@@ -22,6 +31,7 @@ def configure(tree: Path, work: Path, *, log: Path, env: dict[str, str]) -> tupl
     """
     set_hz(tree / HZ_FILE)
     make_room_for_registers(tree / REGISTERS_FILE)
+    map_pages_in_a_row(tree / PAGES_FILE)
     symbols = _symbols(tree)
     asked = FRAGMENT.read_text(encoding="utf-8") + _others_controllers(tree)
     wishes = work / "asked.config"
@@ -68,6 +78,20 @@ def make_room_for_registers(offsets: Path) -> None:
         offsets.write_text(edited, encoding="utf-8")
 
 
+def map_pages_in_a_row(pgtable: Path) -> None:
+    """Let `set_ptes` of arch/um go on by one page for each entry; in Linux 6.12 it goes on by all that are left.
+
+    From three pages of one folio on, a fork then maps pages that are somebody else's, and frees them when it ends: the
+    agent's rings are such folios. Trees without that step are left alone.
+    """
+    if not pgtable.is_file():
+        return
+    text = pgtable.read_text(encoding="utf-8")
+    edited = text.replace("pte_val(pte) + (nr << PFN_PTE_SHIFT)", "pte_val(pte) + (1UL << PFN_PTE_SHIFT)")
+    if edited != text:
+        pgtable.write_text(edited, encoding="utf-8")
+
+
 def _verify(asked: str, got: str, symbols: set[str]) -> tuple[str, ...]:
     on = set(re.findall(r"^CONFIG_(\w+)=y$", got, re.MULTILINE))
     wanted = re.findall(r"^CONFIG_(\w+)=y$", asked, re.MULTILINE)
@@ -112,7 +136,8 @@ def _others_controllers(tree: Path) -> str:
 
 HZ_FILE = "arch/um/Kconfig"
 REGISTERS_FILE = "arch/x86/um/user-offsets.c"
-EDITED = (HZ_FILE, REGISTERS_FILE)
+PAGES_FILE = "arch/um/include/asm/pgtable.h"
+EDITED = (HZ_FILE, REGISTERS_FILE, PAGES_FILE)
 """What is edited in the tree."""
 REGISTERS_BYTES = 11_008
 """Where AMX's tiles, the last component there is, end in the XSAVE area (Intel SDM volume 1, section 13.5)."""

@@ -1,20 +1,55 @@
 """How a result looks: a figure is a function of a run.
 
 ```text
-panels   one chart for each name: PANELS
-figure   panels stacked on one axis of time
-save     a figure as SVG, PNG, PDF, HTML or JSON
-lines    from a run to the lines of a panel
-thin     fewer points, no extreme lost
-colours  hues for groups, shades and dashes for flows
+catalogue      every figure by name, and the function that draws it: `draw`
+figure         panels of one run, stacked on one axis of time
+panels         one panel for each name: PANELS; they are drawn by
+flowpanels       lines of flows
+pathpanels       the queue, its losses, pings
+bands            what controllers were doing
+distributions  how the delays of one run are distributed
+overlay        several runs on one axis of time
+contrast       two sides of a comparison on one axis of time
+strands        runs on one grid of time, their mean and range
+scatter        throughput against delay, with an ellipse for each controller
+box            one metric over seeds
+save           a figure as SVG, PNG, PDF, HTML or JSON
+frame          title, style, zoom
+stack          panels under each other, with one zoom
+axes           axes with units, tables in a description, lines of flows
+lines          from a run to the lines of a panel
+path           what the path could carry: rate, BDP, limit
+labels         what to call a run among others
+ellipse        of a cloud of points
+thin           fewer points, no extreme lost
+colours        hues for groups, shades and dashes for flows
 ```
 
 One Altair description serves the interactive page and the still picture. What the numbers mean
 is `dumbbell.analysis`; the page around a figure is `dumbbell.report`.
 """
 
+from dumbbell.plot.catalogue import Entry, catalogue, draw
+from dumbbell.plot.contrast import contrast
 from dumbbell.plot.figure import DEFAULT, figure
-from dumbbell.plot.panels import PANELS
+from dumbbell.plot.panels import PANELS, available
 from dumbbell.plot.save import SUFFIXES, library, save, script_json
+from dumbbell.plot.strands import bundle, grid_step_ns, strands
 
-__all__ = ["DEFAULT", "PANELS", "SUFFIXES", "figure", "library", "save", "script_json"]
+__all__ = [
+    "DEFAULT",
+    "PANELS",
+    "SUFFIXES",
+    "Entry",
+    "available",
+    "bundle",
+    "catalogue",
+    "contrast",
+    "draw",
+    "figure",
+    "grid_step_ns",
+    "library",
+    "save",
+    "script_json",
+    "strands",
+]

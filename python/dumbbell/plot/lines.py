@@ -13,7 +13,18 @@ from dumbbell.analysis import group_throughput, throughput
 from dumbbell.plot.thin import POINTS, thin
 from dumbbell.result import Run
 
-__all__ = ["FLOWS_MAX", "grouped", "names", "rate_lines", "sample_lines", "step_ns", "thinned"]
+__all__ = [
+    "FLOWS_MAX",
+    "cwnd_of",
+    "grouped",
+    "names",
+    "of_groups",
+    "rate_lines",
+    "round_step_ns",
+    "sample_lines",
+    "step_ns",
+    "thinned",
+]
 
 FLOWS_MAX = 12
 """More lines than these can't be told apart; groups are drawn instead."""
@@ -36,7 +47,12 @@ def names(run: Run) -> Sequence[Mapping[str, Any]]:
 
 def step_ns(run: Run) -> int:
     """The bin of a rate: 1, 2 or 5 times a power of ten, at least 10 ms, at most 300 of them."""
-    least_ns = max(run.birth["duration_s"] * NS / STEPS_MAX, NS / 100)
+    return round_step_ns(run.birth["duration_s"] * NS, STEPS_MAX)
+
+
+def round_step_ns(length_ns: float, bins: int) -> int:
+    """1, 2 or 5 times a power of ten, at least 10 ms, so that no more than so many are as long as that."""
+    least_ns = max(length_ns / bins, NS / 100)
     power = 1
     while True:
         for factor in (1, 2, 5):
@@ -49,17 +65,27 @@ def rate_lines(run: Run) -> pl.DataFrame:
     """Throughput in Mbit/s, of flows or groups."""
     table = group_throughput(run, step_ns(run)) if grouped(run) else throughput(run, step_ns(run))
     name = "group" if grouped(run) else "flow"
-    return table.select(pl.col("time_ns") / NS, pl.col("throughput_bps") / 1e6, pl.col(name)).rename(
-        {"time_ns": "s", "throughput_bps": "v", name: "flow"}
-    )
+    lines = table.select(pl.col("time_ns") / NS, pl.col("throughput_bps") / 1e6, pl.col(name)).drop_nulls()
+    return lines.rename({"time_ns": "s", "throughput_bps": "v", name: "flow"})
 
 
 def sample_lines(run: Run, value: pl.Expr, *, add: bool, points: int = POINTS) -> pl.DataFrame:
     """A column of the flows' samples; of groups the sum of their flows (`add`), or the mean."""
     rows = run.flows.select("time_ns", "flow", "group", value.cast(pl.Float64).alias("v")).drop_nulls()
     if grouped(run):
-        rows = _of_groups(rows, run, add=add)
+        rows = of_groups(rows, max(round(run.birth["duration_s"] * NS / POINTS), 1), add=add).rename({"group": "flow"})
     return thinned(rows.select(pl.col("time_ns") / NS, "v", "flow").rename({"time_ns": "s"}), points)
+
+
+def cwnd_of(runs: Sequence[Run]) -> tuple[pl.Expr, str]:
+    """A window of these runs in one unit, and its axis: packets, or kB where more flows' logs say it in bytes only."""
+    known = {
+        column: sum(run.flows.filter(pl.col(column).is_not_null())["flow"].n_unique() for run in runs)
+        for column in ("cwnd_packets", "cwnd_bytes")
+    }
+    if known["cwnd_bytes"] > known["cwnd_packets"]:
+        return pl.col("cwnd_bytes") / 1e3, "cwnd, kB"
+    return pl.col("cwnd_packets"), "cwnd, packets"
 
 
 def thinned(table: pl.DataFrame, points: int = POINTS) -> pl.DataFrame:
@@ -68,10 +94,12 @@ def thinned(table: pl.DataFrame, points: int = POINTS) -> pl.DataFrame:
     return pl.concat([table.clear(), *(part[thin(part["s"], part["v"], points)] for part in parts)])
 
 
-def _of_groups(rows: pl.DataFrame, run: Run, *, add: bool) -> pl.DataFrame:
-    """Flows are sampled at almost the same time: each one's mean in a bin, then all of the group's together."""
-    bin_ns = max(round(run.birth["duration_s"] * NS / POINTS), 1)
+def of_groups(rows: pl.DataFrame, bin_ns: int, *, add: bool) -> pl.DataFrame:
+    """Samples (`time_ns, flow, group, v`) as one line a group: `time_ns` (a bin's middle), `group`, `v`.
+
+    Flows are sampled at almost the same time: each one's mean in a bin, then all of the group's together.
+    """
     time = pl.col("time_ns") // bin_ns * bin_ns + bin_ns // 2
     means = rows.group_by(time, "group", "flow").agg(pl.col("v").mean())
     together = pl.col("v").sum() if add else pl.col("v").mean()
-    return means.group_by("time_ns", "group").agg(together).rename({"group": "flow"}).sort("flow", "time_ns")
+    return means.group_by("time_ns", "group").agg(together).sort("group", "time_ns")

@@ -1,202 +1,116 @@
-"""The panels: each a function from a run to the layers of one Altair chart.
+"""The panels by name: what each shows, what it needs of a run, and the function that draws it.
 
-A panel knows its numbers, its axis and its marks. Which panels stand in a figure, and what
+The functions are in `flowpanels`, `pathpanels` and `bands`. Which panels stand in a figure, and what
 they share, is `figure`.
 """
 
-import io
-import re
 from collections.abc import Callable
-from typing import Literal
+from dataclasses import dataclass
 
 import altair as alt
 import polars as pl
 
-from dumbbell.analysis import retransmit_rate
-from dumbbell.plot.colours import ALARM, HUES, INK, NOTE, dashes, shades
-from dumbbell.plot.lines import NS, grouped, names, rate_lines, sample_lines, step_ns, thinned
-from dumbbell.result import Run
+from dumbbell.analysis.states import phases
+from dumbbell.plot import bands, flowpanels, pathpanels
+from dumbbell.plot.lines import rate_lines
+from dumbbell.plot.stack import HEIGHT
+from dumbbell.result import Run, is_import
 
-__all__ = ["PANELS", "Panel"]
+__all__ = ["PANELS", "Panel", "available", "lacks"]
 
-Panel = Callable[[Run, int], list[alt.Chart]]
+Draw = Callable[[Run, int], list[alt.Chart]]
 """Takes the run and how many points a line may have; gives the panel's layers."""
 
-
-def throughput(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bins are few already
-    """Goodput at the receiver, in bins."""
-    return _flow_lines(run, rate_lines(run), f"Throughput in {step_ns(run) / NS:g} s, Mbit/s", curve="step")
+ROW = 20
 
 
-def cwnd(run: Run, points: int) -> list[alt.Chart]:
-    """Congestion window."""
-    if run.flows["cwnd_packets"].null_count() == len(run.flows):  # Some logs know bytes only.
-        kilobytes = sample_lines(run, pl.col("cwnd_bytes") / 1e3, add=True, points=points)
-        return _flow_lines(run, kilobytes, "cwnd, kB")
-    return _flow_lines(run, sample_lines(run, pl.col("cwnd_packets"), add=True, points=points), "cwnd, packets")
+@dataclass(frozen=True)
+class Panel:
+    """One panel."""
+
+    about: str
+    draw: Draw
+    needs: str = ""
+    """Columns of which one must say something: `table.column`, and what else they need in words after a semicolon."""
+    by_flow: bool = True
+    """Does the legend of the flows pick its lines?"""
+    rows: bool = False
+    """Is it as high as the run has flows?"""
+
+    def height(self, run: Run) -> int:
+        """In pixels."""
+        return max(ROW * (min(len(run.birth["flows"]), 30) + 2), 60) if self.rows else HEIGHT
 
 
-def rtt(run: Run, points: int) -> list[alt.Chart]:
-    """Smoothed round-trip time."""
-    values = pl.col("rtt_ns").replace(0, None) / 1e6
-    return _flow_lines(run, sample_lines(run, values, add=False, points=points), "Smoothed RTT, ms")
-
-
-def inflight(run: Run, points: int) -> list[alt.Chart]:
-    """Packets in flight (RFC 6675's pipe)."""
-    table = sample_lines(run, pl.col("inflight_packets"), add=True, points=points)
-    return _flow_lines(run, table, "In flight, packets")
-
-
-def rates(run: Run, points: int) -> list[alt.Chart]:
-    """Delivery rate, and the pacing rate dashed and pale behind it."""
-    delivery = sample_lines(run, pl.col("delivery_rate_bps") / 1e6, add=True, points=points)
-    pacing = sample_lines(run, pl.col("pacing_rate_bps") / 1e6, add=True, points=points)
-    # Start-up paces at many times the link's rate; the axis is the delivery's.
-    top = max(_largest(delivery) * 1.5, min(_largest(pacing), _quantile(pacing, 0.99) * 1.2), 0.1)
-    y = _y("Delivery (pacing: dots), Mbit/s", alt.Scale(domain=[0, top], nice=True))
-    behind = _line(run, pacing, y, alt.MarkDef("line", clip=True, strokeWidth=1, opacity=0.6, strokeDash=[1, 2]))
-    before = _line(run, delivery, y, alt.MarkDef("line", clip=True, strokeWidth=1.3))
-    return [before, behind]
-
-
-def retransmits(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bins are few already
-    """Retransmitted segments a second."""
-    per_second = pl.col("retransmit_packets") * NS / step_ns(run)
-    table = retransmit_rate(run, step_ns(run)).select(
-        (pl.col("time_ns") / NS).alias("s"), per_second.alias("v"), pl.col("group" if grouped(run) else "flow")
-    )
-    if grouped(run):
-        table = table.rename({"group": "flow"}).group_by("s", "flow").agg(pl.col("v").sum()).sort("flow", "s")
-    return _flow_lines(run, table, "Retransmits, packets/s", curve="step")
-
-
-def queue(run: Run, points: int) -> list[alt.Chart]:
-    """Backlog of the queues under test; the bottleneck's limit, drops and marks."""
-    bottleneck = run.birth.get("bottleneck") or ""
-    which = pl.col("under_test") | (pl.col("queue") == bottleneck)
-    rows = run.queues.filter(which).select(
-        (pl.col("time_ns") / NS).alias("s"), pl.col("backlog_packets").cast(pl.Float64).alias("v"), flow="queue"
-    )
-    table = thinned(rows.drop_nulls(), points)
-    limit = _limit_packets(run)
-    largest = _largest(table)
-    shown = limit if limit is not None and limit[0] <= 3 * max(largest, 1.0) else None
-    title = "Queue, packets" if shown is None or "B" not in shown[1] else f"Queue, packets ({shown[1]})"
-    top = max(largest, shown[0] if shown else 0.0, 1.0) * 1.12
-    y = _y(title, alt.Scale(domain=[0, top], nice=False))
-    queues = list(dict.fromkeys(table["flow"]))
-    # "stroke", not "color": queues must not enter the legend of the flows.
-    colours = [INK, *HUES[::-1]][: len(queues)]
-    legend = alt.Legend(title="queue") if len(queues) > 1 else None
-    stroke = alt.Stroke("flow:N", legend=legend).scale(domain=queues[: len(colours)], range=colours)
-    base = alt.Chart(_data(table)).mark_line(strokeWidth=1, clip=True)
-    layers = [base.encode(x=_x(run), y=y, stroke=stroke, tooltip=_TOOLTIP)]
-    if shown is not None:
-        rule = alt.Chart(alt.InlineData(values=[{"v": shown[0]}])).mark_rule(color=ALARM, strokeDash=[4, 3])
-        layers.append(rule.encode(y=alt.Y("v:Q")))
-    layers += [
-        _ticks(run, "drops_packets", ALARM, 4, points),
-        _ticks(run, "marks_packets", NOTE, 10, points),
-    ]
-    return layers
-
-
-def ping(run: Run, points: int) -> list[alt.Chart]:
-    """Round-trip time of answered pings, and ticks where one was lost."""
-    rows = run.probes.filter(pl.col("kind") == "ping").select(
-        (pl.col("sent_ns") / NS).alias("s"), (pl.col("rtt_ns") / 1e6).alias("v"), flow="probe"
-    )
-    y = _y("Ping RTT, ms")
-    line = alt.Chart(_data(thinned(rows.drop_nulls(), points))).mark_line(
-        strokeWidth=1, color=INK, clip=True, point=alt.OverlayMarkDef(size=6, color=INK)
-    )
-    lost = rows.filter(pl.col("v").is_null())
-    ticks = alt.Chart(_data(lost)).mark_tick(color=ALARM, orient="vertical", size=8, thickness=1, clip=True)
-    return [line.encode(x=_x(run), y=y, detail="flow:N", tooltip=_TOOLTIP), ticks.encode(x=_x(run), y=alt.value(4))]
-
+BBR = "; only BBR tells it, and no flow ran BBR"
 
 PANELS: dict[str, Panel] = {
-    "throughput": throughput,
-    "cwnd": cwnd,
-    "rtt": rtt,
-    "queue": queue,
-    "rates": rates,
-    "retransmits": retransmits,
-    "inflight": inflight,
-    "ping": ping,
-}
+    "throughput": Panel("goodput of each flow at its receiver", flowpanels.throughput),
+    "cwnd": Panel("congestion window", flowpanels.cwnd, "flows.cwnd_packets flows.cwnd_bytes"),
+    "rtt": Panel("smoothed round-trip time", flowpanels.rtt, "flows.rtt_ns"),
+    "queue": Panel(
+        "packets in the bottleneck's queue, its limit, drops and marks", pathpanels.queue,
+        "queues.backlog_packets", by_flow=False,
+    ),
+    "rates": Panel("delivery rate, and pacing rate behind it", flowpanels.rates, "flows.delivery_rate_bps"),
+    "retransmits": Panel("retransmitted segments a second", flowpanels.retransmits, "flows.retrans_packets"),
+    "inflight": Panel("packets in flight against the path's BDP", flowpanels.inflight, "flows.inflight_packets"),
+    "ping": Panel("round-trip time of pings", pathpanels.ping, "probes.rtt_ns; it had no ping probe", by_flow=False),
+    "groups": Panel("goodput of each group: the sum of its flows", flowpanels.groups, by_flow=False),
+    "states": Panel(
+        "bands: what each flow's controller was doing", bands.states,
+        "flows.cc_phase flows.bbr_pacing_gain; the simulator tells it of every controller, a kernel of BBR",
+        by_flow=False, rows=True,
+    ),
+    "bandwidth": Panel("BBR's estimate of its bandwidth against the link's rate", flowpanels.bandwidth,
+                       "flows.bbr_bw_bps" + BBR),
+    "gains": Panel("BBR's pacing gain and cwnd gain", flowpanels.gains, "flows.bbr_pacing_gain" + BBR),
+    "loss": Panel(
+        "marks: where each flow repeated packets, and where the queue dropped or marked", pathpanels.loss,
+        "flows.retrans_packets", by_flow=False, rows=True,
+    ),
+    "loss-rate": Panel(
+        "share of the packets that the bottleneck dropped", pathpanels.loss_rate,
+        "queues.drops_packets", by_flow=False,
+    ),
+    "fairness": Panel(
+        "Jain's index of the long-lived flows", flowpanels.fairness, "; fewer than two long-lived flows ran",
+        by_flow=False,
+    ),
+}  # fmt: skip
 """Every panel, by the name that `--panels` knows."""
 
-_TOOLTIP = [
-    alt.Tooltip("flow:N", title="name"),
-    alt.Tooltip("s:Q", title="time, s", format=".3f"),
-    alt.Tooltip("v:Q", title="value", format=".4~g"),
-]
 
-
-def _flow_lines(
-    run: Run, table: pl.DataFrame, title: str, curve: Literal["linear", "step"] = "linear"
-) -> list[alt.Chart]:
-    mark = alt.MarkDef("line", clip=True, strokeWidth=1.3, interpolate=curve)
-    line = _line(run, table, _y(title), mark)
-    dash = dashes(names(run))
-    scale = alt.Scale(domain=list(dash), range=list(dash.values()))
-    return [line.encode(strokeDash=alt.StrokeDash("flow:N", title=None, scale=scale))]
-
-
-def _line(run: Run, table: pl.DataFrame, y: alt.Y, mark: alt.MarkDef) -> alt.Chart:
-    shade = shades(names(run))
-    colour = alt.Color("flow:N", title=None).scale(domain=list(shade), range=list(shade.values()))
-    return alt.Chart(_data(table), mark=mark).encode(x=_x(run), y=y, color=colour, tooltip=_TOOLTIP)
-
-
-def _ticks(run: Run, column: str, colour: str, height: int, points: int) -> alt.Chart:
-    """A tick at the panel's top for every sample in which the bottleneck's counter grew."""
-    rows = run.queues.filter(pl.col("queue") == (run.birth.get("bottleneck") or "")).select("time_ns", pl.col(column))
-    grew = rows.drop_nulls().filter(pl.col(column).diff() > 0)
-    # Ticks closer than a pixel are one.
-    bin_ns = max(round(run.birth["duration_s"] * NS / points * 2), 1)
-    seconds = grew.select((pl.col("time_ns") // bin_ns * bin_ns / NS).alias("s")).unique(maintain_order=True)
-    mark = alt.MarkDef("tick", orient="vertical", color=colour, size=7, thickness=1, clip=True)
-    return alt.Chart(_data(seconds), mark=mark).encode(x=_x(run), y=alt.value(height))
-
-
-def _limit_packets(run: Run) -> tuple[float, str] | None:
-    """The bottleneck's limit in packets and as it was written; bytes count in packets of the mean size queued."""
-    entry = next((queue for queue in run.birth["queues"] if queue["name"] == run.birth.get("bottleneck")), None)
-    found = re.search(r"\blimit (\d+)(k?b?)\b", str(entry.get("qdisc") or "")) if entry else None
-    if entry is None or found is None:
+def lacks(run: Run, name: str) -> str | None:
+    """What the run lacks for this panel, and why that may be; None when it can be drawn."""
+    panel = PANELS[name]
+    columns, _, why = panel.needs.partition(";")
+    if is_import(run.birth):
+        if name in {"throughput", "groups"} and rate_lines(run).is_empty():
+            return "the logs count no bytes over time"
+        why = "the logs don't say it" if columns else why
+    if name == "fairness":
+        return why.strip() if flowpanels.fairness_lines(run).is_empty() else None
+    if name == "states" and not phases(run).is_empty():
+        return None  # Whatever they were read or inferred from.
+    if not columns or any(_says_something(run, column) for column in columns.split()):
         return None
-    limit = float(found[1]) * (1024 if found[2].startswith("k") else 1)
-    if entry["kind"] not in {"bfifo", "tbf", "red", "gred"}:
-        return limit, f"limit {limit:g}"
-    rows = run.queues.filter((pl.col("queue") == entry["name"]) & (pl.col("backlog_packets") > 0))
-    size = float(rows["backlog_bytes"].sum()) / max(float(rows["backlog_packets"].sum()), 1.0)
-    return (limit / size, f"limit {limit:g} B") if size else None
+    said = " and ".join(columns.split())
+    return f"the run says nothing in {said}" + (f" ({why.strip()})" if why else "")
 
 
-def _x(run: Run) -> alt.X:
-    scale = alt.Scale(domain=[0, run.birth["duration_s"]], nice=False)
-    return alt.X("s:Q", title="Time, s", scale=scale)
+def available(run: Run, names: tuple[str, ...]) -> list[str]:
+    """Those of the named panels that this run can fill."""
+    return [name for name in names if lacks(run, name) is None]
 
 
-def _y(title: str, scale: alt.Scale | None = None) -> alt.Y:
-    return alt.Y("v:Q", title=title, scale=scale or alt.Scale(zero=True, nice=True))
-
-
-def _largest(table: pl.DataFrame) -> float:
-    return _quantile(table, 1.0)
-
-
-def _quantile(table: pl.DataFrame, share: float) -> float:
-    return float(table["v"].quantile(share) or 0.0)
-
-
-def _data(table: pl.DataFrame) -> alt.InlineData:
-    """A table as CSV inside the description: a third of the size of JSON."""
-    short = table.with_columns(pl.col(pl.Float64).round_sig_figs(6))
-    parse = {name: "number" if kind.is_numeric() else "string" for name, kind in table.schema.items()}
-    text = io.StringIO()
-    short.write_csv(text, line_terminator="\n")
-    return alt.InlineData(values=text.getvalue(), format=alt.CsvDataFormat(type="csv", parse=parse))
+def _says_something(run: Run, column: str) -> bool:
+    table, _, name = column.partition(".")
+    tables: dict[str, pl.DataFrame] = {"flows": run.flows, "queues": run.queues, "probes": run.probes}
+    rows = tables[table]
+    if table == "queues":  # Others are not drawn; drops only of the bottleneck.
+        of_bottleneck = pl.col("queue") == (run.birth.get("bottleneck") or "")
+        rows = rows.filter(of_bottleneck if name == "drops_packets" else pl.col("under_test") | of_bottleneck)
+    elif name == "rtt_ns" and table == "flows":
+        rows = rows.filter(pl.col("rtt_ns") > 0)  # 0: none measured yet.
+    return rows[name].drop_nulls().len() > 0

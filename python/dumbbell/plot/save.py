@@ -14,15 +14,19 @@ __all__ = ["SUFFIXES", "library", "save", "script_json"]
 
 SUFFIXES = (".svg", ".png", ".pdf", ".html", ".json")
 PNG_SCALE = 2.0
+"""Pixels of a PNG for each of the figure's: 760 wide on 19 cm of paper are 200 to the inch."""
 
 
-def save(chart: alt.TopLevelMixin, path: Path) -> None:
-    """Write the figure, as the path's suffix says. Raises `OutputError` for another suffix or a path that can't be."""
+def save(chart: alt.TopLevelMixin, path: Path, scale: float = PNG_SCALE) -> None:
+    """Write the figure, as the path's suffix says; `scale` is a PNG's.
+
+    Raises `OutputError` for another suffix or a path that can't be written.
+    """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise OutputError(f"{path}: a figure can't be written as '{suffix}'; choose one of {' '.join(SUFFIXES)}")
     try:
-        path.write_bytes(_bytes(chart, suffix))
+        path.write_bytes(_bytes(chart, suffix, scale))
     except OSError as error:
         raise OutputError(f"{path}: can't be written: {error}") from error
 
@@ -62,13 +66,13 @@ OPTIONS = {"renderer": "svg", "actions": {"export": True, "source": False, "comp
 """For `vegaEmbed`: no button that sends the data to a web site."""
 
 
-def _bytes(chart: alt.TopLevelMixin, suffix: str) -> bytes:
+def _bytes(chart: alt.TopLevelMixin, suffix: str, scale: float) -> bytes:
     spec = chart.to_dict()
     version = _version()
     if suffix == ".svg":
         return str(vl_convert.vegalite_to_svg(spec, vl_version=version)).encode()
     if suffix == ".png":
-        return bytes(vl_convert.vegalite_to_png(spec, vl_version=version, scale=PNG_SCALE))
+        return bytes(vl_convert.vegalite_to_png(spec, vl_version=version, scale=scale))
     if suffix == ".pdf":
         return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=version))
     if suffix == ".json":

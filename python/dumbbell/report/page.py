@@ -2,33 +2,28 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from string import Template
 from typing import Any
 
-from dumbbell import __version__
 from dumbbell.analysis import summary
-from dumbbell.errors import OutputError
-from dumbbell.plot import figure, library, script_json
-from dumbbell.plot.save import OPTIONS
-from dumbbell.report import sections
-from dumbbell.report.markup import Markup, element, join, table
+from dumbbell.plot import PANELS as EVERY
+from dumbbell.plot import available, figure
+from dumbbell.report import sections as parts_of
+from dumbbell.report.frame import ZOOM, figure_box, framed, written
+from dumbbell.report.markup import Markup, element, table
 from dumbbell.report.words import jain_text, number, percent
 from dumbbell.result import Run
 
 __all__ = ["PANELS", "page", "write"]
 
 PANELS = ("throughput", "cwnd", "rtt", "queue", "rates", "retransmits")
+NOTHING = "The logs say nothing over time."
 POINTS = 900
 """Of a line; a page is read on screens, and several runs share it."""
 
 
 def write(runs: Sequence[Run], path: Path) -> None:
     """Write the report of these runs. Raises `OutputError` when the file can't be written."""
-    text = page(runs)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{path}: can't be written: {error}") from error
+    written(page(runs), path)
 
 
 def page(runs: Sequence[Run]) -> str:
@@ -37,41 +32,40 @@ def page(runs: Sequence[Run]) -> str:
         raise ValueError("a report needs at least one run")
     summaries = [summary(run) for run in runs]
     pairs = list(zip(runs, summaries, strict=True))
-    figures = [figure(run, PANELS, title=False, points=POINTS).to_dict() for run in runs]
     title = _title(runs[0]) if len(runs) == 1 else f"{len(runs)} runs"
-    fields = {
-        "title": join([title]),
-        "contents": _contents(pairs) if len(runs) > 1 else Markup(),
-        "sections": join(_section(position, *pair, alone=len(runs) == 1) for position, pair in enumerate(pairs)),
-        "version": join([__version__]),
-        "library": library(),
-        "figures": script_json(figures),
-        "options": script_json(OPTIONS),
-    }
-    return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(fields)
+    figures: list[dict[str, Any]] = []
+    sections = []
+    for run, numbers in pairs:
+        box = Markup()
+        if panels := _panels(run):
+            box = figure_box(len(figures))
+            figures.append(figure(run, panels, title=False, points=POINTS).to_dict())
+        sections.append(_section(box, run, numbers, alone=len(runs) == 1))
+    return framed(title, _contents(pairs) if len(runs) > 1 else Markup(), sections, figures)
 
 
-_TEMPLATE = Path(__file__).with_name("page.html")
+def _panels(run: Run) -> Sequence[str]:
+    """Those of `PANELS` that the run can fill, or else any; an import may fill none."""
+    return available(run, PANELS) or available(run, tuple(EVERY))
 
 
-def _section(position: int, run: Run, numbers: dict[str, Any], *, alone: bool) -> Markup:
+def _section(box: Markup, run: Run, numbers: dict[str, Any], *, alone: bool) -> Markup:
     seed = "" if run.birth["seed"] is None else f", seed {run.birth['seed']}"
     subject = f"{run.birth.get('name')}, engine {run.birth['engine']}{seed}"
-    hint = "Drag moves the time, Ctrl and the wheel zoom, a double click goes back; a click on the legend picks flows."
     parts = [
         Markup() if alone else element("h2", _title(run)),
         element("p", subject, css="quiet"),
-        sections.banner(run),
-        sections.facts(run, numbers),
-        sections.seen(run, numbers),
-        sections.groups(numbers),
-        sections.flows(run, numbers),
-        sections.queue(numbers),
+        parts_of.banner(run),
+        parts_of.facts(run, numbers),
+        parts_of.seen(run, numbers),
+        parts_of.groups(numbers),
+        parts_of.flows(run, numbers),
+        parts_of.queue(numbers),
         element("h3", "Over time"),
-        element("p", hint, css="quiet screen"),
-        Markup(f'<div class="figure" id="figure-{position}"></div>'),
-        sections.repeat(run),
-        sections.birth(run),
+        element("p", f"{ZOOM}; a click on the legend picks flows." if box else NOTHING, css="quiet screen"),
+        box,
+        parts_of.repeat(run),
+        parts_of.birth(run),
     ]
     return element("section", *parts)
 

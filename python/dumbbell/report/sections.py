@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from dumbbell.analysis import SPREAD, metric
+from dumbbell.analysis import SPREAD, Reader
 from dumbbell.errors import ResultError
 from dumbbell.report.markup import Markup, details, element, join, table
 from dumbbell.report.words import jain_text, number, percent, sentences
@@ -36,8 +36,11 @@ def seen(run: Run, summary: Mapping[str, Any]) -> Markup:
     if not source:
         return Markup()
     where = [str(source[key]) for key in ("title", "url", "note") if source.get(key)]
+    reader = Reader(run, summary)
     rows = [
-        (item.get("what", ""), item.get("value", ""), *_measured(item, summary)) for item in source.get("seen") or []
+        (item.get("what", ""), item.get("value", ""), *_measured(item, reader))
+        for item in source.get("seen") or []
+        if item.get("case") in (None, run.birth.get("case"))
     ]
     head = ("", "the source saw", "measured here", "metric")
     return join(
@@ -143,12 +146,12 @@ def birth(run: Run) -> Markup:
     return join([element("h3", "Birth certificate"), table(("", ""), [row for row in rows if row[1]], css="text")])
 
 
-def _measured(item: Mapping[str, Any], summary: Mapping[str, Any]) -> tuple[str, str]:
+def _measured(item: Mapping[str, Any], reader: Reader) -> tuple[str, str]:
     name = item.get("metric")
     if not name:
         return "see the figure", ""
     try:
-        value = metric(summary, str(name))
+        value = reader.value(str(name))
     except ResultError as error:
         return f"no such metric: {error}", str(name)
     if isinstance(value, Mapping):

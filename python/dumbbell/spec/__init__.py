@@ -16,6 +16,6 @@ How Linux is told is `dumbbell.plan`; nothing here knows an engine.
 
 from dumbbell.spec.document import Case, load, parse
 from dumbbell.spec.model import Experiment
-from dumbbell.spec.scenarios import find, scenarios
+from dumbbell.spec.scenarios import find, published, scenarios
 
-__all__ = ["Case", "Experiment", "find", "load", "parse", "scenarios"]
+__all__ = ["Case", "Experiment", "find", "load", "parse", "published", "scenarios"]

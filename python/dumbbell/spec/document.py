@@ -76,25 +76,39 @@ def _variants(
         return
     names: set[str] = set()
     for number, case in enumerate(cases):
+        expected = _expected(document, case, f"cases.{number}", file)
         for name, settings in _crossed(case, f"cases.{number}", file):
             if name in names:
                 raise ExperimentError("two cases of one name", file=str(file), key=f"cases.{number}.name", value=name)
             names.add(name)
             if len(names) > MOST_CASES:
                 raise ExperimentError(f"more than {MOST_CASES} cases", file=str(file), key="cases")
-            changed = deepcopy(document)
+            changed = deepcopy(document) | expected
             for key, value in settings.items():
                 _apply(changed, key, value, file)
             yield name, changed, settings
 
 
+def _expected(document: dict[str, Any], case: dict[str, Any], key: str, file: Path) -> dict[str, Any]:
+    """What a case expects: what the file does, then what it does itself; nothing when it has nothing to add."""
+    if "expect" not in case:
+        return {}
+    for where, value in (("expect", document.get("expect", [])), (f"{key}.expect", case["expect"])):
+        if not isinstance(value, list):
+            raise ExperimentError("not a list of expectations", file=str(file), key=where, value=value, right=_EXPECT)
+    return {"expect": [*document.get("expect", []), *case["expect"]]}
+
+
 def _crossed(case: dict[str, Any], key: str, file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every combination of a case's lists, each with its name."""
-    unknown = set(case) - {"name", "set"}
+    unknown = set(case) - {"name", "set", "expect"}
     if unknown or not isinstance(case.get("set"), dict):
         wrong = f"unknown key '{min(unknown)}'" if unknown else "a case without 'set'"
         raise ExperimentError(
-            wrong, file=str(file), key=key, right="a case has 'name' and 'set', a table of dotted keys"
+            wrong,
+            file=str(file),
+            key=key,
+            right="a case has 'name' and 'set', a table of dotted keys, and may have 'expect'",
         )
     if not isinstance(case.get("name", ""), str):
         raise ExperimentError("a name that is no text", file=str(file), key=f"{key}.name", value=case["name"])
@@ -231,6 +245,7 @@ def _index(items: list[Any], part: str, key: str, file: Path) -> int:
     raise ExperimentError(f"nothing is called '{part}' here", file=str(file), key=key, right=right)
 
 
+_EXPECT = 'such as expect = ["groups.bbr.share > 0.6"]'
 _EXAMPLES = {
     "duration": 'such as duration = "60s"',
     "path": 'such as [path] with rtt = "13ms"',

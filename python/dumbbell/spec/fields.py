@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer
 
 from dumbbell.spec import units
-from dumbbell.spec.expectation import parse_expectation
+from dumbbell.spec.expectation import parse_expectation, parse_metric
 from dumbbell.spec.netem import netem_words
 from dumbbell.spec.qdisc import Qdisc, parse_qdisc
 from dumbbell.spec.units import Wrong
@@ -22,6 +22,7 @@ __all__ = [
     "Discipline",
     "Duration",
     "Expected",
+    "Measured",
     "Name",
     "Netem",
     "Rate",
@@ -91,6 +92,14 @@ def _expectation(value: object) -> str:
     return str(value)
 
 
+def _metric(value: object) -> str:
+    try:
+        parse_metric(str(value))
+    except ValueError as error:
+        raise Wrong(str(error)) from None
+    return str(value)
+
+
 def _netem(option: str) -> BeforeValidator:
     return BeforeValidator(lambda value: netem_words(option, value))
 
@@ -103,6 +112,7 @@ Name = Annotated[str, _from_text(_name)]
 Controller = Annotated[str, _from_text(_cc)]
 Discipline = Annotated[Qdisc, _from_text(_qdisc), PlainSerializer(lambda qdisc: qdisc.text)]
 Expected = Annotated[str, _from_text(_expectation)]
+Measured = Annotated[str, _from_text(_metric)]
 Arrivals = Annotated[float, _from_text(_arrivals)]
 Sysctls = Annotated[dict[str, str], _from_text(_sysctl)]
 

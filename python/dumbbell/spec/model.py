@@ -16,6 +16,7 @@ from dumbbell.spec.fields import (
     Discipline,
     Duration,
     Expected,
+    Measured,
     Name,
     Netem,
     Rate,
@@ -268,7 +269,7 @@ class Seen(Strict):
 
     what: str
     value: float | str
-    metric: str | None = None
+    metric: Measured | None = None
     case: str | None = None
     """The case that this was seen in; none: all of them."""
 

@@ -1,20 +1,29 @@
-"""The experiments that come with Dumbbell, by name."""
+"""The experiments that come with Dumbbell, by name.
+
+Those of laboratories lie in `scenarios/`, published results in `scenarios/published/`; names are theirs alone.
+"""
 
 from pathlib import Path
 
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.qdisc import suggest
 
-__all__ = ["find", "scenarios"]
+__all__ = ["find", "published", "scenarios"]
 
 _INSTALLED = Path(__file__).parent.parent / "scenarios"
 _CHECKOUT = Path(__file__).parents[3] / "scenarios"
 
 
 def scenarios() -> dict[str, Path]:
-    """Every built-in experiment's file, by name."""
+    """Every built-in experiment's file, by name: the laboratories' first, then the published ones."""
     folder = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
-    return {file.stem: file for file in sorted(folder.glob("*.toml"))}
+    return {file.stem: file for file in sorted(folder.glob("*.toml"))} | published()
+
+
+def published() -> dict[str, Path]:
+    """The files of published results, by name."""
+    folder = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
+    return {file.stem: file for file in sorted(folder.glob("published/*.toml"))}
 
 
 def find(name: str) -> Path:

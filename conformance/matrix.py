@@ -1,0 +1,178 @@
+"""The matrix: every experiment of `matrix/` on the kernel and on the simulator, compared.
+
+    python conformance/matrix.py [PART-OF-A-NAME...] [--seeds 5] [--most-seeds 20] [--jobs N] [--fresh]
+        [-o docs/fidelity.md]
+
+The kernel is the reference; tolerances are those of `dumbbell.analysis.difference`. What was run before with the same
+engines is not run again (`--fresh`: it is). Exit status 1 when a case lies outside without a reason in
+`matrix/reasons.toml`. How it is told is `fidelity`'s.
+"""
+
+import argparse
+import sys
+import time
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import fidelity
+from laboratory import KEPT, Job, Outcome, run_all
+
+from dumbbell.analysis import Row, Verdict, compare, one_sided
+from dumbbell.analysis.difference import standard_error, tolerance_of
+from dumbbell.spec import Case, load
+
+SIM_SEEDS = 4
+MATRIX = Path(__file__).parent / "matrix"
+ENGINES = ("kernel", "sim")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One experiment on both engines."""
+
+    theme: str
+    """The file's name."""
+    title: str
+    rows: list[Row]
+    one_sided: list[str]
+    invalid: list[str]
+    seeds: dict[str, int]
+    """How many, by engine."""
+    wall_s: dict[str, float]
+    """Of all runs, by engine."""
+    reason: str | None
+    """Why it lies outside, where somebody wrote it down."""
+
+    @property
+    def judged(self) -> list[Row]:
+        """The rows that have a tolerance."""
+        return [row for row in self.rows if row.verdict is not Verdict.SHOWN]
+
+    @property
+    def excess(self) -> float:
+        """How many times its tolerance the worst metric is off."""
+        return float("inf") if self.one_sided else max((row.excess for row in self.judged), default=0.0)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of its rows'."""
+        verdicts = {row.verdict for row in self.judged}
+        if self.one_sided or self.invalid or Verdict.DIFFERS in verdicts:
+            return Verdict.DIFFERS
+        return Verdict.CHANCE if Verdict.CHANCE in verdicts else Verdict.AGREES
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("names", nargs="*")
+    arguments.add_argument("--seeds", type=int, default=5)
+    arguments.add_argument("--most-seeds", type=int, default=20)
+    arguments.add_argument("--jobs", type=int)
+    arguments.add_argument("--fresh", action="store_true")
+    arguments.add_argument("-o", "--output", type=Path)
+    asked = arguments.parse_args()
+    wanted = [each for each in experiments() if not asked.names or any(name in title_of(*each) for name in asked.names)]
+    began = time.perf_counter()
+    cases = compared(wanted, asked.seeds, asked.most_seeds, asked.jobs, None if asked.fresh else KEPT)
+    text = fidelity.page(cases, time.perf_counter() - began)
+    if asked.output:
+        asked.output.write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
+    return 0 if all(case.verdict is not Verdict.DIFFERS or case.reason for case in cases) else 1
+
+
+def experiments() -> list[tuple[str, Case]]:
+    """Every case of every file, with the file's name."""
+    return [(file.stem, case) for file in sorted(MATRIX.glob("*.toml")) if file != REASONS for case in load(file)]
+
+
+def title_of(theme: str, case: Case) -> str:
+    """What a case is called: file and name."""
+    return f"{theme}: {case.name}"
+
+
+def compared(
+    wanted: Sequence[tuple[str, Case]], seeds: int, most: int, cores: int | None = None, kept: Path | None = None
+) -> list[Compared]:
+    """Run all of them on both engines and compare the means.
+
+    Those whose means are not sharp by then are run again on twice as many seeds, up to `most`.
+    """
+    told = reasons()
+    outcomes: dict[tuple[str, str, int], Outcome] = {}
+    done: dict[str, Compared] = {}
+    while seeds <= most and (unsure := [each for each in wanted if not _sure(done.get(title_of(*each)))]):
+        jobs = _jobs(unsure, seeds, again=bool(done))
+        outcomes |= run_all([job for job in jobs if _which(job) not in outcomes], cores, kept, _tell)
+        for theme, case in unsure:
+            title = title_of(theme, case)
+            mine = [job for job in jobs if job.title == title]
+            runs = {engine: [outcomes[_which(job)] for job in mine if job.engine == engine] for engine in ENGINES}
+            done[title] = _compared(theme, title, runs, told.get(title))
+        seeds *= 2
+    return [done[title_of(*each)] for each in wanted]
+
+
+def _which(job: Job) -> tuple[str, str, int]:
+    return job.title, job.engine, job.seed
+
+
+def _jobs(wanted: Sequence[tuple[str, Case]], seeds: int, *, again: bool) -> list[Job]:
+    """So many seeds of each; again, the simulator gets more of them, since there they cost little."""
+    count = {"kernel": seeds, "sim": seeds * (SIM_SEEDS if again else 1)}
+    return [
+        Job(title_of(theme, case), case, engine, seed)
+        for theme, case in wanted
+        for engine in ENGINES
+        for seed in range(1, count[engine] + 1)
+    ]
+
+
+def _sure(case: Compared | None) -> bool:
+    """Would chance alone hardly move a mean beyond its tolerance?
+
+    Asks how sharp the means are, not how they compare, so that nothing is repeated until it fits.
+    """
+    return case is not None and all(_sharp(row) for row in case.judged)
+
+
+def _sharp(row: Row) -> bool:
+    tolerance = tolerance_of(row.metric)
+    if tolerance is None:
+        return True
+    return 2 * (standard_error(row.first, row.second) or 0.0) <= tolerance.allowed(row.first.mean)
+
+
+def reasons() -> dict[str, str]:
+    """Why a case lies outside, by title: what is known of the mechanism."""
+    told = tomllib.loads(REASONS.read_text(encoding="utf-8"))
+    return {title: reason["why"] for reason in told["reasons"] for title in reason["cases"]}
+
+
+REASONS = MATRIX / "reasons.toml"
+
+
+def _compared(theme: str, title: str, runs: dict[str, list[Outcome]], reason: str | None) -> Compared:
+    there, here = ([run.measures for run in runs[engine]] for engine in ENGINES)
+    invalid = [f"{engine}: {why}" for engine in ENGINES for run in runs[engine] for why in run.invalid]
+    return Compared(
+        theme,
+        title,
+        compare(there, here),
+        one_sided(there, here),
+        list(dict.fromkeys(invalid)),
+        {engine: len(runs[engine]) for engine in ENGINES},
+        {engine: sum(run.wall_s for run in runs[engine]) for engine in ENGINES},
+        reason,
+    )
+
+
+def _tell(done: int, of: int) -> None:
+    print(f"\r{done}/{of} runs", end="" if done < of else "\n", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

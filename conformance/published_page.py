@@ -1,0 +1,118 @@
+"""The page of `published.py`: a table for each scenario, the source beside both engines, and the reasons below.
+
+Runs nothing and judges nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dumbbell.spec import Case, find, load
+from dumbbell.spec.expectation import parse_expectation, parse_metric
+
+if TYPE_CHECKING:
+    from published import Row
+
+__all__ = ["page"]
+
+Key = tuple[str, str, str, str]
+
+
+def page(
+    names: Sequence[str],
+    engines: Sequence[str],
+    rows: Sequence["Row"],
+    reasons: Mapping[Key, str],
+    seeds: int,
+    wall_s: Mapping[str, float],
+) -> str:
+    """All of it as Markdown."""
+    took = ", ".join(f"`{engine}` {seconds:.0f} s" for engine, seconds in wall_s.items())
+    counts = [
+        f"- `{engine}`: {sum(row.passed for row in mine)} of {len(mine)} pass"
+        for engine in engines
+        for mine in [[row for row in rows if row.engine == engine and not row.problem.startswith("refused")]]
+    ]
+    lines = [
+        "# Published results",
+        "",
+        f"The scenarios of `scenarios/published`, {seeds} seed{'s' if seeds > 1 else ''} each.",
+        "An expectation passes when it is met with every seed; shown are the mean and, where seeds differ, the range.",
+        "Where its bounds come from stands in its scenario's note, and why it fails below its table.",
+        f"Wall seconds, summed over runs: {took}. Made by `make conformance`.",
+        "",
+        *counts,
+        "",
+    ]
+    for name in names:
+        lines += _scenario(name, engines, [row for row in rows if row.scenario == name], reasons)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _scenario(name: str, engines: Sequence[str], rows: Sequence["Row"], reasons: Mapping[Key, str]) -> Iterator[str]:
+    cases = load(find(name))
+    source = cases[0].experiment.source
+    assert source is not None
+    yield from (
+        f"## {name}",
+        "",
+        f"{cases[0].experiment.title}. {source.title}.",
+        "",
+        " ".join((source.note or "").split()),
+        "",
+    )
+    yield f"| case | expected | the source said | {' | '.join(engines)} |"
+    yield f"| --- | --- | --- |{' ---: |' * len(engines)}"
+    notes: dict[str, int] = {}
+    for case in cases:
+        mine = [row for row in rows if row.case == case.name]
+        for expression in dict.fromkeys(row.expression for row in mine if row.values) or dict.fromkeys(["–"]):
+            cells = [_cell(row, reasons, notes) for engine in engines for row in _of(mine, engine, expression)]
+            yield f"| {case.name or '–'} | {_code(expression)} | {_said(case, expression)} | {' | '.join(cells)} |"
+    yield ""
+    for why, number in notes.items():
+        yield f"{number}. {why}"
+    if notes:
+        yield ""
+
+
+def _of(rows: Sequence["Row"], engine: str, expression: str) -> "list[Row | None]":
+    found: list[Row | None] = [
+        row for row in rows if row.engine == engine and row.expression in (expression, "the run itself")
+    ]
+    return found[:1] or [None]
+
+
+def _cell(row: "Row | None", reasons: Mapping[Key, str], notes: dict[str, int]) -> str:
+    if row is None:
+        return ""
+    if row.passed:
+        return f"{_shown(row.values)} ok"
+    why = reasons.get(row.key, "no reason given")
+    number = notes.setdefault(why, len(notes) + 1)
+    return f"{row.problem.partition(':')[0] if row.problem else f'{_shown(row.values)} **fails**'} ({number})"
+
+
+def _shown(values: Sequence[Any]) -> str:
+    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    if len(numbers) < len(values) or not numbers:
+        return ", ".join(str(value) for value in values)
+    mean = f"{sum(numbers) / len(numbers):.4g}"
+    return mean if max(numbers) == min(numbers) else f"{mean} ({min(numbers):.4g} to {max(numbers):.4g})"
+
+
+def _said(case: Case, expression: str) -> str:
+    """What the source saw of the metric that is expected of this case."""
+    if expression == "–":
+        return ""
+    source, wanted = case.experiment.source, parse_expectation(expression).metric
+    assert source is not None
+    said = [
+        f"{seen.what}: {seen.value:g}" if isinstance(seen.value, float) else f"{seen.what}: {seen.value}"
+        for seen in source.seen
+        if seen.case in (None, case.name) and seen.metric and parse_metric(seen.metric) == wanted
+    ]
+    return "; ".join(said)
+
+
+def _code(expression: str) -> str:
+    return expression if expression == "–" else f"`{expression}`"

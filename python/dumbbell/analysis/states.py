@@ -1,0 +1,109 @@
+"""What each controller was doing, and for how long.
+
+The simulator says it (`cc_phase`); of a kernel it is inferred, and said so:
+
+```text
+BBR            `tcp_bbr.c` sets its two gains from its mode (bbr_update_gains), so the gains tell the mode:
+               cwnd gain ≤ 1 → probe_rtt, else pacing gain ≥ 2 → startup (2.89), ≤ 0.5 → drain (0.35), else probe_bw;
+               no gains yet (0, before the first ACK) → startup
+loss-based     cwnd < ssthresh → slow_start, else avoidance: `tcp_in_slow_start` of net/tcp.h
+```
+
+Of a kernel no ssthresh means that it is infinite; a log may just not say it, so nothing is inferred without one.
+
+A state lasts from the first sample that shows it to the first that shows another, so its ends are as sharp as the
+samples are close; with `trace = "events"` they are exact. A state shorter than the time between two samples can be
+missed.
+"""
+
+import polars as pl
+
+from dumbbell.analysis.window import NS, Window, bounds_ns, life_ns
+from dumbbell.result import Run, is_import
+
+__all__ = ["durations", "phases"]
+
+SLOW_STARTERS = (
+    *("bic", "cdg", "cubic", "dctcp", "dctcp-reno", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno"),
+    *("scalable", "vegas", "veno", "westwood", "yeah"),
+)
+"""Controllers of Linux that grow by `tcp_slow_start` while cwnd < ssthresh."""
+
+PHASES = {"flow": pl.String, "phase": pl.String, "start_ns": pl.Int64, "stop_ns": pl.Int64, "inferred": pl.Boolean}
+
+
+def phases(run: Run) -> pl.DataFrame:
+    """Every state of every flow, in order of time: `flow, phase, start_ns, stop_ns, inferred`.
+
+    Flows whose controller has no states, or of which nobody knows them, have no rows. The last state lasts to the
+    flow's end.
+    """
+    flows = [flow for flow in run.birth["flows"] if flow.get("kind") != "udp"]
+    slow = [flow["name"] for flow in flows if flow.get("cc") in SLOW_STARTERS]
+    said, logs = pl.col("cc_phase").is_not_null(), is_import(run.birth)
+    known = run.flows.filter(pl.col("flow").is_in([flow["name"] for flow in flows])).select(
+        "flow", "time_ns", phase=pl.coalesce("cc_phase", _inferred(slow, infinite=not logs)), inferred=~said
+    )
+    if logs:
+        known = known.drop_nulls("phase")  # A row of a log that doesn't say it doesn't end a state.
+    moved = pl.col("phase").ne_missing(pl.col("phase").shift(1)) | (pl.col("inferred") != pl.col("inferred").shift(1))
+    parts = known.filter(moved.over("flow")).partition_by("flow", as_dict=True)
+    last_ns = dict(known.group_by("flow").agg(pl.col("time_ns").max()).rows())
+    tables = [pl.DataFrame(schema=PHASES)]
+    for flow in flows:
+        if (part := parts.get((flow["name"],))) is not None:
+            end_ns = max(life_ns(run, flow)[1], last_ns[flow["name"]])
+            stop_ns = pl.col("time_ns").shift(-1).fill_null(end_ns)
+            lasted = part.with_columns(start_ns=pl.col("time_ns"), stop_ns=stop_ns).drop_nulls("phase")
+            tables.append(lasted.select(*PHASES))
+    return pl.concat(tables)
+
+
+def durations(run: Run, window: Window | None = None) -> pl.DataFrame:
+    """How often and how long: `flow, phase, times, total_s, mean_s, longest_s, share, inferred`.
+
+    With a window, of the parts of states that lie in it. `share` is the state's time ÷ the time of all the flow's
+    known states. In the order in which states first came.
+    """
+    from_ns, to_ns = bounds_ns(run, window)
+    length_s = (pl.min_horizontal("stop_ns", to_ns) - pl.max_horizontal("start_ns", from_ns)) / NS
+    table = (
+        phases(run)
+        .filter((pl.col("stop_ns") > from_ns) & (pl.col("start_ns") < to_ns))
+        .group_by("flow", "phase", maintain_order=True)
+        .agg(
+            times=pl.len(),
+            total_s=length_s.sum(),
+            mean_s=length_s.mean(),
+            longest_s=length_s.max(),
+            inferred=pl.col("inferred").any(),
+        )
+    )
+    share = pl.col("total_s") / pl.col("total_s").sum().over("flow")
+    return table.select("flow", "phase", "times", "total_s", "mean_s", "longest_s", share.alias("share"), "inferred")
+
+
+def _inferred(slow_starters: list[str], *, infinite: bool) -> pl.Expr:
+    """The phase by the table above; `infinite`: is an ssthresh that nobody says infinite?"""
+    pacing, window = pl.col("bbr_pacing_gain"), pl.col("bbr_cwnd_gain")
+    bbr = (
+        pl.when((pacing == 0) | (window == 0))
+        .then(pl.lit("startup"))
+        .when(window <= 1)
+        .then(pl.lit("probe_rtt"))
+        .when(pacing >= 2)
+        .then(pl.lit("startup"))
+        .when(pacing <= 0.5)
+        .then(pl.lit("drain"))
+        .otherwise(pl.lit("probe_bw"))
+    )
+    below = pl.col("cwnd_packets") < pl.col("ssthresh_packets")
+    below = below.fill_null(value=True) if infinite else below
+    loss_based = pl.col("flow").is_in(slow_starters) & pl.col("cwnd_packets").is_not_null()
+    return (
+        pl.when(pacing.is_not_null() & window.is_not_null())
+        .then(bbr)
+        .when(loss_based)
+        .then(pl.when(below).then(pl.lit("slow_start")).when(~below).then(pl.lit("avoidance")))
+        .otherwise(pl.lit(None, pl.String))
+    )

@@ -1,0 +1,95 @@
+"""Several runs side by side, with a bar of progress, until all are done, one fails, or somebody presses Ctrl-C.
+
+Whose results go where is the caller's.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from dumbbell.cli.interrupt import Interrupted
+from dumbbell.engine import Engine, Request
+
+__all__ = ["carry_out"]
+
+
+def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None) -> None:
+    """Run all, `jobs` at a time (None: one a core); the first error, or Ctrl-C, stops the rest.
+
+    Raises what an engine raised; `Interrupted` once everything that was started has ended.
+    """
+    cancel = threading.Event()
+    try:
+        with (
+            _bar([request for _, request in work]) as advance,
+            ThreadPoolExecutor(max_workers=jobs or os.cpu_count() or 1) as pool,
+        ):
+
+            def one(number: int, engine: Engine, request: Request) -> None:
+                def progress(seconds: float) -> None:
+                    if cancel.is_set():
+                        raise _Cancelled
+                    advance(number, seconds)
+
+                if not cancel.is_set():
+                    engine.run(request, progress)
+
+            try:
+                _first_error([pool.submit(one, number, *each) for number, each in enumerate(work)])
+            except BaseException:
+                # Before the pool waits for what it has begun.
+                cancel.set()
+                raise
+    except KeyboardInterrupt:
+        raise Interrupted from None
+
+
+class _Cancelled(BaseException):
+    """Raised inside a running engine when somebody pressed Ctrl-C."""
+
+
+def _first_error(futures: Sequence[Future[None]]) -> None:
+    pending = set(futures)
+    while pending:
+        # In short waits: polars handles SIGINT with SA_RESTART, so a long one would never be interrupted.
+        done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+
+
+class _Speed(ProgressColumn):
+    """How many times faster than real time."""
+
+    def render(self, task: Task) -> Text:
+        """The last few seconds' speed."""
+        return Text(f"{task.speed:5.1f}× real time" if task.speed else "")
+
+
+@contextmanager
+def _bar(requests: Sequence[Request]) -> Iterator[Callable[[int, float], None]]:
+    """A bar of virtual time on standard error; `advance(run, seconds)` from any thread."""
+    lengths = [request.case.experiment.duration / 1e9 for request in requests]
+    done = [0.0] * len(requests)
+    console = Console(stderr=True, highlight=False)
+    name = f"{requests[0].name}" + (f" ({len(requests)} runs)" if len(requests) > 1 else "")
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f} s"),
+        _Speed(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        task = bars.add_task(name, total=sum(lengths))
+
+        def advance(number: int, seconds: float) -> None:
+            done[number] = min(max(seconds, done[number]), lengths[number])
+            bars.update(task, completed=sum(done))
+
+        yield advance

@@ -1,0 +1,76 @@
+"""A comparison as tables for reading: its sides, its metrics worst first, the verdict as the last line."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dumbbell.analysis import Comparison, Verdict
+from dumbbell.cli.cells import grid
+from dumbbell.cli.compare import Compared
+from dumbbell.report import HEAD, cells, described, one_sided_cells, verdict, verdict_of_all
+
+__all__ = ["show_compared"]
+
+WIDE = 112
+"""Columns that the whole table takes."""
+INTERVAL = HEAD[1]
+STYLES = {Verdict.DIFFERS: "bold red", Verdict.CHANCE: "yellow", Verdict.AGREES: "green", Verdict.SHOWN: "dim"}
+
+
+def show_compared(out: Console, done: Compared, window: str) -> None:
+    """Every case, and then the verdict."""
+    if not out.is_terminal:
+        # A file or a pipe is as wide as it needs to be.
+        out.width = max(out.width, WIDE)
+    birth = done.comparisons[0].first.runs[0].birth
+    out.print(Text(str(birth.get("title") or birth.get("name")), style="bold"))
+    for comparison in done.comparisons:
+        _show(out, comparison, window, several=len(done.comparisons) > 1)
+    if done.out is not None:
+        out.print(Text(f"{done.out}", style="cyan"), soft_wrap=True)
+    style = "bold green" if done.agrees and done.valid else "bold red"
+    out.print(Text(verdict_of_all(done.comparisons, done.left_out), style=style), soft_wrap=True)
+
+
+def _show(out: Console, comparison: Comparison, window: str, *, several: bool) -> None:
+    out.print(Text("; ".join(described(side) for side in (comparison.first, comparison.second)) + window, style="dim"))
+    if several:
+        out.print()
+        out.print(Text(comparison.case, style="bold"))
+    out.print()
+    wide = out.width >= WIDE
+    out.print(_table(comparison, wide=wide))
+    if not wide:
+        out.print(Text(f"{WIDE} columns show spreads and intervals too; so do --json and the page", style="dim"))
+    if left := len(comparison.rows) - len(comparison.shown):
+        out.print(Text(f"and {left} rows of single flows; --json has them", style="dim"))
+    out.print()
+    for warning in comparison.warnings:
+        style = "bold red" if warning.startswith("invalid: ") else "yellow"
+        out.print(Text(f"note: {warning}", style=style), soft_wrap=True)
+    if several:
+        style = "green" if comparison.agrees and comparison.valid else "red"
+        out.print(Text(verdict(comparison), style=style), soft_wrap=True)
+
+
+def _table(comparison: Comparison, *, wide: bool) -> Table:
+    sides = [comparison.first.name, comparison.second.name]
+    table = grid(["metric"], [*sides, *(name for name in HEAD if wide or name != INTERVAL)])
+    table.columns[0].no_wrap = True
+    for row in comparison.shown:
+        table.add_row(row.metric, *_fitted(cells(row), STYLES[row.verdict], wide=wide))
+    for metric in comparison.one_sided:
+        told = one_sided_cells(comparison, metric)
+        table.add_row(metric, *_fitted(told, STYLES[Verdict.DIFFERS], wide=wide))
+    return table
+
+
+def _fitted(told: Sequence[str], style: str, *, wide: bool) -> list[str | Text]:
+    """A row's cells; in a narrow table without spreads and intervals."""
+    first, second, difference, between, allowed, word = told
+    said = Text(word, style=style)
+    if wide:
+        return [first, second, difference, between, allowed, said]
+    return [first.partition(" ±")[0], second.partition(" ±")[0], difference, allowed, said]

@@ -1,0 +1,107 @@
+"""What controllers were doing: bands along the time, and how a flow's life was shared among its phases.
+
+Which phases there were is `dumbbell.analysis.states`'s.
+"""
+
+from collections.abc import Sequence
+
+import altair as alt
+import polars as pl
+
+from dumbbell.analysis.states import phases
+from dumbbell.plot.axes import data, time_axis, tips
+from dumbbell.plot.colours import HUES
+from dumbbell.plot.frame import framed, run_title
+from dumbbell.plot.lines import NS
+from dumbbell.result import Run
+
+__all__ = ["life_shares", "merged", "phase_colours", "states"]
+
+KNOWN = {
+    "startup": HUES[3],
+    "slow_start": HUES[2],
+    "drain": HUES[5],
+    "probe_bw": "#CFE3F1",
+    "avoidance": "#E9E3D3",
+    "probe_rtt": HUES[1],
+}
+"""What controllers do for most of the time is pale, so that what they do at times stands out."""
+PALE = ("#B9C9A8", "#D8D8D8", "#E0C4D4", "#BFB9D9")
+"""For phases of other names."""
+
+
+def states(run: Run, points: int) -> list[alt.Chart]:
+    """A row of bands for each flow: what its controller was doing."""
+    table = phases(run)
+    inferred = bool(table["inferred"].any())
+    bands = merged(table, max(round(run.birth["duration_s"] * NS / points * 2), 1))
+    bands = bands.select("flow", "phase", (pl.col("start_ns") / NS).alias("s"), (pl.col("stop_ns") / NS).alias("e"))
+    flows = _flows(run, table)
+    title = ["State", "(by its gains)"] if inferred else "State"
+    y = alt.Y("flow:N", title=title, sort=None, scale=alt.Scale(domain=flows, paddingInner=0.15, paddingOuter=0.1))
+    mark = alt.MarkDef("bar", clip=True, strokeWidth=0)
+    tooltip = tips(flow="flow", phase="state", s="from, s|.3f", e="to, s|.3f")
+    chart = alt.Chart(data(bands), mark=mark)
+    return [chart.encode(x=time_axis(run), x2="e:Q", y=y, fill=_fill(table), tooltip=tooltip)]
+
+
+def life_shares(run: Run, width: int) -> alt.LayerChart:
+    """A bar for each flow: the shares of its life that its controller spent in each phase."""
+    table = phases(run)
+    spent = table.with_columns(took=(pl.col("stop_ns") - pl.col("start_ns")) / NS)
+    sums = spent.group_by("flow", "phase", maintain_order=True).agg(
+        seconds=pl.col("took").sum(), times=pl.len(), median_s=pl.col("took").median()
+    )
+    flows = _flows(run, table)
+    order = {name: place for place, name in enumerate(phase_colours(_phases(table)))}
+    sums = sums.with_columns(place=pl.col("phase").replace_strict(order, return_dtype=pl.Int64))
+    y = alt.Y("flow:N", title=None, sort=None, scale=alt.Scale(domain=flows))
+    x = alt.X("seconds:Q", title="Share of its life", stack="normalize", axis=alt.Axis(format="%"))
+    tooltip = tips(flow="flow", phase="state", seconds="in all, s|.3f", times="times|d", median_s="median, s|.3f")
+    bars = alt.Chart(data(sums), mark=alt.MarkDef("bar", strokeWidth=0))
+    shown = bars.encode(x=x, y=y, fill=_fill(table), order="place:Q", tooltip=tooltip)
+    return framed([shown], run_title(run), width, max(26 * len(flows), 60), zoom=False, pick=False)
+
+
+def phase_colours(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each phase: its own where it is known, a pale one otherwise."""
+    known = {name: KNOWN[name] for name in KNOWN if name in names}
+    others = [name for name in names if name not in known]
+    return known | {name: PALE[place % len(PALE)] for place, name in enumerate(others)}
+
+
+def merged(bands: pl.DataFrame, least_ns: int) -> pl.DataFrame:
+    """Bands with those shorter than a pixel put together, and no phase lost from any pixel that had it.
+
+    In a row, neighbouring short bands become one band of each of their phases: they stand over each other,
+    the rarest last, so that a rare phase is seen and not its neighbours.
+    """
+    short = (pl.col("stop_ns") - pl.col("start_ns")) < least_ns
+    spent = (pl.col("stop_ns") - pl.col("start_ns")).sum().over("flow", "phase")
+    table = bands.with_columns(short=short, spent=spent, pixel=pl.col("start_ns") // least_ns)
+    together = (
+        table.filter("short")
+        .group_by("flow", "pixel", "phase", maintain_order=True)
+        .agg(pl.col("start_ns").min(), pl.col("stop_ns").max(), pl.col("spent").first())
+    )
+    # A rectangle thinner than a pixel is nearly invisible: give it the pixel.
+    widened = together.with_columns(stop_ns=pl.max_horizontal("stop_ns", pl.col("start_ns") + least_ns))
+    columns = ["flow", "phase", "start_ns", "stop_ns", "spent"]
+    whole = pl.concat([table.filter(~pl.col("short")).select(columns), widened.select(columns)])
+    return whole.sort("spent", descending=True, maintain_order=True).drop("spent")
+
+
+def _fill(table: pl.DataFrame) -> alt.Fill:
+    colours = phase_colours(_phases(table))
+    # "fill", not "color": phases must not enter the legend of the flows.
+    legend = alt.Legend(title="state", symbolType="square", symbolStrokeWidth=0, symbolSize=140)
+    return alt.Fill("phase:N", legend=legend).scale(domain=list(colours), range=list(colours.values()))
+
+
+def _phases(table: pl.DataFrame) -> list[str]:
+    return table["phase"].unique(maintain_order=True).to_list()
+
+
+def _flows(run: Run, table: pl.DataFrame) -> list[str]:
+    known = set(table["flow"])
+    return [flow["name"] for flow in run.birth["flows"] if flow["name"] in known]

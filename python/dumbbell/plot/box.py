@@ -1,0 +1,51 @@
+"""One metric over the seeds of each set-up: a box, and every run as a point on it."""
+
+import re
+from collections.abc import Sequence
+
+import altair as alt
+import polars as pl
+
+from dumbbell.analysis import metric, summary
+from dumbbell.errors import ResultError
+from dumbbell.plot.axes import data, tips
+from dumbbell.plot.colours import HUES, INK
+from dumbbell.plot.frame import framed, runs_title
+from dumbbell.plot.labels import configurations
+from dumbbell.result import Run
+
+__all__ = ["box", "box_values"]
+
+
+def box(runs: Sequence[Run], name: str, width: int) -> alt.LayerChart:
+    """A box for each set-up: median, quartiles, smallest and largest over its runs; and the runs themselves."""
+    table = box_values(runs, name)
+    order = sorted(set(table["flow"]), key=_natural)
+    x = alt.X("flow:N", title=None, sort=order, axis=alt.Axis(labelAngle=0 if len(order) <= 5 else -35, labelLimit=220))
+    y = alt.Y("v:Q", title=[name, "(box: quartiles and median; dots: runs)"], scale=alt.Scale(zero=False))
+    colour = alt.Color("flow:N", legend=None).scale(
+        domain=order, range=[HUES[place % len(HUES)] for place in range(len(order))]
+    )
+    boxes = alt.BoxPlotDef("boxplot", extent="min-max", size=34, opacity=0.55, median=alt.MarkConfig(color=INK))
+    drawn = alt.Chart(data(table), mark=boxes).encode(x=x, y=y, color=colour)
+    mark = alt.MarkDef("point", filled=True, size=22, color=INK, opacity=0.8)
+    tooltip = tips(flow="set-up", seed="seed|d", v=f"{name}|.4~g")
+    dots = alt.Chart(data(table), mark=mark).encode(x=x, y=y, tooltip=tooltip)
+    return framed([dots, drawn], runs_title(runs, name), width, zoom=False, pick=False)
+
+
+def box_values(runs: Sequence[Run], name: str) -> pl.DataFrame:
+    """`flow` (the set-up), `seed`, `v`: the metric of each run. Raises `ResultError` where a run has no such number."""
+    rows = []
+    for run, setup in zip(runs, configurations(runs), strict=True):
+        value = metric(summary(run), name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            found = "unknown there" if value is None else "no number"
+            raise ResultError(f"{run.folder}: the metric '{name}' is {found}; a box needs a number of every run")
+        rows.append((setup, run.birth["seed"], float(value)))
+    return pl.DataFrame(rows, schema={"flow": pl.String, "seed": pl.Int64, "v": pl.Float64}, orient="row")
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """For sorting as people do: 5 % before 10 %."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]

@@ -1,0 +1,98 @@
+"""What stands around every figure: its title, its style, and how a mouse moves it."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import altair as alt
+
+from dumbbell.plot.lines import FLOWS_MAX, grouped
+from dumbbell.result import Run
+
+__all__ = ["PAN", "SINGLE_HEIGHT", "WHEEL", "WIDTH", "framed", "run_title", "runs_title", "styled"]
+
+WIDTH = 760
+SINGLE_HEIGHT = 320
+"""Of a figure with one panel."""
+
+WHEEL = "wheel![event.ctrlKey || event.altKey]"
+PAN = "[pointerdown[event.pointerType === 'mouse'], window:pointerup] > window:pointermove!"
+
+Chart = TypeVar("Chart", alt.VConcatChart, alt.LayerChart)
+
+
+def run_title(run: Run) -> alt.TitleParams:
+    """Which run this is, and whether to believe it."""
+    birth = run.birth
+    facts = [f"engine {birth['engine']}", *([] if birth["seed"] is None else [f"seed {birth['seed']}"])]
+    if kernel := birth.get("kernel"):
+        facts.append(f"Linux {kernel['release']}")
+    if grouped(run):
+        facts.append(f"{len(birth['flows'])} flows: one line a group (sums; RTT: mean), more than {FLOWS_MAX} flows")
+    if not birth["valid"]:
+        facts.insert(0, "INVALID: " + "; ".join(birth["invalid"]))
+    name = birth.get("title") or birth.get("name") or ""
+    return _title(f"{name}: {birth['case']}" if birth.get("case") else name, facts, valid=birth["valid"])
+
+
+def runs_title(runs: Sequence[Run], title: str) -> alt.TitleParams:
+    """Which runs these are, with what they have in common; `title` says what is shown."""
+    facts = [f"{len(runs)} runs"]
+    engines = dict.fromkeys(run.birth["engine"] for run in runs)
+    seeds = dict.fromkeys(run.birth["seed"] for run in runs if run.birth["seed"] is not None)
+    facts.append(f"engine {' and '.join(engines)}")
+    if seeds:  # Imports have none.
+        facts.append(f"seed {next(iter(seeds))}" if len(seeds) == 1 else f"{len(seeds)} seeds")
+    names = dict.fromkeys(str(run.birth.get("title") or run.birth.get("name")) for run in runs)
+    invalid = [str(run.folder) for run in runs if not run.birth["valid"]]
+    if invalid:
+        facts.insert(0, "INVALID: " + ", ".join(invalid))
+    return _title(next(iter(names)) if len(names) == 1 else title, facts, valid=not invalid)
+
+
+def framed(
+    layers: Sequence[alt.Chart],
+    title: alt.TitleParams,
+    width: int,
+    height: int = SINGLE_HEIGHT,
+    *,
+    zoom: bool = True,
+    pick: bool = True,
+) -> alt.LayerChart:
+    """A figure with one panel, that a mouse moves and zooms and whose legend picks lines."""
+    layers[0].name = "panel_0"
+    chart = alt.LayerChart(layer=list(layers)).properties(width=width, height=height, title=title)
+    params = []
+    if zoom:
+        select = alt.IntervalSelectionConfig(type="interval", encodings=["x", "y"], zoom=WHEEL, translate=PAN)
+        params.append(alt.TopLevelSelectionParameter(name="zoom", select=select, bind="scales", views=["panel_0"]))
+    if pick:
+        picked = alt.PointSelectionConfig(type="point", fields=["flow"], toggle="true")
+        params.append(alt.TopLevelSelectionParameter(name="picked", select=picked, bind="legend", views=["panel_0"]))
+    chart.params = params or alt.Undefined
+    return styled(chart)
+
+
+def styled(chart: Chart) -> Chart:
+    """Print-quality type, quiet grid, legend on top."""
+    whole: Chart = (
+        chart.configure(background="white", font="sans-serif")
+        .configure_axis(labelFontSize=11, titleFontSize=11, titleFontWeight="normal", gridColor="#E8E8E8", tickCount=5)
+        .configure_axisX(tickCount=10)
+        .configure_legend(
+            orient="top",
+            labelFontSize=12,
+            symbolSize=250,
+            symbolStrokeWidth=2.5,
+            symbolType="stroke",
+            columns=6,
+            labelLimit=200,
+        )
+        .configure_title(fontSize=15, subtitleFontSize=11, offset=8)
+        .configure_view(stroke="#CCCCCC")
+    )
+    return whole
+
+
+def _title(text: str, facts: Sequence[str], *, valid: bool) -> alt.TitleParams:
+    colour = "#555555" if valid else "#B00020"
+    return alt.TitleParams(text, subtitle=", ".join(facts), subtitleColor=colour, anchor="start")

@@ -1,0 +1,58 @@
+"""What the path could carry, for the dashed lines that measurements are held against.
+
+Which queue is the bottleneck, and its rates, the birth certificate says. Pictures are the panels'.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from dumbbell.analysis.queueing import bottleneck
+from dumbbell.result import Run
+
+__all__ = ["bdp_packets", "limit_packets", "link_rate_mbps"]
+
+HEADERS_BYTES = 66
+"""Ethernet 14, IPv4 20, TCP 20 with 12 of timestamps: what a full packet has on the wire beyond its MSS."""
+
+
+def link_rate_mbps(run: Run) -> pl.DataFrame:
+    """The bottleneck's rate as steps (`s, v`), the last of them up to the run's end; empty where it has none."""
+    return _steps(run, 1e-6)
+
+
+def bdp_packets(run: Run) -> pl.DataFrame:
+    """Bandwidth-delay product in full packets, as steps (`s, v`): rate × smallest RTT ÷ (8 × packet's bytes).
+
+    The RTT is the smallest that any flow measured (`min_rtt_ns`), the packet the largest MSS with its headers.
+    Empty where the link has no rate or no flow an RTT.
+    """
+    smallest = run.flows["min_rtt_ns"].replace(0, None).min()
+    mss = run.flows["mss_bytes"].max()
+    if not isinstance(smallest, int) or not isinstance(mss, int) or not mss:
+        return _steps(run, 0).clear()
+    return _steps(run, smallest / 1e9 / (8 * (mss + HEADERS_BYTES)))
+
+
+def limit_packets(run: Run) -> tuple[float, str] | None:
+    """The bottleneck's limit in packets and as it was written; bytes count in packets of the mean size queued."""
+    entry = bottleneck(run)
+    found = re.search(r"\blimit (\d+)(k?b?)\b", str(entry.get("qdisc") or "")) if entry else None
+    if entry is None or found is None:
+        return None
+    limit = float(found[1]) * (1024 if found[2].startswith("k") else 1)
+    if entry["kind"] not in {"bfifo", "tbf", "red", "gred"}:
+        return limit, f"limit {limit:g}"
+    rows = run.queues.filter((pl.col("queue") == entry["name"]) & (pl.col("backlog_packets") > 0))
+    size = float(rows["backlog_bytes"].sum()) / max(float(rows["backlog_packets"].sum()), 1.0)
+    return (limit / size, f"limit {limit:,.0f} B".replace(",", "\u2009")) if size else None
+
+
+def _steps(run: Run, factor: float) -> pl.DataFrame:
+    entry: Mapping[str, Any] = bottleneck(run) or {}
+    steps = [(float(time or 0.0), rate * factor) for time, rate in entry.get("rates") or [] if rate is not None]
+    if steps:
+        steps.append((float(run.birth["duration_s"]), steps[-1][1]))
+    return pl.DataFrame(steps, schema={"s": pl.Float64, "v": pl.Float64}, orient="row")

@@ -1,0 +1,75 @@
+"""Throughput against delay: a point for each controller in each run, an ellipse for each controller.
+
+The picture by which this field compares controllers (Winstein & Balakrishnan 2013; Pantheon, Yan et al. 2018): delay
+grows to the left, so that better is up and right. The numbers are `dumbbell.analysis.power`'s.
+"""
+
+from collections.abc import Sequence
+
+import altair as alt
+import polars as pl
+
+from dumbbell.analysis.power import throughput_and_delay_p95
+from dumbbell.plot.axes import data, tips
+from dumbbell.plot.colours import HUES
+from dumbbell.plot.ellipse import POINTS_MIN, ellipse
+from dumbbell.plot.frame import framed, runs_title
+from dumbbell.plot.labels import configurations, labels
+from dumbbell.result import Run
+
+__all__ = ["points", "throughput_delay"]
+
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
+
+
+def throughput_delay(runs: Sequence[Run], width: int) -> alt.LayerChart:
+    """Mean goodput per flow against the 95th percentile of the delay."""
+    table = points(runs)
+    order = list(dict.fromkeys(table["flow"]))
+    rings = [_ring(part) for part in table.partition_by("flow", maintain_order=True) if part.height >= POINTS_MIN]
+    x = alt.X("ms:Q", title="95th-percentile delay, ms (reversed: better is up and right)")
+    x = x.scale(reverse=True, zero=False, nice=True, padding=20)
+    y = alt.Y("mbps:Q", title="Throughput of a flow, Mbit/s", scale=alt.Scale(zero=False, nice=True, padding=20))
+    hues = [HUES[place % len(HUES)] for place in range(len(order))]
+    colour = alt.Color("flow:N", title=None).scale(domain=order, range=hues)
+    shapes = [SHAPES[place % len(SHAPES)] for place in range(len(order))]
+    shape = alt.Shape("flow:N", title=None).scale(domain=order, range=shapes)
+    shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.85), alt.value(0.08))
+    tooltip = tips(flow="controller", run="run", ms="delay, ms|.4~g", mbps="Mbit/s|.4~g")
+    mark = alt.MarkDef("point", filled=True, size=45, clip=True)
+    dots = alt.Chart(data(table), mark=mark).encode(x=x, y=y, color=colour, shape=shape, opacity=shown, tooltip=tooltip)
+    layers = [dots]
+    if rings:
+        line = alt.MarkDef("line", clip=True, strokeWidth=1.5)
+        ring = alt.Chart(data(pl.concat(rings)), mark=line)
+        layers.append(ring.encode(x=x, y=y, color=colour, order="turn:Q", opacity=shown))
+    chart = framed(layers, runs_title(runs, "Throughput against delay"), width, 380)
+    chart.config.legend.symbolSize = 70
+    return chart
+
+
+def points(runs: Sequence[Run]) -> pl.DataFrame:
+    """A point for each controller in each run, the mean over its flows: `flow` (what it is called), `run, ms, mbps`."""
+    setups = configurations(runs)
+    several = len(set(setups)) > 1
+    parts = []
+    for run, label, setup in zip(runs, labels(runs), setups, strict=True):
+        # Logs may not say the controller: such a flow has only its name.
+        controllers = {flow["name"]: flow["cc"] or flow["name"] for flow in run.birth["flows"]}
+        means = (
+            throughput_and_delay_p95(run)
+            .with_columns(cc=pl.col("flow").replace_strict(controllers, return_dtype=pl.String))
+            .drop_nulls()
+            .group_by("cc", maintain_order=True)
+            .agg(ms=pl.col("delay_p95_ms").mean(), mbps=pl.col("throughput_bps").mean() / 1e6)
+        )
+        alone = means.height == 1 and several
+        name = pl.lit(setup) if alone else pl.concat_str([pl.col("cc"), pl.lit(f" ({setup})" if several else "")])
+        parts.append(means.select(name.alias("flow"), pl.lit(label).alias("run"), "ms", "mbps"))
+    return pl.concat(parts).drop_nulls()
+
+
+def _ring(part: pl.DataFrame) -> pl.DataFrame:
+    outline = ellipse(part["ms"].to_numpy(), part["mbps"].to_numpy())
+    turns = pl.DataFrame({"ms": outline[:, 0], "mbps": outline[:, 1]})
+    return turns.with_row_index("turn").with_columns(flow=pl.lit(part["flow"][0]))

@@ -1,0 +1,56 @@
+"""Two sides of an experiment, and what weakens what they say."""
+
+from pathlib import Path
+from typing import Any
+
+from dumbbell.analysis import Comparison, Measured, Side, confront, unlike
+
+BIRTH = {"engine": "sim", "seed": 1, "valid": True, "invalid": [], "warnings": [], "experiment": {"duration": "9s"}}
+
+
+def side(name: str, *values: dict[str, float], **birth: Any) -> Side:
+    return Side(name, tuple(Measured(Path(f"{name}/{n}"), BIRTH | birth, each) for n, each in enumerate(values)))
+
+
+def many_flows(count: int) -> Comparison:
+    values = {f"flows.{number}.throughput_mbps": 1.0 for number in range(count)} | {"ping_ms.mean": 1.0}
+    return confront("", side("a", values), side("b", values))
+
+
+def test_single_flows_are_shown_up_to_a_dozen() -> None:
+    assert len(many_flows(12).shown) == 13
+    assert [row.metric for row in many_flows(13).shown] == ["ping_ms.mean"]
+    assert len(many_flows(13).as_json()["metrics"]) == 14
+
+
+def test_nothing_judged_is_no_agreement() -> None:
+    found = confront("", side("a", {"free": 1.0}), side("b", {"free": 1.0}))
+    assert (found.agrees, found.worst) == (False, None)
+
+
+def test_seeds_without_dice_are_told() -> None:
+    same, other = {"ping_ms.mean": 1.0}, {"ping_ms.mean": 1.1}
+    warnings = confront("", side("a", same, same), side("b", same, other)).warnings
+    assert warnings == ["all 2 seeds of a gave the same numbers: nothing there is left to chance"]
+
+
+def test_downloads_that_did_not_end_are_told() -> None:
+    ended = {"groups.x.fct_s": 1.0}
+    not_ended: dict[str, float] = {}
+    warnings = confront("", side("a", ended, {"groups.x.fct_s": 1.1}), side("b", ended, not_ended)).warnings
+    assert any(text.startswith("groups.x.fct_s is known of 2 of 2 runs of a and of 1 of 2 of b") for text in warnings)
+
+
+def test_a_run_s_own_warnings_are_told_once() -> None:
+    values = ({"ping_ms.mean": 1.0}, {"ping_ms.mean": 1.2})
+    warnings = confront("", side("a", *values, warnings=["it was late"]), side("b", *values)).warnings
+    assert warnings == ["a: it was late"]
+
+
+def test_where_experiments_differ_is_named_by_key() -> None:
+    first = {"experiment": {"title": "x", "seeds": [1], "path": {"rtt": "1ms", "loss": None}, "flows": [{"cc": "bbr"}]}}
+    second = {"experiment": {"title": "y", "path": {"rtt": "2ms", "loss": "1%"}, "flows": [{"cc": "bbr"}, {"cc": "x"}]}}
+    assert unlike(first, first) == []
+    assert unlike(first, second) == ["path.rtt: 1ms and 2ms", "path.loss: nothing and 1%", "flows.1.cc: nothing and x"]
+    long = {"experiment": {str(number): number for number in range(9)}}
+    assert unlike({"experiment": {}}, long)[-1] == "3 more keys"

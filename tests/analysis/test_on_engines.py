@@ -1,0 +1,98 @@
+"""What is inferred, counted and measured, against what an engine itself knows or theory says."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from dumbbell import result
+from dumbbell.analysis import cycle, phases, probe_rtt_dips
+from dumbbell.analysis.losses import flow_loss
+from dumbbell.analysis.sawtooth import sawtooth
+from dumbbell.engine import Engine, KernelEngine, Request, Simulator
+from dumbbell.result import Run
+from dumbbell.spec import parse
+
+FLOW = '[[flows]]\nname = "{}"\ncc = "{}"\ncount = {}\n'
+ENGINES = ["sim", pytest.param("kernel", marks=pytest.mark.kernel)]
+
+
+def measured(
+    folder: Path,
+    engine: str,
+    *flows: tuple[str, str, int],
+    duration: str,
+    path: tuple[str, str, str],
+    seed: int = 1,
+    sample: str = "10ms",
+) -> Run:
+    """One run of these groups: name, controller, how many flows."""
+    rtt, rate, qdisc = path
+    text = f'duration = "{duration}"\nsample = "{sample}"\n[path]\nrtt = "{rtt}"\n'
+    text += f'[path.bottleneck]\nrate = "{rate}"\nqdisc = "{qdisc}"\n'
+    case = parse(text + "".join(FLOW.format(*flow) for flow in flows), folder / "experiment.toml")[0]
+    runner: Engine = Simulator() if engine == "sim" else KernelEngine()
+    out = folder / f"seed-{seed}"
+    runner.run(Request("experiment", case, seed, out), lambda _: None)
+    return result.load(out)
+
+
+DEEP = ("40ms", "20mbit", "bfifo limit 1.5bdp")
+CYCLIC = ("13ms", "80mbit", "bfifo limit 225000")
+
+
+def test_states_inferred_from_gains_are_the_simulator_s_own(tmp_path: Path) -> None:
+    run = measured(tmp_path, "sim", ("bbr", "bbr", 2), ("reno", "reno", 1), duration="12s", path=DEEP)
+    told = phases(run)
+    silent = replace(run, flows=run.flows.with_columns(cc_phase=pl.lit(None, pl.String)))
+    assert set(told["phase"]) == {"startup", "drain", "probe_bw", "probe_rtt", "slow_start", "avoidance"}
+    assert phases(silent).drop("inferred").equals(told.drop("inferred"))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_the_senders_lost_is_what_the_queue_dropped(engine: str, tmp_path: Path) -> None:
+    run = measured(tmp_path, engine, ("bbr", "bbr", 1), ("cubic", "cubic", 1), duration="10s", path=CYCLIC)
+    dropped = next(queue["drops"] for queue in run.birth["queues"] if queue["name"] == "bottleneck")
+    lost = flow_loss(run, 10**9)["lost_packets"].sum()
+    assert dropped > 100
+    assert lost == pytest.approx(dropped, rel=0.02)  # Pings die too, and the end comes before the last are missed.
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("cc", "depth"), [("reno", 0.5), ("cubic", 0.3)])
+def test_a_lone_flow_saws_as_its_standard_says(engine: str, cc: str, depth: float, tmp_path: Path) -> None:
+    run = measured(tmp_path, engine, (cc, cc, 1), duration="40s", path=DEEP)
+    found = sawtooth(run)[cc]
+    assert found is not None
+    assert found.depth == pytest.approx(depth, abs=0.01)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bbr_does_not_saw_but_dips(engine: str, tmp_path: Path) -> None:
+    run = measured(tmp_path, engine, ("bbr", "bbr", 1), duration="22s", path=DEEP)
+    assert sawtooth(run) == {"bbr": None}
+    dips = probe_rtt_dips(run)
+    assert dips.height == 2
+    # Four packets a round trip of 40 ms: 1.16 Mbit/s of 19.1; the rate is cut for 200 ms and a round trip.
+    assert dips["lowest_bps"].to_numpy() == pytest.approx(4 * 8 * 1448 / 0.04, rel=0.15)
+    assert dips["lasted_ns"].to_numpy() / 1e9 == pytest.approx(0.25, abs=0.06)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bbr_and_cubic_take_turns_at_a_shallow_buffer(engine: str, tmp_path: Path) -> None:
+    """Single turns fail now and then, and which do is a matter of dice: two of three seeds must show the rhythm."""
+    flows = (("bbr", "bbr", 2), ("cubic", "cubic", 2))
+    runs = [
+        measured(tmp_path, engine, *flows, duration="120s", path=CYCLIC, seed=seed, sample="100ms")
+        for seed in (1, 2, 3)
+    ]
+    found = [one for run in runs if (one := cycle(run)) is not None and one.phase is not None]
+    # Two of BBR's clocks of 10 s.
+    assert sum(abs(one.period_s - 20.5) < 0.5 and abs((one.phase or 0) - 0.5) < 0.1 for one in found) >= 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_four_cubic_flows_take_none(engine: str, tmp_path: Path) -> None:
+    run = measured(tmp_path, engine, ("a", "cubic", 2), ("b", "cubic", 2), duration="120s", path=CYCLIC, sample="100ms")
+    assert cycle(run) is None

@@ -1,0 +1,294 @@
+"""Two engines, kernels or results against each other: the JSON, the verdict, the status, and every refusal."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import Dumbbell
+from dumbbell.cli.compare import Asked, compare_all
+from dumbbell.errors import DumbbellError
+from synthetic import Bench, Flow, Rate
+
+KEYS = set("first second metrics one_sided agrees worst valid warnings wall_s".split())
+ROW = set("metric first second difference relative interval confidence allowed verdict".split())
+
+EXPERIMENT = """
+duration = "2s"
+[path]
+rtt = "20ms"
+loss = "1%"
+[path.bottleneck]
+rate = "10mbit"
+qdisc = "pfifo limit 20"
+[[flows]]
+cc = "cubic"
+[[flows]]
+cc = "reno"
+"""
+CASES = """
+[[cases]]
+set = { "path.rtt" = ["10ms", "40ms"] }
+"""
+
+
+def side(folder: Path, *rates_mbps: float, case: str | None = None, **birth: Any) -> Path:
+    """A folder of runs of one flow each, with seeds 1, 2, …"""
+    for seed, rate in enumerate(rates_mbps, start=1):
+        name = f"{case}-{seed}" if case else f"run-seed{seed}"
+        bench = Bench([Flow("cubic", "cubic", rate_bps=rate * 1e6)], birth={"seed": seed, "case": case} | birth)
+        bench.make_folder(folder / name)
+    return folder
+
+
+def compared(*targets: str | Path, good: bool = True, **asked: Any) -> dict[str, Any]:
+    """What `--json` prints, without a process of its own; `good` decides the command's status."""
+    done = compare_all(Asked([str(target) for target in targets], **asked))
+    assert (done.agrees and done.valid) == good
+    return done.as_json()
+
+
+def step(late_bps: float) -> Rate:
+    """10 Mbit/s, and another rate from 5 s on."""
+    return lambda times: np.where(times > 5, late_bps, 10e6)
+
+
+def rows(numbers: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {row["metric"]: row for row in numbers["metrics"]}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def near(tmp_path: Path) -> tuple[Path, Path]:
+    """10 Mbit/s on one engine, 10.2 on the other, each with some spread."""
+    return (
+        side(tmp_path / "sim", 9.99, 10.0, 10.01),
+        side(tmp_path / "kernel", 10.19, 10.2, 10.21, engine="kernel", kernel={"name": "linux-6.12"}),
+    )
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(EXPERIMENT)
+    return path
+
+
+def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, near: tuple[Path, Path]) -> None:
+    done = dumbbell("compare", *near, "--json")
+    assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
+    numbers = json.loads(done.stdout)
+    assert set(numbers) == KEYS
+    assert numbers["first"] == {
+        "name": "sim", "engine": "sim", "kernel": None, "seeds": [1, 2, 3],
+        "runs": [str(near[0] / f"run-seed{seed}") for seed in (1, 2, 3)],
+    }  # fmt: skip
+    assert (numbers["second"]["name"], numbers["second"]["kernel"]) == ("kernel", "linux-6.12")
+    assert (numbers["agrees"], numbers["valid"], numbers["one_sided"]) == (True, True, [])
+    assert all(set(row) == ROW for row in numbers["metrics"])
+    row = rows(numbers)["groups.cubic.throughput_mbps"]
+    assert row["first"] == {"mean": pytest.approx(10.0), "sd": pytest.approx(0.01), "n": 3}
+    assert (row["difference"], row["relative"]) == (pytest.approx(0.2), pytest.approx(0.02))
+    assert row["interval"][0] < 0.2 < row["interval"][1]
+    assert (row["allowed"], row["confidence"], row["verdict"]) == (pytest.approx(0.5), 0.95, "agrees")
+    assert numbers["worst"] == "groups.cubic.throughput_mbps"
+
+
+def test_a_stated_tolerance_decides_verdict_and_status(dumbbell: Dumbbell, near: tuple[Path, Path]) -> None:
+    assert compared(*near, tolerances=["groups.cubic.throughput_mbps=1%,0.3"])["agrees"]
+    done = dumbbell("compare", *near, "--tolerance", "groups.*.throughput_mbps=1%")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "outside: groups.cubic.throughput_mbps is 2.0 % above, 1.0 % allowed"
+
+
+def test_people_get_a_table_and_the_verdict_as_last_line(dumbbell: Dumbbell, near: tuple[Path, Path]) -> None:
+    lines = dumbbell("compare", *near).stdout.splitlines()
+    assert lines[1] == "sim, seeds 1..3; kernel (linux-6.12), seeds 1..3"
+    assert lines[3].split()[:4] == ["metric", "sim", "kernel", "difference"]
+    assert lines[4].split()[0] == "groups.cubic.throughput_mbps"
+    assert lines[-1].startswith("agrees: groups.cubic.throughput_mbps is 2.0 % above, 5.0 % allowed")
+
+
+def test_the_bootstrap_gives_the_same_difference_and_another_interval(near: tuple[Path, Path]) -> None:
+    welch, bootstrap = (
+        rows(compared(*near, method=how))["groups.cubic.throughput_mbps"] for how in ("welch", "bootstrap")
+    )
+    assert welch["difference"] == bootstrap["difference"]
+    assert welch["interval"][0] < bootstrap["interval"][0] < 0.2
+
+
+def test_one_run_a_side_has_no_interval_and_says_so(near: tuple[Path, Path]) -> None:
+    numbers = compared(*(folder / "run-seed2" for folder in near))
+    assert all(row["interval"] is None and row["first"]["sd"] is None for row in numbers["metrics"])
+    assert [text.split(":")[0] for text in numbers["warnings"]] == ["sim has one run only", "kernel has one run only"]
+
+
+def test_a_window_leaves_out_the_rest(tmp_path: Path) -> None:
+    for name, late in (("a", 20e6), ("b", 10e6)):
+        flow = Flow("cubic", "cubic", rate_bps=step(late))
+        Bench([flow]).make_folder(tmp_path / name)
+    assert not compared("a", "b", good=False)["agrees"]
+    assert rows(compared("a", "b", end="5s"))["groups.cubic.throughput_mbps"]["difference"] == (
+        pytest.approx(0, abs=0.1)
+    )
+
+
+def test_an_invalid_run_is_told_and_fails(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    side(tmp_path / "good", 10, 10.1)
+    side(tmp_path / "bad", 10, 10.1, valid=False, invalid=["it rained"])
+    numbers = compared("good", "bad", good=False)
+    assert (numbers["valid"], numbers["agrees"]) == (False, True)
+    assert "invalid: bad/run-seed1: it rained" in numbers["warnings"]
+    assert dumbbell("compare", "good", "bad").stdout.splitlines()[-1].startswith("invalid: at least one run did not")
+
+
+def test_different_experiments_are_compared_and_told(tmp_path: Path) -> None:
+    side(tmp_path / "a", 10, 10.1, experiment={"path": {"rtt": "20ms"}, "flows": [{"cc": "bbr"}], "seeds": [1, 2]})
+    side(tmp_path / "b", 10, 10.1, experiment={"path": {"rtt": "30ms"}, "flows": [{"cc": "cubic"}], "seeds": [1]})
+    assert compared("a", "b")["warnings"] == [
+        "these are different experiments (a and b): path.rtt: 20ms and 30ms; flows.0.cc: bbr and cubic"
+    ]
+
+
+def test_a_completion_time_of_one_side_only_is_outside(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    for name, fct_s in (("a", 2.0), ("b", None)):
+        flow = Flow("cubic", "cubic", bytes_asked=1000, fct_s=fct_s)
+        Bench([flow]).make_folder(tmp_path / name)
+    numbers = compared("a", "b", good=False)
+    assert numbers["one_sided"] == ["groups.cubic.fct_s"]
+    done = dumbbell("compare", "a", "b")
+    assert done.stdout.splitlines()[-1] == "outside: groups.cubic.fct_s: only one side has it"
+
+
+def test_cases_stand_one_after_the_other(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    for name, fast in (("a", 20.0), ("b", 30.0)):
+        side(tmp_path / name, 10, 10.1, case="slow")
+        side(tmp_path / name, fast, fast + 0.1, case="fast")
+    numbers = compared("a", "b", good=False)
+    assert [(case["name"], case["agrees"]) for case in numbers["cases"]] == [("fast", False), ("slow", True)]
+    assert set(numbers) == (KEYS - {"metrics", "one_sided"}) | {"cases", "worst_case"}
+    assert set(numbers["cases"][0]) == (KEYS - {"wall_s"}) | {"name"}
+    assert (numbers["worst"], numbers["worst_case"]) == ("groups.cubic.throughput_mbps", "fast")
+    assert (numbers["first"]["seeds"], len(numbers["first"]["runs"])) == ([1, 2], 4)
+    last = dumbbell("compare", "a", "b").stdout.splitlines()[-1]
+    assert last.startswith("1 of 2 cases are outside; fast: outside: groups.cubic.throughput_mbps is 49.")
+
+
+def test_a_case_of_one_side_only_is_told_and_fails(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    for name, cases in (("a", ("one", "two", "three")), ("b", ("one", "two"))):
+        for case in cases:
+            side(tmp_path / name, 10, case=case)
+    numbers = compared("a", "b", good=False)
+    assert not numbers["agrees"]
+    assert "the case 'three' is on the first side only" in numbers["warnings"]
+    assert "the case 'three' is on the first side only" in dumbbell("compare", "a", "b").stdout
+
+
+def test_a_page_is_written(dumbbell: Dumbbell, near: tuple[Path, Path], tmp_path: Path) -> None:
+    done = dumbbell("compare", *near, "-o", "page.html")
+    assert (done.returncode, done.stderr) == (0, "wrote page.html\n")
+    assert "groups.<wbr>cubic.<wbr>throughput_mbps" in (tmp_path / "page.html").read_text()
+    assert dumbbell("compare", *near, "-o", "nowhere/page.html").returncode == 2
+
+
+def test_real_runs_of_two_queues_differ_where_they_should(dumbbell: Dumbbell, file: Path) -> None:
+    for name, limit in (("a", 20), ("b", 200)):
+        settings = ("--set", f"path.bottleneck.qdisc=pfifo limit {limit}", "--set", "path.loss=0%")
+        done = dumbbell("run", file.name, "--seed", "1..2", *settings, "--out", name)
+        assert done.returncode == 0, done.stderr
+    numbers = compared("a", "b", good=False)
+    assert "path.bottleneck.qdisc: pfifo limit 20 and pfifo limit 200" in numbers["warnings"][0]
+    assert rows(numbers)["queue.packets.mean"]["verdict"] == "differs"
+    assert "all 2 seeds of a gave the same numbers: nothing there is left to chance" in numbers["warnings"]
+
+
+@pytest.mark.kernel
+def test_an_experiment_on_the_simulator_and_on_the_kernel(dumbbell: Dumbbell, file: Path, tmp_path: Path) -> None:
+    file.write_text(EXPERIMENT + CASES)
+    words = (file.name, "--seeds", "1..2", "--engines", "sim,kernel", "--out", "both", "-o", "page.html", "--json")
+    done = dumbbell("compare", *words, "--tolerance", "groups.*.throughput_mbps=30%")
+    numbers = json.loads(done.stdout)
+    assert done.returncode == (0 if numbers["agrees"] else 1)
+    assert [case["name"] for case in numbers["cases"]] == ["10ms", "40ms"]
+    assert numbers["valid"]
+    for case in numbers["cases"]:
+        assert rows(case)["groups.cubic.throughput_mbps"]["verdict"] in {"agrees", "chance"}
+    assert (numbers["first"]["engine"], numbers["second"]["engine"]) == ("sim", "kernel")
+    assert numbers["second"]["kernel"]
+    assert sorted(folder.name for folder in (tmp_path / "both").iterdir()) == ["kernel", "sim"]
+    assert sorted(folder.name for folder in (tmp_path / "both" / "sim").iterdir()) == [
+        "10ms-seed1", "10ms-seed2", "40ms-seed1", "40ms-seed2",
+    ]  # fmt: skip
+    again = json.loads(dumbbell("compare", "both/sim", "both/kernel", "--json").stdout)
+    assert [case["name"] for case in again["cases"]] == ["10ms", "40ms"]
+    assert 'id="figure-1"' in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (Asked(["cyclic"], engines="sim,magic"), "--engines: no engine is called that, got 'magic'; there is: sim"),
+        (Asked(["cyclic"], engines="sim"), "--engines: not two engines, got 'sim'; such as sim,kernel"),
+        (Asked(["cyclic"], engines="sim,sim"), "--engines: the same twice, got 'sim,sim'; two different ones"),
+        (Asked(["cyclic"], kernels="a,a"), "--kernels: the same twice, got 'a,a'"),
+        (Asked(["cyclic"], kernels="a,b", engines="sim,kernel"), "--kernels: 1 of the engines run a kernel"),
+        (Asked(["cyclic"], seeds="many"), "--seeds: not a seed, got 'many'"),
+        (
+            Asked(["cyclic"], tolerances=["ping_ms.mean"]),
+            "--tolerance: not a tolerance, got 'ping_ms.mean'; write METRIC=3%",
+        ),
+        (
+            Asked(["cyclic"], tolerances=["ping.mean=3%"]),
+            "--tolerance: no metric is called that, got 'ping.mean'; there is:",
+        ),
+        (Asked(["cyclic"], method="guess"), "--interval: no such interval, got 'guess'; there is: welch, bootstrap"),
+        (Asked(["cylcic"]), "no scenario is called 'cylcic'; did you mean 'cyclic'?"),
+        (Asked(["a"]), "one result can't be compared, got 'a'; name a second result folder"),
+        (Asked(["a", "b", "c"]), "name one experiment, or two results"),
+        (Asked(["a", "a"]), "a/run-seed1: stands on both sides; name two different results"),
+        (Asked(["a", "a/run-seed1"]), "run-seed1: stands on both sides"),
+        (Asked(["a", "nowhere"]), "nowhere: no such result folder"),
+        (Asked(["a", "empty"]), "empty: no result folder, nor a folder of result folders: no run.json is in it"),
+        (Asked(["a", "b"], seeds="1..2"), "--seeds: two results are compared as they are; it belongs to an experiment"),
+        (Asked(["a", "b"], engines="sim,kernel"), "--engines: two results are compared as they are"),
+        (Asked(["a", "b"], start="20s"), "--from or --to: nothing of the run lies between them, got '20s .. the end'"),
+        (Asked(["a", "mixed"]), "are different experiments on one side: path.rtt: 20ms and 30ms"),
+        (Asked(["a", "engines"]), "ran on sim and kernel, on one side"),
+        (Asked(["a", "twice"]), "twice: seed 1 is there 2 times"),
+        (Asked(["cased", "others"]), "no case is on both sides: 'x', 'y' on the first, 'z', 'w' on the second"),
+    ],
+)
+def test_what_can_not_be_compared_is_told_with_status_2(tmp_path: Path, asked: Asked, said: str) -> None:
+    side(tmp_path / "a", 10, 11, experiment=SHORT)
+    side(tmp_path / "b", 10, 11, experiment=SHORT)
+    (tmp_path / "empty").mkdir()
+    for name, births in SEVERAL.items():
+        for seed, birth in enumerate(births, start=1):
+            whole = {"seed": seed, "experiment": SHORT} | birth
+            Bench([Flow("cubic", "cubic")], birth=whole).make_folder(tmp_path / name / str(seed))
+    with pytest.raises(DumbbellError) as told:
+        compare_all(asked)
+    assert said in str(told.value)
+    assert told.value.exit_status == 2
+    assert not (tmp_path / "runs").exists()
+
+
+SHORT = {"path": {"rtt": "20ms"}}
+SEVERAL: dict[str, list[dict[str, Any]]] = {
+    "mixed": [{}, {"experiment": {"path": {"rtt": "30ms"}}}],
+    "engines": [{}, {"engine": "kernel"}],
+    "twice": [{}, {"seed": 1}],
+    "cased": [{"case": "x"}, {"case": "y"}],
+    "others": [{"case": "z"}, {"case": "w"}],
+}
+
+
+def test_the_command_says_it_in_one_line(dumbbell: Dumbbell) -> None:
+    done = dumbbell("compare", "nowhere", "nowhere-else")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "dumbbell: nowhere: no such result folder\n")

@@ -1,0 +1,90 @@
+"""That lines can be seen, and told apart by any eye: calculated, not looked at."""
+
+import itertools
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from dumbbell.plot.bands import PALE, phase_colours
+from dumbbell.plot.colours import ALARM, HUES, INK, NOTE, contrast, dashes, shades
+
+Floats = npt.NDArray[np.float64]
+
+# Machado, Oliveira & Fernandes 2009, "A physiologically-based model for simulation of color vision deficiency".
+EYES: dict[str, Floats] = {
+    name: np.array(numbers).reshape(3, 3)
+    for name, numbers in {
+        "normal": [1, 0, 0, 0, 1, 0, 0, 0, 1],
+        "protanopia": [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998],
+        "deuteranopia": [0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.01182, 0.04294, 0.968881],
+        "tritanopia": [1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.3039],
+    }.items()
+}
+TO_XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]]
+)
+WHITE = np.array([0.95047, 1.0, 1.08883])
+
+
+def light(colour: str) -> Floats:
+    parts = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def lab(colour: str, eye: str) -> Floats:
+    xyz = TO_XYZ @ np.clip(EYES[eye] @ light(colour), 0, 1) / WHITE
+    bent = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
+    return np.array([116 * bent[1] - 16, 500 * (bent[0] - bent[1]), 200 * (bent[1] - bent[2])])
+
+
+def distance(one: str, other: str, eye: str) -> float:
+    """CIE 1976 colour difference; about 2.3 is just noticeable (Mahy et al. 1994)."""
+    return float(np.linalg.norm(lab(one, eye) - lab(other, eye)))
+
+
+def flows(*sizes: int) -> list[dict[str, str]]:
+    return [{"name": f"{group}-{n}", "group": str(group)} for group, size in enumerate(sizes) for n in range(size)]
+
+
+def test_contrast_is_wcag_s() -> None:
+    assert contrast("#FFFFFF") == pytest.approx(1)
+    assert contrast("#000000") == pytest.approx(21)
+    assert contrast("#777777") == pytest.approx(4.48, abs=0.01)  # WebAIM's well-known example: just not 4.5.
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_every_eye_tells_all_hues_apart(eye: str) -> None:
+    worst = min((distance(one, other, eye), one, other) for one, other in itertools.combinations(HUES, 2))
+    assert worst[0] > 16, worst
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_every_eye_tells_two_groups_apart_in_all_their_shades(eye: str) -> None:
+    shade = shades(flows(4, 4))
+    first, second = ([colour for name, colour in shade.items() if name.startswith(group)] for group in "01")
+    assert min(distance(one, other, eye) for one in first for other in second) > 35
+
+
+@pytest.mark.parametrize("sizes", [(1,), (2, 2), (6, 6), (1,) * 8, (3,) * 8, (12,)])
+def test_every_line_stands_out_from_the_page(sizes: tuple[int, ...]) -> None:
+    assert min(contrast(colour) for colour in shades(flows(*sizes)).values()) >= 3
+    assert min(contrast(colour) for colour in (INK, NOTE, ALARM)) >= 3
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_flows_of_a_group_differ_in_lightness_and_dash(eye: str) -> None:
+    for group in range(8):
+        shade = shades([*({"name": str(n), "group": str(n)} for n in range(group)), *flows(2)])
+        lightness = [lab(shade[name], eye)[0] for name in ("0-0", "0-1")]
+        assert lightness[1] - lightness[0] > 11
+    assert dashes(flows(2))["0-0"] != dashes(flows(2))["0-1"]
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_rare_phases_stand_out_from_what_lasts(eye: str) -> None:
+    colours = phase_colours(["startup", "drain", "probe_bw", "probe_rtt"])
+    rare = [colours[name] for name in ("startup", "drain", "probe_rtt")]
+    assert min(distance(colour, colours["probe_bw"], eye) for colour in rare) > 25
+    assert min(distance(one, other, eye) for one, other in itertools.combinations(rare, 2)) > 16
+    assert len(set(PALE)) == len(PALE)

@@ -1,0 +1,156 @@
+"""Figures of several runs, and of one run off its time."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dumbbell.errors import ResultError
+from dumbbell.plot import catalogue, draw, save
+from dumbbell.plot.box import box_values
+from dumbbell.plot.distributions import delay_curves, rtt_curves
+from dumbbell.plot.ellipse import ellipse
+from dumbbell.plot.labels import configurations, labels
+from dumbbell.plot.overlay import overlay_lines
+from dumbbell.plot.scatter import points
+from dumbbell.result import Run
+from synthetic import Bench, Flow, sawtooth, taking_turns, with_bbr
+
+ONE = with_bbr(taking_turns(12, 4, 0.05)).make()
+
+
+def bench(packets: float = 100, **birth: Any) -> Run:
+    flow = Flow("reno", "reno", rtt_ms=sawtooth(20, 40, 2), rate_bps=packets * 1e5, cc="reno")
+    return Bench([flow], sample_s=0.05, queue_packets=sawtooth(0, packets, 2), birth=birth).make(
+        Path(f"runs/{packets}")
+    )
+
+
+LIMITS = [bench(10 * number, case=f"limit {10 * number}") for number in (1, 4, 9)]
+SEEDS = [bench(90 + number, seed=number, case=case) for case in ("a", "b") for number in range(5)]
+
+
+@pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: f"{entry.runs}-{entry.name}")
+def test_every_figure_of_the_catalogue_is_a_picture(entry: Any, tmp_path: Path) -> None:
+    runs = SEEDS if entry.runs == "several" else [ONE]
+    if entry.name == "fairness" and entry.runs == "several":
+        runs = [ONE, ONE]
+    metric = "utilisation" if entry.name == "box" else None
+    save(draw(runs, entry.name, 300, metric=metric), tmp_path / "figure.svg")
+    assert (tmp_path / "figure.svg").read_text().startswith("<svg")
+    assert entry.about
+
+
+def test_queues_of_several_limits_share_an_axis() -> None:
+    table, members = overlay_lines(LIMITS, "queue", 1000)
+    assert [member["name"] for member in members] == ["limit 10", "limit 40", "limit 90"]
+    assert len({member["group"] for member in members}) == 3
+    tops = dict(table.group_by("flow").agg((pl.col("v").max() / 10).round() * 10).iter_rows())
+    assert tops == {"limit 10": 10, "limit 40": 40, "limit 90": 90}
+
+
+def test_a_run_with_several_flows_has_a_line_for_each() -> None:
+    _, members = overlay_lines([ONE, LIMITS[0]], "cwnd", 1000)
+    assert len(members) == 5
+    assert all(member["name"].endswith(("bbr-1", "bbr-2", "cubic-1", "cubic-2")) for member in members[:4])
+
+
+def test_the_rtt_of_several_runs_has_a_log_axis() -> None:
+    spec = draw(LIMITS, "rtt").to_dict()
+    assert spec["layer"][0]["encoding"]["y"]["scale"]["type"] == "log"
+
+
+def test_runs_are_called_by_what_tells_them_apart() -> None:
+    assert labels(LIMITS) == ["limit 10", "limit 40", "limit 90"]
+    assert labels(SEEDS)[:2] == ["a, seed 0", "a, seed 1"]
+    assert configurations(SEEDS) == ["a"] * 5 + ["b"] * 5
+    assert labels([bench(10), bench(20)]) == ["10", "20"]  # Their folders' names: nothing else differs.
+    assert labels([bench(10), bench(10)]) == ["run 1", "run 2"]
+    assert labels([bench(10, engine="sim"), bench(10, engine="kernel")]) == ["sim", "kernel"]
+
+
+def test_throughput_against_delay_has_a_point_for_each_controller_and_run() -> None:
+    table = points([ONE])
+    assert table["flow"].to_list() == ["bbr", "cubic"]
+    assert table["mbps"].to_list() == pytest.approx([19, 19], rel=0.02)
+    rings = draw(SEEDS, "throughput-delay").to_dict()["layer"]
+    assert len(rings) == 2
+    assert len(draw(LIMITS, "throughput-delay").to_dict()["layer"]) == 1  # One run each: no ellipse.
+
+
+@given(st.integers(0, 10_000), st.floats(-0.95, 0.95))
+def test_an_ellipse_is_one_standard_deviation_around_the_mean(seed: int, lean: float) -> None:
+    cloud = np.random.default_rng(seed).multivariate_normal([5, 90], [[4, 6 * lean], [6 * lean, 9]], 50)
+    outline = ellipse(cloud[:, 0], cloud[:, 1]) - cloud.mean(axis=0)
+    # Its points are at Mahalanobis distance 1.
+    distance = np.einsum("ij,jk,ik->i", outline, np.linalg.inv(np.cov(cloud, rowvar=False)), outline)
+    np.testing.assert_allclose(distance, 1, rtol=1e-6)
+    np.testing.assert_allclose(outline[0], outline[-1], atol=1e-9)
+
+
+def test_a_cloud_without_width_has_a_flat_ellipse_and_two_points_none() -> None:
+    assert np.ptp(ellipse([1, 2, 3], [7, 7, 7])[:, 1]) < 1e-6
+    with pytest.raises(ValueError, match="needs 3 points, got 2"):
+        ellipse([1, 2], [3, 4])
+
+
+def test_a_box_holds_the_metric_of_every_run() -> None:
+    values = box_values(SEEDS, "flows.reno.throughput_mbps")
+    assert values["flow"].to_list() == ["a"] * 5 + ["b"] * 5
+    assert values["v"].to_list() == pytest.approx([9.0, 9.1, 9.2, 9.3, 9.4] * 2)
+    with pytest.raises(ResultError, match="the metric 'flows' is no number"):
+        box_values(SEEDS, "flows")
+    with pytest.raises(ResultError, match="the metric 'cycle' is unknown there"):
+        box_values(SEEDS, "cycle")
+    with pytest.raises(ResultError, match="there is no 'nonsense'"):
+        box_values(SEEDS, "nonsense")
+
+
+def test_a_distribution_climbs_from_nothing_to_all() -> None:
+    for curves in (rtt_curves(ONE), delay_curves(ONE)):
+        for part in curves.partition_by("flow"):
+            assert part["v"][0] == 0
+            assert part["v"][-1] == 1
+            assert part["v"].is_sorted()
+            assert part["s"].is_sorted()
+    rtt = rtt_curves(LIMITS[0])
+    # A sawtooth from 20 to 40 ms is uniform: half of it below 30.
+    assert rtt.filter(rtt["s"] <= 30)["v"].max() == pytest.approx(0.5, abs=0.03)
+
+
+def test_a_figure_says_what_it_can_t_show() -> None:
+    with pytest.raises(ResultError, match="no figure 'cdf'; there are: throughput, cwnd"):
+        draw([ONE], "cdf")
+    with pytest.raises(ResultError, match="'rtt-cdf' shows one run, not 2; of several runs there are: throughput, "):
+        draw([ONE, ONE], "rtt-cdf")
+    with pytest.raises(ResultError, match="'box' needs a metric"):
+        draw([ONE, ONE], "box")
+    with pytest.raises(ResultError, match="'rtt' has no use for a metric"):
+        draw([ONE, ONE], "rtt", metric="jain")
+    with pytest.raises(ResultError, match=r"can't draw 'phases': the run says nothing in flows\.cc_phase"):
+        draw([Bench([Flow("u", "u", kind="udp")]).make()], "phases")
+    with pytest.raises(ResultError, match=r"needs a run$"):
+        draw([], "rtt")
+
+
+def test_an_invalid_run_among_several_is_named() -> None:
+    spec = draw([LIMITS[0], bench(40, valid=False, invalid=["a packet died"])], "queue").to_dict()
+    assert spec["title"]["subtitle"].startswith("INVALID: runs/40")
+
+
+def test_zoomed_marks_of_a_legend_carry_the_names_of_strangers() -> None:
+    evil = 'x"</script>,\n1'
+    spec = draw([bench(10, case=evil), bench(20, case="plain")], "queue").to_dict()
+    text = next(iter(spec["datasets"].values()))
+    assert {row["flow"] for row in csv.DictReader(text.splitlines(keepends=True))} == {evil, "plain"}
+
+
+def test_set_ups_stand_in_the_order_that_people_count_in() -> None:
+    runs = [bench(10, case=f"bbr at {loss} %") for loss in (10, 5, 0)]
+    order = draw(runs, "box", metric="utilisation").to_dict()["layer"][0]["encoding"]["x"]["sort"]
+    assert order == ["bbr at 0 %", "bbr at 5 %", "bbr at 10 %"]
