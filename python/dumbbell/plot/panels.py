@@ -111,6 +111,9 @@ def _says_something(run: Run, column: str) -> bool:
     if table == "queues":  # Others are not drawn; drops only of the bottleneck.
         of_bottleneck = pl.col("queue") == (run.birth.get("bottleneck") or "")
         rows = rows.filter(of_bottleneck if name == "drops_packets" else pl.col("under_test") | of_bottleneck)
-    elif name == "rtt_ns" and table == "flows":
+        rows = rows.filter(pl.col("sent_packets").is_not_null()) if name == "drops_packets" else rows
+    elif table == "probes":  # A capture's RTTs are probes too.
+        rows = rows.filter(pl.col("kind") == "ping")
+    elif name == "rtt_ns":
         rows = rows.filter(pl.col("rtt_ns") > 0)  # 0: none measured yet.
     return rows[name].drop_nulls().len() > 0
