@@ -60,15 +60,16 @@ def groups(summary: Mapping[str, Any]) -> Markup:
     return join([element("h3", "Groups"), table(("group", "throughput, Mbit/s", "share of goodput"), rows)])
 
 
-def flows(summary: Mapping[str, Any]) -> Markup:
+def flows(run: Run, summary: Mapping[str, Any]) -> Markup:
     """A row for each flow; the completion time where a flow has a size."""
     sized = any("fct_s" in flow for flow in summary["flows"])
+    datagrams = {flow["name"] for flow in run.birth["flows"] if flow.get("kind") == "udp"}
     head = ["flow", "controller", "Mbit/s", "MB", *(["done in, s"] if sized else []), "retransmits", "of sent"]
     head += [f"{name} {what}" for what in ("RTT, ms", "cwnd, packets") for name in SPREAD]
     rows = [
         [
             flow["name"],
-            flow["cc"] or "UDP",
+            flow["cc"] or ("UDP" if flow["name"] in datagrams else ""),
             number(flow["throughput_mbps"]),
             number(None if flow["bytes"] is None else flow["bytes"] / 1e6),
             *([number(flow.get("fct_s"))] if sized else []),
@@ -109,12 +110,15 @@ def repeat(run: Run) -> Markup:
     """How to get the same numbers again."""
     commands = "\n".join(str(line) for line in run.birth.get("commands") or [])
     experiment = json.dumps(run.birth.get("experiment"), indent=1, ensure_ascii=False)
+    logs = json.dumps(run.birth.get("import"), indent=1, ensure_ascii=False)
     return join(
         [
             element("h3", "Do it again"),
             element("pre", repeat_command(run)),
             details("tc and ip commands", element("pre", commands)) if commands else "",
-            details("The experiment, every default filled in", element("pre", experiment)),
+            details("The experiment, every default filled in", element("pre", experiment))
+            if run.birth.get("experiment") is not None
+            else details("The logs: what they are, how they round, what they don't say", element("pre", logs)),
         ]
     )
 
@@ -125,10 +129,11 @@ def birth(run: Run) -> Markup:
     kernel, agent, host = (record.get(key) or {} for key in ("kernel", "agent", "host"))
     rows = [
         ("Dumbbell", record.get("dumbbell")),
-        ("engine, seed", f"{record['engine']}, {record['seed']}"),
+        ("engine, seed", record["engine"] if record["seed"] is None else f"{record['engine']}, {record['seed']}"),
         (
             "experiment ran",
-            f"{number(float(record['duration_s']))} s, in {number(record.get('wall_s'))} s of wall time",
+            f"{number(float(record['duration_s']))} s"
+            + ("" if record.get("wall_s") is None else f", in {number(record['wall_s'])} s of wall time"),
         ),
         ("kernel", " ".join(str(kernel[key]) for key in ("name", "release", "version") if kernel.get(key))),
         ("kernel configuration", kernel.get("config_sha256")),
