@@ -151,7 +151,7 @@ impl<C: Control> Sender<C> {
             supply: Supply::new(settings),
             peer: Peer::default(),
             rtt: Rtt::new(),
-            rate: RateTracker::default(),
+            rate: RateTracker::new(),
             rack: Rack::new(),
             recovery: Recovery::new(),
             usage: Usage::default(),
