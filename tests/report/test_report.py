@@ -178,7 +178,7 @@ def test_the_command_is_quoted_for_a_shell() -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [(None, "–"), (0, "0"), (0.0, "0.00"), (0.0123, "0.012"), (1.5, "1.50"), (0.9999, "1.00"), (20.13, "20.1"),
-     (1234567, "1\u2009234\u2009567"), (2500.4, "2\u2009500"), ("abc", "abc"), (True, "True")],
+     (1234567, "1\u202f234\u202f567"), (2500.4, "2\u202f500"), ("abc", "abc"), (True, "True")],
 )  # fmt: skip
 def test_numbers(value: object, text: str) -> None:
     assert number(value) == text

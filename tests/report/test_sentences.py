@@ -16,7 +16,7 @@ from dumbbell.report.sentences import ORDER
 from dumbbell.report.words import jain_text, number, percent
 from synthetic import Bench, Flow, sawtooth, taking_turns, turns
 
-NUMBER = re.compile(r"\d+(?:\u2009\d{3})*(?:\.\d+)?(?:e[-+]\d+)?")
+NUMBER = re.compile(r"\d+(?:\u202f\d{3})*(?:\.\d+)?(?:e[-+]\d+)?")
 FIXED = ("95 % up to", "for 95 % of the time", "PROBE_RTT", "²")
 """Words with digits in them that name no measurement."""
 NAMES = ("left", "right", "other")
@@ -94,7 +94,7 @@ def test_the_check_itself_finds_a_number_that_is_made_up() -> None:
     known = named({"share": 0.731, "rtt": [12.34, None]})
     assert set(tokens("It took 73 % and 12.3 ms, 95 % up to 12.3 ms.")) <= known
     assert not set(tokens("It took 74 %.")) <= known
-    assert tokens("12\u2009345 packets in 1e-05 s") == ["12\u2009345", "1e-05"]
+    assert tokens("12\u202f345 packets in 1e-05 s") == ["12\u202f345", "1e-05"]
 
 
 def said_of(bench: Bench) -> str:
@@ -156,7 +156,7 @@ def test_turns_are_turns() -> None:
 @pytest.mark.parametrize(
     ("queue", "words"),
     [
-        (20.0, "The queue was never empty (1\u2009001 samples); for 95 % of the time its delay was 6.06 ms or more."),
+        (20.0, "The queue was never empty (1\u202f001 samples); for 95 % of the time its delay was 6.06 ms or more."),
         (lambda t: np.where(t < 0.5, 0.0, 20.0), "After 0.49 s the queue was never empty"),
         (lambda t: np.where(t < 5, 0.0, 20.0), "The queue was empty 50 % of the time"),
         (150.0, "It was full 100 % of the time."),

@@ -26,9 +26,9 @@ LINE = {"stroke": "currentColor", "fill": "none"}
 def dumbbell(experiment: Experiment) -> Markup:
     """The drawing, with its caption."""
     rows = min(len(experiment.flows), GROUPS_MAX + 1)
-    middle = max(rows * ROW, 3 * ROW) / 2 + 14
+    middle = max(rows * ROW, 2 * ROW) / 2 + 8
     labels = _bottleneck(experiment)
-    height = 2 * middle + max(0, len(labels) - 2) * 14 + 24
+    height = middle + max(rows * ROW / 2, 14 * len(labels) + 10) + 30
     parts = [*_senders(experiment, middle), *_link(labels, middle), *_receivers(middle), *_back(experiment, height)]
     said = f"{', '.join(experiment.group_names)} through {' '.join(labels)}, rtt {time_text(experiment.path.rtt)}"
     box = {"viewBox": f"0 0 {WIDTH} {height:g}", "role": "img", "aria-label": said, "class": "path"}
@@ -81,7 +81,8 @@ def _receivers(middle: float) -> Iterator[Markup]:
 
 def _back(experiment: Experiment, height: float) -> Iterator[Markup]:
     y = height - 14
-    yield _stroke(f"M350 {y - 8:g}V{y:g}H10V{y - 8:g}m-4 5l4 -5l4 5", dashed=True)
+    yield _stroke(f"M350 {y - 9:g}V{y:g}H10V{y - 9:g}", dashed=True)
+    yield _stroke(f"M6 {y - 5:g}l4 -5l4 5")
     label = f" rtt {time_text(experiment.path.rtt)} "
     yield tagged("rect", {"x": 180 - 4 * len(label), "y": y - 8, "width": 8 * len(label), "height": 16, "class": "gap"})
     yield _text(180, y + 4, label.strip(), anchor="middle")

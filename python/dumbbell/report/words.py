@@ -15,7 +15,7 @@ def number(value: object, unit: str = "") -> str:
         return str(value)
     size = abs(value)
     if isinstance(value, int) or size >= 1000:
-        text = f"{round(value):,}".replace(",", "\u2009")
+        text = f"{round(value):,}".replace(",", "\u202f")
     else:
         text = f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= 0.995 or value == 0 else f"{value:.2g}"
     return f"{text} {unit}" if unit else text
