@@ -4,7 +4,7 @@ BIN := .venv/bin
 PY := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery fuzz clean
+.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery notebook fuzz clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -51,6 +51,9 @@ bench: kernel ## Speed and memory
 
 gallery: kernel ## Run the six scenarios and draw docs/gallery
 	$(PY) scripts/gallery.py
+
+notebook: setup ## Execute the examples into notebooks
+	$(PY) scripts/notebook.py
 
 fuzz: setup ## Fuzz every parser and every machine for longer than the tests do
 	PROPTEST_CASES=5000 cargo test --release --quiet -p dumbbell-core -p dumbbell-sim

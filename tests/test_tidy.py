@@ -32,7 +32,8 @@ RUNGS = [
     {"export"},
     {"plot"},
     {"report"},
-    {"cli"},
+    {"shown"},
+    {"api", "cli"},
 ]
 """From the bottom up; a room imports its own and lower ones, and `engine` imports `kernel`."""
 HEIGHT = {room: height for height, rooms in enumerate(RUNGS) for room in rooms}

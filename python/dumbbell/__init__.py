@@ -1,5 +1,31 @@
-"""Dumbbell: a laboratory for TCP congestion control."""
+"""Dumbbell: a laboratory for TCP congestion control.
+
+```python
+import dumbbell as db
+
+run = db.run(db.scenario("cyclic"))
+run.summary["groups"], run.flows, run.plot("cwnd")
+```
+
+What is here is `dumbbell.api`'s, imported when it is first asked for: the command answers at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dumbbell.api import Experiment, Run, compare, experiment, load, run, scenario
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = ["Experiment", "Run", "__version__", "compare", "experiment", "load", "run", "scenario"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'dumbbell' has no attribute '{name}'")
+    return getattr(import_module("dumbbell.api"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import COMMAND, Dumbbell
 from dumbbell import __version__
-from dumbbell.cli.requests import run_names
+from dumbbell.engine.requests import run_names
 from dumbbell.plan import as_script, make
 from dumbbell.plan.model import FlowPlan
 from dumbbell.spec import load, parse, scenarios

@@ -1,10 +1,11 @@
+import itertools
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from dumbbell.analysis import summary
+from dumbbell.analysis import findings
 from dumbbell.errors import OutputError
 from dumbbell.report import page, repeat_command, sentences, write
 from dumbbell.report.markup import Markup, element, join, table
@@ -44,6 +45,11 @@ class Checker(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not self.open or self.open[-1] not in {"script", "style"}:
             self.text.append(data)
+
+
+def headings(text: str) -> list[int]:
+    """The levels of the page's headings, in order."""
+    return [int(level) for level in re.findall(r"<h([1-6])[ >]", text.split("<script>", maxsplit=1)[0])]
 
 
 def read(text: str) -> Checker:
@@ -86,7 +92,7 @@ def test_an_invalid_run_is_told_in_red_with_its_reasons() -> None:
 
 
 def test_it_needs_no_network_and_no_file() -> None:
-    assert read(page([Bench([Flow("a", "a")]).make()])).addresses == []
+    assert read(page([Bench([Flow("a", "a")]).make()])).addresses == ["#main"]
 
 
 def test_nothing_that_strangers_wrote_is_run() -> None:
@@ -123,6 +129,25 @@ def test_several_runs_share_one_page_and_one_library() -> None:
         page([])
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_no_level_of_headings_is_left_out(count: int) -> None:
+    levels = headings(page([taking_turns(12, 4, 0.1).make()] * count))
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+def test_several_runs_stand_side_by_side_under_names_that_tell_them_apart() -> None:
+    runs = [taking_turns(12, 4, 0.1).make(), taking_turns(12, 4, 0.1).make()]
+    runs[1].birth["seed"] = 2
+    text = page(runs)
+    said = text_of(text)
+    assert "Side by side" in said
+    assert "On one axis" in said
+    assert re.search(r"<th>seed 1</th>\s*<th>seed 2</th>", text)
+    assert "groups.bbr.throughput_mbps" in said
+
+
 def test_a_long_run_stays_below_three_megabytes(tmp_path: Path) -> None:
     write([taking_turns(120, 10, 0.01).make()], tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size < 3_000_000
@@ -140,9 +165,9 @@ def test_sized_flows_tell_when_they_were_done() -> None:
 
 
 def test_what_is_unknown_is_left_out_of_the_sentences() -> None:
-    assert sentences(summary(Bench([], birth={"bottleneck": None}).make()))[:1] != ["."]
+    assert sentences(findings(Bench([], birth={"bottleneck": None}).make()))[:1] != ["."]
     run = Bench([Flow("a", "a")], birth={"bottleneck": None}).make()
-    assert not any("queue" in sentence for sentence in sentences(summary(run)))
+    assert not any("queue" in sentence for sentence in sentences(findings(run)))
 
 
 def test_the_command_is_quoted_for_a_shell() -> None:
@@ -153,7 +178,7 @@ def test_the_command_is_quoted_for_a_shell() -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [(None, "–"), (0, "0"), (0.0, "0.00"), (0.0123, "0.012"), (1.5, "1.50"), (0.9999, "1.00"), (20.13, "20.1"),
-     (1234567, "1\u2009234\u2009567"), (2500.4, "2\u2009500"), ("abc", "abc"), (True, "True")],
+     (1234567, "1\u202f234\u202f567"), (2500.4, "2\u202f500"), ("abc", "abc"), (True, "True")],
 )  # fmt: skip
 def test_numbers(value: object, text: str) -> None:
     assert number(value) == text

@@ -13,6 +13,7 @@ flows     what each flow and group got
 power     throughput against delay
 completion  how long sized flows and answers took
 queueing  the bottleneck's queue, utilisation, ping
+occupancy   how full that queue was: empty, full, standing
 delays    distributions of RTT, one-way delay, queueing delay
 fairness  Jain's index, convergence
 states    what each controller was doing, and for how long
@@ -21,6 +22,7 @@ sawtooth  whether a window saws: period and depth
 lags      a signal against itself some time later
 cycles    whether groups take turns
 summary   all of it as the JSON contract
+findings    the summary, and whatever else a report says
 expect    metrics by name, expectations
 measures  a run as one flat list of numbers
 difference  how far apart two samples of runs are, and whether that is too far
@@ -39,8 +41,10 @@ from dumbbell.analysis.difference import TOLERANCES, Method, Row, Sample, Tolera
 from dumbbell.analysis.dips import probe_rtt_dips
 from dumbbell.analysis.expect import Expectation, Metric, Outcome, Reader, check, metric, parse_expectation
 from dumbbell.analysis.fairness import convergence_s, jain, jain_index, jain_over_time
+from dumbbell.analysis.findings import findings
 from dumbbell.analysis.losses import flow_loss, group_loss, over_cycle
 from dumbbell.analysis.measures import measure_names, measures
+from dumbbell.analysis.occupancy import occupancy
 from dumbbell.analysis.power import throughput_and_delay_p95
 from dumbbell.analysis.queueing import one_way_delay_p95_ms, utilisation
 from dumbbell.analysis.rates import group_throughput, loss, retransmit_rate, throughput
@@ -78,6 +82,7 @@ __all__ = [
     "convergence_s",
     "cycle",
     "durations",
+    "findings",
     "flow_loss",
     "group_loss",
     "group_throughput",
@@ -88,6 +93,7 @@ __all__ = [
     "measure_names",
     "measures",
     "metric",
+    "occupancy",
     "one_sided",
     "one_way_delay_p95_ms",
     "one_way_delays",

@@ -4,7 +4,6 @@
 app       every command and its options
 runs      run: every case with every seed
 compare   compare: two sides, from an experiment or from result folders
-requests  which engine, which seeds, what a run's folder is called
 carry     runs side by side, with progress and Ctrl-C
 sides     result folders to the two sides of a comparison
 window    a part of a run, as --from and --to name it

@@ -25,11 +25,11 @@ from dumbbell.analysis import (
 )
 from dumbbell.cli.carry import carry_out
 from dumbbell.cli.cells import told_apart
-from dumbbell.cli.requests import default_folder, engine_called, plain, repeat_command, run_names, seeds_of
 from dumbbell.cli.sides import Folders, paired, two_sides
 from dumbbell.cli.window import window_of
 from dumbbell.engine import Engine, Request
 from dumbbell.engine.output import staged
+from dumbbell.engine.requests import default_folder, engine_called, plain, repeat_command, run_names, seeds_of
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
 from dumbbell.result import Run

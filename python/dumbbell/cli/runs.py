@@ -1,6 +1,6 @@
 """What `run` does: every case with every seed on one engine, and what came out.
 
-What a run is called and how it is asked for is `requests`; carrying them out, side by side, is `carry`.
+What a run is called and how it is asked for is `dumbbell.engine.requests`; carrying them out, side by side, is `carry`.
 """
 
 import time
@@ -13,9 +13,9 @@ from typing import Any
 from dumbbell import result
 from dumbbell.analysis import Outcome, Reader, summary
 from dumbbell.cli.carry import carry_out
-from dumbbell.cli.requests import default_folder, engine_called, repeat_command, run_names, seeds_of
 from dumbbell.engine import Engine, Request
 from dumbbell.engine.output import staged
+from dumbbell.engine.requests import default_folder, engine_called, repeat_command, run_names, seeds_of
 from dumbbell.errors import ExperimentError
 from dumbbell.result import Run
 from dumbbell.spec import Case, find, load

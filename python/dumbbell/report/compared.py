@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from dumbbell.analysis import Comparison, Side, Verdict
 from dumbbell.plot import bundle, contrast
 from dumbbell.plot.strands import GROUPS_MAX
-from dumbbell.report.frame import ZOOM, figure_box, framed, written
+from dumbbell.report.frame import ZOOM, Figures, framed, written
 from dumbbell.report.markup import Markup, details, element, join, table
 from dumbbell.report.verdict import HEAD, cells, described, one_sided_cells, verdict, verdict_of_all
 
@@ -30,12 +29,11 @@ def comparison_page(
     comparisons: Sequence[Comparison], strands: Strands, window: str = "", left_out: Sequence[str] = ()
 ) -> str:
     """The page itself; `window` says which part of the runs the numbers are of, `left_out` what was not compared."""
-    figures: list[dict[str, Any]] = []
+    figures = Figures()
     sections = []
     for each in comparisons:
         drawn = contrast({side.name: bundle([strands[run.folder] for run in side.runs]) for side in _sides(each)})
-        box = Markup() if drawn is None else figure_box(len(figures))
-        figures += [drawn.to_dict()] if drawn is not None else []
+        box = Markup() if drawn is None else figures.box(drawn)
         sections.append(_section(each, box, window, alone=len(comparisons) == 1))
     return framed(_title(comparisons[0]), _contents(comparisons, left_out), sections, figures)
 

@@ -3,40 +3,54 @@
 What stands in it is `page`'s and `compared`'s; the frame itself is page.html.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from string import Template
 from typing import Any
+
+import altair as alt
 
 from dumbbell import __version__
 from dumbbell.errors import OutputError
 from dumbbell.plot import library, script_json
 from dumbbell.plot.save import OPTIONS
-from dumbbell.report.markup import Markup, join
+from dumbbell.report.markup import Markup, join, tagged
 
-__all__ = ["ZOOM", "figure_box", "framed", "written"]
+__all__ = ["ZOOM", "Figures", "framed", "written"]
 
 ZOOM = "Drag moves the time, Ctrl and the wheel zoom, a double click goes back"
 _TEMPLATE = Path(__file__).with_name("page.html")
 
 
-def framed(title: str, contents: Markup, sections: Iterable[Markup], figures: Sequence[dict[str, Any]]) -> str:
-    """The page; the figures go into the boxes of their positions (`figure_box`)."""
+class Figures:
+    """The figures of a page, in the order of their boxes."""
+
+    def __init__(self) -> None:
+        self.drawn: list[dict[str, Any]] = []
+
+    def box(self, chart: alt.TopLevelMixin) -> Markup:
+        """Where this figure is drawn, without its title: the page's headings say what it is."""
+        self.drawn.append({key: value for key, value in chart.to_dict().items() if key != "title"})
+        return tagged("div", {"class": "figure", "id": f"figure-{len(self.drawn) - 1}"})
+
+
+def framed(title: str, contents: Markup, sections: Iterable[Markup], figures: Figures) -> str:
+    """The page; the figures go into their boxes."""
+    main = join([contents, *sections])
     fields = {
         "title": join([title]),
-        "contents": contents,
-        "sections": join(sections),
+        "main": main if "<h2>" in main else _raised(main),
         "version": join([__version__]),
         "library": library(),
-        "figures": script_json(figures),
+        "figures": script_json(figures.drawn),
         "options": script_json(OPTIONS),
     }
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(fields)
 
 
-def figure_box(position: int) -> Markup:
-    """Where the figure of that position is drawn."""
-    return Markup(f'<div class="figure" id="figure-{position}"></div>')
+def _raised(main: Markup) -> Markup:
+    """Headings of one section alone stand right below the title, so that no level is left out."""
+    return Markup(main.replace("<h3>", "<h2>").replace("</h3>", "</h2>"))
 
 
 def written(text: str, path: Path) -> None:

@@ -1,9 +1,9 @@
 """The little HTML that a report needs. Every text is escaped here: titles and names come from strangers."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["Markup", "details", "element", "join", "table"]
+__all__ = ["Markup", "details", "element", "join", "table", "tagged"]
 
 
 class Markup(str):
@@ -14,7 +14,12 @@ class Markup(str):
 
 def element(tag: str, *inner: object, css: str = "") -> Markup:
     """`<tag class="css">inner</tag>`; what isn't `Markup` is escaped."""
-    opening = f'{tag} class="{_escape(css)}"' if css else tag
+    return tagged(tag, {"class": css} if css else {}, *inner)
+
+
+def tagged(tag: str, attributes: Mapping[str, object], *inner: object) -> Markup:
+    """`<tag name="value" …>inner</tag>` with any attributes; what isn't `Markup` is escaped."""
+    opening = " ".join([tag, *(f'{name}="{_escape(value)}"' for name, value in attributes.items())])
     return Markup(f"<{opening}>{join(inner)}</{tag}>")
 
 

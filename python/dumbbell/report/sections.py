@@ -1,4 +1,7 @@
-"""The parts of a report about one run, each from the run, its summary, or both."""
+"""The parts of a report about one run, each from the run, its numbers (`dumbbell.analysis.findings`), or both.
+
+What was asked is `asked`, what happened in sentences is `sentences`.
+"""
 
 import json
 import shlex
@@ -7,11 +10,13 @@ from typing import Any
 
 from dumbbell.analysis import SPREAD, Reader
 from dumbbell.errors import ResultError
+from dumbbell.report.asked import by_hand
 from dumbbell.report.markup import Markup, details, element, join, table
-from dumbbell.report.words import jain_text, number, percent, sentences
+from dumbbell.report.sentences import sentences
+from dumbbell.report.words import jain_text, number, percent
 from dumbbell.result import Run
 
-__all__ = ["banner", "birth", "facts", "flows", "groups", "queue", "repeat", "repeat_command", "seen"]
+__all__ = ["banner", "birth", "facts", "flows", "groups", "queue", "repeat", "repeat_command", "seen", "states"]
 
 
 def banner(run: Run) -> Markup:
@@ -22,12 +27,12 @@ def banner(run: Run) -> Markup:
     return element("div", element("strong", "Valid:"), " none of the run's checks failed.", css="banner")
 
 
-def facts(run: Run, summary: Mapping[str, Any]) -> Markup:
+def facts(run: Run, numbers: Mapping[str, Any]) -> Markup:
     """What happened in a few sentences, then what to know about it."""
     warnings = [element("li", warning) for warning in run.birth.get("warnings") or []]
     noted = element("div", element("strong", "Warnings"), element("ul", *warnings), css="banner warning")
-    said = element("ul", *(element("li", sentence) for sentence in sentences(summary)), css="facts")
-    return join([said, noted if warnings else ""])
+    said = element("ul", *(element("li", sentence) for sentence in sentences(numbers)), css="facts")
+    return join([element("h3", "What happened"), said, noted if warnings else ""])
 
 
 def seen(run: Run, summary: Mapping[str, Any]) -> Markup:
@@ -52,12 +57,31 @@ def seen(run: Run, summary: Mapping[str, Any]) -> Markup:
     )
 
 
-def groups(summary: Mapping[str, Any]) -> Markup:
+def groups(numbers: Mapping[str, Any]) -> Markup:
     """A row for each group."""
+    head = ("group", "throughput, Mbit/s", "share of goodput", "mean RTT, ms", "retransmits", "of sent")
     rows = [
-        (name, number(group["throughput_mbps"]), percent(group["share"])) for name, group in summary["groups"].items()
+        (
+            name,
+            number(group["throughput_mbps"]),
+            percent(group["share"]),
+            number(group["rtt_ms"]),
+            number(group["retransmits"]),
+            percent(group["retransmit_rate"]),
+        )
+        for name, group in numbers["groups"].items()
     ]
-    return join([element("h3", "Groups"), table(("group", "throughput, Mbit/s", "share of goodput"), rows)])
+    return join([element("h3", "Groups"), table(head, rows)])
+
+
+def states(numbers: Mapping[str, Any]) -> Markup:
+    """The share of its time that each group's controllers spent in each state."""
+    known = {name: group["states"] for name, group in numbers["groups"].items() if group["states"]}
+    if not known:
+        return Markup()
+    names = list(dict.fromkeys(state for shares in known.values() for state in shares))
+    rows = [(group, *(percent(shares[s]) if s in shares else "" for s in names)) for group, shares in known.items()]
+    return join([element("h3", "States of the controllers, shares of the time"), table(("group", *names), rows)])
 
 
 def flows(run: Run, summary: Mapping[str, Any]) -> Markup:
@@ -107,26 +131,22 @@ def repeat_command(run: Run) -> str:
 
 
 def repeat(run: Run) -> Markup:
-    """How to get the same numbers again."""
-    commands = "\n".join(str(line) for line in run.birth.get("commands") or [])
-    experiment = json.dumps(run.birth.get("experiment"), indent=1, ensure_ascii=False)
-    logs = json.dumps(run.birth.get("import"), indent=1, ensure_ascii=False)
-    return join(
-        [
-            element("h3", "Do it again"),
-            element("pre", repeat_command(run)),
-            details("tc and ip commands", element("pre", commands)) if commands else "",
-            details("The experiment, every default filled in", element("pre", experiment))
-            if run.birth.get("experiment") is not None
-            else details("The logs: what they are, how they round, what they don't say", element("pre", logs)),
-        ]
-    )
+    """How to get the same numbers again, by Dumbbell and by hand; of an import, what its logs are."""
+    if run.birth.get("experiment") is None:
+        logs = json.dumps(run.birth.get("import"), indent=1, ensure_ascii=False)
+        folded = details("The logs: what they are, how they round, what they don't say", element("pre", logs))
+    else:
+        script = by_hand(run)
+        folded = (
+            details("By hand: the same as a script for any Linux box", element("pre", script)) if script else Markup()
+        )
+    return join([element("h3", "Do it again"), element("pre", repeat_command(run)), folded])
 
 
 def birth(run: Run) -> Markup:
     """Which build, which dice, which machine."""
     record = run.birth
-    kernel, agent, host = (record.get(key) or {} for key in ("kernel", "agent", "host"))
+    kernel, agent, host, simulator = (record.get(key) or {} for key in ("kernel", "agent", "host", "simulator"))
     rows = [
         ("Dumbbell", record.get("dumbbell")),
         ("engine, seed", record["engine"] if record["seed"] is None else f"{record['engine']}, {record['seed']}"),
@@ -136,6 +156,7 @@ def birth(run: Run) -> Markup:
             + ("" if record.get("wall_s") is None else f", in {number(record['wall_s'])} s of wall time"),
         ),
         ("kernel", " ".join(str(kernel[key]) for key in ("name", "release", "version") if kernel.get(key))),
+        ("simulator", " ".join(str(simulator[key]) for key in ("version", "sha256") if simulator.get(key))),
         ("kernel configuration", kernel.get("config_sha256")),
         ("kernel binary", kernel.get("binary_sha256")),
         ("agent", " ".join(str(agent[key]) for key in ("version", "sha256") if agent.get(key))),
@@ -143,7 +164,10 @@ def birth(run: Run) -> Markup:
         ("result folder", run.folder),
         ("traffic", record.get("generator")),
     ]
-    return join([element("h3", "Birth certificate"), table(("", ""), [row for row in rows if row[1]], css="text")])
+    folded = details(
+        "Which build, which dice, which machine", table(("", ""), [row for row in rows if row[1]], css="text")
+    )
+    return join([element("h3", "Birth certificate"), folded])
 
 
 def _measured(item: Mapping[str, Any], reader: Reader) -> tuple[str, str]:

@@ -14,8 +14,8 @@ scenarios  the experiments that come with Dumbbell
 How Linux is told is `dumbbell.plan`; nothing here knows an engine.
 """
 
-from dumbbell.spec.document import Case, load, parse
+from dumbbell.spec.document import Case, load, parse, read
 from dumbbell.spec.model import Experiment
 from dumbbell.spec.scenarios import find, published, scenarios
 
-__all__ = ["Case", "Experiment", "find", "load", "parse", "published", "scenarios"]
+__all__ = ["Case", "Experiment", "find", "load", "parse", "published", "read", "scenarios"]

@@ -16,7 +16,7 @@ from dumbbell.spec.model import Experiment
 from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.units import Wrong
 
-__all__ = ["Case", "load", "parse"]
+__all__ = ["Case", "load", "parse", "read"]
 
 MOST_CASES = 10_000
 
@@ -54,6 +54,12 @@ def parse(text: str, file: Path, settings: Sequence[str] = ()) -> list[Case]:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # Numbers too long and brackets too deep are no TOMLDecodeError.
         raise ExperimentError(f"not TOML: {error}", file=str(file)) from None
+    return read(document, file, settings)
+
+
+def read(document: dict[str, Any], file: Path, settings: Sequence[str] = ()) -> list[Case]:
+    """The same for a document that was read already; files that it names lie beside `file`."""
+    document = deepcopy(document)
     document.setdefault("title", file.stem)
     for setting in settings:
         _apply(document, *_split_setting(setting), file)

@@ -1,6 +1,6 @@
 """How runs are asked for: which engine, which seeds, what their folders are called, how to repeat them.
 
-Carrying them out is `carry`.
+Carrying them out, side by side, is `dumbbell.cli.carry`.
 """
 
 import itertools
@@ -11,7 +11,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from dumbbell.engine import Engine, KernelEngine, Simulator
+from dumbbell.engine.base import Engine
+from dumbbell.engine.kernel import KernelEngine
+from dumbbell.engine.sim import Simulator
 from dumbbell.errors import ExperimentError
 from dumbbell.spec import Case
 from dumbbell.spec.document import seeds as parse_seeds

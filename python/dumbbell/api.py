@@ -1,0 +1,237 @@
+"""Dumbbell from Python: experiments, runs, comparisons, as `import dumbbell as db` gives them.
+
+```python
+run = db.run(db.scenario("cyclic"), duration="20s")
+run.flows                 # a polars table
+run.plot("cwnd")          # a picture
+run.report("page.html")   # a page
+```
+
+The same rooms as the command's, with errors as exceptions (`dumbbell.errors`) and nothing printed. `docs/python.md` is
+its manual; how results show themselves in a notebook is `dumbbell.shown`.
+"""
+
+import json
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from dumbbell import result, spec
+from dumbbell.analysis import Measured, Side, confront, measures, summary
+from dumbbell.engine import Request
+from dumbbell.engine.requests import engine_called, plain, repeat_command
+from dumbbell.errors import ExperimentError
+from dumbbell.plot import DEFAULT, available, draw, figure
+from dumbbell.report import write
+from dumbbell.shown import Compared, Picture, run_html
+from dumbbell.spec.qdisc import suggest
+
+__all__ = ["Experiment", "Run", "compare", "experiment", "load", "run", "scenario"]
+
+INLINE = Path("experiment.toml")
+"""What an experiment from a dictionary is called; files that it names lie in the working directory."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What can be run: one case, or several, which iterating gives one by one."""
+
+    name: str
+    document: Mapping[str, Any] | None = field(repr=False)
+    """What it was made of, where that was no file."""
+    file: Path
+    asked: tuple[str, ...] = ()
+    """Settings, as `--set` takes them."""
+    only: str | None = None
+    """The one case that is meant."""
+
+    @cached_property
+    def _cases(self) -> list[spec.Case]:
+        return (
+            spec.load(self.file, self.asked)
+            if self.document is None
+            else spec.read(dict(self.document), self.file, self.asked)
+        )
+
+    @property
+    def cases(self) -> list[str]:
+        """The names of its cases; one empty name where it is one experiment."""
+        return [case.name for case in self._cases]
+
+    def case(self, name: str) -> "Experiment":
+        """One of its cases. Raises `ExperimentError` naming what there is."""
+        if name not in self.cases:
+            raise ExperimentError(f"no case is called '{name}'", file=str(self.file), right="; ".join(self.cases))
+        return Experiment(self.name, self.document, self.file, self.asked, name)
+
+    def set(self, **settings: Any) -> "Experiment":
+        """The same with other values: `duration="20s"`, `path__rtt="20ms"` or `**{"path.rtt": "20ms"}`."""
+        return Experiment(self.name, self.document, self.file, (*self.asked, *_settings(settings)), self.only)
+
+    def __iter__(self) -> Iterator["Experiment"]:
+        return iter([self.case(name) for name in self.cases] if self.only is None else [self])
+
+    def one(self) -> spec.Case:
+        """The case that is meant. Raises `ExperimentError` where there are several."""
+        found = self._cases if self.only is None else [case for case in self._cases if case.name == self.only]
+        if len(found) != 1:
+            right = f"choose one with .case(NAME), or go through all: {'; '.join(self.cases)}"
+            raise ExperimentError(f"{len(found)} cases and no one of them chosen", file=str(self.file), right=right)
+        return found[0]
+
+
+class Run:
+    """A result: its tables, its numbers, its pictures."""
+
+    def __init__(self, told: result.Run) -> None:
+        self._told = told
+
+    @property
+    def folder(self) -> Path:
+        """Where the result lies."""
+        return self._told.folder
+
+    @property
+    def birth(self) -> dict[str, Any]:
+        """The birth certificate: what was asked, what ran, whether to believe it."""
+        return self._told.birth
+
+    @property
+    def valid(self) -> bool:
+        """Did the run measure what was asked?"""
+        return bool(self.birth["valid"])
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """Every sample of every flow."""
+        return self._told.flows
+
+    @property
+    def queues(self) -> pl.DataFrame:
+        """Every sample of every queue."""
+        return self._told.queues
+
+    @property
+    def probes(self) -> pl.DataFrame:
+        """Every ping and UDP probe."""
+        return self._told.probes
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The numbers that `dumbbell stats --json` prints."""
+        return summary(self._told)
+
+    def plot(self, *names: str, width: int = 760, metric: str | None = None) -> Picture:
+        """One figure by its name (`dumbbell plot --list`), or several panels under each other; none: the usual ones.
+
+        Raises `ResultError` for a figure that doesn't exist or that this run can't fill.
+        """
+        if len(names) == 1:
+            return Picture(draw([self._told], names[0], width, metric=metric))
+        return Picture(figure(self._told, names or available(self._told, DEFAULT), width))
+
+    def report(self, path: str | Path) -> Path:
+        """Write the page about this run. Raises `OutputError` when it can't be written."""
+        write([self._told], Path(path))
+        return Path(path)
+
+    def measured(self) -> Measured:
+        """Its numbers as comparisons take them."""
+        return Measured(self.folder, self.birth, measures(self._told))
+
+    def __repr__(self) -> str:
+        state = "" if self.valid else ", INVALID"
+        return f"<Run of {self.birth.get('name')}: {self.birth['engine']}, seed {self.birth['seed']}{state}>"
+
+    def _repr_html_(self) -> str:
+        return run_html(self._told)
+
+
+def scenario(name: str) -> Experiment:
+    """A built-in experiment. Raises `ExperimentError` naming what there is."""
+    known = spec.scenarios()
+    if name not in known:
+        right = f"{suggest(name, list(known))}; a file is experiment(PATH)"
+        raise ExperimentError(f"no scenario is called '{name}'", right=right)
+    return Experiment(name, None, known[name])
+
+
+def experiment(source: str | Path | Mapping[str, Any]) -> Experiment:
+    """An experiment from a TOML file, or from a dictionary with the same keys. Raises `ExperimentError`."""
+    made = (
+        Experiment("experiment", source, INLINE)
+        if isinstance(source, Mapping)
+        else Experiment(Path(source).stem, None, Path(source))
+    )
+    made.cases  # noqa: B018 — what is wrong with it is said now
+    return made
+
+
+def run(
+    experiment: Experiment, engine: str = "sim", seed: int | None = None, out: str | Path | None = None,
+    kernel: str | None = None, **settings: Any,
+) -> Run:  # fmt: skip
+    """Run one experiment with one seed (its first where none is named) and give the result.
+
+    `settings` change keys, as in `Experiment.set`. Without `out` the folder is a temporary one, which goes away with
+    the `Run`. Raises `DumbbellError`, as the command's errors; an invalid run raises nothing: look at `valid`.
+    """
+    asked = experiment.set(**settings) if settings else experiment
+    case = asked.one()
+    number = case.experiment.seeds[0] if seed is None else seed
+    chosen = engine_called(engine, kernel, "engine")
+    repeat = _repeat(asked, case, engine, number, kernel)
+    if out is not None:
+        return Run(result.load(chosen.run(Request(asked.name, case, number, Path(out), repeat), _silently)))
+    private = Path(tempfile.mkdtemp(prefix="dumbbell-"))
+    try:
+        folder = private / (plain(asked.name) or "run")
+        done = Run(result.load(chosen.run(Request(asked.name, case, number, folder, repeat), _silently)))
+    except BaseException:
+        shutil.rmtree(private, ignore_errors=True)
+        raise
+    weakref.finalize(done, shutil.rmtree, private, ignore_errors=True)
+    return done
+
+
+def load(folder: str | Path) -> Run:
+    """A result folder. Raises `ResultError`."""
+    return Run(result.load(Path(folder)))
+
+
+def compare(first: Run | Sequence[Run], second: Run | Sequence[Run], names: Sequence[str] | None = None) -> Compared:
+    """Two runs, or two lists of runs (seeds of one experiment): do they agree? As `dumbbell compare` says it."""
+    sides = [[side] if isinstance(side, Run) else list(side) for side in (first, second)]
+    if not all(sides):
+        raise ExperimentError("a side without a run", key="compare", right="compare(run, run), or two lists of runs")
+    engines = [str(side[0].birth["engine"]) for side in sides]
+    called = list(names) if names is not None else engines if engines[0] != engines[1] else ["first", "second"]
+    made = [Side(name, tuple(run.measured() for run in side)) for name, side in zip(called, sides, strict=True)]
+    return Compared(confront("", made[0], made[1]))
+
+
+def _settings(settings: Mapping[str, Any]) -> list[str]:
+    """As `--set` takes them: a value as TOML writes it; text as it stands."""
+    return [
+        f"{key.replace('__', '.')}={value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in settings.items()
+    ]
+
+
+def _repeat(asked: Experiment, case: spec.Case, engine: str, seed: int, kernel: str | None) -> str:
+    """The command that does the same; none for an experiment that is in no file, or for one case of several."""
+    if asked.document is not None or case.name:
+        return ""
+    known = spec.scenarios().get(asked.name) == asked.file
+    return repeat_command(asked.name if known else str(asked.file), engine, seed, asked.asked, kernel)
+
+
+def _silently(_seconds: float) -> None:
+    """Nobody watches."""

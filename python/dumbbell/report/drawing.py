@@ -1,0 +1,128 @@
+"""The experiment's path as a picture: senders, the queue under test and its link, receivers, and the way back.
+
+A drawing in the text's own colour, 360 wide so that a phone shows it unscaled; everything that it leaves out is in the
+experiment's text beside it.
+"""
+
+import textwrap
+from collections.abc import Iterator
+
+from dumbbell.plot.colours import HUES
+from dumbbell.report.markup import Markup, element, join, tagged
+from dumbbell.spec import Experiment
+from dumbbell.spec.model import Flows, Impairment
+from dumbbell.spec.units import rate_text, time_text
+
+__all__ = ["dumbbell"]
+
+WIDTH = 360
+ROW = 34
+GROUPS_MAX = 6
+LEFT, RIGHT = 148, 268
+"""Where the two routers stand."""
+LINE = {"stroke": "currentColor", "fill": "none"}
+
+
+def dumbbell(experiment: Experiment) -> Markup:
+    """The drawing, with its caption."""
+    rows = min(len(experiment.flows), GROUPS_MAX + 1)
+    middle = max(rows * ROW, 2 * ROW) / 2 + 8
+    labels = _bottleneck(experiment)
+    height = middle + max(rows * ROW / 2, 14 * len(labels) + 10) + 30
+    parts = [*_senders(experiment, middle), *_link(labels, middle), *_receivers(middle), *_back(experiment, height)]
+    said = f"{', '.join(experiment.group_names)} through {' '.join(labels)}, rtt {time_text(experiment.path.rtt)}"
+    box = {"viewBox": f"0 0 {WIDTH} {height:g}", "role": "img", "aria-label": said, "class": "path"}
+    return element("figure", tagged("svg", box, *parts), element("figcaption", _caption(experiment), css="quiet"))
+
+
+def _senders(experiment: Experiment, middle: float) -> Iterator[Markup]:
+    groups = list(zip(experiment.group_names, experiment.flows, strict=True))
+    left_out = len(groups) - GROUPS_MAX
+    rows = min(len(groups), GROUPS_MAX + 1)
+    top = middle - rows * ROW / 2
+    for place in range(rows):
+        y = top + (place + 0.5) * ROW
+        yield _stroke(f"M116 {y:g}L{LEFT - 9} {middle:g}")
+        if place == GROUPS_MAX:
+            yield _text(4, y + 4, f"and {left_out} more groups")
+            return
+        name, group = groups[place]
+        box = {"x": 2, "y": y - 13, "width": 114, "height": 26, "rx": 5, **LINE}
+        yield tagged("rect", box)
+        yield tagged("circle", {"cx": 14, "cy": y, "r": 5, "fill": HUES[place % len(HUES)]})
+        yield _text(24, y + 4, _called(name, group))
+
+
+def _called(name: str, group: Flows) -> str:
+    count = f" ×{group.count}" if group.count > 1 else ""
+    what = name if group.cc in (None, name) else f"{name}: {group.cc}"
+    return textwrap.shorten(what, 14 - len(count), placeholder="…") + count if len(what + count) > 14 else what + count
+
+
+def _link(labels: list[str], middle: float) -> Iterator[Markup]:
+    yield _stroke(f"M{LEFT} {middle:g}H{RIGHT}", width=3)
+    # The queue: packets waiting in front of the link.
+    for place in range(5):
+        box = {"x": LEFT + 12 + 7 * place, "y": middle - 8, "width": 5, "height": 16, "fill": "currentColor"}
+        yield tagged("rect", box)
+    for x in (LEFT, RIGHT):
+        yield tagged("circle", {"cx": x, "cy": middle, "r": 9, "class": "router", "stroke": "currentColor"})
+    centre = (LEFT + RIGHT) / 2
+    yield _text(centre, middle - 18, labels[0], anchor="middle", bold=True)
+    for place, label in enumerate(labels[1:]):
+        yield _text(centre, middle + 28 + 14 * place, label, anchor="middle")
+
+
+def _receivers(middle: float) -> Iterator[Markup]:
+    yield _stroke(f"M{RIGHT + 9} {middle:g}H290")
+    yield tagged("rect", {"x": 290, "y": middle - 13, "width": 68, "height": 26, "rx": 5, **LINE})
+    yield _text(324, middle + 4, "receivers", anchor="middle")
+
+
+def _back(experiment: Experiment, height: float) -> Iterator[Markup]:
+    y = height - 14
+    yield _stroke(f"M350 {y - 9:g}V{y:g}H10V{y - 9:g}", dashed=True)
+    yield _stroke(f"M6 {y - 5:g}l4 -5l4 5")
+    label = f" rtt {time_text(experiment.path.rtt)} "
+    yield tagged("rect", {"x": 180 - 4 * len(label), "y": y - 8, "width": 8 * len(label), "height": 16, "class": "gap"})
+    yield _text(180, y + 4, label.strip(), anchor="middle")
+
+
+def _bottleneck(experiment: Experiment) -> list[str]:
+    """The rate, then the discipline in lines."""
+    bottleneck = experiment.path.bottleneck
+    if bottleneck is None:
+        return ["as tc says"]
+    rate = rate_text(bottleneck.rate) if bottleneck.rate else "a trace" if bottleneck.trace else "shaped"
+    return [rate, *textwrap.wrap(bottleneck.qdisc.text, 22)[:4]]
+
+
+def _caption(experiment: Experiment) -> str:
+    path = experiment.path
+    parts = [f"{time_text(experiment.duration)} of {sum(group.count for group in experiment.flows)} flows"]
+    parts += [f"on the path: {said}" for said in [_impaired(path)] if said]
+    for link in path.links:
+        rate = f", {rate_text(link.rate)}" if link.rate else ""
+        impaired = _impaired(link)
+        parts.append(f"link {link.name} {link.where} the bottleneck{rate}{', ' + impaired if impaired else ''}")
+    if any(group.access for group in experiment.flows):
+        parts.append("groups with access links of their own")
+    if path.reverse:
+        parts.append("a different way back")
+    if experiment.changes:
+        parts.append(f"{len(experiment.changes)} changes on the way")
+    return "; ".join(parts)
+
+
+def _impaired(stretch: Impairment) -> str:
+    asked = stretch.model_dump(mode="json", include=set(Impairment.model_fields), exclude_defaults=True)
+    return ", ".join(f"{key} {value}" for key, value in asked.items())
+
+
+def _stroke(path: str, width: float = 1.2, *, dashed: bool = False) -> Markup:
+    return tagged("path", {"d": path, "stroke-width": width, **LINE} | ({"stroke-dasharray": "4 3"} if dashed else {}))
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start", *, bold: bool = False) -> Markup:
+    weight = {"font-weight": 600} if bold else {}
+    return tagged("text", {"x": f"{x:g}", "y": f"{y:g}", "text-anchor": anchor, **weight}, join([text]))
