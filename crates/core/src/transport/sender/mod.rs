@@ -222,7 +222,8 @@ impl<C: Control> Sender<C> {
     pub(crate) fn close(&mut self, now: Time) {
         self.enter(now);
         self.supply.close();
-        if self.is_established {
+        // It closes when it has written everything (the agent's `shutdown`), and goes on writing as it did.
+        if self.is_established && !self.supply.has_more() {
             self.begin_writing();
         }
     }
