@@ -37,7 +37,8 @@ fmt: setup ## Format both languages
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix --quiet .
 
-conformance: kernel ## Both engines against the truth, published results and each other, the simulator against theory
+conformance: kernel ## The matrix of both engines; both against the truth, published results and each other; theory
+	-$(PY) conformance/matrix.py -o docs/fidelity.md
 	$(PY) conformance/theory.py -o conformance/theory.md >/dev/null
 	$(PY) conformance/engines.py -o conformance/engines.md >/dev/null
 	-$(PY) conformance/against_truth.py --engine sim -o conformance/truth-sim.md >/dev/null

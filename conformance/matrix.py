@@ -23,7 +23,7 @@ from dumbbell.analysis import Row, Verdict, compare, one_sided
 from dumbbell.analysis.difference import standard_error, tolerance_of
 from dumbbell.spec import Case, load
 
-SIM_SEEDS = 4
+SIM_SEEDS = 2
 MATRIX = Path(__file__).parent / "matrix"
 ENGINES = ("kernel", "sim")
 

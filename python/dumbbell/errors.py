@@ -8,6 +8,7 @@ DumbbellError                 2  the request was wrong, or can't be met here
 │   └── ToolMissing           2  a program that the build or the run needs
 ├── OutputError               2  the result can't be put where it was asked
 ├── ResultError               2  a result folder can't be read
+├── ImportProblem             2  a log of another program can't be read as what it looks like
 └── EngineError               1  a run started and gave no result
     ├── GuestPanic            1  the guest kernel died
     ├── GuestHang             1  the guest outlived its limit in wall time
@@ -27,6 +28,7 @@ __all__ = [
     "GuestHang",
     "GuestOutOfMemory",
     "GuestPanic",
+    "ImportProblem",
     "KernelError",
     "OutputError",
     "PlanError",
@@ -104,6 +106,49 @@ class OutputError(DumbbellError):
 
 class ResultError(DumbbellError):
     """A result folder can't be read."""
+
+
+class ImportProblem(DumbbellError):
+    """A log of another program can't be read as what it looks like.
+
+    Names the file, the line (or, in a file without lines, the place), what stands there, and what would be right.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str = "",
+        line: int | None = None,
+        place: str = "",
+        value: object = None,
+        right: str = "",
+    ) -> None:
+        self.problem = problem
+        self.file = file
+        self.line = line
+        self.place = place
+        self.value = value
+        self.right = right
+        super().__init__(self._text())
+
+    def within(self, file: str) -> "ImportProblem":
+        """The same error, with the file's name where it had none."""
+        if self.file:
+            return self
+        return ImportProblem(
+            self.problem, file=file, line=self.line, place=self.place, value=self.value, right=self.right
+        )
+
+    def _text(self) -> str:
+        line = "" if self.line is None else f"line {self.line}"
+        where = ": ".join(part for part in (self.file, line, self.place) if part)
+        text = f"{where}: {self.problem}" if where else self.problem
+        if self.value is not None:
+            text += f", got {_shown(self.value)}"
+        if self.right:
+            text += f"; {self.right}"
+        return text
 
 
 class EngineError(DumbbellError):

@@ -29,6 +29,7 @@ FLOWS: dict[str, type[pl.DataType]] = {
     "ca_state": pl.String,
     "cc_phase": pl.String,
     "cwnd_packets": pl.UInt32,
+    "cwnd_bytes": pl.Int64,
     "ssthresh_packets": pl.UInt32,
     "rtt_ns": pl.Int64,
     "rttvar_ns": pl.Int64,
@@ -146,14 +147,25 @@ def load_birth(folder: Path) -> dict[str, Any]:
     return birth
 
 
-def write(folder: Path, birth: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> None:
+def is_import(birth: Mapping[str, Any]) -> bool:
+    """Was it read from other programs' logs? Then what nobody wrote down is unknown: experiment, seed, wall time."""
+    return birth.get("engine") == "import"
+
+
+def write(
+    folder: Path,
+    birth: Mapping[str, Any],
+    tables: Mapping[str, pl.DataFrame],
+    more: Mapping[str, Mapping[str, type[pl.DataType]]] | None = None,
+) -> None:
     """Write the four files into an existing, private `folder`; the caller moves it into place.
 
-    Each table must have exactly the columns of `TABLES`.
+    Each table must have exactly the columns of `TABLES`; behind them may be those of `more`, which only logs have.
     """
     for name, columns in TABLES.items():
         table = tables[name]
-        if table.schema != pl.Schema(columns):
+        besides = {column: kind for column, kind in (more or {}).get(name, {}).items() if column in table.columns}
+        if table.schema != pl.Schema({**columns, **besides}):
             raise AssertionError(f"{name}: columns {table.schema} differ from {columns}")
         _write_table(table, folder / f"{name}.parquet")
     (folder / "run.json").write_text(json.dumps(birth, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

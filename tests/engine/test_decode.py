@@ -55,7 +55,8 @@ INFO = {
     "dsack_dups": 107, "reord_seen": 108, "snd_wnd": 109,
 }  # fmt: skip
 COLUMNS = {
-    "state": 1, "ca_state": "recovery", "cwnd_packets": 88, "ssthresh_packets": 77, "rtt_ns": 13_500_000,
+    "state": 1, "ca_state": "recovery", "cwnd_packets": 88, "cwnd_bytes": 88 * 1448,
+    "ssthresh_packets": 77, "rtt_ns": 13_500_000,
     "rttvar_ns": 250_000, "min_rtt_ns": 13_000_000, "rto_ns": 204_000_000, "inflight_packets": 50 - 7 - 3 + 2,
     "inflight_bytes": 42 * 1448, "unacked_packets": 50, "sacked_packets": 7, "lost_packets": 3, "retrans_out_packets": 2,
     "retrans_packets": 11, "mss_bytes": 1448, "pacing_rate_bps": 8_000_000, "delivery_rate_bps": 16_000_000,

@@ -92,6 +92,8 @@ struct Lab<'a> {
     standbys: Vec<Standby>,
     payload: Payload,
     unfinished: usize,
+    /// Flows in order of their names: so those that start at one time begin, whatever their places in the plan.
+    starters: Vec<usize>,
 }
 
 impl<'a> Lab<'a> {
@@ -110,6 +112,7 @@ impl<'a> Lab<'a> {
             standbys: standbys(&plan.changes)?,
             payload: Payload::new()?,
             unfinished: plan.flows.len(),
+            starters: (0..plan.flows.len()).collect(),
         };
         lab.listen()?;
         lab.prepare_flows()?;
@@ -136,8 +139,11 @@ impl<'a> Lab<'a> {
     }
 
     fn prepare_flows(&mut self) -> Result<()> {
+        self.starters.sort_unstable_by_key(|&number| &self.plan.flows[number].name);
+        for (place, &number) in self.starters.iter().enumerate() {
+            self.agenda.add(self.plan.flows[number].start_ns, Kind::Start, place);
+        }
         for (number, flow) in self.plan.flows.iter().enumerate() {
-            self.agenda.add(flow.start_ns, Kind::Start, number);
             if let Some(stop_ns) = flow.stop_ns {
                 self.agenda.add(stop_ns, Kind::Stop, number);
             }
@@ -166,7 +172,7 @@ impl<'a> Lab<'a> {
     }
 
     fn live(&mut self) -> Result<()> {
-        self.clock = Clock::start();
+        self.clock = Clock::start_on_jiffy();
         let mut knocks = Vec::new();
         loop {
             if let Some(next_ns) = self.agenda.next() {
@@ -199,7 +205,7 @@ impl<'a> Lab<'a> {
     fn act(&mut self, now_ns: u64, kind: Kind, number: usize) -> Result<()> {
         match kind {
             Kind::Change => self.change(number)?,
-            Kind::Start => self.start(number, now_ns)?,
+            Kind::Start => self.start(self.starters[number], now_ns)?,
             Kind::Packet => self.send_packet(now_ns, number)?,
             Kind::Probe => {
                 let next_ns = self.probes[number].send(now_ns)?;

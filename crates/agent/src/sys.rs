@@ -29,9 +29,17 @@ impl Clock {
         Self { start_ns: monotonic_ns() }
     }
 
-    /// Time since the experiment's start.
+    /// It begins with the next jiffy.
+    ///
+    /// TCP reads jiffies and whole milliseconds off the same clock (`tcp_jiffies32`, `tcp_time_stamp_ms`), so where in
+    /// one an experiment begins decides what its timers and timestamps round to.
+    pub fn start_on_jiffy() -> Self {
+        Self { start_ns: monotonic_ns().next_multiple_of(JIFFY_NS) }
+    }
+
+    /// Time since the experiment's start; zero before it.
     pub fn now_ns(self) -> u64 {
-        monotonic_ns() - self.start_ns
+        monotonic_ns().saturating_sub(self.start_ns)
     }
 
     /// The same moment as a timer wants it.
@@ -39,6 +47,9 @@ impl Clock {
         self.start_ns + at_ns
     }
 }
+
+/// At 250 Hz, as a guest's kernel ticks: at whole multiples of this.
+const JIFFY_NS: u64 = 4_000_000;
 
 /// The only place that reads a clock.
 fn monotonic_ns() -> u64 {

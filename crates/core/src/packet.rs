@@ -1,7 +1,11 @@
 //! What travels: TCP segments, UDP datagrams and pings, each with the sizes and marks that a queue sees.
 //!
 //! A packet is a plain value that moves: whoever holds it owns it, so none can be in two queues, and one that is
-//! dropped has to be handed to somebody. With offloads on, one packet is a super-packet of several `segments`.
+//! dropped has to be handed to somebody. TCP's packets may be super-packets of several `segments`; [`cut`] parts them.
+
+mod cut;
+
+pub use cut::cut;
 
 use crate::time::Time;
 
@@ -59,7 +63,7 @@ pub struct Packet {
     pub direction: Direction,
     /// ECN field.
     pub ecn: Ecn,
-    /// TCP segments inside: 1, or more with offloads on.
+    /// TCP segments inside: more than 1 in a super-packet.
     pub segments: u16,
     /// Size as a qdisc counts it: Ethernet header included, and every segment's headers.
     pub bytes: u32,
@@ -119,6 +123,8 @@ pub struct Segment {
     pub echo: Time,
     /// Selective acknowledgements.
     pub sack: Sack,
+    /// Payload of each segment of a super-packet but the last (`gso_size`).
+    pub mss: u16,
 }
 
 impl Segment {

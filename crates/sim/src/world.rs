@@ -97,6 +97,8 @@ pub struct End {
     device: DeviceId,
     /// What its program waits for.
     attention: Attention,
+    /// Does its device cut super-packets into their segments, having no offloads?
+    cuts: bool,
     /// Has its program closed the socket? Then new data is answered with a reset.
     shut: bool,
 }

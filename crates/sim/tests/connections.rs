@@ -198,3 +198,22 @@ proptest! {
         prop_assert_eq!(one.report.flows, other.report.flows);
     }
 }
+
+/// A device without offloads cuts super-packets behind its discipline (`validate_xmit_skb`): TCP's small queue of two
+/// packets stands there, each of several segments, where the receiver's side sees single ones.
+#[test]
+fn a_discipline_on_the_senders_device_holds_super_packets_though_offloads_are_off() {
+    let mut plan = chain(&["a-sender", "router", "z-receiver"], 3_000);
+    let fifo = Config::Pfifo { limit: 1_000 };
+    let back = Config::Netem(Box::new(netem(Span::from_millis(30))));
+    plan.devices = vec![bottleneck(left(0), 20, 100), root(left(1), "1:", fifo), root(right(1), "1:", back)];
+    plan.queues = vec![watched("first", left(0), "10:")];
+    plan.flows.push(tcp(&plan, "one", "reno", Work::Bulk));
+    let outcome = run(&plan);
+    let last = outcome.queues.rows() - 1;
+    let standing = ["backlog_packets", "backlog_bytes"]
+        .map(|name| outcome.queues.column(name).expect("a column").text(last).parse::<u64>().expect("a number"));
+    assert!((2..=3).contains(&standing[0]), "two packets and one that was let in below the limit: {standing:?}");
+    assert!(standing[1] >= standing[0] * 2 * 1_514, "of two segments and more: {standing:?}");
+    assert_eq!((outcome.report.flows[0].dropped_packets, outcome.report.flows[0].retransmits), (0, 0));
+}

@@ -24,6 +24,7 @@ from dumbbell.analysis.difference import (
     partial,
     worst_first,
 )
+from dumbbell.result import is_import
 
 __all__ = ["Comparison", "Measured", "Side", "confront", "unlike"]
 
@@ -63,8 +64,8 @@ class Side:
 
     @property
     def seeds(self) -> list[int]:
-        """In the order of the runs."""
-        return [run.birth["seed"] for run in self.runs]
+        """In the order of the runs; imports have none."""
+        return [run.birth["seed"] for run in self.runs if run.birth["seed"] is not None]
 
     @property
     def values(self) -> list[Mapping[str, float]]:
@@ -161,8 +162,11 @@ def confront(
 def unlike(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
     """Where two birth certificates' experiments differ: `path.rtt: 13ms and 20ms`, by dotted key.
 
-    What an experiment is called, its seeds and what it expects count for nothing.
+    What an experiment is called, its seeds and what it expects count for nothing. Logs don't say their experiment,
+    so with an import there is nothing to hold against each other.
     """
+    if is_import(first) or is_import(second):
+        return []
     left, right = (dict(_leaves(_weighed(birth.get("experiment") or {}))) for birth in (first, second))
     keys = [key for key in dict.fromkeys([*left, *right]) if left.get(key) != right.get(key)]
     found = [f"{key}: {_shown(left.get(key))} and {_shown(right.get(key))}" for key in keys]
@@ -177,12 +181,15 @@ def _warnings(first: Side, second: Side, rows: Sequence[Row], tolerances: Mappin
             yield from (f"invalid: {run.folder}: {reason}" for reason in run.birth.get("invalid") or [])
     if differences := unlike(first.runs[0].birth, second.runs[0].birth):
         yield f"these are different experiments ({first.name} and {second.name}): " + "; ".join(differences)
+    if logs := [side.name for side in (first, second) if is_import(side.runs[0].birth)]:
+        yield f"{' and '.join(logs)}: imported; logs don't say whether both sides are the same experiment"
     for side in (first, second):
         if len(side.runs) == 1:
             yield f"{side.name} has one run only: no spread, no interval, and chance can't be told from difference"
     for side, samples in ((first, [row.first for row in rows]), (second, [row.second for row in rows])):
         if len(side.runs) > 1 and _never_vary(samples):
-            yield f"all {len(side.runs)} seeds of {side.name} gave the same numbers: nothing there is left to chance"
+            what = "seeds" if side.seeds else "runs"
+            yield f"all {len(side.runs)} {what} of {side.name} gave the same numbers: nothing there is left to chance"
     for metric, left, right in partial(first.values, second.values, tolerances):
         yield (
             f"{metric} is known of {left} of {len(first.runs)} runs of {first.name} and of {right} of "

@@ -62,13 +62,14 @@ def bytes_counters(run: Run) -> dict[str, Counter]:
     """The goodput's counter of every flow: bytes that the receiver's socket got in order.
 
     Where nobody looked at the receiver (an imported `ss` log), what the sender saw
-    acknowledged stands for it: the same bytes, half a round trip later.
+    acknowledged stands for it: the same bytes, half a round trip later. Where nobody
+    looked at the sender's socket either (an iperf client's log), what its program sent.
     """
     received = counters(run, "bytes_received", "bytes_received")
     if all(received.values()):
         return received
-    acked = counters(run, "bytes_acked")
-    return {name: counter or acked[name] for name, counter in received.items()}
+    acked, sent = counters(run, "bytes_acked"), counters(run, "bytes_sent")
+    return {name: counter or acked[name] or sent[name] for name, counter in received.items()}
 
 
 _EMPTY = Counter([], [])

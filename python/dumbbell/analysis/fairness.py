@@ -53,7 +53,9 @@ def jain_over_time(run: Run, step_ns: int, window: Window | None = None) -> pl.D
     """
     lives = [(flow["name"], *life_ns(run, flow)) for flow in run.birth["flows"] if is_bulk(flow)]
     schema = {"flow": pl.String, "born_ns": pl.Int64, "died_ns": pl.Int64}
-    shared = throughput(run, step_ns, window).join(pl.DataFrame(lives, schema=schema, orient="row"), on="flow")
+    shared = (
+        throughput(run, step_ns, window).drop_nulls().join(pl.DataFrame(lives, schema=schema, orient="row"), on="flow")
+    )
     began = pl.col("time_ns") - step_ns // 2  # A row carries its bin's middle, rounded down.
     whole = (began >= pl.col("born_ns")) & (began + step_ns <= pl.col("died_ns"))
     bins = shared.filter(whole).group_by("time_ns").agg("throughput_bps", flows=pl.len()).filter(pl.col("flows") > 1)

@@ -124,7 +124,7 @@ def _spread_by_flow(run: Run, column: str, values: pl.Expr, window: Window | Non
 
 
 def _rate_bps(count: float | None, bounds: Window | None) -> float | None:
-    if count is None or bounds is None:
+    if count is None or bounds is None or bounds[0] == bounds[1]:
         return None
     return 8 * count * NS / (bounds[1] - bounds[0])
 

@@ -5,13 +5,15 @@ out) and labels a bin with its middle, where a mean over it belongs in a picture
 Single numbers over a whole run are `flows` and `queueing`.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
 from dumbbell.analysis.bins import NAMELESS, NOTHING, Ints, alive, differences, edges_ns, frame, names, ratio
 from dumbbell.analysis.counters import Counter, Floats, bytes_counters, counters
 from dumbbell.analysis.window import NS, Window
-from dumbbell.result import Run
+from dumbbell.result import Run, is_import
 
 __all__ = ["group_throughput", "loss", "retransmit_rate", "throughput"]
 
@@ -21,7 +23,7 @@ def throughput(run: Run, step_ns: int, window: Window | None = None) -> pl.DataF
 
     8 × (bytes received at the bin's end − at its start) ÷ step: application bytes
     that arrived in order (goodput, RFC 2647 section 3.17). Bins before a
-    flow's start and after its stop are left out.
+    flow's start and after its stop are left out; null where a log doesn't say it.
     """
     edges = edges_ns(run, step_ns, window)
     rates = _goodput_bps(run, edges)
@@ -36,11 +38,10 @@ def group_throughput(run: Run, step_ns: int, window: Window | None = None) -> pl
     """The sum of its flows' throughput, for each group and every bin: `time_ns, group, throughput_bps`."""
     edges = edges_ns(run, step_ns, window)
     rates = _goodput_bps(run, edges)
-    sums: dict[str, Floats] = {}
+    members: dict[str, list[Floats]] = {}
     for flow in run.birth["flows"]:
-        rate = rates[flow["name"]]
-        sums[flow["group"]] = sums.get(flow["group"], np.zeros_like(rate)) + rate
-    frames = [frame(edges, {"group": group}, {"throughput_bps": rate}) for group, rate in sums.items()]
+        members.setdefault(flow["group"], []).append(rates[flow["name"]])
+    frames = [frame(edges, {"group": group}, {"throughput_bps": _sum(each)}) for group, each in members.items()]
     return pl.concat([frame(edges[:0], {"group": ""}, {"throughput_bps": NOTHING}), *frames])
 
 
@@ -48,7 +49,8 @@ def retransmit_rate(run: Run, step_ns: int, window: Window | None = None) -> pl.
     """Retransmitted ÷ sent data segments: `time_ns, flow, group, retransmit_packets, retransmit_rate`.
 
     Both are differences over the bin of what the sender's socket counts (`tcpi_total_retrans`, `tcpi_data_segs_out`:
-    SegsRetrans and DataSegsOut of RFC 4898). The rate is null in a bin in which the flow sent nothing.
+    SegsRetrans and DataSegsOut of RFC 4898). The rate is null in a bin in which the flow sent nothing, and where
+    nobody counted what it sent (an iperf3 log).
     """
     edges = edges_ns(run, step_ns, window)
     again = counters(run, "retrans_packets", "retransmits")
@@ -56,9 +58,9 @@ def retransmit_rate(run: Run, step_ns: int, window: Window | None = None) -> pl.
     columns = ("retransmit_packets", "retransmit_rate")
     frames = [frame(edges[:0], NAMELESS, dict.fromkeys(columns, NOTHING))]
     for flow in run.birth["flows"]:
-        if again[flow["name"]] and sent[flow["name"]]:
-            packets = differences(again[flow["name"]], edges)
-            rate = ratio(packets, differences(sent[flow["name"]], edges))
+        if again[flow["name"]]:
+            packets, segments = differences(again[flow["name"]], edges), sent[flow["name"]]
+            rate = ratio(packets, differences(segments, edges)) if segments else np.full(packets.size, np.nan)
             table = frame(edges, names(flow), dict(zip(columns, (packets, rate), strict=True)))
             frames.append(table.filter(alive(run, flow, edges)))
     return pl.concat(frames)
@@ -82,10 +84,21 @@ def loss(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFrame:
     return pl.concat(frames)
 
 
+def _sum(rates: Sequence[Floats]) -> Floats:
+    """Of the flows whose rate is known; NaN when none is."""
+    known = [rate for rate in rates if not np.isnan(rate).any()]
+    return np.asarray(np.sum(known, axis=0)) if known else rates[0]
+
+
 def _goodput_bps(run: Run, edges: Ints) -> dict[str, Floats]:
-    """Every flow's goodput in every bin; zero where nothing is known of it."""
+    """Every flow's goodput in every bin.
+
+    Of a flow of which no byte is known it is zero, since an engine looks at every receiver; NaN in an import, where
+    nobody looked.
+    """
     bits_per_ns = 8.0 / np.diff(edges)
+    nothing = np.full(bits_per_ns.size, np.nan if is_import(run.birth) else 0.0)
     return {
-        name: differences(counter, edges) * bits_per_ns * NS if counter else np.zeros(bits_per_ns.size)
+        name: differences(counter, edges) * bits_per_ns * NS if counter else nothing
         for name, counter in bytes_counters(run).items()
     }

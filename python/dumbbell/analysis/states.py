@@ -9,6 +9,8 @@ BBR            `tcp_bbr.c` sets its two gains from its mode (bbr_update_gains), 
 loss-based     cwnd < ssthresh → slow_start, else avoidance: `tcp_in_slow_start` of net/tcp.h
 ```
 
+Of a kernel no ssthresh means that it is infinite; a log may just not say it, so nothing is inferred without one.
+
 A state lasts from the first sample that shows it to the first that shows another, so its ends are as sharp as the
 samples are close; with `trace = "events"` they are exact. A state shorter than the time between two samples can be
 missed.
@@ -17,7 +19,7 @@ missed.
 import polars as pl
 
 from dumbbell.analysis.window import NS, Window, bounds_ns, life_ns
-from dumbbell.result import Run
+from dumbbell.result import Run, is_import
 
 __all__ = ["durations", "phases"]
 
@@ -38,10 +40,12 @@ def phases(run: Run) -> pl.DataFrame:
     """
     flows = [flow for flow in run.birth["flows"] if flow.get("kind") != "udp"]
     slow = [flow["name"] for flow in flows if flow.get("cc") in SLOW_STARTERS]
-    said = pl.col("cc_phase").is_not_null()
+    said, logs = pl.col("cc_phase").is_not_null(), is_import(run.birth)
     known = run.flows.filter(pl.col("flow").is_in([flow["name"] for flow in flows])).select(
-        "flow", "time_ns", phase=pl.coalesce("cc_phase", _inferred(slow)), inferred=~said
+        "flow", "time_ns", phase=pl.coalesce("cc_phase", _inferred(slow, infinite=not logs)), inferred=~said
     )
+    if logs:
+        known = known.drop_nulls("phase")  # A row of a log that doesn't say it doesn't end a state.
     moved = pl.col("phase").ne_missing(pl.col("phase").shift(1)) | (pl.col("inferred") != pl.col("inferred").shift(1))
     parts = known.filter(moved.over("flow")).partition_by("flow", as_dict=True)
     last_ns = dict(known.group_by("flow").agg(pl.col("time_ns").max()).rows())
@@ -79,7 +83,8 @@ def durations(run: Run, window: Window | None = None) -> pl.DataFrame:
     return table.select("flow", "phase", "times", "total_s", "mean_s", "longest_s", share.alias("share"), "inferred")
 
 
-def _inferred(slow_starters: list[str]) -> pl.Expr:
+def _inferred(slow_starters: list[str], *, infinite: bool) -> pl.Expr:
+    """The phase by the table above; `infinite`: is an ssthresh that nobody says infinite?"""
     pacing, window = pl.col("bbr_pacing_gain"), pl.col("bbr_cwnd_gain")
     bbr = (
         pl.when((pacing == 0) | (window == 0))
@@ -92,12 +97,13 @@ def _inferred(slow_starters: list[str]) -> pl.Expr:
         .then(pl.lit("drain"))
         .otherwise(pl.lit("probe_bw"))
     )
-    below = pl.col("ssthresh_packets").is_null() | (pl.col("cwnd_packets") < pl.col("ssthresh_packets"))
+    below = pl.col("cwnd_packets") < pl.col("ssthresh_packets")
+    below = below.fill_null(value=True) if infinite else below
     loss_based = pl.col("flow").is_in(slow_starters) & pl.col("cwnd_packets").is_not_null()
     return (
         pl.when(pacing.is_not_null() & window.is_not_null())
         .then(bbr)
         .when(loss_based)
-        .then(pl.when(below).then(pl.lit("slow_start")).otherwise(pl.lit("avoidance")))
+        .then(pl.when(below).then(pl.lit("slow_start")).when(~below).then(pl.lit("avoidance")))
         .otherwise(pl.lit(None, pl.String))
     )

@@ -73,7 +73,7 @@ def _flows(run: Run, window: Window | None) -> list[dict[str, Any]]:
 
 def _completion(flow: Mapping[str, Any]) -> dict[str, float | None]:
     """The completion time: a key of sized flows only, None until they are done."""
-    return {} if flow.get("bytes_asked") is None else {"fct_s": flow.get("fct_s")}
+    return {} if flow.get("bytes_asked") is None and flow.get("fct_s") is None else {"fct_s": flow.get("fct_s")}
 
 
 def _states(run: Run, window: Window | None) -> dict[str, dict[str, float]]:

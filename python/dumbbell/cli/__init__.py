@@ -12,6 +12,7 @@ beside    results side by side, a column each
 contrast  a comparison as tables for reading
 cells     numbers as people read them
 kernels   kernel build and list
+logs      import and export
 ```
 
 Standard output holds what was asked for; progress and messages go to standard error. Exit status: 0

@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 import dumbbell
+from dumbbell.cli import logs
 from dumbbell.cli.kernels import kernel_app
 
-__all__ = ["app"]
+__all__ = ["app", "err", "out", "print_json"]
 
 app = typer.Typer(
     name="dumbbell",
@@ -25,6 +26,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(kernel_app, name="kernel")
+app.command(name="import")(logs.import_)
+app.command(name="export")(logs.export)
 
 out = Console(highlight=False, soft_wrap=False)
 err = Console(stderr=True, highlight=False)
@@ -75,7 +78,7 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
         scenario, engine=engine, seed=seed, settings=settings, out=folder, kernel=kernel, jobs=jobs, capture=pcap
     )
     if as_json:
-        _print_json(done.as_json())
+        print_json(done.as_json())
     elif len(done.runs) == 1 and not done.several:
         show_run(out, done.runs[0], done.summaries[0])
     else:
@@ -91,7 +94,7 @@ def scenarios(as_json: Json = False) -> None:
 
     cases = {name: load(file) for name, file in known().items()}
     if as_json:
-        _print_json({"scenarios": [_scenario_entry(name, case[0], len(case)) for name, case in cases.items()]})
+        print_json({"scenarios": [_scenario_entry(name, case[0], len(case)) for name, case in cases.items()]})
         return
     for heading, names in (("from laboratories", known().keys() - published()), ("published results", published())):
         out.print(f"[bold]{heading}[/bold]")
@@ -152,7 +155,7 @@ def stats(
         return
     numbers = [summary(*pair) for pair in pairs]
     if as_json:
-        _print_json(numbers[0] if len(runs) == 1 else {"runs": numbers})
+        print_json(numbers[0] if len(runs) == 1 else {"runs": numbers})
     else:
         show_run(out, runs[0], numbers[0])
 
@@ -193,7 +196,7 @@ def compare(  # noqa: PLR0913, PLR0917
         write_comparison(done.comparisons, done.strands, output, asked.window, done.left_out)
         err.print(f"wrote {output}", markup=False)
     if as_json:
-        _print_json(done.as_json())
+        print_json(done.as_json())
     else:
         from dumbbell.cli.contrast import show_compared
 
@@ -285,5 +288,6 @@ def _scenario_entry(name: str, case: Any, cases: int) -> dict[str, Any]:
     }
 
 
-def _print_json(value: dict[str, Any]) -> None:
+def print_json(value: dict[str, Any]) -> None:
+    """One JSON object on standard output."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")

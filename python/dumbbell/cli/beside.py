@@ -20,7 +20,8 @@ def show_beside(out: Console, runs: Sequence[Run], rows: Sequence[Mapping[str, f
         values = [row.get(name) for row in rows]
         table.add_row(name, *map(digits, values), _difference(values[0], values[-1]))
     seconds = [run.birth["wall_s"] for run in runs]
-    table.add_row("wall_s", *map(digits, seconds), _difference(seconds[0], seconds[-1]))
+    if any(second is not None for second in seconds):  # Imports have none.
+        table.add_row("wall_s", *map(digits, seconds), _difference(seconds[0], seconds[-1]))
     out.print(table)
     for run in runs:
         for reason in run.birth["invalid"]:
@@ -30,7 +31,10 @@ def show_beside(out: Console, runs: Sequence[Run], rows: Sequence[Mapping[str, f
 def _heads(runs: Sequence[Run]) -> list[str]:
     """What sets the runs apart: their engines, their seeds, or else their folders."""
     engines = [str(run.birth["engine"]) for run in runs]
-    seeded = [f"{engine}, seed {run.birth['seed']}" for engine, run in zip(engines, runs, strict=True)]
+    seeded = [
+        engine if (seed := run.birth["seed"]) is None else f"{engine}, seed {seed}"
+        for engine, run in zip(engines, runs, strict=True)
+    ]
     return told_apart([engines, seeded, [run.folder.name for run in runs]])
 
 

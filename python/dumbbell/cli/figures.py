@@ -5,9 +5,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from dumbbell.errors import ExperimentError
-from dumbbell.plot import DEFAULT, available, catalogue, draw, figure, save
-from dumbbell.result import load
+from dumbbell.errors import ExperimentError, ResultError
+from dumbbell.plot import DEFAULT, PANELS, available, catalogue, draw, figure, save
+from dumbbell.result import Run, load
 
 __all__ = ["list_figures", "plot_runs"]
 
@@ -37,10 +37,18 @@ def plot_runs(
             f"{len(runs)} results and no figure", key="--figure", right="panels show one; of several: see --list"
         )
     else:
-        wanted = [part.strip() for part in panels.split(",")] if panels is not None else available(runs[0], DEFAULT)
+        wanted = [part.strip() for part in panels.split(",")] if panels is not None else _of_itself(runs[0])
         chart = figure(runs[0], wanted, width)
     save(chart, output, scale)
     return output
+
+
+def _of_itself(run: Run) -> list[str]:
+    """The usual panels as far as the run can fill them, or else any others (of a ping's log: its ping)."""
+    found = available(run, DEFAULT) or available(run, tuple(PANELS))
+    if not found:
+        raise ResultError(f"{run.folder}: nothing can be drawn: it says nothing over time")
+    return found
 
 
 def list_figures(out: Console) -> None:

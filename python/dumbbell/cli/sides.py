@@ -10,7 +10,7 @@ from typing import Any
 
 from dumbbell.analysis import unlike
 from dumbbell.errors import ResultError
-from dumbbell.result import load_birth
+from dumbbell.result import is_import, load_birth
 
 __all__ = ["Folders", "Pair", "paired", "two_sides"]
 
@@ -80,12 +80,24 @@ def _check_sample(runs: Folders) -> None:
             raise ResultError(f"{folder} and {other} are different experiments on one side: {'; '.join(differences)}")
         if _runner(birth) != _runner(its):
             raise ResultError(f"{folder} and {other} ran on {_runner(birth)} and {_runner(its)}, on one side")
-    seed, times = Counter(_seed(birth) for birth in runs.values()).most_common(1)[0]
+    _check_logs(runs)
+    seeds = Counter(_seed(birth) for birth in runs.values() if not is_import(birth))
+    seed, times = next(iter(seeds.most_common(1)), (0, 0))
     if times > 1:
         raise ResultError(
             f"{folder.parent}: seed {seed} is there {times} times; the same seed gives the same run, "
             "so it would only look like a larger sample"
         )
+
+
+def _check_logs(runs: Folders) -> None:
+    """Imports have no seeds, but each must be of logs of its own."""
+    known: dict[tuple[str, ...], Path] = {}
+    for folder, birth in runs.items():
+        if logs := tuple(sorted(file["sha256"] for file in birth["import"]["files"])) if is_import(birth) else ():
+            if logs in known:
+                raise ResultError(f"{known[logs]} and {folder} are of the same logs, so they only look like two runs")
+            known[logs] = folder
 
 
 def _runner(birth: Birth) -> str:

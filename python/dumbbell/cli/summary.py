@@ -28,7 +28,7 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
     for reason in birth["invalid"]:
         out.print(Text(f"INVALID: {reason}", style="bold red"))
     out.print()
-    out.print(_flows(numbers))
+    out.print(_flows(birth, numbers))
     if len(numbers["groups"]) > 1:
         out.print()
         out.print(_groups(numbers))
@@ -95,6 +95,9 @@ def _case_name(run: Run) -> str:
 
 
 def _setting(birth: Mapping[str, Any]) -> str:
+    if birth["engine"] == "import":
+        formats = dict.fromkeys(file["format"] for file in birth["import"]["files"])
+        return f"imported ({', '.join(formats)}), {birth['duration_s']:g} s"
     kernel = birth.get("kernel") or {}
     speed = birth["duration_s"] / birth["wall_s"] if birth["wall_s"] else 0
     engine = f"{birth['engine']} {kernel.get('release', '')}".strip()
@@ -103,7 +106,8 @@ def _setting(birth: Mapping[str, Any]) -> str:
     )
 
 
-def _flows(numbers: Mapping[str, Any]) -> Table:
+def _flows(birth: Mapping[str, Any], numbers: Mapping[str, Any]) -> Table:
+    datagrams = {flow["name"] for flow in birth["flows"] if flow.get("kind") == "udp"}
     sized = any("fct_s" in flow for flow in numbers["flows"])
     table = grid(
         ["flow", "cc"], ["Mbit/s", *(["seconds"] if sized else []), "retrans", "rate", "RTT ms", "p95", "cwnd", "max"]
@@ -111,7 +115,7 @@ def _flows(numbers: Mapping[str, Any]) -> Table:
     for flow in numbers["flows"][:MOST_FLOWS]:
         table.add_row(
             flow["name"],
-            flow["cc"] or "udp",
+            flow["cc"] or ("udp" if flow["name"] in datagrams else ""),
             digits(flow["throughput_mbps"]),
             *([digits(flow.get("fct_s"))] if sized else []),
             "" if flow["retransmits"] is None else str(flow["retransmits"]),

@@ -138,6 +138,7 @@ def _transport_columns(info: np.ndarray, tcp: np.ndarray) -> dict[str, pl.Series
     columns |= {
         "ca_state": _names(np.minimum(info["ca_state"], len(CA_STATES) - 1), list(CA_STATES), tcp),
         "ssthresh_packets": _series(info["snd_ssthresh"], pl.Int64, tcp & (info["snd_ssthresh"] < INFINITE_SSTHRESH)),
+        "cwnd_bytes": _series(info["snd_cwnd"].astype(np.int64) * info["snd_mss"], pl.Int64, tcp),
         "inflight_packets": _series(np.maximum(pipe, 0), pl.Int64, tcp),
         "inflight_bytes": _series(np.maximum(pipe, 0) * info["snd_mss"], pl.Int64, tcp),
         "pacing_rate_bps": _series(np.where(pacing == NEVER, 0, pacing) * 8, pl.Int64, tcp & (pacing != NEVER)),

@@ -96,7 +96,8 @@ def _flows(table: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     groups = {flow.name: flow.group for flow in plan.flows}
     return _shaped(
         table.with_columns(pl.col("flow").cast(pl.String)).with_columns(
-            pl.col("flow").replace_strict(groups, return_dtype=pl.String).alias("group")
+            pl.col("flow").replace_strict(groups, return_dtype=pl.String).alias("group"),
+            (pl.col("cwnd_packets").cast(pl.Int64) * pl.col("mss_bytes")).alias("cwnd_bytes"),
         ),
         FLOWS,
     )

@@ -42,7 +42,7 @@ def box_values(runs: Sequence[Run], name: str) -> pl.DataFrame:
         if isinstance(value, bool) or not isinstance(value, int | float):
             found = "unknown there" if value is None else "no number"
             raise ResultError(f"{run.folder}: the metric '{name}' is {found}; a box needs a number of every run")
-        rows.append((setup, int(run.birth["seed"]), float(value)))
+        rows.append((setup, run.birth["seed"], float(value)))
     return pl.DataFrame(rows, schema={"flow": pl.String, "seed": pl.Int64, "v": pl.Float64}, orient="row")
 
 

@@ -13,7 +13,7 @@ from dumbbell.analysis.window import long_lived
 from dumbbell.plot.axes import data as inline
 from dumbbell.plot.axes import flow_lines, line, named_lines, quantile, rule, step_lines, time_axis, y_axis
 from dumbbell.plot.colours import ALARM, INK
-from dumbbell.plot.lines import NS, grouped, rate_lines, sample_lines, step_ns
+from dumbbell.plot.lines import NS, cwnd_of, grouped, rate_lines, sample_lines, step_ns
 from dumbbell.plot.path import bdp_packets, link_rate_mbps
 from dumbbell.result import Run
 
@@ -29,7 +29,8 @@ def throughput(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bins
 
 def groups(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bins are few already
     """Goodput of each group: the sum of its flows; thick, so that it isn't taken for a flow."""
-    table = group_throughput(run, step_ns(run)).select(
+    rates_bps = group_throughput(run, step_ns(run)).drop_nulls()
+    table = rates_bps.select(
         (pl.col("time_ns") / NS).alias("s"), (pl.col("throughput_bps") / 1e6).alias("v"), flow="group"
     )
     members = [{"name": name, "group": name} for name in dict.fromkeys(flow["group"] for flow in run.birth["flows"])]
@@ -43,8 +44,9 @@ def groups(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bins are
 
 
 def cwnd(run: Run, points: int) -> list[alt.Chart]:
-    """Congestion window."""
-    return flow_lines(run, sample_lines(run, pl.col("cwnd_packets"), add=True, points=points), "cwnd, packets")
+    """Congestion window, in the unit in which it is known."""
+    value, title = cwnd_of([run])
+    return flow_lines(run, sample_lines(run, value, add=True, points=points), title)
 
 
 def rtt(run: Run, points: int) -> list[alt.Chart]:

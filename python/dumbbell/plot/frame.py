@@ -23,7 +23,7 @@ Chart = TypeVar("Chart", alt.VConcatChart, alt.LayerChart)
 def run_title(run: Run) -> alt.TitleParams:
     """Which run this is, and whether to believe it."""
     birth = run.birth
-    facts = [f"engine {birth['engine']}", f"seed {birth['seed']}"]
+    facts = [f"engine {birth['engine']}", *([] if birth["seed"] is None else [f"seed {birth['seed']}"])]
     if kernel := birth.get("kernel"):
         facts.append(f"Linux {kernel['release']}")
     if grouped(run):
@@ -38,9 +38,10 @@ def runs_title(runs: Sequence[Run], title: str) -> alt.TitleParams:
     """Which runs these are, with what they have in common; `title` says what is shown."""
     facts = [f"{len(runs)} runs"]
     engines = dict.fromkeys(run.birth["engine"] for run in runs)
-    seeds = dict.fromkeys(run.birth["seed"] for run in runs)
+    seeds = dict.fromkeys(run.birth["seed"] for run in runs if run.birth["seed"] is not None)
     facts.append(f"engine {' and '.join(engines)}")
-    facts.append(f"seed {next(iter(seeds))}" if len(seeds) == 1 else f"{len(seeds)} seeds")
+    if seeds:  # Imports have none.
+        facts.append(f"seed {next(iter(seeds))}" if len(seeds) == 1 else f"{len(seeds)} seeds")
     names = dict.fromkeys(str(run.birth.get("title") or run.birth.get("name")) for run in runs)
     invalid = [str(run.folder) for run in runs if not run.birth["valid"]]
     if invalid:

@@ -10,7 +10,7 @@ __all__ = ["configurations", "labels"]
 
 def labels(runs: Sequence[Run]) -> list[str]:
     """A name for each run, no two alike: experiment, case, engine, kernel and seed as far as they differ."""
-    names = _told_apart([[*_setup(run), f"seed {run.birth['seed']}"] for run in runs])
+    names = _told_apart([[*_setup(run), "" if (seed := run.birth["seed"]) is None else f"seed {seed}"] for run in runs])
     if len(set(names)) == len(runs):
         return names
     # The same experiment twice: only their folders differ.

@@ -15,6 +15,7 @@ from dumbbell.result import Run
 
 __all__ = [
     "FLOWS_MAX",
+    "cwnd_of",
     "grouped",
     "names",
     "of_groups",
@@ -64,9 +65,8 @@ def rate_lines(run: Run) -> pl.DataFrame:
     """Throughput in Mbit/s, of flows or groups."""
     table = group_throughput(run, step_ns(run)) if grouped(run) else throughput(run, step_ns(run))
     name = "group" if grouped(run) else "flow"
-    return table.select(pl.col("time_ns") / NS, pl.col("throughput_bps") / 1e6, pl.col(name)).rename(
-        {"time_ns": "s", "throughput_bps": "v", name: "flow"}
-    )
+    lines = table.select(pl.col("time_ns") / NS, pl.col("throughput_bps") / 1e6, pl.col(name)).drop_nulls()
+    return lines.rename({"time_ns": "s", "throughput_bps": "v", name: "flow"})
 
 
 def sample_lines(run: Run, value: pl.Expr, *, add: bool, points: int = POINTS) -> pl.DataFrame:
@@ -75,6 +75,17 @@ def sample_lines(run: Run, value: pl.Expr, *, add: bool, points: int = POINTS) -
     if grouped(run):
         rows = of_groups(rows, max(round(run.birth["duration_s"] * NS / POINTS), 1), add=add).rename({"group": "flow"})
     return thinned(rows.select(pl.col("time_ns") / NS, "v", "flow").rename({"time_ns": "s"}), points)
+
+
+def cwnd_of(runs: Sequence[Run]) -> tuple[pl.Expr, str]:
+    """A window of these runs in one unit, and its axis: packets, or kB where more flows' logs say it in bytes only."""
+    known = {
+        column: sum(run.flows.filter(pl.col(column).is_not_null())["flow"].n_unique() for run in runs)
+        for column in ("cwnd_packets", "cwnd_bytes")
+    }
+    if known["cwnd_bytes"] > known["cwnd_packets"]:
+        return pl.col("cwnd_bytes") / 1e3, "cwnd, kB"
+    return pl.col("cwnd_packets"), "cwnd, packets"
 
 
 def thinned(table: pl.DataFrame, points: int = POINTS) -> pl.DataFrame:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
+from dumbbell.errors import ResultError
 from dumbbell.plot.axes import named_lines
 from dumbbell.plot.flowpanels import fairness_lines, rtt_lines
 from dumbbell.plot.frame import framed, runs_title
 from dumbbell.plot.labels import labels
-from dumbbell.plot.lines import rate_lines, sample_lines
+from dumbbell.plot.lines import cwnd_of, rate_lines, sample_lines
 from dumbbell.plot.pathpanels import ping_lines, queue_lines
 from dumbbell.plot.thin import POINTS
 from dumbbell.result import Run
@@ -50,12 +51,13 @@ def overlay(runs: Sequence[Run], name: str, width: int, points: int = POINTS) ->
     """These numbers of all runs, on one axis of time."""
     kind = OVERLAYS[name]
     table, members = overlay_lines(runs, name, points)
+    title = cwnd_of(runs)[1] if name == "cwnd" else kind.title
     end_s = max(run.birth["duration_s"] for run in runs)
     x = alt.X("s:Q", title="Time, s", scale=alt.Scale(domain=[0, end_s], nice=False))
     scale = alt.Scale(type="log", nice=True) if kind.log else alt.Scale(zero=True, nice=True)
     # Without ticks of our own a log axis writes every 1, 2, 3 … 9 over each other.
     axis = alt.Axis(labelExpr=_ROUND, tickCount=10) if kind.log else alt.Axis()
-    y = alt.Y("v:Q", title=kind.title, scale=scale, axis=axis)
+    y = alt.Y("v:Q", title=title, scale=scale, axis=axis)
     chart = named_lines(members, table, x, y, "step" if name == "throughput" else "linear")
     shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.9), alt.value(0.06))
     return framed([chart.encode(opacity=shown)], runs_title(runs, kind.about), width)
@@ -65,8 +67,11 @@ def overlay_lines(runs: Sequence[Run], name: str, points: int) -> tuple[pl.DataF
     """A line table of all runs, and whom its lines belong to: a run is a group, with a hue of its own."""
     kind, parts = OVERLAYS[name], []
     members: list[dict[str, str]] = []
+    window, _ = cwnd_of(runs)  # All of them in one unit.
     for run, label in zip(runs, labels(runs), strict=True):
-        table = kind.lines(run, points)
+        table = sample_lines(run, window, add=True, points=points) if name == "cwnd" else kind.lines(run, points)
+        if table.is_empty():
+            raise ResultError(f"{run.folder}: can't draw '{name}' beside the others: it isn't known in their unit")
         inner = list(dict.fromkeys(table["flow"]))
         called = {flow: f"{label}: {flow}" if len(inner) > 1 else label for flow in inner}
         members += [{"name": called[flow], "group": label} for flow in inner]

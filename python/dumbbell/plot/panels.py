@@ -12,8 +12,9 @@ import polars as pl
 
 from dumbbell.analysis.states import phases
 from dumbbell.plot import bands, flowpanels, pathpanels
+from dumbbell.plot.lines import rate_lines
 from dumbbell.plot.stack import HEIGHT
-from dumbbell.result import Run
+from dumbbell.result import Run, is_import
 
 __all__ = ["PANELS", "Panel", "available", "lacks"]
 
@@ -45,7 +46,7 @@ BBR = "; only BBR tells it, and no flow ran BBR"
 
 PANELS: dict[str, Panel] = {
     "throughput": Panel("goodput of each flow at its receiver", flowpanels.throughput),
-    "cwnd": Panel("congestion window", flowpanels.cwnd, "flows.cwnd_packets"),
+    "cwnd": Panel("congestion window", flowpanels.cwnd, "flows.cwnd_packets flows.cwnd_bytes"),
     "rtt": Panel("smoothed round-trip time", flowpanels.rtt, "flows.rtt_ns"),
     "queue": Panel(
         "packets in the bottleneck's queue, its limit, drops and marks", pathpanels.queue,
@@ -84,6 +85,10 @@ def lacks(run: Run, name: str) -> str | None:
     """What the run lacks for this panel, and why that may be; None when it can be drawn."""
     panel = PANELS[name]
     columns, _, why = panel.needs.partition(";")
+    if is_import(run.birth):
+        if name in {"throughput", "groups"} and rate_lines(run).is_empty():
+            return "the logs count no bytes over time"
+        why = "the logs don't say it" if columns else why
     if name == "fairness":
         return why.strip() if flowpanels.fairness_lines(run).is_empty() else None
     if name == "states" and not phases(run).is_empty():
@@ -102,4 +107,13 @@ def available(run: Run, names: tuple[str, ...]) -> list[str]:
 def _says_something(run: Run, column: str) -> bool:
     table, _, name = column.partition(".")
     tables: dict[str, pl.DataFrame] = {"flows": run.flows, "queues": run.queues, "probes": run.probes}
-    return tables[table][name].drop_nulls().len() > 0
+    rows = tables[table]
+    if table == "queues":  # Others are not drawn; drops only of the bottleneck.
+        of_bottleneck = pl.col("queue") == (run.birth.get("bottleneck") or "")
+        rows = rows.filter(of_bottleneck if name == "drops_packets" else pl.col("under_test") | of_bottleneck)
+        rows = rows.filter(pl.col("sent_packets").is_not_null()) if name == "drops_packets" else rows
+    elif table == "probes":  # A capture's RTTs are probes too.
+        rows = rows.filter(pl.col("kind") == "ping")
+    elif name == "rtt_ns":
+        rows = rows.filter(pl.col("rtt_ns") > 0)  # 0: none measured yet.
+    return rows[name].drop_nulls().len() > 0

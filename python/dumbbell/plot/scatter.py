@@ -54,7 +54,8 @@ def points(runs: Sequence[Run]) -> pl.DataFrame:
     several = len(set(setups)) > 1
     parts = []
     for run, label, setup in zip(runs, labels(runs), setups, strict=True):
-        controllers = {flow["name"]: flow["cc"] for flow in run.birth["flows"]}
+        # Logs may not say the controller: such a flow has only its name.
+        controllers = {flow["name"]: flow["cc"] or flow["name"] for flow in run.birth["flows"]}
         means = (
             throughput_and_delay_p95(run)
             .with_columns(cc=pl.col("flow").replace_strict(controllers, return_dtype=pl.String))

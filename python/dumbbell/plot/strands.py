@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from dumbbell.analysis import group_throughput
-from dumbbell.plot.lines import NS, of_groups, round_step_ns
+from dumbbell.plot.lines import NS, cwnd_of, of_groups, round_step_ns
 from dumbbell.result import Run
 
 __all__ = ["GROUPS_MAX", "bundle", "grid_step_ns", "strands"]
@@ -51,10 +51,10 @@ _COLUMNS = {"panel": pl.String, "s": pl.Float64, "v": pl.Float64}
 
 def _parts(run: Run, step_ns: int) -> Iterator[pl.DataFrame]:
     groups = list(dict.fromkeys(flow["group"] for flow in run.birth["flows"]))[:GROUPS_MAX]
-    rate = group_throughput(run, step_ns).with_columns(v=pl.col("throughput_bps") / 1e6)
+    rate = group_throughput(run, step_ns).drop_nulls().with_columns(v=pl.col("throughput_bps") / 1e6)
     yield _by_group(rate, groups, "throughput, Mbit/s")
     for value, what in (
-        (pl.col("cwnd_packets"), "cwnd, packets"),
+        cwnd_of([run]),
         (pl.col("rtt_ns").replace(0, None) / 1e6, "smoothed RTT, ms"),
     ):
         rows = run.flows.select("time_ns", "flow", "group", v=value.cast(pl.Float64)).drop_nulls()

@@ -37,7 +37,7 @@ def _table(pairs: Sequence[tuple[Run, dict[str, Any]]]) -> Markup:
         (
             name,
             numbers["engine"],
-            numbers["seed"],
+            "" if numbers["seed"] is None else numbers["seed"],
             "yes" if numbers["valid"] else element("strong", "INVALID"),
             ", ".join(f"{name} {percent(group['share'])}" for name, group in numbers["groups"].items()),
             number(numbers["queue"]["delay_ms"]["mean"]),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell.analysis import findings
+from dumbbell.plot import PANELS as EVERY
 from dumbbell.plot import available, draw, figure
 from dumbbell.report import beside, sections
 from dumbbell.report.asked import asked
@@ -15,8 +16,7 @@ from dumbbell.result import Run
 __all__ = ["PANELS", "page", "write"]
 
 PANELS = ("throughput", "cwnd", "rtt", "queue", "rates", "retransmits", "states", "fairness")
-NOTHING = ("throughput",)
-"""The panel that every run has, if it is empty."""
+NOTHING = "The logs say nothing over time."
 ALONE = {
     "rtt-cdf": ("rtt", "How the round trips were distributed"),
     "phases": ("states", "How each flow spent its life"),
@@ -47,7 +47,8 @@ def page(runs: Sequence[Run]) -> str:
 
 
 def _section(run: Run, numbers: dict[str, Any], figures: Figures, *, alone: bool) -> Markup:
-    subject = f"{run.birth.get('name')}, engine {run.birth['engine']}, seed {run.birth['seed']}"
+    seed = "" if run.birth["seed"] is None else f", seed {run.birth['seed']}"
+    subject = f"{run.birth.get('name')}, engine {run.birth['engine']}{seed}"
     return element(
         "section",
         Markup() if alone else element("h2", beside.title_of(run)),
@@ -57,16 +58,24 @@ def _section(run: Run, numbers: dict[str, Any], figures: Figures, *, alone: bool
         asked(run),
         sections.seen(run, numbers),
         element("h3", "Over time"),
-        element("p", ZOOM, css="quiet screen"),
-        figures.box(figure(run, available(run, PANELS) or NOTHING, title=False, points=POINTS)),
+        *_over_time(run, figures),
         *_off_time(run, figures),
         sections.groups(numbers),
-        sections.flows(numbers),
+        sections.flows(run, numbers),
         sections.queue(numbers),
         sections.states(numbers),
         sections.repeat(run),
         sections.birth(run),
     )
+
+
+def _over_time(run: Run, figures: Figures) -> list[Markup]:
+    """Those of `PANELS` that the run can fill, or else any; an import may fill none."""
+    panels = available(run, PANELS) or available(run, tuple(EVERY))
+    if not panels:
+        return [element("p", NOTHING, css="quiet")]
+    drawn = figures.box(figure(run, panels, title=False, points=POINTS))
+    return [element("p", ZOOM, css="quiet screen"), drawn]
 
 
 def _off_time(run: Run, figures: Figures) -> list[Markup]:

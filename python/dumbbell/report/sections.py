@@ -83,15 +83,16 @@ def states(numbers: Mapping[str, Any]) -> Markup:
     return join([element("h3", "States of the controllers, shares of the time"), table(("group", *names), rows)])
 
 
-def flows(summary: Mapping[str, Any]) -> Markup:
+def flows(run: Run, summary: Mapping[str, Any]) -> Markup:
     """A row for each flow; the completion time where a flow has a size."""
     sized = any("fct_s" in flow for flow in summary["flows"])
+    datagrams = {flow["name"] for flow in run.birth["flows"] if flow.get("kind") == "udp"}
     head = ["flow", "controller", "Mbit/s", "MB", *(["done in, s"] if sized else []), "retransmits", "of sent"]
     head += [f"{name} {what}" for what in ("RTT, ms", "cwnd, packets") for name in SPREAD]
     rows = [
         [
             flow["name"],
-            flow["cc"] or "UDP",
+            flow["cc"] or ("UDP" if flow["name"] in datagrams else ""),
             number(flow["throughput_mbps"]),
             number(None if flow["bytes"] is None else flow["bytes"] / 1e6),
             *([number(flow.get("fct_s"))] if sized else []),
@@ -141,10 +142,11 @@ def birth(run: Run) -> Markup:
     kernel, agent, host, simulator = (record.get(key) or {} for key in ("kernel", "agent", "host", "simulator"))
     rows = [
         ("Dumbbell", record.get("dumbbell")),
-        ("engine, seed", f"{record['engine']}, {record['seed']}"),
+        ("engine, seed", record["engine"] if record["seed"] is None else f"{record['engine']}, {record['seed']}"),
         (
             "experiment ran",
-            f"{number(float(record['duration_s']))} s, in {number(record.get('wall_s'))} s of wall time",
+            f"{number(float(record['duration_s']))} s"
+            + ("" if record.get("wall_s") is None else f", in {number(record['wall_s'])} s of wall time"),
         ),
         ("kernel", " ".join(str(kernel[key]) for key in ("name", "release", "version") if kernel.get(key))),
         ("simulator", " ".join(str(simulator[key]) for key in ("version", "sha256") if simulator.get(key))),

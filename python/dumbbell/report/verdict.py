@@ -38,10 +38,7 @@ def described(side: Side) -> str:
     """`kernel (linux-6.12.117), seeds 1..5`."""
     engine = [] if side.name == side.engine else [side.engine]
     what = engine + ([side.kernel] if side.kernel not in (None, side.name) else [])
-    seeds = side.seeds
-    row = len(seeds) > 2 and seeds == list(range(seeds[0], seeds[0] + len(seeds)))
-    listed = f"{seeds[0]}..{seeds[-1]}" if row else ", ".join(str(seed) for seed in seeds)
-    return side.name + (f" ({', '.join(what)})" if what else "") + f", seed{'s' if len(seeds) > 1 else ''} {listed}"
+    return side.name + (f" ({', '.join(what)})" if what else "") + _sample_size(side)
 
 
 def cells(row: Row) -> tuple[str, str, str, str, str, str]:
@@ -64,6 +61,15 @@ def one_sided_cells(comparison: Comparison, metric: str) -> tuple[str, str, str,
     ]
     first, second = (_sample(Sample(values)) if values else number(None) for values in known)
     return first, second, "", "", "", WORDS[Verdict.DIFFERS]
+
+
+def _sample_size(side: Side) -> str:
+    seeds = side.seeds
+    if not seeds:  # Imports have none.
+        return f", {len(side.runs)} runs" if len(side.runs) > 1 else ""
+    row = len(seeds) > 2 and seeds == list(range(seeds[0], seeds[0] + len(seeds)))
+    listed = f"{seeds[0]}..{seeds[-1]}" if row else ", ".join(str(seed) for seed in seeds)
+    return f", seed{'s' if len(seeds) > 1 else ''} {listed}"
 
 
 def _judgement(comparison: Comparison) -> str:

@@ -21,7 +21,7 @@
 //! | --- | --- |
 //! | `discipline`, `tally`, `lookahead` | what all share: calling down, counting, looking at the next packet |
 //! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel` | one discipline each |
-//! | `bucket`, `control`, `segment` | token buckets, `CoDel`'s control loop, cutting super-packets |
+//! | `bucket`, `control` | token buckets, `CoDel`'s control loop |
 
 pub mod config;
 
@@ -35,12 +35,11 @@ mod htb;
 mod lookahead;
 mod netem;
 mod red;
-mod segment;
 mod sense;
 mod tally;
 mod tbf;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use config::{
     Chance, CodelConfig, Config, Correlated, Distribution, Filter, FqCodelConfig, HtbClass, HtbConfig, Loss,

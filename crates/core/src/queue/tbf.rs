@@ -7,10 +7,9 @@
 use super::bucket::{Bucket, instant, nanos};
 use super::discipline::{Discipline, Lot, Turn};
 use super::lookahead::{Ahead, Lookahead};
-use super::segment;
 use super::tally::Tally;
 use super::{Next, TbfConfig, Verdict};
-use crate::packet::Packet;
+use crate::packet::{Packet, cut};
 
 #[cfg(test)]
 mod tests;
@@ -43,7 +42,7 @@ impl Tbf {
         if u64::from(packet.bytes) <= self.largest {
             return self.queue.enqueue(packet, tally, turn);
         }
-        let Some(segments) = segment::cut(*packet).filter(|_| self.pays_for_a_segment_of(packet)) else {
+        let Some(segments) = cut(*packet).filter(|_| self.pays_for_a_segment_of(packet)) else {
             tally.counters.drops += 1;
             turn.dropped.push(*packet);
             return Verdict::Dropped;
@@ -102,7 +101,7 @@ impl Tbf {
 
     /// Does the largest of its segments fit (`skb_gso_validate_mac_len`)?
     fn pays_for_a_segment_of(&self, packet: &Packet) -> bool {
-        segment::cut(*packet).is_some_and(|mut parts| parts.all(|part| u64::from(part.bytes) <= self.largest))
+        cut(*packet).is_some_and(|mut parts| parts.all(|part| u64::from(part.bytes) <= self.largest))
     }
 }
 

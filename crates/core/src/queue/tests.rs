@@ -101,8 +101,9 @@ pub(super) fn node(handle: &str, config: Config) -> Node {
 }
 
 /// A TCP packet.
-pub(super) fn tcp(flow: u32, bytes: u32, segments: u16, seq: u64) -> Packet {
+pub(crate) fn tcp(flow: u32, bytes: u32, segments: u16, seq: u64) -> Packet {
     let len = bytes.saturating_sub(u32::from(segments) * 66);
+    let mss = u16::try_from(len.div_ceil(u32::from(segments))).unwrap();
     Packet {
         flow: FlowId(flow),
         direction: Direction::Forward,
@@ -112,7 +113,7 @@ pub(super) fn tcp(flow: u32, bytes: u32, segments: u16, seq: u64) -> Packet {
         port: 5_201,
         mark: 0,
         queued_at: Time::ZERO,
-        body: Body::Tcp(Segment { seq, len, ..Segment::default() }),
+        body: Body::Tcp(Segment { seq, len, mss, ..Segment::default() }),
     }
 }
 

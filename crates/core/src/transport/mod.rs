@@ -36,7 +36,7 @@ pub struct Settings {
     pub initial_window: u32,
     /// Negotiate ECN (`tcp_ecn=1` or the route's feature).
     pub ecn: bool,
-    /// Largest super-packet in bytes when offloads are on; None sends single segments.
+    /// Largest super-packet in bytes when offloads are on; None: the device cuts them into segments on their way out.
     pub gso_max_bytes: Option<u32>,
     /// Acknowledge every segment at once (`quickack` on the route).
     pub quickack: bool,

@@ -40,7 +40,7 @@ pub fn world(plan: &Plan) -> Result<World, Error> {
         every_change: plan.every_change,
         ended: None,
         agenda: agenda(plan, &starts, &probe_order),
-        ends: ends(&net, flows.len()),
+        ends: ends(&net, &flows),
         net,
         instant: Instant::default(),
         census: Census::of(flows.len() + probes.len()),
@@ -129,9 +129,18 @@ fn flow(plan: &Plan, id: usize, place: usize) -> Flow {
     Flow { position: rank(place), identity, traffic, stop: asked.stop, report }
 }
 
-fn ends(net: &Net, flows: usize) -> Vec<[End; 2]> {
-    let end = |id, direction| End { device: net.first_device(flow_id(id), direction), ..End::default() };
-    (0..flows).map(|id| [end(id, Direction::Forward), end(id, Direction::Backward)]).collect()
+fn ends(net: &Net, flows: &[Flow]) -> Vec<[End; 2]> {
+    let end = |id, direction, cuts| End { device: net.first_device(flow_id(id), direction), cuts, ..End::default() };
+    let both = |id, flow: &Flow| {
+        let [sender, receiver] = match &flow.traffic {
+            Traffic::Tcp(tcp) => {
+                [&tcp.plan.sender, &tcp.plan.receiver].map(|settings| settings.gso_max_bytes.is_none())
+            }
+            Traffic::Udp(_) => [false; 2],
+        };
+        [end(id, Direction::Forward, sender), end(id, Direction::Backward, receiver)]
+    };
+    flows.iter().enumerate().map(|(id, flow)| both(id, flow)).collect()
 }
 
 /// The series at each place of the plan.

@@ -5,7 +5,7 @@ use crate::agenda::Kind;
 use crate::error::Error;
 use crate::net::{DeviceId, HostId};
 use crate::traffic::Traffic;
-use dumbbell_core::packet::{Body, Direction, FlowId, Packet};
+use dumbbell_core::packet::{Body, Direction, FlowId, Packet, cut};
 use dumbbell_core::queue::{Next, Verdict};
 use dumbbell_core::time::Time;
 
@@ -66,8 +66,23 @@ impl World {
     /// A packet leaves its own host by a device without a discipline.
     #[inline]
     pub(super) fn set_out(&mut self, device: DeviceId, packet: &Packet) {
+        match self.segments(packet) {
+            None => self.step_out(device, packet),
+            Some(segments) => segments.for_each(|segment| self.step_out(device, &segment)),
+        }
+    }
+
+    fn step_out(&mut self, device: DeviceId, packet: &Packet) {
         let host = self.pass(device, packet);
         self.instant.backlog.push(Arrival { host, packet: *packet });
+    }
+
+    /// What a device without offloads makes of a super-packet when it leaves its own host, behind the discipline if
+    /// there is one (`validate_xmit_skb`); None when the packet leaves as it is.
+    #[inline]
+    fn segments(&self, packet: &Packet) -> Option<impl Iterator<Item = Packet> + use<>> {
+        let is_cut = packet.segments > 1 && self.ends[packet.flow.0 as usize][sending_side(packet)].cuts;
+        if is_cut { cut(*packet) } else { None }
     }
 
     /// A packet has come to a host: it is delivered there or goes on. One after which nobody waits goes on directly,
@@ -117,10 +132,10 @@ impl World {
         let next = self.ask(device);
         let Next::Packet(packet) = &next else { return self.rest(device, next) };
         let host = self.net.devices[device as usize].peer;
-        if self.rests(device) {
+        if packet.segments == 1 && self.rests(device) {
             self.arrive(host, packet, true);
         } else {
-            self.instant.backlog.push(Arrival { host, packet: *packet });
+            self.emit(host, packet);
             self.pump(device);
         }
     }
@@ -132,7 +147,15 @@ impl World {
             let next = self.ask(device);
             let Next::Packet(packet) = next else { return self.rest(device, next) };
             let host = self.net.devices[device as usize].peer;
-            self.instant.backlog.push(Arrival { host, packet });
+            self.emit(host, &packet);
+        }
+    }
+
+    /// A packet that a discipline has given is on its way to `host`.
+    fn emit(&mut self, host: HostId, packet: &Packet) {
+        match self.segments(packet) {
+            None => self.instant.backlog.push(Arrival { host, packet: *packet }),
+            Some(segments) => self.instant.backlog.extend(segments.map(|packet| Arrival { host, packet })),
         }
     }
 
@@ -176,11 +199,22 @@ impl World {
     fn left(&mut self, device: DeviceId, packet: &Packet) {
         let target = &self.net.devices[device as usize];
         let is_departure = target.is_home && !target.orphans && self.net.source(packet) == target.host;
-        if let (true, Some(tap)) = (target.is_tapped, &mut self.tap) {
-            tap.write(self.now, packet);
+        if target.is_tapped {
+            self.capture(packet);
         }
         if is_departure {
             self.departed(packet);
+        }
+    }
+
+    /// Shows the capture what leaves, in segments if the device cuts it.
+    #[cold]
+    fn capture(&mut self, packet: &Packet) {
+        let segments = self.segments(packet);
+        let Some(tap) = &mut self.tap else { return };
+        match segments {
+            None => tap.write(self.now, packet),
+            Some(segments) => segments.for_each(|segment| tap.write(self.now, &segment)),
         }
     }
 

@@ -16,11 +16,10 @@
 
 use super::bucket::{instant, nanos, signed};
 use super::discipline::{Discipline, Lot, Turn};
-use super::segment;
 use super::tally::Tally;
 use super::{NetemConfig, NetemRate, Next, Verdict};
 use crate::dice::Dice;
-use crate::packet::Packet;
+use crate::packet::{Packet, cut};
 use crate::time::Time;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -95,7 +94,7 @@ impl Netem {
             tally.counters.duplicated_bytes += u64::from(packet.bytes);
             turn.copies.push(*packet);
         }
-        if spoilt && let Some(segments) = segment::cut(*packet) {
+        if spoilt && let Some(segments) = cut(*packet) {
             self.admit_segments(segments, tally, turn);
         } else {
             self.admit(packet, spoilt, tally, turn);

@@ -47,6 +47,8 @@ pub struct Endpoint {
     /// Its window, while there is no sender to know it.
     peer_window: u32,
     segs_out: u32,
+    /// Payload of a full segment.
+    mss: u16,
     /// Ask for ECN.
     asks_ecn: bool,
     /// The application has closed.
@@ -93,6 +95,7 @@ impl Endpoint {
             acked: 1,
             peer_window: 0,
             segs_out: 0,
+            mss: u16::try_from(settings.mss).unwrap_or(u16::MAX),
             asks_ecn: settings.ecn,
             closed: false,
         }
@@ -312,7 +315,7 @@ impl Endpoint {
 
     fn pack(&mut self, now: Time, sent: Transmission) -> Packet {
         let flags = Flags { fin: sent.fin, psh: sent.psh, cwr: sent.cwr, ..Flags::default() };
-        let mut segment = Segment { seq: sent.seq, len: sent.len, flags, ..Segment::default() };
+        let mut segment = Segment { seq: sent.seq, len: sent.len, flags, mss: self.mss, ..Segment::default() };
         self.receiver.fill(now, &mut segment);
         if sent.len > 0 {
             self.receiver.on_data_sent(now);

@@ -40,18 +40,16 @@ impl HostQueue {
         low(self.sent)
     }
 
-    /// A packet with this payload is handed over; the device may cut it into its segments at once.
-    pub fn hand_over(&mut self, payload: u32, segments: u16, cuts: bool) {
-        let packets = if cuts { u64::from(segments) } else { 1 };
-        self.bytes += packets * SKB_OVERHEAD + u64::from(payload);
-        self.sent += packets;
+    /// A packet with this payload is handed over.
+    pub const fn hand_over(&mut self, payload: u32) {
+        self.bytes += true_size(payload as u64);
+        self.sent += 1;
     }
 
     /// A packet that was handed over was refused.
-    pub fn take_back(&mut self, payload: u32, segments: u16, cuts: bool) {
-        let packets = if cuts { u64::from(segments) } else { 1 };
-        self.bytes = self.bytes.saturating_sub(packets * SKB_OVERHEAD + u64::from(payload));
-        self.sent -= packets;
+    pub const fn take_back(&mut self, payload: u32) {
+        self.bytes = self.bytes.saturating_sub(true_size(payload as u64));
+        self.sent -= 1;
     }
 
     /// A packet of this size, as a queue counts it, is gone. Says whether the sender waited for that.
@@ -104,7 +102,7 @@ mod tests {
         let mut host = HostQueue::new(1448);
         let serials = [0, 1, 2].map(|_| {
             let serial = host.serial();
-            host.hand_over(1448, 1, false);
+            host.hand_over(1448);
             serial
         });
         assert_eq!(host.bytes(), 3 * 2280);
@@ -118,8 +116,8 @@ mod tests {
     #[test]
     fn a_super_packet_gives_back_what_it_took() {
         let mut host = HostQueue::new(1448);
-        host.hand_over(100, 1, false);
-        host.hand_over(3 * 1448 + 7, 4, false);
+        host.hand_over(100);
+        host.hand_over(3 * 1448 + 7);
         host.depart(3 * 1448 + 7 + 4 * TCP_HEADERS_BYTES);
         assert_eq!(host.bytes(), true_size(100));
     }

@@ -17,19 +17,19 @@
 //! | [`rack`], [`probe`], [`rto`] | what is lost: by time, by a probe, by timeout |
 //! | [`recovery`], [`undo`] | states, window reduction (PRR), and taking it back (DSACK, Eifel, F-RTO) |
 //! | [`rtt`], [`rate`], [`timer`] | what is measured and when to act |
-//! | [`transmit`], [`retransmit`], [`outgoing`], [`tso`], [`window`], [`pacing`], [`host`] | what leaves, in which packets, and when |
-//! | [`supply`], [`writing`], [`info`] | the application's side, and what a socket shows |
+//! | [`transmit`], [`retransmit`], [`tso`], [`window`], [`pacing`], [`host`] | what leaves, in which packets, and when |
+//! | [`supply`], [`pages`], [`writing`], [`info`] | the application's side, and what a socket shows |
 //!
 //! The handshake and the packets' headers are the endpoint's affair, the window's size the controller's
-//! ([`crate::cc`]). A super-packet is built as TCP builds it even without offloads; then its segments leave one by one.
+//! ([`crate::cc`]). A super-packet is built as TCP builds it even without offloads; cutting it is the device's affair.
 
 mod ack;
 mod due;
 mod host;
 mod info;
 mod number;
-mod outgoing;
 mod pacing;
+mod pages;
 mod probe;
 mod rack;
 mod rate;
@@ -57,7 +57,6 @@ use crate::rate::Rate;
 use crate::time::{Span, Time};
 use host::HostQueue;
 use info::{Chrono, Counters};
-use outgoing::Outgoing;
 use rack::Rack;
 use rate::RateTracker;
 use recovery::Recovery;
@@ -116,7 +115,8 @@ pub(crate) struct Sender<C = Controller> {
     tso: Tso,
     burst: Burst,
     mending: Mending,
-    outgoing: Outgoing,
+    /// What was polled last, should the host's queue refuse it.
+    polled: Transmission,
     todo: Todo,
     ecn: Ecn,
     counters: Counters,
@@ -151,7 +151,7 @@ impl<C: Control> Sender<C> {
             supply: Supply::new(settings),
             peer: Peer::default(),
             rtt: Rtt::new(),
-            rate: RateTracker::default(),
+            rate: RateTracker::new(),
             rack: Rack::new(),
             recovery: Recovery::new(),
             usage: Usage::default(),
@@ -161,7 +161,7 @@ impl<C: Control> Sender<C> {
             tso,
             burst: Burst::default(),
             mending: Mending::default(),
-            outgoing: Outgoing::new(settings.mss, settings.gso_max_bytes.is_none()),
+            polled: Transmission::default(),
             todo: Todo::default(),
             ecn: Ecn::default(),
             counters: Counters::default(),
@@ -282,9 +282,6 @@ impl<C: Control> Sender<C> {
     /// The next data packet to send now, if any. Call again until there is none.
     #[inline]
     pub(crate) fn poll(&mut self, now: Time) -> Option<Transmission> {
-        if self.outgoing.has_rest() {
-            return self.outgoing.next();
-        }
         if self.todo.is_empty() { None } else { self.work(now) }
     }
 
@@ -311,7 +308,8 @@ impl<C: Control> Sender<C> {
                 Task::NewData | Task::Push => self.push_next(task),
             };
             if let Some(transmission) = transmission {
-                return Some(self.outgoing.emit(transmission));
+                self.polled = transmission;
+                return Some(transmission);
             }
         }
         None

@@ -8,7 +8,7 @@ use crate::cc::{RateSample, Vitals};
 use crate::time::Span;
 
 /// The connection's side of the sampling, and the last sample that `tcp_info` shows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct RateTracker {
     /// Start of the current send phase (`first_tx_mstamp`).
     first_tx_us: u64,
@@ -36,6 +36,11 @@ pub(super) struct Draft {
 }
 
 impl RateTracker {
+    /// Nothing sampled: until the first sample the rate counts as limited by the application (`tcp_init_sock`).
+    pub const fn new() -> Self {
+        Self { first_tx_us: 0, delivered_us: 0, shown_packets: 0, shown_interval_us: 0, shown_app_limited: true }
+    }
+
     /// Stamps a segment that is sent now; with nothing outstanding a new flight begins (`tcp_rate_skb_sent`).
     #[inline]
     pub fn stamp(&mut self, record: &mut Record, vitals: &Vitals) {

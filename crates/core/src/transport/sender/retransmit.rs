@@ -137,13 +137,13 @@ impl<C: Control> Sender<C> {
         self.stamp_again(run, marks);
         self.mending.last = run;
         let segments = u16::try_from(run.segments).unwrap_or(u16::MAX);
-        self.host.hand_over(len, segments, self.outgoing.cuts());
+        self.host.hand_over(len);
         let psh = psh || segments > 1;
         Some(Transmission { seq, len, segments, fin, psh, retransmission: true, ..Transmission::default() })
     }
 
     fn stamp_again(&mut self, run: Run, marks: Marks) {
-        let mut serial = self.host.serial();
+        let serial = self.host.serial();
         for number in run.numbers() {
             self.board.list_last(number);
             self.board.clear_due(number);
@@ -153,7 +153,6 @@ impl<C: Control> Sender<C> {
             record.marks.set(marks);
             record.marks.clear(Marks::OVERDUE);
             self.rate.stamp(record, &self.vitals);
-            serial = serial.wrapping_add(u32::from(self.outgoing.cuts()));
         }
     }
 

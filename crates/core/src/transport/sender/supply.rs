@@ -4,6 +4,7 @@
 //! with the window (`tcp_sndbuf_expand`) up to `tcp_wmem`'s maximum unless `SO_SNDBUF` fixed it.
 
 use super::host::{MAX_TCP_HEADER, SHARED_INFO, SK_BUFF, SKB_OVERHEAD};
+use super::pages::Pages;
 use crate::transport::Settings;
 use alloc::collections::VecDeque;
 
@@ -17,12 +18,17 @@ pub(super) struct Supply {
     written: u64,
     /// Where each skb ends that was not sent yet (`sk_write_queue`).
     ends: VecDeque<u64>,
+    pages: Pages,
     /// Has the application closed?
     closing: bool,
     /// Is the FIN in the socket?
     fin: bool,
     /// Is the application writing?
     writing: bool,
+    /// Bytes that were handed over in the pipe's current load.
+    handed_over: u64,
+    /// Is what was written pushed because the pipe is empty, and more follows at once (`MSG_MORE`)?
+    pub corked: bool,
     /// Does the next push send one packet and wait for nothing (`tcp_push_one`)?
     pub push_one: bool,
     /// Where the last push while writing stood (`pushed_seq`).
@@ -46,9 +52,12 @@ impl Supply {
             backlog: 0,
             written: 1,
             ends: VecDeque::new(),
+            pages: Pages::new(1),
             closing: false,
             fin: false,
             writing: false,
+            handed_over: 0,
+            corked: false,
             push_one: false,
             pushed: 1,
             starved: false,
@@ -112,8 +121,10 @@ impl Supply {
         self.writing
     }
 
-    /// It writes, or goes on.
-    pub const fn wake(&mut self) {
+    /// It writes, or goes on: a call begins.
+    pub fn wake(&mut self) {
+        self.pages.begin(self.written);
+        self.handed_over = 0;
         self.writing = true;
         self.starved = false;
     }
@@ -150,6 +161,7 @@ impl Supply {
         while self.ends.front().is_some_and(|end| *end <= next) {
             self.ends.pop_front();
         }
+        self.pages.sent(next);
     }
 
     /// What ends here was not sent after all: it stays an skb of its own.
@@ -159,28 +171,41 @@ impl Supply {
         }
     }
 
-    /// The last skb is filled up to `goal` bytes; `next` is the first that was not sent. Says whether it had room.
+    /// The last skb is filled up to `goal` bytes as far as the pipe's load and its places for pages go; `next` is the
+    /// first that was not sent. Says whether it had room.
     pub fn fill(&mut self, next: u64, goal: u64) -> bool {
-        let before = self.ends.len().checked_sub(2).and_then(|place| self.ends.get(place));
-        let start = before.copied().unwrap_or(next);
-        let room = goal.saturating_sub(self.written - start).min(self.backlog);
-        if let Some(end) = self.ends.back_mut().filter(|_| room > 0) {
-            *end += room;
-            self.count(room);
-            return true;
+        let room = goal.saturating_sub(self.tail(next)).min(self.backlog);
+        if self.ends.is_empty() || room == 0 {
+            return false;
         }
-        false
+        let start = self.start_of_last(next);
+        let room = room.min(self.pages.room(start, self.written));
+        if room == 0 {
+            self.note_push(); // Its places are taken (-EMSGSIZE).
+            return false;
+        }
+        self.extend(room);
+        true
     }
 
-    /// An skb is full and more is to come: is it pushed at once? All of them when half of the largest window was
-    /// written since the last time (`forced_push`), one packet when there is no other skb.
-    pub fn pushes(&mut self, largest_window: u32) -> bool {
-        let all = self.written > self.pushed + u64::from(largest_window >> 1);
-        self.push_one = !all && self.is_tail();
-        if all {
+    /// What is pushed now that something was written and more is to come? All of it when the pipe is empty, or when
+    /// half of the largest window was written since the last time (`forced_push`) and an skb is full; one packet when
+    /// the full skb is the only one.
+    pub fn pushes(&mut self, next: u64, goal: u64, largest_window: u32) -> bool {
+        let is_forced = self.written > self.pushed + u64::from(largest_window >> 1);
+        self.corked = self.handed_over == 0;
+        let is_full = self.tail(next) >= goal;
+        self.push_one = !self.corked && is_full && !is_forced && self.is_tail();
+        let all = self.corked || (is_full && is_forced);
+        if all && is_forced {
             self.note_push();
         }
         all || self.push_one
+    }
+
+    /// Bytes of the last skb.
+    pub fn tail(&self, next: u64) -> u64 {
+        if self.ends.is_empty() { 0 } else { self.written - self.start_of_last(next) }
     }
 
     /// Everything so far is pushed (`tcp_mark_push`).
@@ -192,16 +217,34 @@ impl Supply {
     /// it waits.
     pub fn add(&mut self, bytes: u64, memory: u64) -> bool {
         if memory >= self.limit {
+            if self.handed_over > 0 {
+                self.note_push();
+            }
             self.starved = true;
             self.writing = false;
             return false;
         }
-        let added = bytes.min(self.backlog);
-        self.count(added);
+        let added = bytes.min(self.backlog).min(self.pages.room(self.written, self.written));
         if added > 0 {
             self.ends.push_back(self.written);
+            self.extend(added);
         }
         added > 0
+    }
+
+    /// The last skb gets so many bytes more, or what is left in the pipe.
+    fn extend(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.pages.left(self.written));
+        self.count(bytes);
+        if let Some(end) = self.ends.back_mut() {
+            *end = self.written;
+        }
+        self.handed_over = self.pages.handed_over(self.written);
+    }
+
+    fn start_of_last(&self, next: u64) -> u64 {
+        let before = self.ends.len().checked_sub(2).and_then(|place| self.ends.get(place));
+        before.copied().unwrap_or(next)
     }
 
     const fn count(&mut self, bytes: u64) {
@@ -306,13 +349,39 @@ mod tests {
         supply.write(u64::MAX);
         supply.wake();
         supply.add(2_000, 0);
-        assert!(supply.pushes(10_000) && supply.push_one);
+        assert!(supply.pushes(1, 2_000, 10_000) && supply.push_one);
         supply.sent(1_001);
         assert!(supply.fill(1_001, 2_000) && !supply.fill(1_001, 2_000));
         assert_eq!(supply.head(1_001), 2_000);
         supply.add(2_000, 0);
-        assert!(!supply.pushes(10_000), "there are two");
+        assert!(!supply.pushes(1_001, 2_000, 10_000), "there are two");
         supply.add(2_000, 0);
-        assert!(supply.pushes(10_000) && !supply.push_one, "half of the window was written");
+        assert!(supply.pushes(1_001, 2_000, 10_000) && !supply.push_one, "half of the window was written");
+    }
+
+    #[test]
+    fn what_is_written_is_pushed_when_the_pipe_is_empty() {
+        let mut supply = Supply::new(&settings());
+        supply.write(u64::MAX);
+        supply.wake();
+        supply.add(65_160, 0);
+        assert!(supply.pushes(1, 65_160, 1 << 20) && supply.push_one && !supply.corked);
+        supply.add(65_160, 0);
+        assert_eq!((supply.tail(1), supply.written()), (376, 65_537), "the rest of 16 pages");
+        assert!(supply.pushes(1, 65_160, 1 << 20) && supply.corked && !supply.push_one);
+        assert!(supply.fill(1, 65_160) && !supply.pushes(1, 65_160, 1 << 20), "a full skb behind another");
+    }
+
+    #[test]
+    fn an_skb_with_seventeen_pieces_of_pages_is_full() {
+        let mut supply = Supply::new(&settings());
+        supply.write(u64::MAX);
+        supply.wake();
+        supply.add(63_712, 0);
+        supply.sent(23_169);
+        supply.wake();
+        assert!(supply.fill(23_169, 65_160));
+        assert_eq!(supply.head(23_169), 40_544 + 6 * 4_096, "40 bytes less than it should have");
+        assert!(!supply.fill(23_169, 65_160) && supply.add(65_160, 0));
     }
 }

@@ -94,10 +94,10 @@ impl<C: Control> Sender<C> {
         true
     }
 
-    /// The packet that was polled last was refused: it and what is left of it were never sent.
+    /// The packet that was polled last was refused: it was never sent.
     pub(super) fn take_back(&mut self) {
-        let refused = self.outgoing.retract();
-        self.host.take_back(refused.len, refused.segments, self.outgoing.cuts());
+        let refused = core::mem::take(&mut self.polled);
+        self.host.take_back(refused.len);
         if refused.retransmission {
             self.take_back_resent(refused.seq);
             return;
@@ -225,9 +225,9 @@ impl<C: Control> Sender<C> {
         Some(if nagle { room - room % mss } else { room })
     }
 
-    /// Minshall's variant of Nagle: is a piece below the MSS outstanding?
+    /// Minshall's variant of Nagle: is a piece below the MSS outstanding? Or is more to follow at once?
     const fn is_small_piece_out(&self) -> bool {
-        self.vitals.packets_out > 0 && self.supply.small_end > self.vitals.snd_una
+        self.supply.corked || (self.vitals.packets_out > 0 && self.supply.small_end > self.vitals.snd_una)
     }
 
     fn transmit(&mut self, piece: &Piece) -> Transmission {
@@ -286,9 +286,8 @@ impl<C: Control> Sender<C> {
             }
             self.board.push(record);
             record.marks.clear(Marks::FIRST);
-            record.serial = record.serial.wrapping_add(u32::from(self.outgoing.cuts()));
         }
-        self.host.hand_over(packet.len, packet.segments, self.outgoing.cuts());
+        self.host.hand_over(packet.len);
     }
 
     /// The new data is outstanding (`tcp_event_new_data_sent`).

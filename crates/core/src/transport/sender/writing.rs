@@ -1,5 +1,6 @@
 //! The application at work: it writes skb by skb while the send buffer has room, and each is sent as it comes
-//! (`tcp_sendmsg_locked`); without room it sleeps until a third of the buffer is free (`sk_stream_write_space`).
+//! (`tcp_sendmsg_locked`), and all of them when a pipe's load is in ([`super::pages`]); without room it sleeps until a
+//! third of the buffer is free (`sk_stream_write_space`).
 
 use super::Sender;
 use super::host::true_size;
@@ -56,6 +57,7 @@ impl<C: Control> Sender<C> {
     /// Writes skbs until one is pushed at once, or the writing ends. The last skb is filled up, then another is begun.
     fn write_on(&mut self) -> bool {
         let before = self.supply.end();
+        self.supply.corked = false;
         while self.supply.is_writing() {
             let goal = u64::from(self.tso.goal);
             if !self.supply.fill(self.vitals.snd_nxt, goal) {
@@ -64,16 +66,17 @@ impl<C: Control> Sender<C> {
                 }
                 self.restart_after_idle();
             }
-            if self.supply.is_writing() && self.supply.pushes(self.peer.largest) && self.cwnd_quota() > 0 {
+            let pushes = self.supply.is_writing() && self.supply.pushes(self.vitals.snd_nxt, goal, self.peer.largest);
+            if pushes && self.cwnd_quota() > 0 && !(self.supply.corked && self.is_corked()) {
                 break;
             }
-            self.supply.push_one = false;
+            (self.supply.push_one, self.supply.corked) = (false, false);
         }
         let wrote = self.supply.end() > before;
         if wrote {
             self.note_busy();
         }
-        if wrote && !self.supply.is_writing() {
+        if wrote && !self.supply.has_more() {
             self.supply.note_push();
         }
         wrote
@@ -81,9 +84,9 @@ impl<C: Control> Sender<C> {
 
     /// A small write waits while packets stand in the host's queue (`tcp_should_autocork`).
     fn is_corked(&mut self) -> bool {
-        let unsent = self.supply.end() - self.vitals.snd_nxt;
-        let is_small = unsent > 0 && unsent < u64::from(self.tso.goal) && !self.supply.has_fin();
-        let corked = is_small && !self.board.is_empty() && self.host.bytes() >= true_size(unsent);
+        let tail = self.supply.tail(self.vitals.snd_nxt);
+        let is_small = tail > 0 && tail < u64::from(self.tso.goal) && !self.supply.has_fin();
+        let corked = is_small && !self.board.is_empty() && self.host.bytes() >= true_size(tail);
         self.host.throttled |= corked;
         corked
     }

@@ -29,7 +29,7 @@ fn the_gap_is_bytes_over_rate() {
     let mut d = Dialogue::of(&settings(), steady(Rate::from_bytes(2_000_000)), 40, u64::MAX);
     let start = d.now;
     let times: Vec<u64> = departures(&mut d, 30).iter().map(|at| at.0.since(start).as_micros()).collect();
-    let expected: Vec<u64> = (0..30_u64).map(|segment| segment.saturating_sub(8) / 2 * 1_000).collect();
+    let expected: Vec<u64> = (0..30_u64).map(|packet| packet.saturating_sub(4) * 1_000).collect();
     assert_eq!(times, expected);
 }
 

@@ -69,6 +69,21 @@ fn samples_of_an_idle_application_are_marked() {
     assert_eq!((sample.delivered, sample.interval.as_micros()), (Some(2), 40_000));
 }
 
+/// `tcp_info` calls the rate limited by the application before the first sample (`tcp_init_sock`). So is the first flight:
+/// the application wrote into an empty queue.
+#[test]
+fn before_the_first_sample_the_rate_is_shown_as_limited() {
+    let mut d = Dialogue::with(40, 1_000_000);
+    d.sends();
+    let mut shown = vec![d.info().app_limited];
+    for acked in [10, 12] {
+        d.wait_ms(40);
+        d.acks(acked, &[]);
+        shown.push(d.info().app_limited);
+    }
+    assert_eq!(shown, [true, true, false]);
+}
+
 /// The peer's window is respected; when it is shut, probes keep asking, ever more rarely.
 #[test]
 fn a_shut_window_is_probed() {

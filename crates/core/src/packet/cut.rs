@@ -1,29 +1,30 @@
 //! Cuts a super-packet into the segments that it stands for (Linux `skb_gso_segment`).
 //!
-//! A [`Packet`] does not say how large its segments are, only how many there are and how much they carry. They come out
-//! even, where Linux fills all but the last; count, bytes and sequence numbers agree.
+//! A device without TSO does so with what its discipline gives it, and some disciplines with what is too large for them.
 
-use crate::packet::{Body, Flags, Packet, Segment};
+use super::{Body, Flags, Packet, Segment};
 
 /// The single segments of a super-packet, in order; nothing when there is only one, or when it is not TCP's.
-pub(super) fn cut(packet: Packet) -> Option<impl Iterator<Item = Packet>> {
+#[must_use]
+pub fn cut(packet: Packet) -> Option<impl Iterator<Item = Packet>> {
     let Body::Tcp(whole) = packet.body else { return None };
     let count = u32::from(packet.segments);
     if count < 2 || packet.bytes < whole.len {
         return None;
     }
-    let headers = packet.bytes - whole.len;
+    let headers = (packet.bytes - whole.len) / count;
     Some((0..count).map(move |number| {
         let segment = part(&whole, number, count);
-        let bytes = segment.len + share(headers, number, count).1;
-        Packet { segments: 1, bytes, body: Body::Tcp(segment), ..packet }
+        Packet { segments: 1, bytes: segment.len + headers, body: Body::Tcp(segment), ..packet }
     }))
 }
 
 /// Segment `number` of `count`: FIN and PSH stay on the last, CWR on the first (`tcp_gso_segment`).
 fn part(whole: &Segment, number: u32, count: u32) -> Segment {
-    let (offset, len) = share(whole.len, number, count);
+    let mss = u32::from(whole.mss);
     let (first, last) = (number == 0, number + 1 == count);
+    let offset = (mss * number).min(whole.len);
+    let len = if last { whole.len - offset } else { mss.min(whole.len - offset) };
     let flags = Flags {
         fin: whole.flags.fin && last,
         psh: whole.flags.psh && last,
@@ -31,13 +32,6 @@ fn part(whole: &Segment, number: u32, count: u32) -> Segment {
         ..whole.flags
     };
     Segment { seq: whole.seq + u64::from(offset), len, flags, ..*whole }
-}
-
-/// Where share `number` of `count` begins, and its size: all alike but for the last ones, which are smaller.
-fn share(total: u32, number: u32, count: u32) -> (u32, u32) {
-    let each = total.div_ceil(count);
-    let begin = (each * number).min(total);
-    (begin, (each * (number + 1)).min(total) - begin)
 }
 
 #[cfg(test)]

@@ -1,0 +1,44 @@
+"""Every row and every column as text: a CSV file a table, or a JSON line a row.
+
+Text is quoted in CSV, so an empty text and an unknown one differ; floats have the digits that give the same again.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from dumbbell.result import TABLES, Run
+
+__all__ = ["write_csv", "write_jsonl"]
+
+PIECE_ROWS = 50_000
+
+
+def write_csv(run: Run, folder: Path) -> None:
+    """Write `run.json` and a CSV file a table into a folder."""
+    (folder / "run.json").write_text(json.dumps(run.birth, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for name in TABLES:
+        table = getattr(run, name)
+        table.write_csv(folder / f"{name}.csv", quote_style="non_numeric", null_value="", line_terminator="\n")
+
+
+def write_jsonl(run: Run, file: Path) -> None:
+    """Write the certificate as the first line, then a line a row; what a row doesn't know it leaves out."""
+    with file.open("w", encoding="utf-8") as out:
+        out.writelines(f"{line}\n" for line in _lines(run))
+
+
+def _lines(run: Run) -> Iterator[str]:
+    tables = {name: getattr(run, name) for name in TABLES}
+    head = {
+        "table": "run",
+        "rows": sum(len(table) for table in tables.values()),
+        "columns": {name: table.columns for name, table in tables.items()},
+        "run": run.birth,
+    }
+    yield json.dumps(head, ensure_ascii=False)
+    for name, table in tables.items():
+        for piece in table.iter_slices(PIECE_ROWS):
+            for row in piece.iter_rows(named=True):
+                known = {column: value for column, value in row.items() if value is not None}
+                yield json.dumps({"table": name, **known}, ensure_ascii=False)

@@ -1,0 +1,114 @@
+"""Captures of packets (pcap, pcapng): what each TCP connection did, seen from where they were captured.
+
+Throughput is what was acknowledged in order. Retransmissions are data below what was sent before. Inflight is
+snd_nxt − snd_una there. An RTT is from this point to the receiver and back: the whole path's at the sender, the rest of
+the path elsewhere. Rows come every `--interval` (100 ms); every RTT sample is a probe: `seq`, by sequence numbers
+(Karn & Partridge 1987), and `ts`, by time stamps (RFC 7323). Files are `pcap_file`'s, headers `pcap_packets`', and
+what one connection did `pcap_flow`'s.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from dumbbell.importers.model import FlowLog, Log, Options
+from dumbbell.importers.pcap_file import is_capture, records
+from dumbbell.importers.pcap_flow import Measured, measure
+from dumbbell.importers.pcap_packets import Segments, segments
+from dumbbell.importers.source import Source
+from dumbbell.importers.tables import EMPTY, columns
+
+__all__ = ["NAME", "looks", "read"]
+
+NAME = "pcap"
+STEP_NS = 100_000_000
+MOST_ROWS = 2_000_000
+MOST_FLOWS = 2000
+DAY_NS = 86_400 * 10**9
+
+
+def looks(source: Source) -> bool:
+    """Does it begin as a capture does?"""
+    return is_capture(source.data)
+
+
+def read(source: Source, options: Options) -> Log:
+    """Read it."""
+    if not is_capture(source.data):
+        source.fail("no capture", place="byte 0", right="a file that tcpdump -w wrote")
+    packets = records(source)
+    found = segments(source.data, packets)
+    warnings = list(packets.warnings)
+    if found.others:
+        warnings.append(f"{found.others} of {len(packets.offset)} packets are no TCP and are left out")
+    if found.short:
+        warnings.append(
+            f"{found.short} packets were cut within their headers and are left out: capture 128 bytes of each"
+        )
+    if not found.time_ns.size:
+        source.fail("no TCP in it")
+    begin, end = int(packets.time_ns.min()), int(packets.time_ns.max())
+    if end - begin > 11 * DAY_NS:
+        source.fail("packets that are weeks apart", right="one experiment a file")
+    step = options.interval_ns or STEP_NS
+    pairs = list(_pairs(found))
+    if not pairs:
+        source.fail("no connection with data in it")
+    if len(pairs) > MOST_FLOWS or len(pairs) * ((end - begin) // step + 2) > MOST_ROWS:
+        source.fail(
+            f"{len(pairs)} connections for {(end - begin) / 1e9:g} s are too many rows", right="a larger --interval"
+        )
+    measured = [measure(found, there, back, begin, step) for there, back in pairs]
+    flows = tuple(_flow(each, options) for each in measured)
+    probes = pl.concat([EMPTY["probes"], *(_probes(each) for each in measured)]).sort("sent_ns", maintain_order=True)
+    # A capture that begins within the first day of 1970 has the clock of an experiment, not of a day.
+    epoch = begin if begin > DAY_NS else None
+    return Log(NAME, end - begin, flows, probes=probes, epoch_ns=epoch, warnings=tuple(warnings))
+
+
+def _pairs(found: Segments) -> Iterator[tuple[int, int | None]]:
+    """Directions that carried most of their connection's data, each with the way back, in order of appearance."""
+    sent = np.bincount(found.conversation, weights=found.payload_bytes, minlength=len(found.ends))
+    number = {ends: at for at, ends in enumerate(found.ends)}
+    for at, (source, destination) in enumerate(found.ends):
+        back = number.get((destination, source))
+        other = sent[back] if back is not None else 0
+        if sent[at] > other or (sent[at] == other > 0 and back is not None and at < back):
+            yield at, back
+
+
+def _flow(each: Measured, options: Options) -> FlowLog:
+    table = columns("flows", each.columns, len(each.columns["time_ns"]))
+    if options.mss_bytes is not None:
+        table = table.with_columns(pl.lit(options.mss_bytes, pl.UInt32).alias("mss_bytes"))
+    return FlowLog(
+        label=each.label,
+        table=table,
+        start_ns=each.start_ns,
+        stop_ns=each.stop_ns,
+        retransmits=each.retransmits,
+        data_segs_out=each.data_segments,
+        seen={"socket": each.label, "handshake": each.handshake, "rtt_samples": len(each.by_sequence[0])},
+    )
+
+
+def _probes(each: Measured) -> pl.DataFrame:
+    """Every RTT sample: when the segment passed, and how long its acknowledgement took."""
+    tables = []
+    for kind, (sent, rtt) in (("seq", each.by_sequence), ("ts", each.by_stamps)):
+        count = len(sent)
+        tables.append(
+            columns(
+                "probes",
+                {
+                    "sent_ns": sent,
+                    "probe": pl.Series([f"{each.label} {kind}"] * count, dtype=pl.String),
+                    "kind": pl.Series([kind] * count, dtype=pl.String),
+                    "seq": np.arange(count),
+                    "rtt_ns": rtt,
+                },
+                count,
+            )
+        )
+    return pl.concat(tables)

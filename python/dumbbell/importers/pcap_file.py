@@ -1,0 +1,170 @@
+"""A capture file's records: classic pcap in both byte orders and both resolutions, and pcapng.
+
+Where each packet lies, when it came, how long it was and on what kind of link; what is in it, `pcap_packets` reads.
+Formats: the drafts draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
+"""
+
+import struct
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from dumbbell.importers.source import Source
+
+__all__ = ["Records", "is_capture", "records"]
+
+Ints = npt.NDArray[np.int64]
+
+CLASSIC = {
+    b"\xd4\xc3\xb2\xa1": ("<", 1000),
+    b"\xa1\xb2\xc3\xd4": (">", 1000),
+    b"\x4d\x3c\xb2\xa1": ("<", 1),
+    b"\xa1\xb2\x3c\x4d": (">", 1),
+}
+"""Magic numbers with their byte order and the nanoseconds of a time's small part."""
+SECTION = 0x0A0D0D0A
+INTERFACE, PACKET_OLD, SIMPLE, ENHANCED = 1, 2, 3, 6
+MOST_PACKET_BYTES = 1 << 24
+NS = 1_000_000_000
+
+
+@dataclass
+class Records:
+    """Where packets lie in the file."""
+
+    time_ns: Ints
+    offset: Ints
+    captured: Ints
+    """Bytes of it in the file."""
+    length: Ints
+    """Bytes that it had."""
+    link: Ints
+    """Link-layer type, as tcpdump.org numbers them."""
+    warnings: list[str] = field(default_factory=list)
+
+
+def is_capture(data: bytes) -> bool:
+    """Does it begin as a capture does?"""
+    return data[:4] in CLASSIC or data[:4] == b"\x0a\x0d\x0d\x0a"
+
+
+def records(source: Source) -> Records:
+    """Find all packets. Raises `ImportProblem` with the place where it stops being a capture."""
+    found = _Found()
+    if source.data[:4] in CLASSIC:
+        _classic(source, found)
+    else:
+        _sections(source, found)
+    if not found.rows:
+        source.fail("no whole packet in it")
+    table = np.array(found.rows, dtype=np.int64)
+    time, offset, captured, length, link = (np.ascontiguousarray(table[:, column]) for column in range(5))
+    return Records(time, offset, captured, length, link, found.warnings)
+
+
+@dataclass
+class _Found:
+    rows: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def cut(self) -> None:
+        self.warnings.append(f"the capture is cut after packet {len(self.rows)}")
+
+
+def _classic(source: Source, found: _Found) -> None:
+    data, (order, scale) = source.data, CLASSIC[source.data[:4]]
+    if len(data) < 24:
+        source.fail("cut in its header", place="byte 0")
+    link = struct.unpack_from(f"{order}I", data, 20)[0] & 0x0FFFFFFF
+    header, end, add = struct.Struct(f"{order}IIII"), len(data), found.rows.append
+    position = 24
+    while position + 16 <= end:
+        seconds, part, captured, length = header.unpack_from(data, position)
+        if captured > MOST_PACKET_BYTES or part * scale >= NS:
+            source.fail(
+                "no packet here: its length or time can't be", place=f"packet {len(found.rows) + 1}, byte {position}"
+            )
+        if position + 16 + captured > end:
+            break
+        add((seconds * NS + part * scale, position + 16, captured, length, link))
+        position += 16 + captured
+    if position != end:
+        found.cut()
+
+
+@dataclass
+class _Section:
+    order: str
+    links: list[int] = field(default_factory=list)
+    units: list[tuple[int, int]] = field(default_factory=list)
+    """Of each interface's times: a numerator and a denominator that make nanoseconds."""
+    offsets: list[int] = field(default_factory=list)
+
+
+def _sections(source: Source, found: _Found) -> None:
+    data, position, section = source.data, 0, _Section("<")
+    while position + 12 <= len(data):
+        if data[position : position + 4] == b"\x0a\x0d\x0d\x0a":
+            mark = data[position + 8 : position + 12]
+            if mark not in (b"\x4d\x3c\x2b\x1a", b"\x1a\x2b\x3c\x4d"):
+                source.fail("a section without its byte order", place=f"byte {position}")
+            section = _Section("<" if mark == b"\x4d\x3c\x2b\x1a" else ">")
+        kind, size = struct.unpack_from(f"{section.order}II", data, position)
+        if size < 12 or size % 4 or size > MOST_PACKET_BYTES + 4096:
+            source.fail("no block here: its length can't be", place=f"byte {position}", value=size)
+        if position + size > len(data):
+            break
+        if struct.unpack_from(f"{section.order}I", data, position + size - 4)[0] != size:
+            source.fail("a block whose two lengths differ", place=f"byte {position}")
+        _block(source, found, section, kind, position + 8, size - 12)
+        position += size
+    if position != len(data):
+        found.cut()
+
+
+def _block(source: Source, found: _Found, section: _Section, kind: int, at: int, size: int) -> None:
+    data, order, place = source.data, section.order, f"byte {at - 8}"
+    if kind == INTERFACE:
+        if size < 8:
+            source.fail("an interface that says nothing", place=place)
+        section.links.append(struct.unpack_from(f"{order}H", data, at)[0])
+        unit, offset = _interface(data, order, at + 8, at + size)
+        section.units.append(unit)
+        section.offsets.append(offset)
+    elif kind in (ENHANCED, PACKET_OLD):
+        if size < 20:
+            source.fail("a packet without its header", place=place)
+        if kind == ENHANCED:
+            interface = struct.unpack_from(f"{order}I", data, at)[0]
+        else:
+            interface = struct.unpack_from(f"{order}H", data, at)[0]
+        high, low, captured, length = struct.unpack_from(f"{order}IIII", data, at + 4)
+        if interface >= len(section.links) or captured > size - 20:
+            source.fail("a packet of no interface, or longer than its block", place=place)
+        numerator, denominator = section.units[interface]
+        time_ns = (high << 32 | low) * numerator // denominator + section.offsets[interface] * NS
+        if not 0 <= time_ns < 1 << 62:
+            source.fail("a packet at no time of day", place=place)
+        found.rows.append((time_ns, at + 20, captured, length, section.links[interface]))
+    elif kind == SIMPLE:
+        source.fail(
+            "simple packet blocks have no times", place=place, right="a capture with times, as tcpdump writes it"
+        )
+
+
+def _interface(data: bytes, order: str, at: int, end: int) -> tuple[tuple[int, int], int]:
+    """The resolution of an interface's times (option 9), and what is added to them in seconds (option 14)."""
+    unit, offset = (1000, 1), 0
+    while at + 4 <= end:
+        code, size = struct.unpack_from(f"{order}HH", data, at)
+        if code == 0 or at + 4 + size > end:
+            break
+        if code == 9 and size == 1:
+            power = data[at + 4] & 0x7F
+            steps = 2 ** min(power, 62) if data[at + 4] & 0x80 else 10 ** min(power, 18)
+            unit = (NS, steps)
+        elif code == 14 and size == 8:
+            offset = struct.unpack_from(f"{order}q", data, at + 4)[0]
+        at += 4 + (size + 3) // 4 * 4
+    return unit, offset

@@ -1,0 +1,198 @@
+"""One direction of one connection in a capture: counters and states at every step, and every RTT sample.
+
+All of it is what the packets say at the point of capture; nothing is known of what was lost before it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.signal import lfilter
+
+from dumbbell.importers.pcap_file import Ints
+from dumbbell.importers.pcap_packets import ACK, FIN, SYN, Bools, Segments
+
+__all__ = ["Measured", "measure"]
+
+Samples = tuple[Ints, Ints]
+"""When a segment passed, and how long its acknowledgement took."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one direction did."""
+
+    label: str
+    columns: dict[str, Any]
+    start_ns: int
+    stop_ns: int
+    retransmits: int
+    data_segments: int
+    handshake: bool
+    """Was its beginning captured?"""
+    by_sequence: Samples
+    by_stamps: Samples
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """Segments that take sequence space, in order of time, from the first byte's number 0."""
+
+    time_ns: Ints
+    start: Ints
+    end: Ints
+    payload: Ints
+    nxt: Ints
+    """snd_nxt after each."""
+    again: Bools
+    """Does it repeat what was sent before?"""
+
+
+def measure(found: Segments, there: int, back: int | None, begin_ns: int, step_ns: int) -> Measured:
+    """Look at the direction `there`, whose acknowledgements are the direction `back`."""
+    mine = np.flatnonzero(found.conversation == there)
+    theirs = np.flatnonzero((found.conversation == back) & (found.flags & ACK > 0)) if back is not None else mine[:0]
+    sent, base = _sent(found, mine)
+    acked = _acked(found, theirs, base, sent)
+    ack_times = found.time_ns[theirs]
+    start, stop = int(found.time_ns[mine[0]]), int(found.time_ns[np.concatenate([mine, theirs])].max())
+    sequence = _by_sequence(sent, acked, ack_times)
+    stamps = _by_stamps(found, mine[found.payload_bytes[mine] > 0], theirs)
+    grid = (
+        np.arange((start - begin_ns) // step_ns, (stop - begin_ns) // step_ns + 2, dtype=np.int64) * step_ns + begin_ns
+    )
+    grid = np.unique(np.clip(grid, start, stop))
+    columns = _columns(sent, acked, ack_times, grid)
+    columns |= _rtt(sequence if sequence[0].size else stamps, grid)
+    columns["snd_wnd_bytes"] = _window(found, theirs, grid)
+    mss = int(found.payload_bytes[mine].max())
+    scaled = found.mss[mine[found.flags[mine] & SYN > 0]]
+    columns["mss_bytes"] = np.full(grid.size, min(mss, int(scaled.max())) if (scaled > 0).any() else mss)
+    columns["time_ns"] = grid - begin_ns
+    known = columns["bytes_acked"]
+    if not theirs.size:
+        columns["bytes_acked"] = columns["inflight_bytes"] = [None] * len(known)
+    data = sent.payload > 0
+    return Measured(
+        label=" ".join(found.ends[there]),
+        columns=columns,
+        start_ns=start - begin_ns,
+        stop_ns=stop - begin_ns,
+        retransmits=int(np.count_nonzero(sent.again)),
+        data_segments=int(np.count_nonzero(data)),
+        handshake=bool((found.flags[mine] & SYN > 0).any()),
+        by_sequence=(sequence[0] - begin_ns, sequence[1]),
+        by_stamps=(stamps[0] - begin_ns, stamps[1]),
+    )
+
+
+def _unwrapped(numbers: Ints, first: int) -> Ints:
+    """Sequence numbers from `first` on without going round: neighbours are less than half of them apart."""
+    steps = np.diff(numbers, prepend=first)
+    return np.cumsum((steps + (1 << 31)) % (1 << 32) - (1 << 31))
+
+
+def _sent(found: Segments, mine: Ints) -> tuple[_Sent, int]:
+    syn, fin = found.flags[mine] & SYN > 0, found.flags[mine] & FIN > 0
+    payload = found.payload_bytes[mine]
+    takes = (payload > 0) | syn | fin
+    rows, syn, fin, payload = mine[takes], syn[takes], fin[takes], payload[takes]
+    # Byte 0 is the first of data: one behind a SYN.
+    base = (int(found.seq[rows[0]]) + int(syn[0])) % (1 << 32)
+    start = _unwrapped(found.seq[rows], base)
+    end = start + payload + syn + fin
+    nxt = np.maximum.accumulate(end)
+    before = np.concatenate([[np.iinfo(np.int64).min], nxt[:-1]])
+    probe = (payload <= 1) & (end == before)  # A keep-alive repeats one byte and means nothing.
+    again = (payload > 0) & (start < before) & ~probe
+    return _Sent(found.time_ns[rows], start, end, payload, nxt, again), base
+
+
+def _acked(found: Segments, theirs: Ints, base: int, sent: _Sent) -> Ints:
+    """snd_una after each acknowledgement."""
+    if not theirs.size:
+        return np.empty(0, dtype=np.int64)
+    numbers = _unwrapped(found.ack[theirs], base)
+    return np.clip(np.maximum.accumulate(numbers), None, max(int(sent.nxt[-1]), 0))
+
+
+def _by_sequence(sent: _Sent, acked: Ints, ack_times: Ints) -> Samples:
+    """Karn's: an acknowledgement of exactly one segment's end, when nothing that it covers was ever sent twice."""
+    fresh = ~sent.again & (sent.payload > 0)
+    start, end, time = sent.start[fresh], sent.end[fresh], sent.time_ns[fresh]
+    if not end.size or not acked.size:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    twice = np.zeros(end.size + 1, dtype=np.int64)
+    repeated = np.flatnonzero(sent.again)
+    np.add.at(twice, np.searchsorted(end, sent.start[repeated], side="right"), 1)
+    np.add.at(twice, np.maximum(np.searchsorted(start, sent.end[repeated], side="left"), 0), -1)
+    dirty = np.concatenate([[0], np.cumsum(np.cumsum(twice[:-1]) > 0)])
+    before = np.concatenate([[np.iinfo(np.int64).min], acked[:-1]])
+    which = np.searchsorted(end, acked, side="right") - 1
+    first = np.searchsorted(end, before, side="right")
+    fits = (acked > before) & (which >= 0) & (which >= first)
+    which, first = np.where(fits, which, 0), np.where(fits, first, 0)
+    rtt = ack_times - time[which]
+    good = fits & (end[which] == acked) & (dirty[which + 1] == dirty[first]) & (rtt >= 0)
+    return time[which[good]], rtt[good]
+
+
+def _by_stamps(found: Segments, data: Ints, theirs: Ints) -> Samples:
+    """The first segment with a time stamp, and the first acknowledgement that echoes it."""
+    data, theirs = data[found.tsval[data] >= 0], theirs[found.tsecr[theirs] > 0]
+    sent, first = np.unique(found.tsval[data], return_index=True)
+    echoed, answer = np.unique(found.tsecr[theirs], return_index=True)
+    _, here, there = np.intersect1d(sent, echoed, assume_unique=True, return_indices=True)
+    time = found.time_ns[data[first[here]]]
+    rtt = found.time_ns[theirs[answer[there]]] - time
+    good = rtt >= 0
+    order = np.argsort(time[good], kind="stable")
+    return time[good][order], rtt[good][order]
+
+
+def _columns(sent: _Sent, acked: Ints, ack_times: Ints, grid: Ints) -> dict[str, Any]:
+    """Counters and snd_nxt − snd_una at the grid's times, all of that instant included."""
+    at = np.searchsorted(sent.time_ns, grid, side="right")
+
+    def counted(values: Ints) -> Ints:
+        return np.concatenate([[0], np.cumsum(values)])[at]
+
+    nxt = np.concatenate([[0], np.maximum(sent.nxt, 0)])[at]
+    una = np.concatenate([[0], np.maximum(acked, 0)])[np.searchsorted(ack_times, grid, side="right")]
+    return {
+        "bytes_sent": counted(sent.payload),
+        "bytes_retrans": counted(np.where(sent.again, sent.payload, 0)),
+        "retrans_packets": counted(sent.again.astype(np.int64)),
+        "data_segs_out": counted((sent.payload > 0).astype(np.int64)),
+        "bytes_acked": np.minimum(una, max(int(sent.end[sent.payload > 0].max(initial=0)), 0)),
+        "inflight_bytes": np.maximum(nxt - una, 0),
+    }
+
+
+def _rtt(samples: Samples, grid: Ints) -> dict[str, Any]:
+    """SRTT of RFC 6298 (an eighth of each sample) and the least sample so far; null before the first."""
+    sent, rtt = samples
+    if not rtt.size:
+        return {}
+    answered = np.argsort(sent + rtt, kind="stable")
+    known, values = (sent + rtt)[answered], rtt[answered].astype(np.float64)
+    smooth, _ = lfilter([0.125], [1.0, -0.875], values, zi=[0.875 * values[0]])
+    least = np.minimum.accumulate(values)
+    at = np.searchsorted(known, grid, side="right") - 1
+
+    def shown(series: Any) -> list[int | None]:
+        return [None if place < 0 else round(series[place]) for place in at]
+
+    return {"rtt_ns": shown(smooth), "min_rtt_ns": shown(least)}
+
+
+def _window(found: Segments, theirs: Ints, grid: Ints) -> list[int | None]:
+    """The receiver's window; null while its scale, which only a SYN says, isn't known."""
+    syn = theirs[found.flags[theirs] & SYN > 0]
+    if not syn.size or not theirs.size:
+        return [None] * grid.size
+    scale = int(np.clip(found.wscale[syn[0]], 0, 14))
+    plain = found.flags[theirs] & SYN > 0
+    window = np.where(plain, found.window[theirs], found.window[theirs] << scale)
+    at = np.searchsorted(found.time_ns[theirs], grid, side="right") - 1
+    return [None if place < 0 else int(window[place]) for place in at]

@@ -1,0 +1,181 @@
+"""A file as a reader sees it: bytes, lines or JSON, and errors that say where.
+
+A file that gzip packed is unpacked. A last line without its end may have been cut in the middle of a number, so
+it is left out, with a warning. What lines mean is each format's own file.
+"""
+
+import gzip
+import hashlib
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dumbbell.errors import ImportProblem
+
+__all__ = ["Line", "Source", "open_source"]
+
+MOST_BYTES = 4 << 30
+"""Of a file after unpacking: what fits into the memory of the machines this is for."""
+PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line without its end, and its number, from 1."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file, read."""
+
+    path: Path
+    data: bytes
+    """Its content, unpacked."""
+    sha256: str
+    """Of the file as it lies there."""
+    size_bytes: int
+
+    @property
+    def name(self) -> str:
+        """The file's name without what programs append to it."""
+        return self.path.name.removesuffix(".gz").rsplit(".", 1)[0] or self.path.name
+
+    @cached_property
+    def is_text(self) -> bool:
+        """Is it UTF-8 without control characters that no log has?"""
+        try:
+            return "\0" not in self.data[:PIECE].decode(
+                "utf-8", errors="strict" if len(self.data) <= PIECE else "ignore"
+            )
+        except UnicodeDecodeError:
+            return False
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """All finished lines. Raises `ImportProblem` for a line that is not UTF-8."""
+        return self._split(self.data.split(b"\n")[:-1])
+
+    @cached_property
+    def head(self) -> list[Line]:
+        """The first lines, finished or not: what a format is recognised by."""
+        pieces = self.data[:PIECE].split(b"\n")[:200]
+        return [Line(number, piece.decode("utf-8", "replace").rstrip("\r")) for number, piece in enumerate(pieces, 1)]
+
+    @cached_property
+    def unfinished(self) -> str | None:
+        """What to say of a last line without an end."""
+        last = self.data.rsplit(b"\n", 1)[-1]
+        if not last.strip():
+            return None
+        return f"{self.path}: line {self.data.count(10) + 1} has no end and is left out: it may have been cut"
+
+    @property
+    def looks_like_json(self) -> bool:
+        """Does it begin as JSON does?"""
+        return self.data[:PIECE].lstrip()[:1] in (b"{", b"[")
+
+    @cached_property
+    def document(self) -> Any:
+        """The file as one JSON value. Raises `ImportProblem` with the line where it stops being JSON."""
+        return self.parsed(self.data, 1)
+
+    @cached_property
+    def text(self) -> str:
+        """The whole file, its last line as it is: for formats that say themselves where they end."""
+        try:
+            return self.data.decode("utf-8").replace("\r\n", "\n")
+        except UnicodeDecodeError as error:
+            self.fail("not UTF-8", line=self.data[: error.start].count(b"\n") + 1)
+
+    def value(self, begin: int) -> tuple[Any, int]:
+        """The JSON value that begins at a place of `text`, and where it ends."""
+        try:
+            value, end = _DECODER.raw_decode(self.text, begin)
+        except json.JSONDecodeError as error:
+            self.fail(f"not JSON from here on: {error.msg}", line=error.lineno, right=WHOLE)
+        except (RecursionError, ValueError) as error:
+            self.fail(f"no JSON that a log has: {error}", line=self.text.count("\n", 0, begin) + 1)
+        return value, int(end)
+
+    def values(self) -> Iterator[tuple[int, Any]]:
+        """Every JSON value of a file that holds nothing else, with its line."""
+        position, line = 0, 1
+        while rest := _BLANK.match(self.text, position):
+            line += rest[0].count("\n")
+            if rest.end() == len(self.text):
+                return
+            value, end = self.value(rest.end())
+            yield line, value
+            line += self.text.count("\n", rest.end(), end)
+            position = end
+
+    def parsed(self, data: bytes, line: int) -> Any:
+        """JSON that begins at a line."""
+        try:
+            return json.loads(data.decode("utf-8"), parse_constant=_refuse)
+        except json.JSONDecodeError as error:
+            self.fail(f"not JSON from here on: {error.msg}", line=line + error.lineno - 1, right=WHOLE)
+        except UnicodeDecodeError as error:
+            self.fail("not UTF-8", line=line + data[: error.start].count(b"\n"))
+        except RecursionError:
+            self.fail("nested too deeply for a log", line=line)
+        except ValueError as error:
+            self.fail(f"not JSON: {error}", line=line)
+
+    def fail(
+        self, problem: str, *, line: int | None = None, place: str = "", value: object = None, right: str = ""
+    ) -> NoReturn:
+        """Raise an `ImportProblem` about this file."""
+        raise ImportProblem(problem, file=str(self.path), line=line, place=place, value=value, right=right)
+
+    def _split(self, pieces: list[bytes]) -> list[Line]:
+        lines = []
+        for number, piece in enumerate(pieces, 1):
+            try:
+                lines.append(Line(number, piece.decode("utf-8").rstrip("\r")))
+            except UnicodeDecodeError:
+                self.fail("not UTF-8", line=number)
+        return lines
+
+
+WHOLE = "a JSON log is read whole or not at all: was the program stopped, or the file cut?"
+
+
+def open_source(path: Path) -> Source:
+    """Read a file. Raises `ImportProblem` when it can't be read."""
+    try:
+        packed = path.read_bytes()
+    except OSError as error:
+        raise ImportProblem(f"can't be read: {error.strerror or error}", file=str(path)) from None
+    data = _unpacked(packed, path) if packed[:2] == b"\x1f\x8b" else packed
+    return Source(path, data, hashlib.sha256(packed).hexdigest(), len(packed))
+
+
+def _unpacked(packed: bytes, path: Path) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+            data = file.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error):
+        raise ImportProblem("its gzip packing is cut or damaged", file=str(path), right="a whole .gz file") from None
+    if len(data) > MOST_BYTES:
+        raise ImportProblem(f"larger than {MOST_BYTES >> 30} GB when unpacked", file=str(path))
+    return data
+
+
+_BLANK = re.compile(r"\s*")
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no JSON number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)

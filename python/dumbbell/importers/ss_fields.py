@@ -1,0 +1,257 @@
+"""The fields of `ss -ti`, each with our column and its unit; the order of `tcp_stats_print` in iproute2's `misc/ss.c`.
+
+A field that `result.FLOWS` has no column for gets one of its own, behind the others; its name ends in its unit too.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from dumbbell.importers.quantity import decimal, milliseconds_ns, rate_bps
+
+__all__ = ["EXTRA", "Fields", "completed", "fields"]
+
+Read = Callable[[str], int | float]
+
+
+def _count(text: str) -> int:
+    number = decimal(text)
+    if number != int(number):
+        raise ValueError(f"'{text}' is no whole number")
+    return int(number)
+
+
+def _ms(text: str) -> int:
+    return milliseconds_ns(text.removesuffix("ms"))
+
+
+def _rate(text: str) -> int:
+    # A `--numeric` ss leaves the letters out but not the `bps`.
+    return rate_bps(text)
+
+
+def _real(text: str) -> float:
+    return float(decimal(text))
+
+
+VALUES: dict[str, tuple[str, Read]] = {
+    "rto": ("rto_ns", _ms),
+    "backoff": ("backoff", _count),
+    "ato": ("ato_ns", _ms),
+    "qack": ("qack", _count),
+    "mss": ("mss_bytes", _count),
+    "pmtu": ("pmtu_bytes", _count),
+    "rcvmss": ("rcvmss_bytes", _count),
+    "advmss": ("advmss_bytes", _count),
+    "cwnd": ("cwnd_packets", _count),
+    "ssthresh": ("ssthresh_packets", _count),
+    "bytes_sent": ("bytes_sent", _count),
+    "bytes_retrans": ("bytes_retrans", _count),
+    "bytes_acked": ("bytes_acked", _count),
+    "bytes_received": ("socket_bytes_received", _count),
+    "segs_out": ("segs_out", _count),
+    "segs_in": ("segs_in", _count),
+    "data_segs_out": ("data_segs_out", _count),
+    "data_segs_in": ("data_segs_in", _count),
+    "lastsnd": ("lastsnd_ns", _ms),
+    "lastrcv": ("lastrcv_ns", _ms),
+    "lastack": ("lastack_ns", _ms),
+    "delivered": ("delivered_packets", _count),
+    "delivered_ce": ("delivered_ce_packets", _count),
+    "busy": ("busy_ns", _ms),
+    "unacked": ("unacked_packets", _count),
+    "lost": ("lost_packets", _count),
+    "sacked": ("sacked_packets", _count),
+    "dsack_dups": ("dsack_dups", _count),
+    "fackets": ("fackets_packets", _count),
+    "reordering": ("reordering_packets", _count),
+    "reord_seen": ("reord_seen", _count),
+    "rcv_rtt": ("rcv_rtt_ns", _ms),
+    "rcv_space": ("rcv_space_bytes", _count),
+    "rcv_ssthresh": ("rcv_ssthresh_bytes", _count),
+    "notsent": ("notsent_bytes", _count),
+    "minrtt": ("min_rtt_ns", _ms),
+    "rcv_ooopack": ("rcv_ooopack_packets", _count),
+    "snd_wnd": ("snd_wnd_bytes", _count),
+    "rcv_wnd": ("rcv_wnd_bytes", _count),
+    "rehash": ("rehash", _count),
+}
+WORDS: dict[str, tuple[str, Read]] = {
+    "send": ("send_bps", _rate),
+    "pacing_rate": ("pacing_rate_bps", _rate),
+    "delivery_rate": ("delivery_rate_bps", _rate),
+}
+FLAGS = {"ts": "ts", "usec_ts": "usec_ts", "sack": "sack", "ecn": "ecn", "ecnseen": "ecnseen", "fastopen": "fastopen",
+         "bidir": "bidir", "app_limited": "app_limited"}  # fmt: skip
+INNER: dict[str, dict[str, tuple[str, Read]]] = {
+    "bbr": {
+        "bw": ("bbr_bw_bps", _rate),
+        "mrtt": ("bbr_min_rtt_ns", _ms),
+        "pacing_gain": ("bbr_pacing_gain", _real),
+        "cwnd_gain": ("bbr_cwnd_gain", _real),
+    },
+    "dctcp": {
+        "ce_state": ("dctcp_ce_state", _count),
+        "alpha": ("dctcp_alpha", lambda text: _count(text) / 1024),
+        "ab_ecn": ("dctcp_ab_ecn_bytes", _count),
+        "ab_tot": ("dctcp_ab_tot_bytes", _count),
+    },
+}
+EXTRA: dict[str, type[pl.DataType]] = {
+    **dict.fromkeys(
+        "ato_ns qack pmtu_bytes rcvmss_bytes advmss_bytes socket_bytes_received segs_in data_segs_in lastsnd_ns "
+        "lastrcv_ns lastack_ns fackets_packets rcv_rtt_ns rcv_ssthresh_bytes rcv_ooopack_packets rcv_wnd_bytes rehash "
+        "send_bps pacing_rate_max_bps snd_wscale rcv_wscale recv_q_bytes send_q_bytes".split(),
+        pl.Int64,
+    ),
+    **dict.fromkeys("ts usec_ts sack ecnseen fastopen bidir".split(), pl.Boolean),
+}
+"""Columns of an imported `ss` log that no engine has."""
+
+_TOKEN = re.compile(r"([a-z_]+):\(([^()]*(?:\([^()]*\)[^()]*)*)\)|(\S+)", re.ASCII)
+_KEY = re.compile(r"([a-z_0-9]+):(.+)\Z", re.ASCII)
+_LIMITED = re.compile(r"(\d+)ms\([\d.]+%\)\Z", re.ASCII)
+NOT_SAID = {
+    "mem",
+    "skmem",
+    "timer",
+    "users",
+    "uid",
+    "ino",
+    "sk",
+    "cgroup",
+    "tcp",
+    "ulp",
+    "mptcp",
+    "tos",
+    "tclass",
+    "class_id",
+}
+"""What other options of ss print (-m, -o, -p, -e, …): no state of TCP's."""
+
+
+@dataclass
+class Fields:
+    """What one block of ss says of one socket."""
+
+    cc: str | None = None
+    columns: dict[str, Any] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+
+
+def fields(text: str) -> Fields:
+    """Read one socket's block. Raises `ValueError` for a known field with a value that it can't have."""
+    found = Fields()
+    words = [(match[1], match[2], match[3]) for match in _TOKEN.finditer(text)]
+    position = 0
+    while position < len(words):
+        key, inside, word = words[position]
+        position += 1
+        if key:
+            _inner(found, key, inside)
+        elif word in WORDS:
+            if position == len(words):
+                raise ValueError(f"'{word}' without its rate")
+            _rated(found, word, words[position][2] or "")
+            position += 1
+        elif word in FLAGS:
+            _set(found, FLAGS[word], value=True)
+        elif match := _KEY.match(word):
+            _value(found, match[1], match[2])
+        elif found.cc is None and re.fullmatch(r"[a-z][a-z0-9_-]*", word):
+            found.cc = word
+        else:
+            found.unknown.append(word)
+    return found
+
+
+def _value(found: Fields, key: str, text: str) -> None:
+    if key in VALUES:
+        column, read = VALUES[key]
+        _set(found, column, read(text))
+    elif key == "rtt":
+        rtt, _, var = text.partition("/")
+        _set(found, "rtt_ns", _ms(rtt))
+        _set(found, "rttvar_ns", _ms(var))
+    elif key == "wscale":
+        sent, _, received = text.partition(",")
+        _set(found, "snd_wscale", _count(sent))
+        _set(found, "rcv_wscale", _count(received))
+    elif key == "retrans":
+        now, _, total = text.partition("/")
+        _set(found, "retrans_out_packets", _count(now))
+        _set(found, "retrans_packets", _count(total))
+    elif key in ("rwnd_limited", "sndbuf_limited"):
+        match = _LIMITED.match(text)
+        if not match:
+            raise ValueError(f"'{key}:{text}' is no time with a share")
+        _set(found, f"{key}_ns", _ms(match[1]))
+    elif key == "dctcp" and text == "fallback_mode":
+        _set(found, "dctcp_enabled", value=False)
+    elif key not in NOT_SAID:
+        found.unknown.append(key)
+
+
+def _inner(found: Fields, key: str, inside: str) -> None:
+    if key not in INNER:
+        if key not in NOT_SAID:
+            found.unknown.append(key)
+        return
+    if key == "dctcp":
+        _set(found, "dctcp_enabled", value=True)
+    for part in inside.split(","):
+        name, _, text = part.partition(":")
+        if name in INNER[key]:
+            column, read = INNER[key][name]
+            _set(found, column, read(text))
+        else:
+            found.unknown.append(f"{key}.{name}")
+
+
+def _rated(found: Fields, word: str, text: str) -> None:
+    rate, _, most = text.partition("/")
+    column, read = WORDS[word]
+    _set(found, column, read(rate))
+    if most:
+        _set(found, "pacing_rate_max_bps", read(most))
+
+
+def _set(found: Fields, column: str, value: Any) -> None:
+    if column in found.columns:
+        raise ValueError(f"'{column}' stands there twice")
+    found.columns[column] = value
+
+
+PAIRS = (
+    ("delivery_rate_bps", "app_limited", False),
+    ("min_rtt_ns", "notsent_bytes", 0),
+    ("bytes_sent", "bytes_retrans", 0),
+    ("delivered_packets", "delivered_ce_packets", 0),
+    ("bytes_sent", "dsack_dups", 0),
+    ("bytes_sent", "reord_seen", 0),
+)
+
+
+def completed(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns with what ss leaves out because it is nothing: its zeros, and what follows from the others.
+
+    ss prints `unacked`, `sacked`, `lost`, `retrans` and `notsent` only when they are not 0.
+    """
+    whole = dict.fromkeys(
+        ("unacked_packets", "sacked_packets", "lost_packets", "retrans_out_packets", "retrans_packets"), 0
+    )
+    whole |= {"ecn": False, "reordering_packets": 3}
+    # Versions of ss that know one of a pair know the other.
+    for known, silent, nothing in PAIRS:
+        if known in columns:
+            whole[silent] = nothing
+    whole |= columns
+    if "mss_bytes" in whole and "cwnd_packets" in whole:
+        whole["cwnd_bytes"] = whole["cwnd_packets"] * whole["mss_bytes"]
+        pipe = whole["unacked_packets"] - whole["sacked_packets"] - whole["lost_packets"] + whole["retrans_out_packets"]
+        whole["inflight_packets"] = max(pipe, 0)
+        whole["inflight_bytes"] = max(pipe, 0) * whole["mss_bytes"]
+    return whole

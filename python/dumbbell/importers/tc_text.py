@@ -1,0 +1,148 @@
+"""`tc -s qdisc` and `tc -s class` as text, taken once or in a loop.
+
+Sizes that tc prints as `Kb` or `Mb` are rounded to that; counters are exact. What a discipline says of itself below
+`backlog` is its own: `ecn_mark` and `marked` become marks.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dumbbell.importers.clock import stamp_ns
+from dumbbell.importers.model import Log, Options
+from dumbbell.importers.quantity import rate_bps, size_bytes
+from dumbbell.importers.samples import Sampled, sampled_log
+from dumbbell.importers.source import Line, Source
+
+__all__ = ["NAME", "looks", "read"]
+
+NAME = "tc"
+ROUNDING = "counters are exact; a backlog in Kb is within 16 bytes, one in Mb within 1 KB"
+
+_OBJECT = re.compile(
+    r"(?P<what>qdisc|class) (?P<kind>[a-z0-9_]+) (?P<handle>[0-9a-f]*:[0-9a-f]*)(?: dev (?P<dev>\S+))? ?(?P<more>.*)\Z",
+    re.ASCII,
+)
+_SENT = re.compile(
+    r"Sent (?P<bytes>\d+) bytes (?P<packets>\d+) pkts? "
+    r"\(dropped (?P<drops>\d+), overlimits (?P<over>\d+)(?: requeues \d+)?\)\Z",
+    re.ASCII,
+)
+_BACKLOG = re.compile(r"(?:rate \S+ \d+pps )?backlog (?P<bytes>\S+) (?P<packets>\d+)p(?: requeues \d+)?\Z", re.ASCII)
+_MARKS = re.compile(r"\b(?:ecn_mark|marked) (\d+)\b", re.ASCII)
+_RATE = re.compile(r"\b(?:rate|bandwidth) (\d\S*bit)\b", re.ASCII)
+_SEPARATOR = re.compile(r"-{2,}\Z|={2,}\Z")
+_OWN = re.compile(r"[A-Za-z][\w./() -]*[ :=]+.*\Z|\s*\(?[\d.].*\Z", re.ASCII)
+MARKING = {"codel", "fq_codel", "pie", "fq_pie", "red"}
+
+
+def looks(source: Source) -> bool:
+    """Has it a discipline's line, and its counters?"""
+    texts = [line.text.strip() for line in source.head]
+    return any(_OBJECT.match(text) for text in texts) and any(text.startswith("Sent ") for text in texts)
+
+
+def read(source: Source, options: Options) -> Log:
+    """Read it."""
+    reading = _Reading(source)
+    for line in source.lines:
+        reading.take(line)
+    reading.close()
+    found, warnings = reading.found, []
+    if found and found[-1].kind in MARKING and "marks_packets" not in found[-1].row:
+        # These always say how much they marked, below their counters.
+        warnings.append(f"line {found[-1].line}: the last discipline is cut and left out")
+        found = found[:-1]
+    log = sampled_log(NAME, source, found, options, ROUNDING)
+    return replace(log, warnings=(*log.warnings, *warnings))
+
+
+@dataclass
+class _Reading:
+    source: Source
+    found: list[Sampled] = field(default_factory=list)
+    stamp: int | None = None
+    seen: set[str] = field(default_factory=set)
+    instant: int = -1
+    open: dict[str, Any] | None = None
+
+    def take(self, line: Line) -> None:
+        text = line.text.strip()
+        if (time_ns := stamp_ns(text)) is not None:
+            self.close()
+            self.stamp, self.seen, self.instant = time_ns, set(), self.instant + 1
+        elif _SEPARATOR.match(text):
+            self.close()
+        elif match := _OBJECT.match(text):
+            self.begin(line, match)
+        elif text:
+            self.more(line, text)
+
+    def begin(self, line: Line, match: re.Match[str]) -> None:
+        self.close()
+        name = " ".join(part for part in (match["dev"], match["handle"]) if part)
+        if name in self.seen or self.instant < 0:
+            # The same again without a time between: the next sample.
+            self.stamp = None
+            self.seen, self.instant = set(), self.instant + 1
+        self.seen.add(name)
+        kind = match["kind"] if match["what"] == "qdisc" else f"{match['kind']} class"
+        self.open = {
+            "name": name, "kind": kind, "device": match["dev"], "line": line.number,
+            "qdisc": f"{match['kind']} {_words(match['more'])}".strip(), "row": {},
+        }  # fmt: skip
+
+    def more(self, line: Line, text: str) -> None:
+        if self.open is None:
+            self.source.fail(
+                "no line of tc's", line=line.number, value=text, right="the output of tc -s qdisc, as it is"
+            )
+        row = self.open["row"]
+        try:
+            if match := _SENT.match(text):
+                row |= {"sent_bytes": int(match["bytes"]), "sent_packets": int(match["packets"])}
+                row |= {"drops_packets": int(match["drops"]), "overlimits": int(match["over"])}
+            elif match := _BACKLOG.match(text):
+                row |= {"backlog_bytes": size_bytes(match["bytes"]), "backlog_packets": int(match["packets"])}
+            elif "sent_bytes" not in row or not _OWN.match(text):
+                self.source.fail(
+                    "no line of tc's", line=line.number, value=text, right="the output of tc -s qdisc, as it is"
+                )
+            if match := _MARKS.search(text):
+                row["marks_packets"] = int(match[1])
+        except ValueError as error:
+            self.source.fail(str(error), line=line.number)
+
+    def close(self) -> None:
+        if self.open is None:
+            return
+        found, self.open = self.open, None
+        if "sent_bytes" not in found["row"] or "backlog_bytes" not in found["row"]:
+            right = "'Sent …' and 'backlog …' below it, as tc -s prints them"
+            self.source.fail("a discipline without its counters", line=found["line"], right=right)
+        rate = _RATE.search(found["qdisc"])
+        self.found.append(
+            Sampled(
+                name=found["name"],
+                kind=found["kind"],
+                qdisc=found["qdisc"],
+                device=found["device"],
+                line=found["line"],
+                instant=self.instant,
+                stamp_ns=self.stamp,
+                row=found["row"],
+                rate_bps=_rate(rate[1]) if rate else None,
+            )
+        )
+
+
+def _rate(text: str) -> int | None:
+    try:
+        return rate_bps(text)
+    except ValueError:
+        return None
+
+
+def _words(text: str) -> str:
+    """A discipline's options as tc printed them, without its place in the tree."""
+    return re.sub(r"\b(?:root|refcnt \d+|parent \S+|prio \d+|leaf \S+)(?= |\Z)", "", text).strip()

@@ -1,0 +1,107 @@
+"""Out and in again: a run that was exported and imported is the same run."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from dumbbell.errors import ImportProblem, OutputError
+from dumbbell.export import export_run
+from dumbbell.importers import Options, import_files, read_run
+from dumbbell.importers.tables import rows
+from dumbbell.result import TABLES, Run, load
+from importers.samples import SAMPLES
+
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+SUFFIXES = {"csv": "", "jsonl": ".jsonl", "flent": ".flent.gz"}
+LIMITS: dict[type[pl.DataType], tuple[int, int]] = {
+    pl.Int64: (-(2**63), 2**63 - 1),
+    pl.UInt32: (0, 2**32 - 1),
+    pl.UInt16: (0, 2**16 - 1),
+    pl.UInt8: (0, 255),
+}
+TEXT = st.text(st.characters(exclude_categories=("C", "Z"), include_characters=" "), max_size=8)
+"""What `str.isprintable` calls printable."""
+
+
+def cell(kind: type[pl.DataType]) -> st.SearchStrategy[Any]:
+    if kind == pl.String:
+        return TEXT
+    if kind == pl.Boolean:
+        return st.booleans()
+    if kind == pl.Float64:
+        return st.floats(allow_nan=False, allow_infinity=False)
+    return st.integers(*LIMITS[kind])
+
+
+def table(name: str) -> st.SearchStrategy[pl.DataFrame]:
+    row = st.fixed_dictionaries({key: st.none() | cell(kind) for key, kind in TABLES[name].items()})
+    return st.lists(row, max_size=4).map(lambda found: rows(name, found))
+
+
+def again(run: Run, folder: Path, format_: str) -> Run:
+    """The run, out and in again."""
+    out = folder / f"out{SUFFIXES[format_]}"
+    export_run(run, out, format_)
+    return load(import_files([out], folder / "back", Options()))
+
+
+@pytest.mark.parametrize("format_", SUFFIXES)
+@pytest.mark.parametrize("name", ["iperf3", "ss", "tc", "ping"])
+def test_an_imported_run_comes_back_whole(tmp_path: Path, name: str, format_: str) -> None:
+    (tmp_path / "log").write_text(SAMPLES[name])
+    run = load(import_files([tmp_path / "log"], tmp_path / "run", Options(queue="eth0 10:" if name == "tc" else None)))
+    back = again(run, tmp_path, format_)
+    for each in TABLES:
+        assert_frame_equal(getattr(back, each), getattr(run, each))
+    assert {key: value for key, value in back.birth.items() if key != "imported"} == run.birth
+
+
+@pytest.mark.parametrize("format_", ["csv", "jsonl"])
+@SAME_FOLDER
+@given(st.data())
+def test_any_table_comes_back_whole(
+    tmp_path_factory: pytest.TempPathFactory, format_: str, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("again")
+    tables = {name: data.draw(table(name)) for name in TABLES}
+    birth = {
+        "format": 1, "engine": "sim", "duration_s": 1.0, "valid": True, "invalid": [], "warnings": [], "flows": [],
+        "queues": [],
+    }  # fmt: skip
+    back = again(Run(folder, birth, **tables), folder, format_)
+    for name in TABLES:
+        assert_frame_equal(getattr(back, name), tables[name])
+    assert math.isclose(back.birth["duration_s"], 1.0)
+
+
+@pytest.mark.parametrize("format_", ["jsonl", "flent", "csv"])
+def test_a_cut_export_is_refused(tmp_path: Path, format_: str) -> None:
+    (tmp_path / "log").write_text(SAMPLES["ss"])
+    run = load(import_files([tmp_path / "log"], tmp_path / "run", Options()))
+    out = tmp_path / f"out{SUFFIXES[format_]}"
+    export_run(run, out, format_)
+    victim = out / "flows.csv" if format_ == "csv" else out
+    whole = victim.read_bytes()
+    for end in range(1, len(whole), max(len(whole) // 60, 1)):
+        victim.write_bytes(whole[:end])
+        if format_ == "csv" and whole[:end].endswith(b"\n"):
+            continue  # Cut between two rows: nothing in a CSV file says how many there were.
+        with pytest.raises(ImportProblem):
+            read_run([out], Options())
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(SAMPLES["ping"])
+    run = load(import_files([tmp_path / "log"], tmp_path / "run", Options()))
+    with pytest.raises(OutputError, match="exists already"):
+        import_files([tmp_path / "log"], tmp_path / "run", Options())
+    with pytest.raises(OutputError, match="exists already"):
+        export_run(run, tmp_path / "log", "jsonl")
+    with pytest.raises(ImportProblem, match="there is: csv, jsonl, flent"):
+        export_run(run, tmp_path / "x", "xls")
