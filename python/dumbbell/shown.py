@@ -82,5 +82,6 @@ def run_html(run: Run) -> Markup:
         for flow in numbers["flows"]
     ]
     said = element("ul", *(element("li", sentence) for sentence in sentences(numbers)[:SENTENCES_MAX]))
-    title = f"{birth.get('title') or birth.get('name')} ({birth['engine']}, seed {birth['seed']})"
+    seed = "" if birth["seed"] is None else f", seed {birth['seed']}"
+    title = f"{birth.get('title') or birth.get('name')} ({birth['engine']}{seed})"
     return join([element("p", element("strong", title)), invalid, said, table(head, rows)])

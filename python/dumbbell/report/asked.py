@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import as_script, plan_case
 from dumbbell.report.drawing import dumbbell
-from dumbbell.report.markup import Markup, element, join
+from dumbbell.report.markup import Markup, details, element, join
 from dumbbell.result import Run
 from dumbbell.spec import Case, Experiment
 from dumbbell.spec.units import Wrong
@@ -26,7 +26,9 @@ __all__ = ["as_toml", "asked", "by_hand", "experiment_of"]
 def asked(run: Run) -> Markup:
     """The experiment, drawn and written."""
     if run.birth.get("experiment") is None:
-        return Markup()  # An import: nobody asked here.
+        logs = json.dumps(run.birth.get("import"), indent=1, ensure_ascii=False)
+        told = details("The logs: what they are, how they round, what they don't say", element("pre", logs))
+        return join([element("h3", "What was imported"), told])
     experiment = experiment_of(run)
     if experiment is None:
         written = json.dumps(run.birth.get("experiment"), indent=1, ensure_ascii=False)

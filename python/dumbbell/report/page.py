@@ -49,7 +49,6 @@ def page(runs: Sequence[Run]) -> str:
 def _section(run: Run, numbers: dict[str, Any], figures: Figures, *, alone: bool) -> Markup:
     seed = "" if run.birth["seed"] is None else f", seed {run.birth['seed']}"
     subject = f"{run.birth.get('name')}, engine {run.birth['engine']}{seed}"
-    panels = _panels(run)
     return element(
         "section",
         Markup() if alone else element("h2", beside.title_of(run)),
@@ -59,8 +58,7 @@ def _section(run: Run, numbers: dict[str, Any], figures: Figures, *, alone: bool
         asked(run),
         sections.seen(run, numbers),
         element("h3", "Over time"),
-        element("p", ZOOM if panels else NOTHING, css="quiet screen"),
-        figures.box(figure(run, panels, title=False, points=POINTS)) if panels else Markup(),
+        *_over_time(run, figures),
         *_off_time(run, figures),
         sections.groups(numbers),
         sections.flows(run, numbers),
@@ -71,9 +69,13 @@ def _section(run: Run, numbers: dict[str, Any], figures: Figures, *, alone: bool
     )
 
 
-def _panels(run: Run) -> Sequence[str]:
+def _over_time(run: Run, figures: Figures) -> list[Markup]:
     """Those of `PANELS` that the run can fill, or else any; an import may fill none."""
-    return available(run, PANELS) or available(run, tuple(EVERY))
+    panels = available(run, PANELS) or available(run, tuple(EVERY))
+    if not panels:
+        return [element("p", NOTHING, css="quiet")]
+    drawn = figures.box(figure(run, panels, title=False, points=POINTS))
+    return [element("p", ZOOM, css="quiet screen"), drawn]
 
 
 def _off_time(run: Run, figures: Figures) -> list[Markup]:

@@ -3,7 +3,6 @@
 What was asked is `asked`, what happened in sentences is `sentences`.
 """
 
-import json
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -131,16 +130,10 @@ def repeat_command(run: Run) -> str:
 
 
 def repeat(run: Run) -> Markup:
-    """How to get the same numbers again, by Dumbbell and by hand; of an import, what its logs are."""
-    if run.birth.get("experiment") is None:
-        logs = json.dumps(run.birth.get("import"), indent=1, ensure_ascii=False)
-        folded = details("The logs: what they are, how they round, what they don't say", element("pre", logs))
-    else:
-        script = by_hand(run)
-        folded = (
-            details("By hand: the same as a script for any Linux box", element("pre", script)) if script else Markup()
-        )
-    return join([element("h3", "Do it again"), element("pre", repeat_command(run)), folded])
+    """How to get the same numbers again, by Dumbbell and by hand."""
+    script = by_hand(run)
+    folded = details("By hand: the same as a script for any Linux box", element("pre", script))
+    return join([element("h3", "Do it again"), element("pre", repeat_command(run)), folded if script else ""])
 
 
 def birth(run: Run) -> Markup:
