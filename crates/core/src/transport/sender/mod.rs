@@ -18,7 +18,7 @@
 //! | [`recovery`], [`undo`] | states, window reduction (PRR), and taking it back (DSACK, Eifel, F-RTO) |
 //! | [`rtt`], [`rate`], [`timer`] | what is measured and when to act |
 //! | [`transmit`], [`retransmit`], [`outgoing`], [`tso`], [`window`], [`pacing`], [`host`] | what leaves, in which packets, and when |
-//! | [`supply`], [`writing`], [`info`] | the application's side, and what a socket shows |
+//! | [`supply`], [`pages`], [`writing`], [`info`] | the application's side, and what a socket shows |
 //!
 //! The handshake and the packets' headers are the endpoint's affair, the window's size the controller's
 //! ([`crate::cc`]). A super-packet is built as TCP builds it even without offloads; then its segments leave one by one.
@@ -30,6 +30,7 @@ mod info;
 mod number;
 mod outgoing;
 mod pacing;
+mod pages;
 mod probe;
 mod rack;
 mod rate;
@@ -222,7 +223,8 @@ impl<C: Control> Sender<C> {
     pub(crate) fn close(&mut self, now: Time) {
         self.enter(now);
         self.supply.close();
-        if self.is_established {
+        // It closes when it has written everything (the agent's `shutdown`), and goes on writing as it did.
+        if self.is_established && !self.supply.has_more() {
             self.begin_writing();
         }
     }

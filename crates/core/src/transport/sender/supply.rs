@@ -1,9 +1,11 @@
 //! What there is to send: the application's data, the send buffer's limit, and the FIN behind it.
 //!
 //! An endless supply is a buffer that is filled again and again; when is decided in [`super::writing`]. The buffer grows
-//! with the window (`tcp_sndbuf_expand`) up to `tcp_wmem`'s maximum unless `SO_SNDBUF` fixed it.
+//! with the window (`tcp_sndbuf_expand`) up to `tcp_wmem`'s maximum unless `SO_SNDBUF` fixed it. Where pages end an skb
+//! is the affair of [`super::pages`].
 
 use super::host::{MAX_TCP_HEADER, SHARED_INFO, SK_BUFF, SKB_OVERHEAD};
+use super::pages::Pages;
 use crate::transport::Settings;
 use alloc::collections::VecDeque;
 
@@ -17,6 +19,8 @@ pub(super) struct Supply {
     written: u64,
     /// Where each skb ends that was not sent yet (`sk_write_queue`).
     ends: VecDeque<u64>,
+    /// The pages that they share.
+    pages: Pages,
     /// Has the application closed?
     closing: bool,
     /// Is the FIN in the socket?
@@ -46,6 +50,7 @@ impl Supply {
             backlog: 0,
             written: 1,
             ends: VecDeque::new(),
+            pages: Pages::default(),
             closing: false,
             fin: false,
             writing: false,
@@ -112,10 +117,11 @@ impl Supply {
         self.writing
     }
 
-    /// It writes, or goes on.
-    pub const fn wake(&mut self) {
+    /// It writes, or goes on: with a call that begins at the first page again.
+    pub fn wake(&mut self) {
         self.writing = true;
         self.starved = false;
+        self.pages.begin(self.written);
     }
 
     /// Bytes from `next` to the end of the skb that they lie in.
@@ -159,17 +165,36 @@ impl Supply {
         }
     }
 
-    /// The last skb is filled up to `goal` bytes; `next` is the first that was not sent. Says whether it had room.
+    /// The last skb is filled up to `goal` bytes, as far as its pages go; `next` is the first byte that was not sent.
+    /// Says whether it took any.
     pub fn fill(&mut self, next: u64, goal: u64) -> bool {
-        let before = self.ends.len().checked_sub(2).and_then(|place| self.ends.get(place));
-        let start = before.copied().unwrap_or(next);
-        let room = goal.saturating_sub(self.written - start).min(self.backlog);
-        if let Some(end) = self.ends.back_mut().filter(|_| room > 0) {
-            *end += room;
-            self.count(room);
-            return true;
+        if self.ends.is_empty() {
+            return false;
         }
-        false
+        let start = self.tail_start(next);
+        let by_size = goal.saturating_sub(self.written - start);
+        let room = by_size.min(self.pages.room(start, self.written)).min(self.backlog);
+        if room == 0 {
+            if by_size > 0 {
+                self.note_push(); // What pages have closed is pushed when its turn comes (`tcp_mark_push`).
+            }
+            return false;
+        }
+        if let Some(end) = self.ends.back_mut() {
+            *end += room;
+        }
+        self.count(room);
+        true
+    }
+
+    /// Has the last skb `goal` bytes?
+    pub fn is_full(&self, next: u64, goal: u64) -> bool {
+        self.written - self.tail_start(next) >= goal
+    }
+
+    fn tail_start(&self, next: u64) -> u64 {
+        let before = self.ends.len().checked_sub(2).and_then(|place| self.ends.get(place));
+        before.copied().unwrap_or(next)
     }
 
     /// An skb is full and more is to come: is it pushed at once? All of them when half of the largest window was

@@ -64,7 +64,8 @@ impl<C: Control> Sender<C> {
                 }
                 self.restart_after_idle();
             }
-            if self.supply.is_writing() && self.supply.pushes(self.peer.largest) && self.cwnd_quota() > 0 {
+            let full = self.supply.is_writing() && self.supply.is_full(self.vitals.snd_nxt, goal);
+            if full && self.supply.pushes(self.peer.largest) && self.cwnd_quota() > 0 {
                 break;
             }
             self.supply.push_one = false;
