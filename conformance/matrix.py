@@ -75,7 +75,8 @@ def main() -> int:
     asked = arguments.parse_args()
     wanted = [each for each in experiments() if not asked.names or any(name in title_of(*each) for name in asked.names)]
     began = time.perf_counter()
-    cases = compared(wanted, asked.seeds, asked.most_seeds, asked.jobs, None if asked.fresh else KEPT)
+    most = max(asked.seeds, asked.most_seeds)
+    cases = compared(wanted, asked.seeds, most, asked.jobs, None if asked.fresh else KEPT)
     text = fidelity.page(cases, time.perf_counter() - began)
     if asked.output:
         asked.output.write_text(text, encoding="utf-8")
