@@ -318,3 +318,11 @@ def test_the_script_of_marked_flows_marks_them() -> None:
     case = load(scenarios()["two-classes-script"])[0]
     script = as_script(make(case.experiment, read_attachments(case), 1), "title")
     assert re.search(r"set-mark 10|fwmark 10|--mark 10", script)
+
+
+def test_jittered_starts_are_the_seeds() -> None:
+    text = f'{FLOW}count = 3\nstagger = "1s"\nstart_jitter = "100ms"\n'
+    made = (plan(experiment(rest=text), seed=seed) for seed in (1, 1, 2))
+    one, again, other = ([flow.start_ns for flow in each.flows] for each in made)
+    assert one == again != other
+    assert all(0 <= start - position * 10**9 <= 10**8 for position, start in enumerate(one))

@@ -1,4 +1,4 @@
-"""Groups of flows to single flows; Poisson arrivals are drawn here, from the run's seed."""
+"""Groups of flows to single flows; Poisson arrivals and jittered starts are drawn here, from the run's seed."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -60,7 +60,9 @@ def probe_plans(experiment: Experiment, sender: str, receiver: str, address: str
 
 def _starts(flows: Flows, group: str, duration_ns: int, seed: int) -> Iterator[int]:
     if flows.arrivals is None:
-        yield from (flows.start + position * flows.stagger for position in range(flows.count))
+        late = random.Random(f"{seed}/start/{group}")  # noqa: S311 — drawn for an experiment, not for a secret
+        for position in range(flows.count):
+            yield flows.start + position * flows.stagger + late.randrange(flows.start_jitter + 1)
         return
     dice = random.Random(f"{seed}/arrivals/{group}")  # noqa: S311 — drawn for an experiment, not for a secret
     time_ns, most = flows.start, flows.count if flows.count > 1 else MOST_ARRIVALS

@@ -171,6 +171,7 @@ class Flows(Strict):
     start: Time = 0
     stop: Time | None = None
     stagger: Time = 0
+    start_jitter: Time = 0
     bytes: Size | None = None
     port: Annotated[int | None, Field(ge=1, le=65535)] = None
     on: Duration | None = None
@@ -211,7 +212,7 @@ class Flows(Strict):
             (tcp or self.udp_interval_ns >= SHORTEST_UDP_INTERVAL_NS, "UDP packets closer than 1us", "larger packets"),
             (not tcp or self.rate is None, "'rate' is for UDP flows", "pacing_rate limits a TCP flow"),
             (
-                self.stop is None or self.stop > self.start,
+                self.stop is None or self.stop > self.start + self.start_jitter,
                 "a flow that stops before it starts",
                 "stop must be after start",
             ),
@@ -223,6 +224,11 @@ class Flows(Strict):
                 self.arrivals is None or self.bytes is not None,
                 "'arrivals' without 'bytes'",
                 "Poisson flows have a size",
+            ),
+            (
+                self.arrivals is None or not self.start_jitter,
+                "both 'arrivals' and 'start_jitter'",
+                "Poisson flows start at random already",
             ),
         ]
 
