@@ -74,8 +74,8 @@ def test_bbr_does_not_saw_but_dips(engine: str, tmp_path: Path) -> None:
     assert sawtooth(run) == {"bbr": None}
     dips = probe_rtt_dips(run)
     assert dips.height == 2
-    # Four packets a round trip of 40 ms: 1.16 Mbit/s of 19.1; the rate is cut for 200 ms and a round trip.
-    assert dips["lowest_bps"].to_numpy() == pytest.approx(4 * 8 * 1448 / 0.04, rel=0.15)
+    # Four packets a round trip of 40 ms: 1.16 Mbit/s of 19.1, of which a bin may hold one less or more.
+    assert dips["lowest_bps"].is_between(3 * 8 * 1448 / 0.041, 5 * 8 * 1448 / 0.04).all()
     assert dips["lasted_ns"].to_numpy() / 1e9 == pytest.approx(0.25, abs=0.06)
 
 
