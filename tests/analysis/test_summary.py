@@ -14,8 +14,6 @@ KEYS = [
     *("run", "engine", "seed", "valid", "warnings", "wall_s", "duration_s", "flows", "groups"),
     *("queue", "ping_ms", "utilisation", "jain", "cycle"),
 ]
-MORE = ["power", "states"]
-"""Keys of a flow that came later."""
 SPREAD = ["mean", "p50", "p95", "max"]
 
 
@@ -34,15 +32,10 @@ def test_the_contract() -> None:
     assert found["valid"] is False
     assert found["warnings"] == ["invalid: a packet died", "short"]
     bulk, page = found["flows"]
-    common = ["throughput_mbps", "bytes"], ["retransmits", "retransmit_rate", "rtt_ms", "cwnd_packets", *MORE]
+    common = ["throughput_mbps", "bytes"], ["retransmits", "retransmit_rate", "rtt_ms", "cwnd_packets"]
     assert list(bulk) == ["name", "group", "cc", *common[0], *common[1]]
     assert list(page) == ["name", "group", "cc", *common[0], "fct_s", *common[1]]
     assert (bulk["throughput_mbps"], bulk["bytes"]) == (pytest.approx(30), 37_500_000)
-    assert bulk["power"] == pytest.approx(30e6 / 0.02)
-    assert (bulk["states"], page["states"]) == (
-        None,
-        {"slow_start": 10},
-    )  # Nobody told BBR's gains; no ssthresh was set.
     assert bulk["retransmit_rate"] == pytest.approx(0.02, rel=0.01)
     assert list(bulk["rtt_ms"]) == list(bulk["cwnd_packets"]) == list(found["ping_ms"]) == SPREAD
     assert page["fct_s"] == 10
@@ -60,8 +53,6 @@ def test_a_cycle_is_told() -> None:
     assert summary(taking_turns(60, 10, 0.1).make())["cycle"] == {
         "period_s": pytest.approx(10, abs=0.2),
         "strength": pytest.approx(1, abs=0.02),
-        "p_value": pytest.approx(1 / 500),
-        "phase": pytest.approx(0.5, abs=0.02),
     }
 
 
@@ -112,6 +103,6 @@ def test_importing_it_brings_nothing_slow() -> None:
 
 
 def _seconds(run: result.Run) -> float:
-    start = time.process_time()
+    start = time.perf_counter()
     summary(run)
-    return time.process_time() - start
+    return time.perf_counter() - start

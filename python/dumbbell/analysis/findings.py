@@ -12,15 +12,16 @@ from typing import Any
 import polars as pl
 
 from dumbbell.analysis.completion import answer_times, completion_times
-from dumbbell.analysis.cycles import Cycle
+from dumbbell.analysis.cycles import Cycle, cycle
 from dumbbell.analysis.dips import probe_rtt_dips
 from dumbbell.analysis.fairness import convergence_s
 from dumbbell.analysis.flows import group_retransmit_rates
 from dumbbell.analysis.losses import over_cycle
 from dumbbell.analysis.occupancy import occupancy
+from dumbbell.analysis.power import power
 from dumbbell.analysis.sawtooth import sawtooth
 from dumbbell.analysis.states import durations
-from dumbbell.analysis.summary import summary
+from dumbbell.analysis.summary import summary_with
 from dumbbell.analysis.window import is_bulk, life_ns
 from dumbbell.result import Run
 from dumbbell.spec.units import Wrong, duration_ns
@@ -37,13 +38,15 @@ def findings(run: Run) -> dict[str, Any]:
     `occupancy`, `propagation_ms`, `cycle_loss`, `completion`, `answers`, `convergence_s`; `starts_apart`: did flows
     without a size start at different times? Of each group `retransmits`, `retransmit_rate`, `rtt_ms` (the mean of its
     flows' means), `rtt_over_propagation`, `states` (shares of its flows' known time). Of each flow `sawtooth`, `dips`,
-    `power_mbps2`.
+    `power_mbps2`. Of the cycle its `p_value` and `phase` too.
     """
-    numbers = summary(run)
+    found = cycle(run)
+    numbers = summary_with(run, found)
+    numbers["cycle"] = None if found is None else asdict(found)
     base_ms = propagation_ms(run)
     numbers["occupancy"] = occupancy(run)
     numbers["propagation_ms"] = base_ms
-    numbers["cycle_loss"] = _cycle_loss(run, numbers["cycle"])
+    numbers["cycle_loss"] = _cycle_loss(run, found)
     numbers["completion"] = completion_times(run)
     numbers["answers"] = answer_times(run)
     numbers["convergence_s"] = convergence_s(run)
@@ -101,13 +104,13 @@ def _group_states(run: Run) -> dict[str, dict[str, float]]:
 
 
 def _flows(run: Run, flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    saws, dips = sawtooth(run), _dips(run)
+    saws, dips, powers = sawtooth(run), _dips(run), power(run)
     return [
         flow
         | {
             "sawtooth": None if (saw := saws[flow["name"]]) is None else asdict(saw),
             "dips": dips.get(flow["name"]),
-            "power_mbps2": None if flow["power"] is None else flow["power"] / 1e6,
+            "power_mbps2": None if (got := powers[flow["name"]]) is None else got / 1e6,
         }
         for flow in flows
     ]
@@ -122,11 +125,11 @@ def _dips(run: Run) -> dict[str, dict[str, float]]:
     return {row["flow"]: {key: row[key] for key in row if key != "flow"} for row in medians.iter_rows(named=True)}
 
 
-def _cycle_loss(run: Run, cycle: Mapping[str, Any] | None) -> dict[str, dict[str, float]] | None:
+def _cycle_loss(run: Run, found: Cycle | None) -> dict[str, dict[str, float]] | None:
     """Each group's least and largest loss rate among the twentieths of a cycle; None without a cycle."""
-    if cycle is None:
+    if found is None:
         return None
-    table = over_cycle(run, Cycle(**cycle)).drop_nulls("loss_rate")
+    table = over_cycle(run, found).drop_nulls("loss_rate")
     spans = table.group_by("group", maintain_order=True).agg(
         least=pl.col("loss_rate").min(), most=pl.col("loss_rate").max()
     )

@@ -9,7 +9,7 @@ from dumbbell.analysis.flows import flow_throughput_bps, rtt_ms
 from dumbbell.analysis.window import Window
 from dumbbell.result import Run
 
-__all__ = ["over", "power", "throughput_and_delay_p95"]
+__all__ = ["power", "throughput_and_delay_p95"]
 
 POINTS = {"flow": pl.String, "group": pl.String, "throughput_bps": pl.Float64, "delay_p95_ms": pl.Float64}
 
@@ -23,7 +23,7 @@ def power(run: Run, window: Window | None = None) -> dict[str, float | None]:
     (UDP).
     """
     rates, rtts = flow_throughput_bps(run, window), rtt_ms(run, window)
-    return {name: over(rate, rtts[name]["mean"]) for name, rate in rates.items()}
+    return {name: _over(rate, rtts[name]["mean"]) for name, rate in rates.items()}
 
 
 def throughput_and_delay_p95(run: Run, window: Window | None = None) -> pl.DataFrame:
@@ -40,7 +40,7 @@ def throughput_and_delay_p95(run: Run, window: Window | None = None) -> pl.DataF
     return pl.DataFrame(rows, schema=POINTS, orient="row")
 
 
-def over(rate_bps: float | None, delay_ms: float | None) -> float | None:
+def _over(rate_bps: float | None, delay_ms: float | None) -> float | None:
     """A rate in bit/s ÷ a delay, in bit/s²; None while one is unknown or there is no delay."""
     if rate_bps is None or not delay_ms:
         return None

@@ -1,28 +1,29 @@
 """A run as one JSON object: what `--json` prints, expectations name and reports read.
 
 Its keys are a contract (DESIGN.md, section 4). Each number is defined where it is
-computed: `flows`, `power`, `states`, `queueing`, `fairness`, `cycles`. What isn't known is None, never NaN.
+computed: `flows`, `queueing`, `fairness`, `cycles`. What isn't known is None, never NaN.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from dumbbell.analysis import flows, queueing
-from dumbbell.analysis.cycles import cycle
+from dumbbell.analysis.cycles import Cycle, cycle
 from dumbbell.analysis.fairness import jain
-from dumbbell.analysis.power import over
-from dumbbell.analysis.states import durations
 from dumbbell.analysis.window import Window
 from dumbbell.result import Run
 
-__all__ = ["summary", "warnings"]
+__all__ = ["summary", "summary_with", "warnings"]
 
 
 def summary(run: Run, window: Window | None = None) -> dict[str, Any]:
     """The whole contract. With a window, everything that happens in time is of that window only."""
-    found = cycle(run, window)
+    return summary_with(run, cycle(run, window), window)
+
+
+def summary_with(run: Run, found: Cycle | None, window: Window | None = None) -> dict[str, Any]:
+    """The same for whoever knows the run's cycle."""
     result = {
         "run": str(run.folder),
         "engine": run.birth.get("engine"),
@@ -37,7 +38,7 @@ def summary(run: Run, window: Window | None = None) -> dict[str, Any]:
         "ping_ms": queueing.ping_ms(run, window),
         "utilisation": queueing.utilisation(run, window),
         "jain": jain(run, window),
-        "cycle": None if found is None else asdict(found),
+        "cycle": None if found is None else {"period_s": found.period_s, "strength": found.strength},
     }
     return {key: _plain(value) for key, value in result.items()}
 
@@ -50,7 +51,6 @@ def warnings(run: Run) -> list[str]:
 def _flows(run: Run, window: Window | None) -> list[dict[str, Any]]:
     throughput, received = flows.flow_throughput_bps(run, window), flows.bytes_received(run, window)
     again, rtt, cwnd = flows.retransmits(run, window), flows.rtt_ms(run, window), flows.cwnd_packets(run, window)
-    states = _states(run, window)
     return [
         {
             "name": name,
@@ -63,8 +63,6 @@ def _flows(run: Run, window: Window | None) -> list[dict[str, Any]]:
             "retransmit_rate": again[name][1],
             "rtt_ms": rtt[name],
             "cwnd_packets": cwnd[name],
-            "power": over(throughput[name], rtt[name]["mean"]),
-            "states": states.get(name),
         }
         for flow in run.birth["flows"]
         for name in [flow["name"]]
@@ -74,14 +72,6 @@ def _flows(run: Run, window: Window | None) -> list[dict[str, Any]]:
 def _completion(flow: Mapping[str, Any]) -> dict[str, float | None]:
     """The completion time: a key of sized flows only, None until they are done."""
     return {} if flow.get("bytes_asked") is None and flow.get("fct_s") is None else {"fct_s": flow.get("fct_s")}
-
-
-def _states(run: Run, window: Window | None) -> dict[str, dict[str, float]]:
-    """Seconds in each of its controller's states, by flow; no entry for a flow without any."""
-    found: dict[str, dict[str, float]] = {}
-    for name, phase, total_s in durations(run, window).select("flow", "phase", "total_s").iter_rows():
-        found.setdefault(name, {})[phase] = total_s
-    return found
 
 
 def _groups(run: Run, window: Window | None) -> dict[str, dict[str, float | None]]:

@@ -1,0 +1,28 @@
+"""What a report knows beyond the contract."""
+
+import pytest
+
+from dumbbell.analysis import findings
+from synthetic import Bench, Flow, taking_turns
+
+
+def test_a_cycle_is_told_with_its_phase_and_how_sure_it_is() -> None:
+    assert findings(taking_turns(60, 10, 0.1).make())["cycle"] == {
+        "period_s": pytest.approx(10, abs=0.2),
+        "strength": pytest.approx(1, abs=0.02),
+        "p_value": pytest.approx(1 / 500),
+        "phase": pytest.approx(0.5, abs=0.02),
+    }
+
+
+def test_power_and_states_are_told() -> None:
+    bench = Bench(
+        [
+            Flow("bbr-1", "bbr", rate_bps=30e6, cc="bbr", retransmit_rate=0.02),
+            Flow("page", "web", rate_bps=10e6, bytes_asked=12_500_000, fct_s=10.0),
+        ]
+    )
+    found = findings(bench.make())
+    assert found["flows"][0]["power_mbps2"] == pytest.approx(30 / 0.02)
+    # Nobody told BBR's gains; no ssthresh was set.
+    assert (found["groups"]["bbr"]["states"], found["groups"]["web"]["states"]) == (None, {"slow_start": 1.0})
