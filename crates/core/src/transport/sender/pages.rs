@@ -6,32 +6,33 @@
 
 use alloc::collections::VecDeque;
 
-/// Where the calls began whose bytes may be in the last skb.
+/// Where the calls began whose bytes may still be sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pages {
     calls: VecDeque<u64>,
 }
 
 impl Pages {
-    /// A call begins with the byte of this number.
-    pub fn begin(&mut self, at: u64) {
+    /// A call begins with the byte of this number; nobody will ask for those below `una`.
+    pub fn begin(&mut self, at: u64, una: u64) {
+        while self.calls.get(1).is_some_and(|next| *next <= una) {
+            self.calls.pop_front();
+        }
         if self.calls.back() != Some(&at) {
             self.calls.push_back(at);
         }
     }
 
     /// How many bytes more an skb takes that lies from `start` to `end`.
-    pub fn room(&mut self, start: u64, end: u64) -> u64 {
-        while self.calls.get(1).is_some_and(|next| *next <= start) {
-            self.calls.pop_front();
-        }
+    pub fn room(&self, start: u64, end: u64) -> u64 {
         let call = self.calls.back().copied().unwrap_or(start);
         // A piece goes on to the end of its page (`skb_can_coalesce`).
         let begun = if end > start.max(call) { (end - call).next_multiple_of(PAGE_BYTES) - (end - call) } else { 0 };
         MOST_PIECES.saturating_sub(self.pieces(start, end)) * PAGE_BYTES + begun
     }
 
-    fn pieces(&self, start: u64, end: u64) -> u64 {
+    /// On how many pieces of pages the bytes from `start` to `end` lie.
+    pub fn pieces(&self, start: u64, end: u64) -> u64 {
         let ends = self.calls.iter().skip(1).copied().chain([end]);
         let pieces = |(call, until): (u64, u64)| {
             let (first, last) = (start.max(call), until.min(end));
@@ -54,8 +55,8 @@ mod tests {
     #[test]
     fn an_skb_that_a_new_call_goes_on_with_is_closed_by_its_pages() {
         let mut pages = Pages::default();
-        pages.begin(1);
-        pages.begin(1 + 3 * 65_160);
+        pages.begin(1, 1);
+        pages.begin(1 + 3 * 65_160, 1);
         let tail = 1 + 3 * 65_160 - 11_584;
         assert_eq!(pages.pieces(tail, tail + 11_584), 4);
         assert_eq!(pages.room(tail, tail + 11_584), 13 * 4_096);
@@ -66,7 +67,7 @@ mod tests {
     #[test]
     fn an_skb_of_one_call_is_closed_by_its_size() {
         let mut pages = Pages::default();
-        pages.begin(1);
+        pages.begin(1, 1);
         for start in (1..200_000).step_by(1_448) {
             assert!(pages.room(start, start) >= 65_160);
         }

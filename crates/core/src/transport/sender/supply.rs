@@ -118,10 +118,15 @@ impl Supply {
     }
 
     /// It writes, or goes on: with a call that begins at the first page again.
-    pub fn wake(&mut self) {
+    pub fn wake(&mut self, una: u64) {
         self.writing = true;
         self.starved = false;
-        self.pages.begin(self.written);
+        self.pages.begin(self.written, una);
+    }
+
+    /// On how many pieces of pages these bytes lie.
+    pub fn pieces(&self, seq: u64, len: u32) -> u64 {
+        self.pages.pieces(seq, seq + u64::from(len))
     }
 
     /// Bytes from `next` to the end of the skb that they lie in.
@@ -273,7 +278,7 @@ mod tests {
 
     fn fill(supply: &mut Supply) -> u64 {
         let before = supply.end();
-        supply.wake();
+        supply.wake(1);
         while supply.is_writing() {
             let memory = Supply::memory((supply.end() - 1) / 1_448, supply.end() - 1);
             supply.add(1_448, memory);
@@ -310,7 +315,7 @@ mod tests {
     fn an_skb_that_is_too_short_takes_from_the_one_behind_it_only() {
         let mut supply = Supply::new(&settings());
         supply.write(u64::MAX);
-        supply.wake();
+        supply.wake(1);
         for _ in 0..3 {
             supply.add(2_000, 0);
         }
@@ -329,7 +334,7 @@ mod tests {
     fn the_last_skb_is_filled_up_and_pushed_when_it_is_the_only_one() {
         let mut supply = Supply::new(&settings());
         supply.write(u64::MAX);
-        supply.wake();
+        supply.wake(1);
         supply.add(2_000, 0);
         assert!(supply.pushes(10_000) && supply.push_one);
         supply.sent(1_001);
