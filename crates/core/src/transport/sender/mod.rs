@@ -291,6 +291,7 @@ impl<C: Control> Sender<C> {
     }
 
     /// On how many pieces of the application's pages these bytes lie.
+    #[inline]
     pub(crate) fn pieces(&self, seq: u64, len: u32) -> u8 {
         u8::try_from(self.supply.pieces(seq, len)).unwrap_or(u8::MAX >> 1)
     }

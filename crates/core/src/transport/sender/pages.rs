@@ -4,42 +4,52 @@
 //! (`skb_splice_from_iter`). An skb holds 17 pieces of pages (`MAX_SKB_FRAGS`), and one that is continued by a new call
 //! has one more begun page than its length needs. What is in the socket is [`super::supply`]'s affair.
 
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 /// Where the calls began whose bytes may still be sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pages {
-    calls: VecDeque<u64>,
+    calls: Vec<u64>,
 }
 
 impl Pages {
     /// A call begins with the byte of this number; nobody will ask for those below `una`.
     pub fn begin(&mut self, at: u64, una: u64) {
-        while self.calls.get(1).is_some_and(|next| *next <= una) {
-            self.calls.pop_front();
-        }
-        if self.calls.back() != Some(&at) {
-            self.calls.push_back(at);
+        let passed = self.calls.iter().skip(1).take_while(|next| **next <= una).count();
+        self.calls.drain(..passed);
+        if self.calls.last() != Some(&at) {
+            self.calls.push(at);
         }
     }
 
     /// How many bytes more an skb takes that lies from `start` to `end`.
     pub fn room(&self, start: u64, end: u64) -> u64 {
-        let call = self.calls.back().copied().unwrap_or(start);
+        let call = self.calls.last().copied().unwrap_or(start);
         // A piece goes on to the end of its page (`skb_can_coalesce`).
         let begun = if end > start.max(call) { (end - call).next_multiple_of(PAGE_BYTES) - (end - call) } else { 0 };
         MOST_PIECES.saturating_sub(self.pieces(start, end)) * PAGE_BYTES + begun
     }
 
     /// On how many pieces of pages the bytes from `start` to `end` lie.
+    #[inline]
     pub fn pieces(&self, start: u64, end: u64) -> u64 {
-        let ends = self.calls.iter().skip(1).copied().chain([end]);
-        let pieces = |(call, until): (u64, u64)| {
-            let (first, last) = (start.max(call), until.min(end));
-            if first < last { (last - call).div_ceil(PAGE_BYTES) - (first - call) / PAGE_BYTES } else { 0 }
-        };
-        self.calls.iter().copied().zip(ends).map(pieces).sum()
+        let (mut pieces, mut until) = (0, end);
+        for &call in self.calls.iter().rev() {
+            if call <= start {
+                return pieces + within(call, start, until);
+            }
+            if call < until {
+                pieces += within(call, call, until);
+                until = call;
+            }
+        }
+        pieces
     }
+}
+
+/// The same inside of one call.
+const fn within(call: u64, start: u64, end: u64) -> u64 {
+    if start < end { (end - call).div_ceil(PAGE_BYTES) - (start - call) / PAGE_BYTES } else { 0 }
 }
 
 /// `PAGE_SIZE`.
