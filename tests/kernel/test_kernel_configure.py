@@ -5,7 +5,13 @@ from fake_linux import KCONFIG_HZ, WITHOUT, make_tree
 
 from dumbbell.errors import KernelError
 from dumbbell.kernel import process
-from dumbbell.kernel.configure import configure, make_room_for_registers, map_pages_in_a_row, set_hz
+from dumbbell.kernel.configure import (
+    configure,
+    count_nanoseconds,
+    make_room_for_registers,
+    map_pages_in_a_row,
+    set_hz,
+)
 
 
 def configured(tree: Path) -> tuple[str, ...]:
@@ -93,3 +99,12 @@ def test_pages_of_a_folio_are_mapped_one_after_the_other(tmp_path: Path) -> None
         map_pages_in_a_row(pgtable)
         assert pgtable.read_text() == "\tpte = __pte(pte_val(pte) + (1UL << PFN_PTE_SHIFT));\n"
     map_pages_in_a_row(tmp_path / "there-is-none.h")
+
+
+def test_a_guests_clock_counts_nanoseconds(tmp_path: Path) -> None:
+    clock = tmp_path / "time-internal.h"
+    clock.write_text("#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA  500\n#define OTHER 256\n")
+    for _ in range(2):
+        count_nanoseconds(clock)
+        assert clock.read_text() == "#define TIMER_MULTIPLIER 1\n#define TIMER_MIN_DELTA  1\n#define OTHER 256\n"
+    count_nanoseconds(tmp_path / "there-is-none.h")

@@ -111,6 +111,8 @@ pub struct Segment {
     pub seq: u64,
     /// Payload bytes.
     pub len: u32,
+    /// Pieces of the sender's pages that they lie on, which the receiver's host gets as they are; 0 when nobody counted.
+    pub pieces: u8,
     /// Next byte expected from the other side.
     pub ack: u64,
     /// Receive window in bytes (scaled already).

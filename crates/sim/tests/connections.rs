@@ -32,6 +32,18 @@ fn a_sized_flow_delivers_its_bytes_and_ends_the_experiment() {
     assert!(outcome.report.duration_ns < 1_000_000_000);
 }
 
+/// One program opens them all, in the order of their names: the second a microsecond after the first.
+#[test]
+fn flows_that_start_at_one_time_start_one_after_the_other() {
+    let mut plan = path(20, 80, 1_000, 1_000);
+    for name in ["second", "first"] {
+        plan.flows.push(tcp(&plan, name, "cubic", Work::Bulk));
+    }
+    let flows = run(&plan).report.flows;
+    let times: Vec<_> = flows.iter().map(|flow| (flow.name.as_str(), flow.started_ns, flow.connected_ns)).collect();
+    assert_eq!(times, [("second", Some(0), Some(20_001_000)), ("first", Some(0), Some(20_000_000))]);
+}
+
 #[test]
 fn a_bulk_flow_fills_the_bottleneck() {
     let mut plan = path(20, 80, 200, 5_000);

@@ -17,6 +17,7 @@ __all__ = [
     "HZ_FILE",
     "MAKE",
     "configure",
+    "count_nanoseconds",
     "make_room_for_registers",
     "map_pages_in_a_row",
     "set_hz",
@@ -32,6 +33,7 @@ def configure(tree: Path, work: Path, *, log: Path, env: dict[str, str]) -> tupl
     set_hz(tree / HZ_FILE)
     make_room_for_registers(tree / REGISTERS_FILE)
     map_pages_in_a_row(tree / PAGES_FILE)
+    count_nanoseconds(tree / CLOCK_FILE)
     symbols = _symbols(tree)
     asked = FRAGMENT.read_text(encoding="utf-8") + _others_controllers(tree)
     wishes = work / "asked.config"
@@ -92,6 +94,20 @@ def map_pages_in_a_row(pgtable: Path) -> None:
         pgtable.write_text(edited, encoding="utf-8")
 
 
+def count_nanoseconds(clock: Path) -> None:
+    """Let a guest's clock count nanoseconds, as a machine's does; arch/um's counts in steps of 256.
+
+    A look at the clock outside of an interrupt moves it by a step (`timer_read`), so with long ones what programs send
+    leaves later than what interrupts send, and each packet's time is cut to a step. Timers are no later than asked.
+    """
+    if not clock.is_file():
+        return
+    text = clock.read_text(encoding="utf-8")
+    edited = re.sub(r"(#define TIMER_(?:MULTIPLIER|MIN_DELTA)\s+)\d+", r"\g<1>1", text)
+    if edited != text:
+        clock.write_text(edited, encoding="utf-8")
+
+
 def _verify(asked: str, got: str, symbols: set[str]) -> tuple[str, ...]:
     on = set(re.findall(r"^CONFIG_(\w+)=y$", got, re.MULTILINE))
     wanted = re.findall(r"^CONFIG_(\w+)=y$", asked, re.MULTILINE)
@@ -137,7 +153,8 @@ def _others_controllers(tree: Path) -> str:
 HZ_FILE = "arch/um/Kconfig"
 REGISTERS_FILE = "arch/x86/um/user-offsets.c"
 PAGES_FILE = "arch/um/include/asm/pgtable.h"
-EDITED = (HZ_FILE, REGISTERS_FILE, PAGES_FILE)
+CLOCK_FILE = "arch/um/include/linux/time-internal.h"
+EDITED = (HZ_FILE, REGISTERS_FILE, PAGES_FILE, CLOCK_FILE)
 """What is edited in the tree."""
 REGISTERS_BYTES = 11_008
 """Where AMX's tiles, the last component there is, end in the XSAVE area (Intel SDM volume 1, section 13.5)."""

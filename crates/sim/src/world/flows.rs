@@ -16,13 +16,13 @@ use dumbbell_core::transport::{Endpoint, Identity, Settings};
 impl World {
     /// The next flow starts; the one after it goes on the agenda.
     pub(super) fn start_next(&mut self) {
-        let (_, number) = self.starts.pop().expect("an entry for each start");
+        let (planned, number) = self.starts.pop().expect("an entry for each start");
         if let Some(&(at, next)) = self.starts.last() {
             // One program opens them all: of two that start at one time, one is the first.
             self.agenda.add(at.max(self.now + OPENING), Kind::Start, next);
         }
         let flow = &mut self.flows[number as usize];
-        flow.report.started_ns = Some(self.now.as_nanos());
+        flow.report.started_ns = Some(planned.as_nanos());
         if let Some(stop) = flow.stop.filter(|&stop| stop >= self.now) {
             self.agenda.add(stop, Kind::Stop, number);
         }

@@ -78,7 +78,7 @@ impl Receiver {
                 return;
             }
         }
-        let pages = holes::pages(segment.seq, segment.len);
+        let pages = holes::pieces(segment);
         let end = segment.end();
         self.reader.queue(self.rcv_nxt, end, segment.len, pages, segment.seq == self.rcv_nxt);
         self.count_memory();
@@ -136,7 +136,7 @@ impl Receiver {
         let (start, end) = (segment.seq, segment.end());
         let compressing = self.delay.is_compressing();
         let holes = self.holes_mut();
-        holes.insert(start, end, holes::pages(start, segment.len));
+        holes.insert(start, end, holes::pieces(segment));
         if compressing && holes.crowds(start, end) {
             // What was kept back is told before the new block displaces it; the new one waits for the next ACK.
             holes.tell_late(start, end);

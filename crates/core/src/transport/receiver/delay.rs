@@ -40,7 +40,7 @@ pub(super) struct Delay {
     dups_at: u64,
     /// When the compressed ones are sent.
     flush_at: Time,
-    /// Jiffy of the delayed ACK, while [`TIMER`] is pending.
+    /// Jiffy for which the delayed ACK's timer was set last; 0 for never. Whether an ACK waits for it, [`TIMER`] says.
     deadline: u64,
     /// Jiffy of the last data (`lrcvtime`).
     heard: u64,
@@ -244,9 +244,17 @@ impl Delay {
         }
         self.compressed += 1;
         if !self.flush_at.is_set() {
-            self.flush_at = now + self.compression(rtt_us8) + COMPRESSION_SLACK;
+            let flush_at = now + self.compression(rtt_us8) + COMPRESSION_SLACK;
+            self.flush_at = self.standing_timer(now).map_or(flush_at, |at| flush_at.min(at));
         }
         false
+    }
+
+    /// When the delayed ACK's timer rings although its ACK was sent: Linux lets it stand, and when it rings, what is
+    /// kept back is sent, before anything else is asked (`inet_csk_clear_xmit_timer`, `tcp_delack_timer_handler`).
+    fn standing_timer(&self, now: Time) -> Option<Time> {
+        let rings = at_jiffy(self.deadline + 1);
+        (self.deadline > 0 && rings > now).then_some(rings)
     }
 
     /// A twentieth of the round trip, 1 ms at most.

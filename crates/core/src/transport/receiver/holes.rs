@@ -5,6 +5,7 @@
 
 use super::space::OVERHEAD;
 use crate::packet::Sack;
+use crate::packet::Segment;
 use alloc::collections::VecDeque;
 
 /// A run of bytes held behind a hole.
@@ -271,6 +272,11 @@ fn length(start: u64, end: u64) -> u32 {
 /// Memory of so much payload after Linux has copied it into packets of one page each (`tcp_collapse`).
 pub(super) fn packed(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(PAGE_PAYLOAD) * PAGE_MEMORY).unwrap_or(u32::MAX >> 1)
+}
+
+/// Pieces of pages that a segment's payload lies on.
+pub(super) fn pieces(segment: &Segment) -> u8 {
+    if segment.pieces > 0 { segment.pieces } else { pages(segment.seq, segment.len) }
 }
 
 /// Pages of 4 KiB that a payload lies on, when the stream lies on them one after the other as the file of a sender does.

@@ -286,6 +286,12 @@ impl<C: Control> Sender<C> {
         if self.todo.is_empty() { None } else { self.work(now) }
     }
 
+    /// On how many pieces of the application's pages these bytes lie.
+    #[inline]
+    pub(crate) fn pieces(&self, seq: u64, len: u32) -> u8 {
+        u8::try_from(self.supply.pieces(seq, len)).unwrap_or(u8::MAX >> 1)
+    }
+
     /// What the sender knows.
     #[cfg(test)]
     pub(crate) const fn vitals(&self) -> &Vitals {

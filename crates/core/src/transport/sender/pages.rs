@@ -7,10 +7,10 @@
 
 use alloc::collections::VecDeque;
 
-/// Where the calls began whose data were not sent yet.
+/// Where the calls began whose data may still be sent.
 #[derive(Clone, Debug)]
 pub(super) struct Pages {
-    /// First sequence number of each call, the latest last; the first may lie before all that was not sent.
+    /// First sequence number of each call, the latest last; the first may lie before all that is asked for.
     calls: VecDeque<u64>,
 }
 
@@ -20,17 +20,13 @@ impl Pages {
         Self { calls: VecDeque::from([first]) }
     }
 
-    /// A call begins here.
-    pub fn begin(&mut self, at: u64) {
+    /// A call begins here; what lies before `una` was acknowledged, and nobody asks for it again.
+    pub fn begin(&mut self, at: u64, una: u64) {
+        while self.calls.get(1).is_some_and(|second| *second <= una) {
+            self.calls.pop_front();
+        }
         if self.latest() != at {
             self.calls.push_back(at);
-        }
-    }
-
-    /// Everything before `next` was sent.
-    pub fn sent(&mut self, next: u64) {
-        while self.calls.get(1).is_some_and(|second| *second <= next) {
-            self.calls.pop_front();
         }
     }
 
@@ -52,7 +48,7 @@ impl Pages {
     }
 
     /// Pieces of pages from `start` to `end`.
-    fn pieces(&self, start: u64, end: u64) -> u64 {
+    pub fn pieces(&self, start: u64, end: u64) -> u64 {
         let mut pieces = 0;
         let mut until = end;
         for call in self.calls.iter().rev() {
@@ -97,13 +93,14 @@ mod tests {
     fn a_call_begins_a_page() {
         let mut pages = Pages::new(1);
         // The last 40,544 of 63,712 bytes: 11 pages, the first and the last in part.
-        pages.begin(63_713);
+        pages.begin(63_713, 1);
         assert_eq!(pages.pieces(23_169, 63_713), 11);
         assert_eq!(pages.room(23_169, 63_713), 6 * 4_096);
         assert_eq!(pages.room(23_169, 63_713 + 6 * 4_096), 0);
-        pages.sent(63_712);
         assert_eq!(pages.pieces(63_712, 63_714), 2);
-        pages.sent(63_713);
-        assert_eq!(pages.calls.len(), 1);
+        pages.begin(100_000, 63_712);
+        assert_eq!(pages.pieces(63_712, 63_714), 2);
+        pages.begin(100_000, 63_713);
+        assert_eq!(pages.calls, [63_713, 100_000]);
     }
 }

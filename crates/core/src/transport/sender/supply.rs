@@ -25,8 +25,6 @@ pub(super) struct Supply {
     fin: bool,
     /// Is the application writing?
     writing: bool,
-    /// Bytes that were handed over in the pipe's current load.
-    handed_over: u64,
     /// Is what was written pushed because the pipe is empty, and more follows at once (`MSG_MORE`)?
     pub corked: bool,
     /// Does the next push send one packet and wait for nothing (`tcp_push_one`)?
@@ -56,7 +54,6 @@ impl Supply {
             closing: false,
             fin: false,
             writing: false,
-            handed_over: 0,
             corked: false,
             push_one: false,
             pushed: 1,
@@ -121,12 +118,16 @@ impl Supply {
         self.writing
     }
 
-    /// It writes, or goes on: a call begins.
-    pub fn wake(&mut self) {
-        self.pages.begin(self.written);
-        self.handed_over = 0;
+    /// It writes, or goes on: a call begins. What lies before `una` was acknowledged.
+    pub fn wake(&mut self, una: u64) {
+        self.pages.begin(self.written, una);
         self.writing = true;
         self.starved = false;
+    }
+
+    /// Pieces of pages that these bytes lie on.
+    pub fn pieces(&self, seq: u64, len: u32) -> u64 {
+        self.pages.pieces(seq, seq + u64::from(len))
     }
 
     /// Bytes from `next` to the end of the skb that they lie in.
@@ -161,7 +162,6 @@ impl Supply {
         while self.ends.front().is_some_and(|end| *end <= next) {
             self.ends.pop_front();
         }
-        self.pages.sent(next);
     }
 
     /// What ends here was not sent after all: it stays an skb of its own.
@@ -193,7 +193,7 @@ impl Supply {
     /// the full skb is the only one.
     pub fn pushes(&mut self, next: u64, goal: u64, largest_window: u32) -> bool {
         let is_forced = self.written > self.pushed + u64::from(largest_window >> 1);
-        self.corked = self.handed_over == 0;
+        self.corked = self.pages.handed_over(self.written) == 0;
         let is_full = self.tail(next) >= goal;
         self.push_one = !self.corked && is_full && !is_forced && self.is_tail();
         let all = self.corked || (is_full && is_forced);
@@ -217,7 +217,7 @@ impl Supply {
     /// it waits.
     pub fn add(&mut self, bytes: u64, memory: u64) -> bool {
         if memory >= self.limit {
-            if self.handed_over > 0 {
+            if self.pages.handed_over(self.written) > 0 {
                 self.note_push();
             }
             self.starved = true;
@@ -239,7 +239,6 @@ impl Supply {
         if let Some(end) = self.ends.back_mut() {
             *end = self.written;
         }
-        self.handed_over = self.pages.handed_over(self.written);
     }
 
     fn start_of_last(&self, next: u64) -> u64 {
@@ -291,7 +290,7 @@ mod tests {
 
     fn fill(supply: &mut Supply) -> u64 {
         let before = supply.end();
-        supply.wake();
+        supply.wake(1);
         while supply.is_writing() {
             let memory = Supply::memory((supply.end() - 1) / 1_448, supply.end() - 1);
             supply.add(1_448, memory);
@@ -328,7 +327,7 @@ mod tests {
     fn an_skb_that_is_too_short_takes_from_the_one_behind_it_only() {
         let mut supply = Supply::new(&settings());
         supply.write(u64::MAX);
-        supply.wake();
+        supply.wake(1);
         for _ in 0..3 {
             supply.add(2_000, 0);
         }
@@ -347,7 +346,7 @@ mod tests {
     fn the_last_skb_is_filled_up_and_pushed_when_it_is_the_only_one() {
         let mut supply = Supply::new(&settings());
         supply.write(u64::MAX);
-        supply.wake();
+        supply.wake(1);
         supply.add(2_000, 0);
         assert!(supply.pushes(1, 2_000, 10_000) && supply.push_one);
         supply.sent(1_001);
@@ -363,7 +362,7 @@ mod tests {
     fn what_is_written_is_pushed_when_the_pipe_is_empty() {
         let mut supply = Supply::new(&settings());
         supply.write(u64::MAX);
-        supply.wake();
+        supply.wake(1);
         supply.add(65_160, 0);
         assert!(supply.pushes(1, 65_160, 1 << 20) && supply.push_one && !supply.corked);
         supply.add(65_160, 0);
@@ -376,10 +375,10 @@ mod tests {
     fn an_skb_with_seventeen_pieces_of_pages_is_full() {
         let mut supply = Supply::new(&settings());
         supply.write(u64::MAX);
-        supply.wake();
+        supply.wake(1);
         supply.add(63_712, 0);
         supply.sent(23_169);
-        supply.wake();
+        supply.wake(1);
         assert!(supply.fill(23_169, 65_160));
         assert_eq!(supply.head(23_169), 40_544 + 6 * 4_096, "40 bytes less than it should have");
         assert!(!supply.fill(23_169, 65_160) && supply.add(65_160, 0));

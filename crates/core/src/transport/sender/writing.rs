@@ -13,7 +13,7 @@ impl<C: Control> Sender<C> {
     pub(super) fn begin_writing(&mut self) {
         if self.supply.has_more() {
             self.check_app_limited();
-            self.supply.wake();
+            self.supply.wake(self.vitals.snd_una);
             self.write_on();
         }
         if self.supply.queue_fin() {
@@ -34,7 +34,7 @@ impl<C: Control> Sender<C> {
             }
             self.stop_sndbuf_limited();
             self.check_app_limited();
-            self.supply.wake();
+            self.supply.wake(self.vitals.snd_una);
         }
         let wrote = self.write_on();
         self.supply.queue_fin() || wrote

@@ -177,6 +177,25 @@ fn duplicate_acks_are_compressed_after_three() {
     assert_eq!(talk.receiver.next_timer(), Time::NEVER);
 }
 
+/// The second segment is acknowledged, and the timer of the first one's ACK stands: when it rings, what is kept back goes.
+#[test]
+fn a_timer_whose_ack_was_sent_flushes_compressed_acks() {
+    let mut talk = Talk::settled(29);
+    assert_eq!(talk.hear(29, 30), NOTHING);
+    let rings = talk.receiver.next_timer();
+    assert_eq!(talk.hear(30, 31), ["31"]);
+    assert_eq!(talk.receiver.next_timer(), Time::NEVER);
+    talk.now = rings - Span::from_micros(400);
+    for index in 32..35 {
+        assert_eq!(talk.hear(index, index + 1), [format!("31 32-{}", index + 1)]);
+    }
+    assert_eq!(talk.hear(35, 36), NOTHING);
+    assert_eq!(talk.expire(), (400, alloc::vec!["31 32-36".into()]));
+    // It has rung: the next ones wait their full time.
+    assert_eq!(talk.hear(36, 37), NOTHING);
+    assert_eq!(talk.expire().0, 1_100);
+}
+
 /// A third hole: blocks that were kept back are told before a new one displaces them.
 #[test]
 fn a_new_hole_flushes_what_was_kept_back() {

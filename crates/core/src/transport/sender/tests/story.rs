@@ -27,6 +27,19 @@ fn slow_start_doubles_the_window() {
     assert_eq!(d.info().delivered, 11, "the handshake counts");
 }
 
+/// A program that will close writes as one that won't: the first push is not put off until the buffer is full.
+#[test]
+fn closing_behind_a_long_write_changes_nothing_of_the_write() {
+    let first = |closes: bool| {
+        let mut d = Dialogue::with(100, 1_000_000);
+        if closes {
+            d.sender.close(d.now);
+        }
+        (d.transmissions(), d.info().notsent_bytes)
+    };
+    assert_eq!(first(true), first(false));
+}
+
 /// The send buffer grows with the window before it is asked whether it has room (`tcp_new_space`).
 #[test]
 fn an_endless_writer_keeps_a_growing_window_full() {
