@@ -40,7 +40,6 @@ fmt: setup ## Format both languages
 conformance: kernel ## The matrix of both engines; both against the truth, published results and each other; theory
 	-$(PY) conformance/matrix.py -o docs/fidelity.md
 	$(PY) conformance/theory.py -o conformance/theory.md >/dev/null
-	$(PY) conformance/engines.py -o conformance/engines.md >/dev/null
 	-$(PY) conformance/against_truth.py --engine sim -o conformance/truth-sim.md >/dev/null
 	-$(PY) conformance/against_truth.py -o conformance/truth.md >/dev/null
 	$(PY) conformance/published.py -o conformance/published.md >/dev/null

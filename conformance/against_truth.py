@@ -11,21 +11,20 @@ import json
 import math
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from runs import Job, side_by_side
 
 from dumbbell import result
 from dumbbell.analysis import summary
 from dumbbell.analysis.difference import tolerance_of
-from dumbbell.engine import Engine, KernelEngine, Request, Simulator
-from dumbbell.spec import parse
+from dumbbell.errors import DumbbellError
+from dumbbell.spec import load
 
 HERE = Path(__file__).parent
 WARM_UP_NS = 2 * 10**9
@@ -74,13 +73,18 @@ def main() -> int:
     truth = json.loads((HERE / "truth" / "truth.json").read_text(encoding="utf-8"))
     names = asked.cases or list(truth)
     began = time.perf_counter()
-    with ProcessPoolExecutor(asked.jobs) as pool:
-        work = [(name, seed, asked.engine) for name in names for seed in range(1, asked.seeds + 1)]
-        measured: dict[str, list[dict[str, float]]] = {}
-        for (name, *_), metrics in zip(work, pool.map(measure, work), strict=True):
-            measured.setdefault(name, []).append(metrics)
-            if len(measured[name]) == asked.seeds:
-                print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
+    jobs = [
+        Job(name, load(HERE / "truth" / f"{name}.toml")[0], asked.engine, seed)
+        for name in names
+        for seed in range(1, asked.seeds + 1)
+    ]
+    measured: dict[str, list[dict[str, float]]] = {}
+    for job, made, _ in side_by_side(jobs, asked.jobs, measure):
+        if isinstance(made, DumbbellError):
+            raise made
+        measured.setdefault(job.title, []).append(made)
+        if len(measured[job.title]) == asked.seeds:
+            print(f"{job.title}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
     rows = [row for name in names for row in compare(name, truth[name]["result"], measured[name])]
     text = table(rows, asked.engine, asked.seeds, time.perf_counter() - began)
     print(text)
@@ -89,23 +93,11 @@ def main() -> int:
     return 0 if all(row.agrees for row in rows) else 1
 
 
-def measure(work: tuple[str, int, str]) -> dict[str, float]:
-    """Run one case with one seed on one engine; the truth's metrics."""
-    name, seed, engine = work
-    made: Engine = Simulator() if engine == "sim" else KernelEngine()
-    file = experiment_file(name)
-    case = parse(file.read_text(encoding="utf-8"), file)[0]
-    with tempfile.TemporaryDirectory() as folder:
-        out = made.run(Request(name, case, seed, Path(folder) / "run"), lambda _: None)
-        run = result.load(out)
+def measure(job: Job, run: result.Run) -> dict[str, float]:
+    """The truth's metrics of a valid run."""
     if not run.birth["valid"]:
-        raise RuntimeError(f"{name}, seed {seed}: {run.birth['invalid']}")
+        raise RuntimeError(f"{job.title}, seed {job.seed}: {run.birth['invalid']}")
     return dict(metrics(run))
-
-
-def experiment_file(name: str) -> Path:
-    """Where a case is written as an experiment."""
-    return HERE / "truth" / f"{name}.toml"
 
 
 def metrics(run: result.Run) -> Iterator[tuple[str, float]]:

@@ -1,4 +1,4 @@
-"""The matrix: every experiment of `matrix/` on the kernel and on the simulator, compared.
+"""The matrix: every experiment of `matrix/` and the six scenarios, on the kernel and on the simulator, compared.
 
     python conformance/matrix.py [PART-OF-A-NAME...] [--seeds 5] [--most-seeds 20] [--jobs N] [--fresh]
         [-o docs/fidelity.md]
@@ -17,15 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import fidelity
-from laboratory import KEPT, Job, Outcome, run_all
+from laboratory import KEPT, Outcome, run_all
+from runs import Job
 
 from dumbbell.analysis import Row, Verdict, compare, one_sided
 from dumbbell.analysis.difference import standard_error, tolerance_of
-from dumbbell.spec import Case, load
+from dumbbell.spec import Case, find, load
 
 SIM_SEEDS = 2
 MATRIX = Path(__file__).parent / "matrix"
 ENGINES = ("kernel", "sim")
+SCENARIOS = ("cyclic", "two-classes", "lossy-download", "lossy-lan", "bufferbloat", "bufferbloat-cured")
 
 
 @dataclass(frozen=True)
@@ -87,12 +89,13 @@ def main() -> int:
 
 def experiments() -> list[tuple[str, Case]]:
     """Every case of every file, with the file's name."""
-    return [(file.stem, case) for file in sorted(MATRIX.glob("*.toml")) if file != REASONS for case in load(file)]
+    files = [file for file in sorted(MATRIX.glob("*.toml")) if file != REASONS]
+    return [(file.stem, case) for file in (*map(find, SCENARIOS), *files) for case in load(file)]
 
 
 def title_of(theme: str, case: Case) -> str:
     """What a case is called: file and name."""
-    return f"{theme}: {case.name}"
+    return f"{theme}: {case.name}" if case.name else theme
 
 
 def compared(
@@ -107,18 +110,14 @@ def compared(
     done: dict[str, Compared] = {}
     while seeds <= most and (unsure := [each for each in wanted if not _sure(done.get(title_of(*each)))]):
         jobs = _jobs(unsure, seeds, again=bool(done))
-        outcomes |= run_all([job for job in jobs if _which(job) not in outcomes], cores, kept, _tell)
+        outcomes |= run_all([job for job in jobs if job.which not in outcomes], cores, kept, _tell)
         for theme, case in unsure:
             title = title_of(theme, case)
             mine = [job for job in jobs if job.title == title]
-            runs = {engine: [outcomes[_which(job)] for job in mine if job.engine == engine] for engine in ENGINES}
+            runs = {engine: [outcomes[job.which] for job in mine if job.engine == engine] for engine in ENGINES}
             done[title] = _compared(theme, title, runs, told.get(title))
         seeds *= 2
     return [done[title_of(*each)] for each in wanted]
-
-
-def _which(job: Job) -> tuple[str, str, int]:
-    return job.title, job.engine, job.seed
 
 
 def _jobs(wanted: Sequence[tuple[str, Case]], seeds: int, *, again: bool) -> list[Job]:

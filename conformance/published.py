@@ -10,21 +10,18 @@ Runs `scenarios/published/`. An expectation passes when it is met in every seed.
 import argparse
 import os
 import sys
-import tempfile
-import time
 import tomllib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from published_page import page
+from runs import Job, side_by_side
 
-from dumbbell import result
 from dumbbell.analysis import Outcome, Reader
-from dumbbell.engine import Engine, KernelEngine, Request, Simulator
-from dumbbell.errors import EngineError, ExperimentError
+from dumbbell.errors import DumbbellError, EngineError, ExperimentError
+from dumbbell.result import Run
 from dumbbell.spec import find, load, published
 
 HERE = Path(__file__).parent
@@ -32,16 +29,6 @@ REASONS = HERE / "published-reasons.toml"
 ENGINES = ("sim", "kernel")
 RUNS = "the run itself"
 """What stands for an expectation when an engine refuses a case or a run is invalid."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """One run."""
-
-    scenario: str
-    case: int
-    engine: str
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -82,7 +69,7 @@ def main() -> int:
     names, engines = asked.scenarios or list(published()), asked.engine or list(ENGINES)
     rows, answers = run_all(names, engines, range(1, asked.seeds + 1), asked.jobs)
     wall_s = {
-        engine: sum(given.wall_s for work, given in answers.items() if work.engine == engine) for engine in engines
+        engine: sum(answer.wall_s for (_, where, _), answer in answers.items() if where == engine) for engine in engines
     }
     reasons = {key: why for key, why in read_reasons(REASONS).items() if key[0] in names and key[3] in engines}
     text = page(names, engines, rows, reasons, asked.seeds, wall_s)
@@ -96,45 +83,41 @@ def main() -> int:
 
 
 def run_all(
-    names: Sequence[str], engines: Sequence[str], seeds: Sequence[int], jobs: int
-) -> tuple[list[Row], dict[Work, Answer]]:
+    names: Sequence[str], engines: Sequence[str], seeds: Sequence[int], cores: int
+) -> tuple[list[Row], dict[tuple[str, str, int], Answer]]:
     """Every expectation judged, and what every run gave."""
-    cases = {name: load(find(name)) for name in names}
-    work = [
-        Work(name, number, engine, seed)
+    wanted = [
+        (name, case.name, engine, [Job(f"{name}, {case.name}", case, engine, seed) for seed in seeds])
         for name in names
-        for number in range(len(cases[name]))
+        for case in load(find(name))
         for engine in engines
-        for seed in seeds
     ]
-    with ProcessPoolExecutor(jobs) as pool:
-        answers = dict(zip(work, pool.map(answer, work), strict=True))
+    answers: dict[tuple[str, str, int], Answer] = {}
+    for job, made, wall_s in side_by_side([job for *_, jobs in wanted for job in jobs], cores, outcomes_of):
+        print(f"{job.title}, {job.engine}, seed {job.seed}: {wall_s:.1f} s", file=sys.stderr)
+        answers[job.which] = (
+            _refused(made, wall_s) if isinstance(made, DumbbellError) else Answer(made[0], wall_s, made[1])
+        )
     rows = [
         row
-        for name in names
-        for number, case in enumerate(cases[name])
-        for engine in engines
-        for row in judged(name, case.name, engine, [answers[Work(name, number, engine, seed)] for seed in seeds])
+        for name, case, engine, jobs in wanted
+        for row in judged(name, case, engine, [answers[job.which] for job in jobs])
     ]
     return rows, answers
 
 
-def answer(work: Work) -> Answer:
-    """Run one case with one seed on one engine, and see what becomes of its expectations."""
-    made: Engine = Simulator() if work.engine == "sim" else KernelEngine()
-    case = load(find(work.scenario))[work.case]
-    began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            run = result.load(made.run(Request(work.scenario, case, work.seed, Path(folder) / "run"), lambda _: None))
-        except ExperimentError as error:
-            return Answer((), 0, f"refused: {error.problem}")
-        except EngineError as error:
-            return Answer((), time.perf_counter() - began, f"no result: {str(error).splitlines()[0]}")
-        outcomes = tuple(Reader(run).check(case.experiment.expect))
-    wall_s = time.perf_counter() - began
-    print(f"{work.scenario}, {case.name}, {work.engine}, seed {work.seed}: {wall_s:.1f} s", file=sys.stderr)
-    return Answer(outcomes, wall_s, "" if run.birth["valid"] else f"invalid: {'; '.join(run.birth['invalid'])}")
+def outcomes_of(job: Job, run: Run) -> tuple[tuple[Outcome, ...], str]:
+    """What becomes of a case's expectations, and why the run is invalid if it is."""
+    problem = "" if run.birth["valid"] else f"invalid: {'; '.join(run.birth['invalid'])}"
+    return tuple(Reader(run).check(job.case.experiment.expect)), problem
+
+
+def _refused(error: DumbbellError, wall_s: float) -> Answer:
+    if isinstance(error, ExperimentError):
+        return Answer((), 0, f"refused: {error.problem}")
+    if isinstance(error, EngineError):
+        return Answer((), wall_s, f"no result: {str(error).splitlines()[0]}")
+    raise error
 
 
 def judged(scenario: str, case: str, engine: str, answers: Sequence[Answer]) -> Iterator[Row]:
