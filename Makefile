@@ -30,7 +30,7 @@ lint: setup ## Formatting, lints, types
 unit: setup ## Tests of both languages, on the built kernel
 	@scripts/test-tools.sh
 	cargo test --workspace --quiet
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal
 
 fmt: setup ## Format both languages
 	cargo fmt --all

@@ -145,4 +145,6 @@ def test_several_imports_are_drawn_together(tmp_path: Path) -> None:
         spec = draw(runs if metric is None else runs[:1], name, metric=metric).to_dict()
         assert "seed" not in str(spec["title"]["subtitle"])
     assert "cwnd, kB" in json.dumps(draw(runs, "cwnd").to_dict())
-    assert page(runs).count('class="figure"') == 2
+    text = page(runs)
+    assert text.count('class="figure"') == 3, "one of each, and one of both on one axis"
+    assert "On one axis" in text
