@@ -13,6 +13,7 @@ mod listener;
 mod sampler;
 
 use crate::counters;
+use crate::dice;
 use crate::error::{Attempt, Result};
 use crate::plan::{Change, Plan, Transport};
 use crate::sample::record::Records;
@@ -45,6 +46,7 @@ pub fn run(folder: &Path) -> Result<()> {
     let plan: Plan = serde_json::from_str(&text)?;
     allow_descriptors(2 * plan.flows.len() as u64 + OTHER_DESCRIPTORS)?;
     setup::run(&plan.setup)?;
+    dice::seed(&plan.dice)?;
     let before = counters::read(&plan.hosts)?;
     let mut lab = Lab::open(&plan, folder)?;
     lab.live()?;

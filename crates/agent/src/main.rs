@@ -17,6 +17,7 @@
 //! reads them.
 
 mod counters;
+mod dice;
 mod error;
 mod guest;
 mod lab;

@@ -25,6 +25,22 @@ pub struct Plan {
     pub probes: Vec<Probe>,
     /// Commands at their times, sorted by time.
     pub changes: Vec<Change>,
+    /// Where random numbers begin.
+    pub dice: Vec<Dice>,
+}
+
+/// Where the random numbers of a netem begin.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dice {
+    /// Its host.
+    pub host: String,
+    /// Its device.
+    pub device: String,
+    /// As tc writes it: `10:`.
+    pub handle: String,
+    /// `TCA_NETEM_PRNG_SEED`.
+    pub seed: u64,
 }
 
 /// One line that a person could type: `ip`, `tc`, `ethtool -K` or `sysctl -w`.

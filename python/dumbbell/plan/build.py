@@ -1,5 +1,6 @@
 """The whole plan, in order: hosts, wires, disciplines, settings, flows, changes."""
 
+import random
 from itertools import pairwise
 
 from dumbbell.errors import ExperimentError, PlanError
@@ -7,7 +8,7 @@ from dumbbell.plan import changes as timed
 from dumbbell.plan import verbatim
 from dumbbell.plan.building import Building
 from dumbbell.plan.layout import Command
-from dumbbell.plan.model import NetPlan, Plan, SenderPlan, TcpPlan
+from dumbbell.plan.model import DicePlan, NetPlan, Plan, QueuePlan, SenderPlan, TcpPlan
 from dumbbell.plan.shaping import Device, Netem, netem, queue
 from dumbbell.plan.traffic import flow_plans, probe_plans
 from dumbbell.spec.attachments import Attachments, read_attachments
@@ -44,6 +45,7 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
         probes=tuple(probe_plans(experiment, building.sender_hosts()[0], RECEIVER, receiver.right_address)),
         changes=tuple(path_changes),
         queues=tuple(building.queues),
+        dice=tuple(_dice(queue, seed) for queue in building.queues if _throws(queue)),
         bottleneck=_bottleneck(building),
         warnings=tuple(_warnings(building)),
     )
@@ -254,6 +256,18 @@ def _bottleneck(building: Building) -> str | None:
     if path.tc is not None and path.tc.queue is not None:
         return f"tc.{path.tc.queue.rstrip(':')}"
     return None
+
+
+def _throws(queue: QueuePlan) -> bool:
+    """Is it a netem to which nobody gave a seed?"""
+    words = queue.text.split()
+    return words[0] == "netem" and "seed" not in words
+
+
+def _dice(netem: QueuePlan, seed: int) -> DicePlan:
+    place = (netem.host, netem.device, netem.handle)
+    numbers = random.Random("/".join([str(seed), "netem", *place]))  # noqa: S311 — drawn for an experiment, not for a secret
+    return DicePlan(*place, numbers.getrandbits(64))
 
 
 def _warnings(building: Building) -> list[str]:

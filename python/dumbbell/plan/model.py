@@ -5,7 +5,7 @@ from typing import Any
 
 from dumbbell.plan.layout import Command, Wire
 
-__all__ = ["Exchange", "FlowPlan", "NetPlan", "Plan", "ProbePlan", "QueuePlan", "SenderPlan", "TcpPlan", "TimedCommand"]
+__all__ = ["DicePlan", "Exchange", "FlowPlan", "NetPlan", "Plan", "ProbePlan", "QueuePlan", "SenderPlan", "TcpPlan", "TimedCommand"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,16 @@ class QueuePlan:
 
 
 @dataclass(frozen=True)
+class DicePlan:
+    """Where the random numbers of a netem begin: the same on every engine, which so loses the same packets."""
+
+    host: str
+    device: str
+    handle: str
+    seed: int
+
+
+@dataclass(frozen=True)
 class SenderPlan:
     """What sets one sending host apart."""
 
@@ -134,6 +144,7 @@ class Plan:
     probes: tuple[ProbePlan, ...]
     changes: tuple[TimedCommand, ...]
     queues: tuple[QueuePlan, ...]
+    dice: tuple[DicePlan, ...]
     bottleneck: str | None
     """Name of the queue that a summary calls the queue."""
     warnings: tuple[str, ...] = ()
@@ -149,4 +160,5 @@ class Plan:
             "flows": [{key: value for key, value in asdict(flow).items() if key != "group"} for flow in self.flows],
             "probes": [asdict(probe) for probe in self.probes],
             "changes": [asdict(change) for change in self.changes],
+            "dice": [asdict(dice) for dice in self.dice],
         }

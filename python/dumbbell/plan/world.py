@@ -108,7 +108,8 @@ def _place(command: Command) -> Place:
 
 def _read(plan: Plan, readers: dict[Place, Reader], command: Command) -> dict[str, Any] | None:
     place = _place(command)
-    reader = readers.setdefault(place, Reader(Device(plan.net.mtu + ETHERNET_BYTES)))
+    seeds = {handle(dice.handle): dice.seed for dice in plan.dice if (dice.host, dice.device) == place}
+    reader = readers.setdefault(place, Reader(Device(plan.net.mtu + ETHERNET_BYTES, seeds)))
     key, value = _origin(plan, place, command)
     return _named(key, value, lambda: reader.read(command.argv[1:]))
 

@@ -24,6 +24,8 @@ const RECEIVE_BUFFER: usize = 16 << 20;
 const HEADER_BYTES: usize = 16;
 const ATTRIBUTE_HEADER_BYTES: usize = 4;
 const DONE: u16 = 3;
+/// An error, or with status 0 an acknowledgement.
+const ERROR: u16 = 2;
 
 /// One conversation partner in one host.
 pub struct Netlink {
@@ -76,6 +78,21 @@ impl Netlink {
                 if answer.kind != DONE {
                     hear(answer);
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Orders something, and waits until it is done; the request asks for an acknowledgement.
+    pub fn order(&self, request: &[u8]) -> Result<()> {
+        let socket = self.socket.as_raw_fd();
+        send(socket, request, MsgFlags::empty()).attempt(|| "ordering by netlink".into())?;
+        let mut datagram = vec![0; ANSWER_BYTES];
+        let length = recv(socket, &mut datagram, MsgFlags::empty()).attempt(|| "reading netlink".into())?;
+        for answer in messages(&datagram[..length]) {
+            let status = number(answer.payload, 0).cast_signed();
+            if answer.kind == ERROR && status != 0 {
+                return Err(Errno::from_raw(-status)).attempt(|| "ordering by netlink".into());
             }
         }
         Ok(())

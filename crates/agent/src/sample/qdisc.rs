@@ -15,8 +15,9 @@ use nix::sys::socket::SockProtocol;
 use serde::Serialize;
 
 /// Length of `struct tcmsg`, before the attributes.
-const MESSAGE_BYTES: usize = 20;
-const RTM_NEWQDISC: u16 = 36;
+pub const MESSAGE_BYTES: usize = 20;
+/// A discipline: told, or ordered.
+pub const RTM_NEWQDISC: u16 = 36;
 
 const KIND: u16 = 1;
 const XSTATS: u16 = 4;
@@ -57,16 +58,7 @@ impl Queues {
     /// Finds every discipline of the host that can hold a packet back.
     pub fn discover(host: &str, number_of_first: u32) -> Result<Self> {
         let netlink = Netlink::open(host, SockProtocol::NetlinkRoute)?;
-        let mut found = Vec::new();
-        netlink.dump(&request(0, 0, 0, NLM_F_REQUEST | NLM_F_DUMP), |answer| {
-            if answer.kind == RTM_NEWQDISC {
-                found.push(discipline(host, answer.payload));
-            }
-        })?;
-        found.retain(|queue: &Found| queue.kind != "noqueue" && queue.raw_handle != 0);
-        for queue in &mut found {
-            queue.device = device_name(host, queue.index)?;
-        }
+        let found: Vec<Found> = all(host, &netlink)?.into_iter().map(|(found, _)| found).collect();
         let requests = (number_of_first..)
             .zip(&found)
             .flat_map(|(number, queue)| request(number, queue.index, queue.raw_handle, NLM_F_REQUEST | NLM_F_ECHO))
@@ -78,6 +70,21 @@ impl Queues {
     pub fn questions(&self) -> Questions<'_> {
         Questions { partner: &self.netlink, requests: &self.requests, count: self.found.len() }
     }
+}
+
+/// Every discipline of a host that can hold a packet back, each with what the kernel tells of it.
+pub fn all(host: &str, netlink: &Netlink) -> Result<Vec<(Found, Vec<u8>)>> {
+    let mut all = Vec::new();
+    netlink.dump(&request(0, 0, 0, NLM_F_REQUEST | NLM_F_DUMP), |answer| {
+        if answer.kind == RTM_NEWQDISC {
+            all.push((discipline(host, answer.payload), answer.payload.to_vec()));
+        }
+    })?;
+    all.retain(|(queue, _)| queue.kind != "noqueue" && queue.raw_handle != 0);
+    for (queue, _) in &mut all {
+        queue.device = device_name(host, queue.index)?;
+    }
+    Ok(all)
 }
 
 /// Reads an answer; none comes from a discipline that is gone.

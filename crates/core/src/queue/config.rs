@@ -177,6 +177,9 @@ pub struct NetemConfig {
     /// The wire's own rate with its per-packet overhead, cell size and cell overhead, in bytes.
     #[serde(default)]
     pub rate: Option<NetemRate>,
+    /// Where its random numbers begin (`TCA_NETEM_PRNG_SEED`); none: drawn from the run's dice.
+    #[serde(default)]
+    pub seed: Option<u64>,
     /// A discipline below.
     #[serde(default)]
     pub inner: Option<Box<Node>>,

@@ -116,6 +116,7 @@ pub fn netem(delay: Span) -> NetemConfig {
         duplicate: Correlated::default(),
         corrupt: Correlated::default(),
         rate: None,
+        seed: None,
         inner: None,
     }
 }

@@ -1,6 +1,7 @@
 """The simple disciplines: words to numbers, with the defaults of tc and Linux."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from dumbbell.plan.tc.numbers import Options, bytes_per_second, count, first, micros, size
@@ -21,6 +22,8 @@ class Device:
 
     mtu: int
     """With the Ethernet header (`psched_mtu`)."""
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    """Where the random numbers of its netems begin, by handle."""
     queue_length: int = 1000
     """`txqueuelen`: a veth's is Linux's default."""
 

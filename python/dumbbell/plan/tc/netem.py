@@ -17,7 +17,7 @@ CORRELATED = {"delay": 3, "latency": 3, "loss": 2, "drop": 2, "duplicate": 2}
 
 def netem(options: Options, _device: Device) -> dict[str, Any]:
     """Every setting of a netem; what was not written is off."""
-    for option in ("slot", "ecn", "seed"):
+    for option in ("slot", "ecn"):
         if option in options:
             raise Wrong(f"the simulator's netem has no '{option}'")
     delay = options.get("delay") or options.get("latency") or ()
@@ -35,6 +35,8 @@ def netem(options: Options, _device: Device) -> dict[str, Any]:
         "corrupt": _correlated(options.get("corrupt")),
         "rate": _rate(options.get("rate")),
     }
+    if "seed" in options:
+        config["seed"] = units.count(options["seed"][0])
     if "distribution" in options and not (config["delay"] and config["jitter"]):
         raise Wrong("netem's distribution needs a delay and a jitter", "such as delay 10ms 2ms distribution normal")
     return config

@@ -91,6 +91,8 @@ class Reader:
         node: Node = {"handle": handle(place["handle"]), "config": KINDS[kind](options, self._device)}
         if any(node["handle"] == other["handle"] for other in _nodes(self._root) if other is not there):
             raise Wrong(f"two disciplines of handle {node['handle']}", "the kernel refuses that too")
+        if kind == "netem" and node["handle"] in self._device.seeds:
+            node["config"].setdefault("seed", self._device.seeds[node["handle"]])
         self._put(parent, node)
         self._written[node["handle"]] = options
         self._filters[node["handle"]] = Filters()

@@ -6,6 +6,7 @@
 //! is the quantile of (i + 1/8)/4096 for the normal distribution, of i/4096 for Pareto's with exponent 3.
 
 use super::luck::Luck;
+use super::prandom::Prandom;
 use crate::dice::Dice;
 use crate::queue::bucket::signed;
 use crate::queue::{Distribution, NetemConfig};
@@ -42,11 +43,11 @@ impl Jitter {
     }
 
     /// One delay; it may be negative when the jitter is larger than the delay (`tabledist`).
-    pub fn draw(&mut self, dice: &mut Dice) -> i64 {
+    pub fn draw(&mut self, numbers: &mut Prandom) -> i64 {
         if self.spread_ns == 0 {
             return self.delay_ns;
         }
-        let draw = self.luck.draw(dice);
+        let draw = self.luck.draw(numbers);
         let Some(table) = self.shape else {
             return i64::from(draw) % (2 * self.spread_ns) + self.delay_ns - self.spread_ns;
         };

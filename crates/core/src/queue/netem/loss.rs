@@ -9,6 +9,7 @@
 //! ```
 
 use super::luck::Luck;
+use super::prandom::Prandom;
 use crate::dice::Dice;
 use crate::queue::{Chance, Loss};
 
@@ -86,16 +87,16 @@ impl LossModel {
     }
 
     /// Is the next packet lost?
-    pub fn strikes(&mut self, dice: &mut Dice) -> bool {
+    pub fn strikes(&mut self, numbers: &mut Prandom) -> bool {
         match self {
             Self::None => false,
-            Self::Random(luck) => luck.strikes(dice),
+            Self::Random(luck) => luck.strikes(numbers),
             Self::State { chances, state } => {
-                let (next, lost) = chances.step(*state, dice.word());
+                let (next, lost) = chances.step(*state, numbers.word());
                 *state = next;
                 lost
             }
-            Self::Gemodel { chances, is_bad } => chances.step(is_bad, dice),
+            Self::Gemodel { chances, is_bad } => chances.step(is_bad, numbers),
             Self::Every { every, seen } => {
                 *seen += 1;
                 let lost = *every > 0 && *seen >= *every;
@@ -127,13 +128,13 @@ impl StateChances {
 
 impl GemodelChances {
     /// One packet: the chain moves first, but the packet's chance is that of the state before (`loss_gilb_ell`).
-    fn step(&self, is_bad: &mut bool, dice: &mut Dice) -> bool {
+    fn step(&self, is_bad: &mut bool, numbers: &mut Prandom) -> bool {
         if *is_bad {
-            *is_bad = dice.word() >= self.r;
-            dice.word() > self.h
+            *is_bad = numbers.word() >= self.r;
+            numbers.word() > self.h
         } else {
-            *is_bad = dice.word() < self.p;
-            dice.word() < self.k1
+            *is_bad = numbers.word() < self.p;
+            numbers.word() < self.k1
         }
     }
 }

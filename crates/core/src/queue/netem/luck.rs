@@ -1,5 +1,6 @@
 //! Random numbers that lean towards the last one (netem's `crndstate`).
 
+use super::prandom::Prandom;
 use crate::dice::Dice;
 use crate::queue::{Chance, Correlated};
 
@@ -24,14 +25,14 @@ impl Luck {
         Self::new(Correlated { chance: Chance(0), correlation }, dice)
     }
 
-    /// Does it strike? A chance of zero throws no dice.
-    pub fn strikes(&mut self, dice: &mut Dice) -> bool {
-        self.chance > 0 && self.chance >= self.draw(dice)
+    /// Does it strike? A chance of zero takes no number.
+    pub fn strikes(&mut self, numbers: &mut Prandom) -> bool {
+        self.chance > 0 && self.chance >= self.draw(numbers)
     }
 
     /// The next number: new × (1 − correlation) + last × correlation (`get_crandom`).
-    pub fn draw(&mut self, dice: &mut Dice) -> u32 {
-        let new = dice.word();
+    pub fn draw(&mut self, numbers: &mut Prandom) -> u32 {
+        let new = numbers.word();
         if self.correlation == 0 {
             return new;
         }
@@ -53,27 +54,27 @@ mod tests {
 
     #[test]
     fn a_chance_strikes_as_often_as_it_says() {
-        let mut dice = Dice::named(1, "luck");
+        let (mut dice, mut numbers) = (Dice::named(1, "luck"), Prandom::seeded(1));
         let mut luck = Luck::new(Correlated { chance: percent(10), correlation: Chance(0) }, &mut dice);
-        let strikes = (0..100_000).filter(|_| luck.strikes(&mut dice)).count();
+        let strikes = (0..100_000).filter(|_| luck.strikes(&mut numbers)).count();
         assert!((9_700..10_300).contains(&strikes), "{strikes} of 100000");
     }
 
     #[test]
     fn always_is_always_and_never_is_never() {
-        let mut dice = Dice::named(1, "luck");
+        let (mut dice, mut numbers) = (Dice::named(1, "luck"), Prandom::seeded(1));
         let mut always = Luck::new(Correlated { chance: Chance(u32::MAX), correlation: percent(50) }, &mut dice);
         let mut never = Luck::new(Correlated::default(), &mut dice);
-        assert!((0..1_000).all(|_| always.strikes(&mut dice) && !never.strikes(&mut dice)));
+        assert!((0..1_000).all(|_| always.strikes(&mut numbers) && !never.strikes(&mut numbers)));
     }
 
     #[test]
     fn correlated_numbers_lean_to_the_last_one() {
-        let mut dice = Dice::named(1, "luck");
+        let (mut dice, mut numbers) = (Dice::named(1, "luck"), Prandom::seeded(1));
         let mut luck = Luck::numbers(percent(75), &mut dice);
-        let mut last = luck.draw(&mut dice);
+        let mut last = luck.draw(&mut numbers);
         for _ in 0..1_000 {
-            let next = luck.draw(&mut dice);
+            let next = luck.draw(&mut numbers);
             // One quarter of a new number is at most a quarter of the range away from three quarters of the last.
             let floor = u64::from(last) * 3 / 4;
             assert!((floor.saturating_sub(2)..=floor + (1 << 30) + 2).contains(&u64::from(next)));

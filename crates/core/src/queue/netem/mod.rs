@@ -1,8 +1,8 @@
 //! netem: what a wide-area path does to packets (Linux `net/sched/sch_netem.c`, tc-netem(8)).
 //!
 //! A packet is lost, doubled or spoilt when it comes, then gets the time at which it leaves the emulated wire. [`loss`]
-//! decides who is lost, [`luck`] draws numbers that remember the last one, [`distribution`] shapes jitter, [`wire`]
-//! keeps packets by time.
+//! decides who is lost, [`luck`] draws numbers that remember the last one, [`distribution`] shapes jitter, [`prandom`] has
+//! the numbers, [`wire`] keeps packets by time.
 //!
 //! ```text
 //!  packet -> doubled? -> lost? -> spoilt? -> limit? --+--> wire, until its time --+--> [inner] --> out
@@ -26,11 +26,13 @@ use alloc::collections::VecDeque;
 use distribution::Jitter;
 use loss::LossModel;
 use luck::Luck;
+use prandom::Prandom;
 use wire::{Tag, Wire};
 
 mod distribution;
 mod loss;
 mod luck;
+mod prandom;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -48,6 +50,9 @@ pub(super) struct Netem {
     /// Packets since the last one that was reordered.
     since_reordered: u32,
     rate: Option<NetemRate>,
+    /// What each packet meets; one seed gives one stream of numbers, here and in Linux.
+    numbers: Prandom,
+    /// Where numbers that remember begin: Linux takes those from elsewhere too.
     dice: Dice,
     wire: Wire,
     /// Packets that skip the wire.
@@ -69,6 +74,7 @@ impl Netem {
             gap: gap(config),
             since_reordered: 0,
             rate: config.rate,
+            numbers: Prandom::seeded(config.seed.unwrap_or_else(|| dice.long())),
             dice,
             wire: Wire::default(),
             front: VecDeque::new(),
@@ -78,12 +84,12 @@ impl Netem {
 
     /// Decides what becomes of a packet; a lost one counts as sent for whoever sent it.
     pub fn enqueue(&mut self, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
-        let doubled = !turn.is_copy && self.duplicate.strikes(&mut self.dice);
-        let lost = self.loss.strikes(&mut self.dice);
+        let doubled = !turn.is_copy && self.duplicate.strikes(&mut self.numbers);
+        let lost = self.loss.strikes(&mut self.numbers);
         if lost && !doubled {
             return die(packet, Verdict::Queued, tally, turn);
         }
-        let spoilt = self.corrupt.strikes(&mut self.dice);
+        let spoilt = self.corrupt.strikes(&mut self.numbers);
         // A copy comes right behind its original, which stands here already; in Linux it comes before.
         let standing = tally.backlog.packets - u32::from(turn.is_copy && tally.backlog.packets > 0);
         if standing >= self.limit {
@@ -137,7 +143,7 @@ impl Netem {
         }
     }
 
-    /// New settings; packets on the wire keep their times. Numbers that remember begin anew, as in Linux.
+    /// New settings; packets on the wire keep their times. Numbers go on; those that remember begin anew, as in Linux.
     pub fn change(&mut self, config: &NetemConfig) {
         let dice = &mut self.dice;
         self.limit = config.limit;
@@ -149,6 +155,9 @@ impl Netem {
         self.gap = gap(config);
         self.since_reordered = 0;
         self.rate = config.rate;
+        if let Some(seed) = config.seed {
+            self.numbers = Prandom::seeded(seed);
+        }
     }
 
     /// What packets pass after the wire.
@@ -190,13 +199,13 @@ impl Netem {
     }
 
     fn takes_its_turn(&mut self) -> bool {
-        self.gap == 0 || self.since_reordered < self.gap - 1 || !self.reorder.strikes(&mut self.dice)
+        self.gap == 0 || self.since_reordered < self.gap - 1 || !self.reorder.strikes(&mut self.numbers)
     }
 
     /// When a packet that comes now leaves: after its delay, and with a rate after the packet before it and its own
     /// time on the wire. A delay that the wait before that packet has used up is none (`netem_enqueue`).
     fn departure(&mut self, now_ns: i64, bytes: u32) -> i64 {
-        let delay_ns = self.jitter.draw(&mut self.dice);
+        let delay_ns = self.jitter.draw(&mut self.numbers);
         let Some(rate) = self.rate else { return now_ns + delay_ns };
         let sending_ns = time_on_wire(&rate, bytes);
         match self.wire.last_due().max(self.front.back().map(|(tag, _)| tag.due_ns)) {
