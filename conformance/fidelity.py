@@ -56,8 +56,8 @@ def page(cases: Sequence[Compared], seconds: float) -> str:
             "",
             "## Outside, the worst first",
             "",
-            "Means ± standard deviation. `chance`: further apart than the tolerance, but the interval holds 0: these "
-            "seeds can't tell.",
+            "Means ± standard deviation; the interval is that of the differences seed by seed. `chance`: further apart "
+            "than the tolerance, but the interval holds 0: these seeds can't tell.",
             "",
             *_outside(worst),
             "",

@@ -24,7 +24,6 @@ from dumbbell.analysis import Row, Verdict, compare, one_sided
 from dumbbell.analysis.difference import standard_error, tolerance_of
 from dumbbell.spec import Case, find, load
 
-SIM_SEEDS = 2
 MATRIX = Path(__file__).parent / "matrix"
 ENGINES = ("kernel", "sim")
 SCENARIOS = ("cyclic", "two-classes", "lossy-download", "lossy-lan", "bufferbloat", "bufferbloat-cured")
@@ -109,7 +108,7 @@ def compared(
     outcomes: dict[tuple[str, str, int], Outcome] = {}
     done: dict[str, Compared] = {}
     while seeds <= most and (unsure := [each for each in wanted if not _sure(done.get(title_of(*each)))]):
-        jobs = _jobs(unsure, seeds, again=bool(done))
+        jobs = _jobs(unsure, seeds)
         outcomes |= run_all([job for job in jobs if job.which not in outcomes], cores, kept, _tell)
         for theme, case in unsure:
             title = title_of(theme, case)
@@ -120,14 +119,13 @@ def compared(
     return [done[title_of(*each)] for each in wanted]
 
 
-def _jobs(wanted: Sequence[tuple[str, Case]], seeds: int, *, again: bool) -> list[Job]:
-    """So many seeds of each; again, the simulator gets more of them, since there they cost little."""
-    count = {"kernel": seeds, "sim": seeds * (SIM_SEEDS if again else 1)}
+def _jobs(wanted: Sequence[tuple[str, Case]], seeds: int) -> list[Job]:
+    """The same seeds of each on both engines: netems throw the same dice there, so runs are compared in pairs."""
     return [
         Job(title_of(theme, case), case, engine, seed)
         for theme, case in wanted
         for engine in ENGINES
-        for seed in range(1, count[engine] + 1)
+        for seed in range(1, seeds + 1)
     ]
 
 
@@ -143,7 +141,9 @@ def _sharp(row: Row) -> bool:
     tolerance = tolerance_of(row.metric)
     if tolerance is None:
         return True
-    return 2 * (standard_error(row.first, row.second) or 0.0) <= tolerance.allowed(row.first.mean)
+    in_pairs = len(row.first.values) == len(row.second.values)
+    error = standard_error(row.first, row.second, "paired" if in_pairs else "welch") or 0.0
+    return 2 * error <= tolerance.allowed(row.first.mean)
 
 
 def reasons() -> dict[str, str]:
@@ -161,7 +161,7 @@ def _compared(theme: str, title: str, runs: dict[str, list[Outcome]], reason: st
     return Compared(
         theme,
         title,
-        compare(there, here),
+        compare(there, here, method="paired"),
         one_sided(there, here),
         list(dict.fromkeys(invalid)),
         {engine: len(runs[engine]) for engine in ENGINES},

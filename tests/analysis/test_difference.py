@@ -42,6 +42,21 @@ def test_welch_is_that_of_the_textbook() -> None:
     assert (high - low) / 2 == pytest.approx(2.459 * math.sqrt(2.5), rel=1e-3)
 
 
+def test_pairs_are_compared_by_their_differences() -> None:
+    """Differences 0, 1, 2, 3, 4: mean 2, variance 2.5; t's 97.5 % point at 4 degrees of freedom is 2.776."""
+    first, second = Sample((1.0, 2.0, 3.0, 4.0, 5.0)), Sample((1.0, 3.0, 5.0, 7.0, 9.0))
+    assert standard_error(first, second, "paired") == pytest.approx(math.sqrt(2.5 / 5))
+    low, high = interval(first, second, "paired") or (0, 0)
+    assert (low + high) / 2 == pytest.approx(2.0)
+    assert (high - low) / 2 == pytest.approx(2.776 * math.sqrt(0.5), rel=1e-3)
+    assert interval(first, Sample((2.0, 3.0, 4.0, 5.0, 6.0)), "paired") == (1.0, 1.0)
+
+
+def test_a_metric_that_some_runs_lack_is_not_compared_in_pairs() -> None:
+    left, right = runs("a", 1.0, 2.0, 3.0), [{"a": 1.1}, {}, {"a": 3.1}]
+    assert compare(left, right, method="paired") == compare(left, right)
+
+
 def test_a_single_value_has_no_interval() -> None:
     assert Sample((1.0,)).sd is None
     assert interval(Sample((1.0,)), Sample((2.0, 3.0))) is None

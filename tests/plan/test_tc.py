@@ -158,6 +158,7 @@ def shares(**values: float) -> dict[str, int]:
         ("netem delay 5ms reorder 25% 50%", {"reorder": shares(chance=25, correlation=50), "gap": 1}),
         # delay 5ms reorder 25% gap 5
         ("netem delay 5ms reorder 25% gap 5", {"gap": 5}),
+        ("netem loss 1% seed 7", {"seed": 7}),
         # duplicate 1% 10% corrupt 0.1% 5% rate 1Mbit packetoverhead 20 cellsize 100 celloverhead 5
         (
             "netem duplicate 1% 10% corrupt 0.1% 5% rate 1mbit 20 100 5",
@@ -199,7 +200,6 @@ def test_netem_s_numbers_are_the_kernel_s(words: str, expected: dict[str, Any]) 
         ("cake bandwidth 80mbit", "the simulator has no 'cake'"),
         ("netem slot 5ms", "the simulator's netem has no 'slot'"),
         ("netem loss 1% ecn", "the simulator's netem has no 'ecn'"),
-        ("netem seed 7", "the simulator's netem has no 'seed'"),
         ("tbf rate 80mbit burst 1514 limit 3000 mpu 64", "the simulator's tbf has no 'mpu'"),
     ],
 )

@@ -151,12 +151,18 @@ def confront(
     first: Side,
     second: Side,
     tolerances: Mapping[str, Tolerance] = TOLERANCES,
-    method: Method = "welch",
+    method: Method | None = None,
 ) -> Comparison:
-    """Compare everything that both sides measured."""
-    rows = worst_first(compare(first.values, second.values, tolerances, method))
+    """Compare everything that both sides measured; without a method `paired` where that may be, or else `welch`."""
+    rows = worst_first(compare(first.values, second.values, tolerances, method or _method(first, second)))
     alone = one_sided(first.values, second.values, tolerances)
     return Comparison(case, first, second, rows, alone, list(_warnings(first, second, rows, tolerances)))
+
+
+def _method(first: Side, second: Side) -> Method:
+    """Runs of one experiment with one seed throw the same dice, wherever they are run."""
+    alike = first.seeds == second.seeds and not unlike(first.runs[0].birth, second.runs[0].birth)
+    return "paired" if alike and len(first.seeds) == len(first.runs) > 1 else "welch"
 
 
 def unlike(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:

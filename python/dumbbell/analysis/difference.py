@@ -41,7 +41,7 @@ BOOTSTRAP_SEED = 1993
 """Fixed, so that the same runs always give the same interval."""
 
 Interval = tuple[float, float]
-Method = Literal["welch", "bootstrap"]
+Method = Literal["welch", "bootstrap", "paired"]
 
 
 @dataclass(frozen=True)
@@ -137,14 +137,15 @@ def compare(
 ) -> list[Row]:
     """Every metric that at least one run of each side has, in the order in which the runs name them.
 
-    Takes one mapping a run (`measures`). A metric that one side lacks altogether can not be compared and is left
-    out: `one_sided` names those that matter.
+    Takes one mapping a run (`measures`); with `paired` the runs at one place of both sides belong together. A metric
+    that one side lacks altogether can not be compared and is left out: `one_sided` names those that matter.
     """
     rows = []
     for metric in dict.fromkeys(name for run in (*first, *second) for name in run):
         left, right = (tuple(run[metric] for run in runs if metric in run) for runs in (first, second))
         if left and right:
-            rows.append(_row(metric, Sample(left), Sample(right), tolerance_of(metric, tolerances), method))
+            how: Method = "welch" if method == "paired" and not len(left) == len(right) == len(first) else method
+            rows.append(_row(metric, Sample(left), Sample(right), tolerance_of(metric, tolerances), how))
     return rows
 
 
@@ -194,26 +195,34 @@ def interval(
 
     `welch`: Welch's t with Satterthwaite's degrees of freedom (Welch 1947). `bootstrap`: percentiles of the
     difference over resamples of both sides (Efron 1979); better for metrics with outliers, worse below ten seeds.
+    `paired`: Student's t of the differences of values at one place (Student 1908), for runs whose dice are the same.
     """
     if first.sd is None or second.sd is None:
         return None
+    if method == "paired":
+        return _paired(first, second, confidence)
     difference = second.mean - first.mean
     if first.sd == 0 and second.sd == 0:
         return difference, difference
     return _bootstrap(first, second, confidence) if method == "bootstrap" else _welch(first, second, confidence)
 
 
-def standard_error(first: Sample, second: Sample) -> float | None:
-    """√(s₁²/n₁ + s₂²/n₂) of the difference of two means; None when a side has a single value."""
+def standard_error(first: Sample, second: Sample, method: Method = "welch") -> float | None:
+    """Of the difference of two means: √(s₁²/n₁ + s₂²/n₂), or s/√n of `paired` ones.
+
+    None when a side has a single value.
+    """
     if first.sd is None or second.sd is None:
         return None
+    if method == "paired":
+        return (_differences(first, second).sd or 0.0) / math.sqrt(len(first.values))
     return math.sqrt(first.sd**2 / len(first.values) + second.sd**2 / len(second.values))
 
 
 def _row(metric: str, first: Sample, second: Sample, tolerance: Tolerance | None, method: Method) -> Row:
     difference = second.mean - first.mean
     between = interval(first, second, method)
-    allowed = tolerance.allowed(first.mean, standard_error(first, second)) if tolerance else None
+    allowed = tolerance.allowed(first.mean, standard_error(first, second, method)) if tolerance else None
     return Row(metric, first, second, difference, between, allowed, _verdict(difference, between, allowed))
 
 
@@ -223,6 +232,19 @@ def _verdict(difference: float, between: Interval | None, allowed: float | None)
     if abs(difference) <= allowed:
         return Verdict.AGREES
     return Verdict.CHANCE if between is not None and between[0] <= 0 <= between[1] else Verdict.DIFFERS
+
+
+def _differences(first: Sample, second: Sample) -> Sample:
+    return Sample(tuple(there - here for here, there in zip(first.values, second.values, strict=True)))
+
+
+def _paired(first: Sample, second: Sample, confidence: float) -> Interval:
+    from scipy.special import stdtrit
+
+    difference = second.mean - first.mean
+    error = standard_error(first, second, "paired") or 0.0
+    half = float(stdtrit(len(first.values) - 1, (1 + confidence) / 2)) * error
+    return difference - half, difference + half
 
 
 def _welch(first: Sample, second: Sample, confidence: float) -> Interval:

@@ -176,7 +176,12 @@ def compare(  # noqa: PLR0913, PLR0917
         list[str],
         typer.Option("--tolerance", metavar="METRIC=3%", help="Or METRIC=1 in its unit, or both; repeatable."),
     ] = [],  # noqa: B006
-    interval: Annotated[str, typer.Option(metavar="welch|bootstrap", help="Of the difference, 95 %.")] = "welch",
+    interval: Annotated[
+        str | None,
+        typer.Option(
+            metavar="welch|bootstrap|paired", help="Of the difference, 95 %; paired where seeds and experiment are."
+        ),
+    ] = None,
     start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Leave out what came before.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Leave out what came after.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs side by side; default: one a core.")] = None,

@@ -49,7 +49,7 @@ class Asked:
     settings: Sequence[str] = ()
     out: Path | None = None
     tolerances: Sequence[str] = ()
-    method: str = "welch"
+    method: str | None = None
     start: str | None = None
     end: str | None = None
     jobs: int | None = None
@@ -241,7 +241,9 @@ def _refuse_what_runs_only(asked: Asked) -> None:
             raise ExperimentError("two results are compared as they are", key=key, right="it belongs to an experiment")
 
 
-def _method(name: str) -> Method:
+def _method(name: str | None) -> Method | None:
+    if name is None:
+        return None
     for known in get_args(Method):
         if name == known:
             return cast("Method", known)

@@ -5,7 +5,18 @@ from typing import Any
 
 from dumbbell.plan.layout import Command, Wire
 
-__all__ = ["DicePlan", "Exchange", "FlowPlan", "NetPlan", "Plan", "ProbePlan", "QueuePlan", "SenderPlan", "TcpPlan", "TimedCommand"]
+__all__ = [
+    "DicePlan",
+    "Exchange",
+    "FlowPlan",
+    "NetPlan",
+    "Plan",
+    "ProbePlan",
+    "QueuePlan",
+    "SenderPlan",
+    "TcpPlan",
+    "TimedCommand",
+]
 
 
 @dataclass(frozen=True)
