@@ -1,7 +1,7 @@
 """Makes docs/gallery: runs the six scenarios, draws their figures, writes the page that shows them.
 
-On the kernel where one is built, otherwise, or where its guest fails, on the simulator; each picture says which.
-Every picture's command stands beside it, so that anybody can make it anew. `make gallery` calls this.
+On the kernel: what Linux does. Every picture's command stands beside it, so that anybody can make it anew.
+`make gallery` calls this.
 """
 
 import subprocess
@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
-
-from dumbbell.result import load
 
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY = ROOT / "docs" / "gallery"
@@ -98,35 +96,30 @@ PICTURES = [
 def main() -> int:
     """Runs, draws, writes. Gives 1 when a picture could not be made."""
     GALLERY.mkdir(parents=True, exist_ok=True)
-    engine = "kernel" if "linux" in _called("kernel list").stdout else "sim"
-    ran = {name: _run(WORK / name, words, engine) for name, words in RUNS.items()}
-    made = [_draw(picture, WORK / picture.of, ran[picture.of]) for picture in PICTURES]
-    if not all(made):
+    if not all(_run(WORK / name, words) for name, words in RUNS.items()):
         return 1
-    parts = [_HEAD, *(_part(picture, ran[picture.of]) for picture in PICTURES)]
+    if not all(_draw(picture, WORK / picture.of) for picture in PICTURES):
+        return 1
+    parts = [_HEAD, *map(_part, PICTURES)]
     (GALLERY / "README.md").write_text("\n".join(parts), encoding="utf-8")
     return 0
 
 
 _HEAD = """# Gallery
 
-Figures of the six built-in scenarios. `make gallery` runs them and makes this page;
+Figures of the six built-in scenarios on the real kernel. `make gallery` runs them and makes this page;
 `dumbbell plot --list` names every figure.
 """
 
 
-def _run(folder: Path, words: str, engine: str) -> str:
-    """Fill the folder; the command's words that did it, without the folder; empty when nothing could."""
-    for chosen in dict.fromkeys((engine, "sim")):
-        if not folder.exists():
-            done = _called(f"run {words} --engine {chosen} --out {folder}")
-            sys.stderr.write(f"{words}, {chosen}: {done.returncode} {done.stderr.strip()[-200:]}\n")
-    return f"run {words} --engine {load(_folders(folder)[0]).birth['engine']}" if folder.exists() else ""
+def _run(folder: Path, words: str) -> bool:
+    if not folder.exists():
+        done = _called(f"run {words} --engine kernel --out {folder}")
+        sys.stderr.write(f"{words}: {done.returncode} {done.stderr.strip()[-200:]}\n")
+    return folder.exists()
 
 
-def _draw(picture: Picture, folder: Path, ran: str) -> bool:
-    if not ran:
-        return False
+def _draw(picture: Picture, folder: Path) -> bool:
     file = GALLERY / f"{picture.name}.png"
     names = " ".join(map(str, _folders(folder)))
     done = _called(f"plot {names} {picture.words} --scale {SCALE} -o {file}")
@@ -142,7 +135,7 @@ def _folders(folder: Path) -> list[Path]:
     return [folder] if (folder / "run.json").exists() else cases
 
 
-def _part(picture: Picture, ran: str) -> str:
+def _part(picture: Picture) -> str:
     several = "" if picture.words.startswith("--panels") or picture.name == "cyclic-rtt-cdf" else "/*"
     lines = [
         f"## {picture.name}",
@@ -152,7 +145,7 @@ def _part(picture: Picture, ran: str) -> str:
         f"![{picture.sentence}]({picture.name}.png)",
         "",
         "```sh",
-        f"dumbbell {ran} --out runs/{picture.of}",
+        f"dumbbell run {RUNS[picture.of]} --engine kernel --out runs/{picture.of}",
         f"dumbbell plot runs/{picture.of}{several} {picture.words} -o {picture.name}.png",
         "```",
         "",

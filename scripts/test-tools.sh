@@ -1,9 +1,17 @@
 #!/bin/sh
-# A program that one test asks for a second opinion (tshark, on the simulator's captures). Without it that test is skipped.
-command -v tshark >/dev/null 2>&1 && exit 0
+# Programs that a test asks for a second opinion: tshark on the simulator's captures, Chromium on reports. Without one its
+# tests are skipped. Ubuntu's package of Chromium is a snap, which needs more than apt, so there it is the user's to bring.
+missing=""
+command -v tshark >/dev/null 2>&1 || missing="tshark"
+if ! command -v chromium >/dev/null 2>&1 && grep -qx 'ID=debian' /etc/os-release 2>/dev/null; then
+	missing="$missing chromium"
+fi
+[ -n "$missing" ] || exit 0
 if [ "$(id -u)" = 0 ]; then sudo=""
 elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then sudo="sudo"
 else exit 0
 fi
-echo "setup: installing tshark, for a test" >&2
-DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends tshark >/dev/null 2>&1 || true
+for package in $missing; do
+	echo "setup: installing $package, for a test" >&2
+	DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1 || true
+done

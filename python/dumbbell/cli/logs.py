@@ -42,7 +42,7 @@ def import_(  # noqa: PLR0913, PLR0917 — a command has many options
         mss_bytes=_quantity("mss", mss), size_bytes=_quantity("size", size), format=format_, align=_align(align),
         queue=queue, title=title,
     )  # fmt: skip
-    run = load(import_files(files, folder, options, shlex.join(["dumbbell", "import", *words])))
+    run = load(import_files(files, folder, options, shlex.join(["dumbbell", "import", *words, "-o", str(folder)])))
     numbers = summary(run)
     if as_json:
         print_json(numbers)

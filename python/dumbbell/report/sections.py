@@ -3,11 +3,11 @@
 What was asked is `asked`, what happened in sentences is `sentences`.
 """
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from dumbbell.analysis import SPREAD, Reader
+from dumbbell.engine import requests
 from dumbbell.errors import ResultError
 from dumbbell.report.asked import by_hand
 from dumbbell.report.markup import Markup, details, element, join, table
@@ -122,11 +122,10 @@ def queue(summary: Mapping[str, Any]) -> Markup:
 
 def repeat_command(run: Run) -> str:
     """The command that gives the same run again, as far as the birth certificate knows."""
-    if command := run.birth.get("command"):
-        return str(command)
     birth = run.birth
-    parts = ["dumbbell", "run", str(birth.get("name")), "--engine", str(birth["engine"]), "--seed", str(birth["seed"])]
-    return shlex.join(parts)
+    if birth.get("command") or birth["seed"] is None:
+        return str(birth.get("command") or "")
+    return requests.repeat_command(str(birth.get("name")), str(birth["engine"]), birth["seed"], ())
 
 
 def repeat(run: Run) -> Markup:
