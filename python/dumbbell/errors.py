@@ -63,22 +63,13 @@ class ExperimentError(DumbbellError):
         self.key = key
         self.value = value
         self.right = right
-        super().__init__(self._text())
+        super().__init__(_told((file, key), problem, value, right))
 
     def within(self, file: str) -> "ExperimentError":
         """The same error, with the file's name where it had none."""
         if self.file:
             return self
         return ExperimentError(self.problem, file=file, key=self.key, value=self.value, right=self.right)
-
-    def _text(self) -> str:
-        where = ": ".join(part for part in (self.file, self.key) if part)
-        text = f"{where}: {self.problem}" if where else self.problem
-        if self.value is not None:
-            text += f", got {_shown(self.value)}"
-        if self.right:
-            text += f"; {self.right}"
-        return text
 
 
 class PlanError(DumbbellError):
@@ -130,7 +121,7 @@ class ImportProblem(DumbbellError):
         self.place = place
         self.value = value
         self.right = right
-        super().__init__(self._text())
+        super().__init__(_told((file, "" if line is None else f"line {line}", place), problem, value, right))
 
     def within(self, file: str) -> "ImportProblem":
         """The same error, with the file's name where it had none."""
@@ -139,16 +130,6 @@ class ImportProblem(DumbbellError):
         return ImportProblem(
             self.problem, file=file, line=self.line, place=self.place, value=self.value, right=self.right
         )
-
-    def _text(self) -> str:
-        line = "" if self.line is None else f"line {self.line}"
-        where = ": ".join(part for part in (self.file, line, self.place) if part)
-        text = f"{where}: {self.problem}" if where else self.problem
-        if self.value is not None:
-            text += f", got {_shown(self.value)}"
-        if self.right:
-            text += f"; {self.right}"
-        return text
 
 
 class EngineError(DumbbellError):
@@ -167,6 +148,14 @@ class GuestHang(EngineError):
 
 class GuestOutOfMemory(EngineError):
     """The guest had too little memory."""
+
+
+def _told(where: tuple[str, ...], problem: str, value: object, right: str) -> str:
+    """Where: what is wrong, what stands there; what would be right."""
+    text = ": ".join([*(part for part in where if part), problem])
+    if value is not None:
+        text += f", got {_shown(value)}"
+    return f"{text}; {right}" if right else text
 
 
 def _shown(value: object) -> str:

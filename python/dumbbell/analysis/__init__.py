@@ -5,6 +5,7 @@ Every number has one definition, in the file that is named after it:
 ```text
 window    which part of a run, each flow's life, which flows are long-lived
 spread    mean, p50, p95, max of samples
+known     sums and means where some values are not known
 counters  a counter that was read now and then, as a function of time
 bins      even bins of time, tables with a row a bin
 rates     throughput, retransmit rate and loss over time
@@ -46,7 +47,7 @@ from dumbbell.analysis.losses import flow_loss, group_loss, over_cycle
 from dumbbell.analysis.measures import measure_names, measures
 from dumbbell.analysis.occupancy import occupancy
 from dumbbell.analysis.power import throughput_and_delay_p95
-from dumbbell.analysis.queueing import one_way_delay_p95_ms, utilisation
+from dumbbell.analysis.queueing import of_bottleneck, one_way_delay_p95_ms, utilisation
 from dumbbell.analysis.rates import group_throughput, loss, retransmit_rate, throughput
 from dumbbell.analysis.sawtooth import Sawtooth
 from dumbbell.analysis.spread import SPREAD, spread
@@ -94,6 +95,7 @@ __all__ = [
     "measures",
     "metric",
     "occupancy",
+    "of_bottleneck",
     "one_sided",
     "one_way_delay_p95_ms",
     "one_way_delays",

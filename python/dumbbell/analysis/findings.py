@@ -16,6 +16,7 @@ from dumbbell.analysis.cycles import Cycle, cycle
 from dumbbell.analysis.dips import probe_rtt_dips
 from dumbbell.analysis.fairness import convergence_s
 from dumbbell.analysis.flows import group_retransmit_rates
+from dumbbell.analysis.known import mean_of_known, sum_of_known
 from dumbbell.analysis.losses import over_cycle
 from dumbbell.analysis.occupancy import occupancy
 from dumbbell.analysis.power import power
@@ -75,11 +76,9 @@ def _groups(run: Run, numbers: Mapping[str, Any], base_ms: float | None) -> dict
     found = {}
     for name, group in numbers["groups"].items():
         flows = [flow for flow in numbers["flows"] if flow["group"] == name]
-        again = [flow["retransmits"] for flow in flows if flow["retransmits"] is not None]
-        rtts = [flow["rtt_ms"]["mean"] for flow in flows if flow["rtt_ms"]["mean"] is not None]
-        rtt_ms = sum(rtts) / len(rtts) if rtts else None
+        rtt_ms = mean_of_known(flow["rtt_ms"]["mean"] for flow in flows)
         found[name] = group | {
-            "retransmits": sum(again) if again else None,
+            "retransmits": sum_of_known(flow["retransmits"] for flow in flows),
             "retransmit_rate": rates[name],
             "rtt_ms": rtt_ms,
             "rtt_over_propagation": rtt_ms / base_ms if rtt_ms is not None and base_ms else None,

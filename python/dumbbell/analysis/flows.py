@@ -3,12 +3,11 @@
 Rates over time are `rates`; how evenly it was shared is `fairness`.
 """
 
-from collections.abc import Sequence
-
 import numpy.typing as npt
 import polars as pl
 
 from dumbbell.analysis.counters import Counter, bytes_counters, counters
+from dumbbell.analysis.known import sum_of_known
 from dumbbell.analysis.spread import spread
 from dumbbell.analysis.window import NS, Window, bounds_ns, clip_ns
 from dumbbell.result import Run
@@ -55,7 +54,7 @@ def group_throughput_bps(run: Run, window: Window | None = None) -> dict[str, fl
     groups: dict[str, list[float | None]] = {}
     for flow in run.birth["flows"]:
         groups.setdefault(flow["group"], []).append(received[flow["name"]])
-    return {group: _rate_bps(_total(counts), bounds) for group, counts in groups.items()}
+    return {group: _rate_bps(sum_of_known(counts), bounds) for group, counts in groups.items()}
 
 
 def group_shares(run: Run, window: Window | None = None) -> dict[str, float | None]:
@@ -83,7 +82,7 @@ def group_retransmit_rates(run: Run, window: Window | None = None) -> dict[str, 
     rates: dict[str, float | None] = {}
     for group in dict.fromkeys(flow["group"] for flow in run.birth["flows"]):
         mine = [pairs[flow["name"]] for flow in run.birth["flows"] if flow["group"] == group]
-        again, sent = _total([pair[0] for pair in mine]), _total([pair[1] for pair in mine])
+        again, sent = sum_of_known([pair[0] for pair in mine]), sum_of_known([pair[1] for pair in mine])
         rates[group] = again / sent if again is not None and sent else None
     return rates
 
@@ -127,11 +126,6 @@ def _rate_bps(count: float | None, bounds: Window | None) -> float | None:
     if count is None or bounds is None or bounds[0] == bounds[1]:
         return None
     return 8 * count * NS / (bounds[1] - bounds[0])
-
-
-def _total(counts: Sequence[float | None]) -> float | None:
-    known = [count for count in counts if count is not None]
-    return float(sum(known)) if known else None
 
 
 def _count(counter: Counter, bounds: Window) -> int | None:

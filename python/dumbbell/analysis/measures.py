@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dumbbell.analysis.flows import group_retransmit_rates
+from dumbbell.analysis.known import mean_of_known, sum_of_known
 from dumbbell.analysis.spread import SPREAD
 from dumbbell.analysis.summary import summary
 from dumbbell.analysis.window import Window
@@ -61,9 +62,9 @@ def _groups(
         yield f"{at}.fct_s", _completion(flows)
         for metric in ("rtt_ms", "cwnd_packets"):
             for part in ("mean", "p95"):
-                yield f"{at}.{metric}.{part}", _mean([flow[metric][part] for flow in flows])
+                yield f"{at}.{metric}.{part}", mean_of_known([flow[metric][part] for flow in flows])
         yield f"{at}.retransmit_rate", retransmit_rates[name]
-        yield f"{at}.retransmits", _sum([flow["retransmits"] for flow in flows])
+        yield f"{at}.retransmits", sum_of_known([flow["retransmits"] for flow in flows])
 
 
 def _path(numbers: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
@@ -93,14 +94,4 @@ def _flows(numbers: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
 def _completion(flows: _Flows) -> float | None:
     """Mean completion time of a group's sized flows; None while one of them is not done."""
     times = [flow["fct_s"] for flow in flows if "fct_s" in flow]
-    return _mean(times) if None not in times else None
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    return mean_of_known(times) if None not in times else None

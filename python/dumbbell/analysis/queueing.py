@@ -10,13 +10,18 @@ from dumbbell.analysis.spread import spread
 from dumbbell.analysis.window import NS, Window, bounds_ns
 from dumbbell.result import Run
 
-__all__ = ["bottleneck", "one_way_delay_p95_ms", "ping_ms", "queue", "utilisation"]
+__all__ = ["bottleneck", "of_bottleneck", "one_way_delay_p95_ms", "ping_ms", "queue", "utilisation"]
 
 
 def bottleneck(run: Run) -> Mapping[str, Any] | None:
     """The birth certificate's entry of the bottleneck's queue; None when the run names none."""
     name = run.birth.get("bottleneck")
     return next((queue for queue in run.birth["queues"] if queue["name"] == name), None)
+
+
+def of_bottleneck(run: Run) -> pl.Expr:
+    """Is a row of `queues` one of the bottleneck's? None is when the run names none."""
+    return pl.col("queue") == (run.birth.get("bottleneck") or "")
 
 
 def queue(run: Run, window: Window | None = None) -> dict[str, Any]:

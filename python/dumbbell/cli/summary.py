@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dumbbell.analysis import Outcome, Reader
+from dumbbell.analysis.known import mean_of_known
 from dumbbell.cli.cells import digits, grid, percent
 from dumbbell.errors import ResultError
 from dumbbell.result import Run
@@ -81,9 +82,9 @@ def _cases(done: "Done") -> Table:
                 *([group] * several_groups),
                 digits(got["throughput_mbps"]),
                 *([percent(got["share"])] * several_groups),
-                *([digits(_mean([flow.get("fct_s") for flow in flows]))] * sized),
+                *([digits(mean_of_known([flow.get("fct_s") for flow in flows]))] * sized),
                 str(sum(flow["retransmits"] or 0 for flow in flows)),
-                digits(_mean([flow["rtt_ms"]["mean"] for flow in flows])),
+                digits(mean_of_known([flow["rtt_ms"]["mean"] for flow in flows])),
                 *(digits(value) for value in shared),
                 percent(numbers["utilisation"]) if first else "",
             )
@@ -205,11 +206,6 @@ def _show_expectations(out: Console, outcomes: Sequence[Outcome], case: str = ""
         style, word = ("green", "as expected") if outcome.passed else ("bold red", "NOT as expected")
         where = f"{case}: " if case else ""
         out.print(Text(f"{word}: {where}{outcome.expression} (it is {_shown(outcome.value)})", style=style))
-
-
-def _mean(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
 
 
 def _of(numbers: Mapping[str, Any] | None, key: str) -> float | None:

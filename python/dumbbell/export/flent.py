@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from dumbbell import __version__
-from dumbbell.analysis import throughput
+from dumbbell.analysis import of_bottleneck, throughput
 from dumbbell.importers.ours import CARRIER
 from dumbbell.result import TABLES, Run
 
@@ -142,7 +142,7 @@ def _pings(run: Run, t0: float, axis: np.ndarray) -> tuple[Raw, Series]:
 
 def _queue(run: Run, t0: float) -> Iterator[dict[str, Any]]:
     """The bottleneck's samples; drops and marks since the last one, as Flent 1.2 and later have them."""
-    rows = run.queues.filter(pl.col("queue") == (run.birth.get("bottleneck") or ""))
+    rows = run.queues.filter(of_bottleneck(run))
     before = {"drops_packets": 0, "marks_packets": 0}
     for row in rows.iter_rows(named=True):
         found = {"t": t0 + row["time_ns"] / NS}

@@ -6,6 +6,7 @@ looked up afterwards. Compiling is `build`'s affair.
 """
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from dumbbell.errors import KernelError
@@ -72,12 +73,9 @@ def make_room_for_registers(offsets: Path) -> None:
     The host takes a process's registers back only whole (`xstateregs_set`), so on a CPU with AMX such a guest dies at
     its first process. Newer trees ask the host for the size and are left alone.
     """
-    if not offsets.is_file():
-        return
-    text = offsets.read_text(encoding="utf-8")
-    edited = re.sub(r"(DEFINE_LONGS\(HOST_FP_SIZE, )\d+(\);)", rf"\g<1>{REGISTERS_BYTES}\g<2>", text)
-    if edited != text:
-        offsets.write_text(edited, encoding="utf-8")
+    _edit(
+        offsets, lambda text: re.sub(r"(DEFINE_LONGS\(HOST_FP_SIZE, )\d+(\);)", rf"\g<1>{REGISTERS_BYTES}\g<2>", text)
+    )
 
 
 def map_pages_in_a_row(pgtable: Path) -> None:
@@ -86,12 +84,10 @@ def map_pages_in_a_row(pgtable: Path) -> None:
     From three pages of one folio on, a fork then maps pages that are somebody else's, and frees them when it ends: the
     agent's rings are such folios. Trees without that step are left alone.
     """
-    if not pgtable.is_file():
-        return
-    text = pgtable.read_text(encoding="utf-8")
-    edited = text.replace("pte_val(pte) + (nr << PFN_PTE_SHIFT)", "pte_val(pte) + (1UL << PFN_PTE_SHIFT)")
-    if edited != text:
-        pgtable.write_text(edited, encoding="utf-8")
+    _edit(
+        pgtable,
+        lambda text: text.replace("pte_val(pte) + (nr << PFN_PTE_SHIFT)", "pte_val(pte) + (1UL << PFN_PTE_SHIFT)"),
+    )
 
 
 def count_nanoseconds(clock: Path) -> None:
@@ -100,12 +96,13 @@ def count_nanoseconds(clock: Path) -> None:
     A look at the clock outside of an interrupt moves it by a step (`timer_read`), so with long ones what programs send
     leaves later than what interrupts send, and each packet's time is cut to a step. Timers are no later than asked.
     """
-    if not clock.is_file():
-        return
-    text = clock.read_text(encoding="utf-8")
-    edited = re.sub(r"(#define TIMER_(?:MULTIPLIER|MIN_DELTA)\s+)\d+", r"\g<1>1", text)
-    if edited != text:
-        clock.write_text(edited, encoding="utf-8")
+    _edit(clock, lambda text: re.sub(r"(#define TIMER_(?:MULTIPLIER|MIN_DELTA)\s+)\d+", r"\g<1>1", text))
+
+
+def _edit(file: Path, change: Callable[[str], str]) -> None:
+    """Write a file of the tree anew if there is one and the change changes something."""
+    if file.is_file() and (edited := change(text := file.read_text(encoding="utf-8"))) != text:
+        file.write_text(edited, encoding="utf-8")
 
 
 def _verify(asked: str, got: str, symbols: set[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
+from dumbbell.analysis import of_bottleneck
 from dumbbell.analysis.states import phases
 from dumbbell.plot import bands, flowpanels, pathpanels
 from dumbbell.plot.lines import rate_lines
@@ -109,8 +110,8 @@ def _says_something(run: Run, column: str) -> bool:
     tables: dict[str, pl.DataFrame] = {"flows": run.flows, "queues": run.queues, "probes": run.probes}
     rows = tables[table]
     if table == "queues":  # Others are not drawn; drops only of the bottleneck.
-        of_bottleneck = pl.col("queue") == (run.birth.get("bottleneck") or "")
-        rows = rows.filter(of_bottleneck if name == "drops_packets" else pl.col("under_test") | of_bottleneck)
+        mine = of_bottleneck(run)
+        rows = rows.filter(mine if name == "drops_packets" else pl.col("under_test") | mine)
         rows = rows.filter(pl.col("sent_packets").is_not_null()) if name == "drops_packets" else rows
     elif table == "probes":  # A capture's RTTs are probes too.
         rows = rows.filter(pl.col("kind") == "ping")

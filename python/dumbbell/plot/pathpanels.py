@@ -4,6 +4,7 @@ import altair as alt
 import polars as pl
 
 from dumbbell.analysis import loss as loss_over_time
+from dumbbell.analysis import of_bottleneck
 from dumbbell.plot.axes import TOOLTIP, data, quantile, rule, time_axis, tips, y_axis
 from dumbbell.plot.colours import ALARM, HUES, INK, NOTE, shades
 from dumbbell.plot.lines import NS, grouped, names, step_ns, thinned
@@ -35,7 +36,7 @@ def queue(run: Run, points: int) -> list[alt.Chart]:
 
 def queue_lines(run: Run, points: int) -> pl.DataFrame:
     """Backlog in packets of the bottleneck and of whatever else is under test."""
-    which = pl.col("under_test") | (pl.col("queue") == (run.birth.get("bottleneck") or ""))
+    which = pl.col("under_test") | of_bottleneck(run)
     rows = run.queues.filter(which).select(
         (pl.col("time_ns") / NS).alias("s"), pl.col("backlog_packets").cast(pl.Float64).alias("v"), flow="queue"
     )
@@ -72,7 +73,7 @@ def loss(run: Run, points: int) -> list[alt.Chart]:
     shade = shades(names(run))
     row = "group" if grouped(run) else "flow"
     flows = _grown(run, run.flows.select("time_ns", row=row, of="flow", count="retrans_packets"), points)
-    bottleneck = run.queues.filter(pl.col("queue") == (run.birth.get("bottleneck") or ""))
+    bottleneck = run.queues.filter(of_bottleneck(run))
     parts = [flows]
     for column, label in (("drops_packets", DROPPED), ("marks_packets", MARKED)):
         parts.append(_grown(run, _counter(bottleneck, column, label), points))
@@ -92,7 +93,7 @@ MARKED = "queue's marks"
 
 def loss_rate(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bins are few already
     """Share of the packets that the bottleneck dropped, in bins."""
-    rows = loss_over_time(run, step_ns(run)).filter(pl.col("queue") == (run.birth.get("bottleneck") or ""))
+    rows = loss_over_time(run, step_ns(run)).filter(of_bottleneck(run))
     table = rows.select((pl.col("time_ns") / NS).alias("s"), (pl.col("loss_rate") * 100).alias("v"), flow="queue")
     mark = alt.MarkDef("line", clip=True, strokeWidth=1.2, color=INK, interpolate="step")
     y = y_axis("Dropped by the queue, %", note=f"bins of {step_ns(run) / NS:g} s")
@@ -111,7 +112,7 @@ def _grown(run: Run, counted: pl.DataFrame, points: int) -> pl.DataFrame:
 
 def _ticks(run: Run, column: str, colour: str, height: int, points: int) -> alt.Chart:
     """A tick at the panel's top for every sample in which the bottleneck's counter grew."""
-    rows = run.queues.filter(pl.col("queue") == (run.birth.get("bottleneck") or ""))
+    rows = run.queues.filter(of_bottleneck(run))
     mark = alt.MarkDef("tick", orient="vertical", color=colour, size=7, thickness=1, clip=True)
     drawn = alt.Chart(data(_grown(run, _counter(rows, column, column), points).select("s")), mark=mark)
     return drawn.encode(x=time_axis(run), y=alt.value(height))

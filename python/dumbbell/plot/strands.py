@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from dumbbell.analysis import group_throughput
+from dumbbell.analysis import group_throughput, of_bottleneck
 from dumbbell.plot.lines import NS, cwnd_of, of_groups, round_step_ns
 from dumbbell.result import Run
 
@@ -59,7 +59,7 @@ def _parts(run: Run, step_ns: int) -> Iterator[pl.DataFrame]:
     ):
         rows = run.flows.select("time_ns", "flow", "group", v=value.cast(pl.Float64)).drop_nulls()
         yield _by_group(of_groups(_inside(rows, run), step_ns, add=False), groups, what)
-    queue = run.queues.filter(pl.col("queue") == (run.birth.get("bottleneck") or ""))
+    queue = run.queues.filter(of_bottleneck(run))
     yield _alone(queue.select("time_ns", v="backlog_packets"), run, step_ns, "Queue, packets")
     ping = run.probes.filter(pl.col("kind") == "ping")
     yield _alone(ping.select(time_ns="sent_ns", v=pl.col("rtt_ns") / 1e6), run, step_ns, "Ping RTT, ms")
