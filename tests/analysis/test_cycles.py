@@ -145,6 +145,10 @@ def test_what_does_not_vary_has_no_period(signal: np.ndarray) -> None:
     assert period(signal, STEP_S) is None
 
 
+def test_what_is_more_like_itself_halfway_to_its_return_has_no_period() -> None:
+    assert period(np.sign(np.cumsum(np.random.default_rng(882).standard_normal(48))), 0.1) is None
+
+
 def test_the_answer_is_always_the_same() -> None:
     signal = red(np.random.default_rng(1), 240, 0.5) + 3 * np.sin(np.arange(240) / 3)
     assert period(signal, STEP_S) == period(signal, STEP_S) != None  # noqa: E711

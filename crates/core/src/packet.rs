@@ -4,8 +4,10 @@
 //! dropped has to be handed to somebody. TCP's packets may be super-packets of several `segments`; [`cut`] parts them.
 
 mod cut;
+mod layout;
 
 pub use cut::cut;
+pub use layout::{Layout, PAGE_BYTES};
 
 use crate::time::Time;
 
@@ -111,8 +113,8 @@ pub struct Segment {
     pub seq: u64,
     /// Payload bytes.
     pub len: u32,
-    /// Pieces of the sender's pages that they lie on, which the receiver's host gets as they are; 0 when nobody counted.
-    pub pieces: u8,
+    /// How they lie on the sender's pages; none: as if one page followed the other from the stream's first byte on.
+    pub layout: Option<Layout>,
     /// Next byte expected from the other side.
     pub ack: u64,
     /// Receive window in bytes (scaled already).

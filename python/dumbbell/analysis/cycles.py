@@ -109,10 +109,12 @@ def period(signal: npt.ArrayLike, step_s: float) -> Cycle | None:
     p_value = _p_value(values[0], curve[0, : lags + 1])
     smoothed = smooth(curve)[0]
     peaks = key_maxima(smoothed, lags)
-    if p_value > SIGNIFICANCE or not peaks:
-        return None
     contrasts = {peak: float(smoothed[peak] - _halfway(smoothed[np.newaxis, :], peak)[0]) for peak in peaks}
-    first = next(peak for peak in peaks if contrasts[peak] >= FIRST_OF_HIGHEST * max(contrasts.values()))
+    highest = max(contrasts.values(), default=0.0)
+    # What is even more like itself halfway to a return has no period there.
+    if p_value > SIGNIFICANCE or highest <= 0:
+        return None
+    first = next(peak for peak in peaks if contrasts[peak] >= FIRST_OF_HIGHEST * highest)
     strength = min(float(curve[0, first - 1 : first + 2].max()), 1.0)
     return Cycle((first + top(*smoothed[first - 1 : first + 2])) * step_s, strength, p_value)
 

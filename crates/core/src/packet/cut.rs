@@ -31,12 +31,14 @@ fn part(whole: &Segment, number: u32, count: u32) -> Segment {
         cwr: whole.flags.cwr && first,
         ..whole.flags
     };
-    Segment { seq: whole.seq + u64::from(offset), len, flags, ..*whole }
+    let layout = whole.layout.map(|layout| layout.behind(offset));
+    Segment { seq: whole.seq + u64::from(offset), len, flags, layout, ..*whole }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Layout;
     use crate::queue::tests::tcp;
     use alloc::vec::Vec;
 
@@ -45,6 +47,7 @@ mod tests {
         let mut packet = tcp(0, 3 * 1_514, 3, 1_000);
         let Body::Tcp(segment) = &mut packet.body else { unreachable!() };
         segment.flags = Flags { fin: true, cwr: true, ack: true, ..Flags::default() };
+        segment.layout = Some(Layout::new(4_000, 2_000));
         let parts: Vec<Packet> = cut(packet).expect("it is a super-packet").collect();
         let seen: Vec<_> = parts
             .iter()
@@ -61,6 +64,10 @@ mod tests {
                 (3_896, 1_448, 1_514, true, false)
             ]
         );
+        let layouts = [Layout::new(4_000, 2_000), Layout::new(5_448, 552), Layout::new(896, 0)];
+        for (part, layout) in parts.iter().zip(layouts) {
+            assert!(matches!(part.body, Body::Tcp(segment) if segment.layout == Some(layout)));
+        }
     }
 
     #[test]

@@ -318,7 +318,7 @@ impl Endpoint {
         let mut segment = Segment { seq: sent.seq, len: sent.len, flags, mss: self.mss, ..Segment::default() };
         self.receiver.fill(now, &mut segment);
         if sent.len > 0 {
-            segment.pieces = self.sender.as_ref().map_or(0, |sender| sender.pieces(sent.seq, sent.len));
+            segment.layout = self.sender.as_ref().map(|sender| sender.layout(sent.seq, sent.len));
             self.receiver.on_data_sent(now);
         }
         let headers = TCP_HEADERS_BYTES + segment.sack.bytes();

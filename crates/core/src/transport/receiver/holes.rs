@@ -4,8 +4,7 @@
 //! (`tcp_sack_new_ofo_skb`): with many holes it knows less than what is held.
 
 use super::space::OVERHEAD;
-use crate::packet::Sack;
-use crate::packet::Segment;
+use crate::packet::{Layout, Sack, Segment};
 use alloc::collections::VecDeque;
 
 /// A run of bytes held behind a hole.
@@ -276,13 +275,12 @@ pub(super) fn packed(bytes: u64) -> u32 {
 
 /// Pieces of pages that a segment's payload lies on.
 pub(super) fn pieces(segment: &Segment) -> u8 {
-    if segment.pieces > 0 { segment.pieces } else { pages(segment.seq, segment.len) }
+    segment.layout.map_or_else(|| pages(segment.seq, segment.len), |layout| layout.pieces(segment.len))
 }
 
 /// Pages of 4 KiB that a payload lies on, when the stream lies on them one after the other as the file of a sender does.
 pub(super) fn pages(seq: u64, len: u32) -> u8 {
-    let offset = seq.wrapping_sub(1) % PAGE;
-    u8::try_from((offset + u64::from(len)).div_ceil(PAGE)).unwrap_or(u8::MAX >> 1)
+    Layout::new(seq.wrapping_sub(1), 0).pieces(len)
 }
 
 /// Fragments of a packet (`MAX_SKB_FRAGS`).
@@ -291,8 +289,6 @@ pub(super) const MOST_PAGES: u8 = 17;
 const SLOTS: usize = 4;
 /// `TCP_SACK_BLOCKS_EXPECTED`: as many as fit with timestamps, less one for a lost ACK.
 const SURE_BLOCKS: usize = 2;
-/// A page.
-const PAGE: u64 = 4_096;
 /// Payload of a packet of one page (`SKB_MAX_ORDER(0, 0)`).
 const PAGE_PAYLOAD: u64 = 3_776;
 /// And its memory.

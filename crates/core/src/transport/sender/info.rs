@@ -108,7 +108,8 @@ impl<C: Control> Sender<C> {
         let counters = &self.counters;
         info.total_retrans = counters.total_retrans;
         info.bytes_sent = counters.bytes_sent;
-        info.bytes_acked = counters.bytes_acked;
+        // The SYN's sequence number counts (`tcp_snd_una_update`).
+        info.bytes_acked = counters.bytes_acked + 1;
         info.bytes_retrans = counters.bytes_retrans;
         info.segs_out = counters.segs_out;
         info.data_segs_out = counters.data_segs_out;

@@ -53,6 +53,7 @@ mod writing;
 
 use super::Settings;
 use crate::cc::{CaState, Control, Controller, INFINITE_SSTHRESH, Vitals};
+use crate::packet::Layout;
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 use host::HostQueue;
@@ -286,10 +287,10 @@ impl<C: Control> Sender<C> {
         if self.todo.is_empty() { None } else { self.work(now) }
     }
 
-    /// On how many pieces of the application's pages these bytes lie.
+    /// How these bytes lie on the application's pages.
     #[inline]
-    pub(crate) fn pieces(&self, seq: u64, len: u32) -> u8 {
-        u8::try_from(self.supply.pieces(seq, len)).unwrap_or(u8::MAX >> 1)
+    pub(crate) fn layout(&self, seq: u64, len: u32) -> Layout {
+        self.supply.layout(seq, len)
     }
 
     /// What the sender knows.

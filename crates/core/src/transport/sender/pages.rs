@@ -5,6 +5,7 @@
 //! pieces of them (`skb_splice_from_iter`), so one that begins within a page, or whose data come from two calls, may be
 //! full before it has as many bytes as it should.
 
+use crate::packet::{Layout, PAGE_BYTES};
 use alloc::collections::VecDeque;
 
 /// Where the calls began whose data may still be sent.
@@ -48,7 +49,7 @@ impl Pages {
     }
 
     /// Pieces of pages from `start` to `end`.
-    pub fn pieces(&self, start: u64, end: u64) -> u64 {
+    fn pieces(&self, start: u64, end: u64) -> u64 {
         let mut pieces = 0;
         let mut until = end;
         for call in self.calls.iter().rev() {
@@ -64,13 +65,25 @@ impl Pages {
         pieces
     }
 
+    /// How the bytes from `start` to `end` lie.
+    pub fn layout(&self, start: u64, end: u64) -> Layout {
+        let mut turn = 0;
+        for call in self.calls.iter().rev() {
+            if *call <= start {
+                return Layout::new(start - call, turn);
+            }
+            if *call < end {
+                turn = call - start;
+            }
+        }
+        Layout::new(0, turn)
+    }
+
     fn latest(&self) -> u64 {
         self.calls.back().copied().unwrap_or_default()
     }
 }
 
-/// `PAGE_SIZE`.
-const PAGE_BYTES: u64 = 4_096;
 /// `PIPE_DEF_BUFFERS` pages.
 const PIPE_BYTES: u64 = 16 * PAGE_BYTES;
 /// `MAX_SKB_FRAGS`.
@@ -98,6 +111,8 @@ mod tests {
         assert_eq!(pages.room(23_169, 63_713), 6 * 4_096);
         assert_eq!(pages.room(23_169, 63_713 + 6 * 4_096), 0);
         assert_eq!(pages.pieces(63_712, 63_714), 2);
+        assert_eq!(pages.layout(63_712, 63_714), Layout::new(63_711, 1));
+        assert_eq!(pages.layout(63_713, 70_000), Layout::new(0, 0));
         pages.begin(100_000, 63_712);
         assert_eq!(pages.pieces(63_712, 63_714), 2);
         pages.begin(100_000, 63_713);

@@ -5,6 +5,7 @@
 
 use super::host::{MAX_TCP_HEADER, SHARED_INFO, SK_BUFF, SKB_OVERHEAD};
 use super::pages::Pages;
+use crate::packet::Layout;
 use crate::transport::Settings;
 use alloc::collections::VecDeque;
 
@@ -125,9 +126,9 @@ impl Supply {
         self.starved = false;
     }
 
-    /// Pieces of pages that these bytes lie on.
-    pub fn pieces(&self, seq: u64, len: u32) -> u64 {
-        self.pages.pieces(seq, seq + u64::from(len))
+    /// How these bytes lie on pages.
+    pub fn layout(&self, seq: u64, len: u32) -> Layout {
+        self.pages.layout(seq, seq + u64::from(len))
     }
 
     /// Bytes from `next` to the end of the skb that they lie in.
