@@ -20,11 +20,12 @@ def test_each_run_gets_a_core_of_its_own_while_there_are_any() -> None:
         assert sorted(runs.enter_context(claimed()) for _ in CORES) == CORES
 
 
-def test_when_all_are_taken_one_is_shared() -> None:
+def test_when_all_are_taken_they_are_shared_in_turn() -> None:
     with ExitStack() as runs:
         for _ in CORES:
             runs.enter_context(claimed())
-        assert runs.enter_context(claimed()) in CORES
+        shared = [runs.enter_context(claimed()) for _ in CORES]
+        assert sorted(shared) == CORES, "each in its turn"
 
 
 def test_a_core_is_free_again_however_its_run_ended() -> None:

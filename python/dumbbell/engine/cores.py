@@ -6,6 +6,7 @@ the runs of one user agree on who has which by locks on files.
 """
 
 import fcntl
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 __all__ = ["claimed"]
+
+TURNS = itertools.count()
+"""Whoever finds all cores taken shares the next one, not always the same."""
 
 
 @contextmanager
@@ -29,4 +33,4 @@ def claimed() -> Iterator[int]:
                 continue
             yield core
             return
-    yield cores[os.getpid() % len(cores)]
+    yield cores[(os.getpid() + next(TURNS)) % len(cores)]
