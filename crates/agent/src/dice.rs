@@ -7,13 +7,12 @@
 
 use crate::error::{Attempt, Result};
 use crate::plan::Dice;
-use crate::sample::netlink::Netlink;
+use crate::sample::netlink::{Netlink, attributes};
 use crate::sample::qdisc::{self, Found};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST};
 use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
 
-const NLM_F_REQUEST: u16 = 1;
-const NLM_F_ACK: u16 = 4;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TCA_NETEM_PRNG_SEED: u16 = 14;
@@ -40,10 +39,10 @@ fn whose(dice: &Dice) -> String {
 
 /// The request: what was told of a netem, from `struct tcmsg` on, with another seed.
 fn change(told: &[u8], seed: u64) -> Vec<u8> {
-    let (header, attributes) = told.split_at(qdisc::MESSAGE_BYTES);
+    let (header, told) = told.split_at(qdisc::MESSAGE_BYTES);
     let mut body = header[..qdisc::MESSAGE_BYTES - INFO_BYTES].to_vec();
     body.extend([0; INFO_BYTES]);
-    for (kind, value) in crate::sample::netlink::attributes(attributes) {
+    for (kind, value) in attributes(told) {
         match kind {
             TCA_KIND => append(&mut body, kind, value),
             TCA_OPTIONS => {
@@ -73,7 +72,6 @@ fn append(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::netlink::attributes;
 
     #[test]
     fn a_change_repeats_what_was_told_and_ends_with_the_seed() {
