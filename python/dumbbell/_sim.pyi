@@ -25,3 +25,6 @@ def simulate(
 
 def check(plan: str) -> None:
     """Can this plan be carried out? Raises `Refused` when not."""
+
+def parameters(controller: str) -> list[tuple[str, str, str]]:
+    """What can be set of a controller: name, default, and what it takes, of each parameter."""

@@ -269,3 +269,10 @@ def test_a_queue_in_bdp_is_as_long(tmp_path: Path) -> None:
     got = valid(tmp_path, experiment(qdisc="bfifo limit 1bdp"))
     backlog = got.run.queues.filter(pl.col("queue") == "bottleneck")["backlog_bytes"].max()
     assert 0.8 * 25_000 < backlog <= 25_000  # type: ignore[operator]
+
+
+def test_a_controllers_parameters_are_what_was_set(tmp_path: Path) -> None:
+    short = experiment(CUBIC + "cc_parameters = { beta = 300, hystart = 0, fast_convergence = 0 }\n", duration="5s")
+    windows = valid(tmp_path, short).run.flows.sort("time_ns")["ssthresh_packets"].drop_nulls()
+    least = min(window for window in windows if window > 2)
+    assert least < 110 * 512 / 1024  # CUBIC's own 0.7 of what queue and path hold would be more

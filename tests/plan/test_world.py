@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from dumbbell import _sim
 from dumbbell.errors import ExperimentError, PlanError
-from dumbbell.plan import as_world, make, plan_case
+from dumbbell.plan import Plan, as_world, make, plan_case
 from dumbbell.spec import load, parse, published, scenarios
 from dumbbell.spec.attachments import read_attachments
 
 FOLDER = Path(__file__).parent / "worlds"
 UPDATE = os.environ.get("DUMBBELL_UPDATE_SNAPSHOTS") == "1"
+HEAD = 'duration = "2s"\n[path]\nrtt = "20ms"\n[path.bottleneck]\nrate = "10mbit"\n'
 CUBIC = '[[flows]]\ncc = "cubic"\n'
 
 
@@ -35,6 +36,10 @@ def world(
     )
     case = parse(text, Path("mine.toml"))[0]
     return as_world(make(case.experiment, read_attachments(case), 1), 1)
+
+
+def planned(flows: str) -> Plan:
+    return plan_case(parse(HEAD + flows, Path("mine.toml"))[0], 1)
 
 
 def accepted(made: dict[str, Any]) -> dict[str, Any]:
@@ -119,6 +124,25 @@ def test_what_sets_a_sender_apart_reaches_its_sockets() -> None:
     assert (second["sender"]["ecn"], second["sender"]["initial_window"], second["receiver"]["quickack"]) == (
         False, 10, False,
     )  # fmt: skip
+
+
+def test_a_controllers_parameters_reach_it_in_its_units() -> None:
+    made = tcp(world(CUBIC + 'cc_parameters = { beta = 512, a = "5ms", b = "8mbit", c = "word" }\n'))
+    assert made["parameters"] == {"beta": 512, "a": 5_000_000, "b": 8_000_000, "c": "word"}
+
+
+def test_the_simulator_refuses_a_parameter_that_its_controller_has_not() -> None:
+    with pytest.raises(_sim.Refused, match="no parameter 'betta'; there is: initial_ssthresh, fast_convergence, beta"):
+        accepted(world(CUBIC + "cc_parameters = { betta = 512 }\n"))
+
+
+def test_linux_is_told_a_modules_parameters_once() -> None:
+    asked = CUBIC + "count = 2\ncc_parameters = { beta = 512 }\n"
+    assert [command.line for command in planned(asked).module_writes()] == [
+        "write /sys/module/tcp_cubic/parameters/beta 512"
+    ]
+    with pytest.raises(ExperimentError, match="two groups want cubic set differently"):
+        planned(asked + CUBIC).for_agent()
 
 
 def test_settings_of_all_hosts_reach_all_sockets() -> None:

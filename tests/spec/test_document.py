@@ -47,6 +47,19 @@ BAD = {
         "codel has no option 'targt'",
         "did you mean 'target'?",
     ),
+    "a parameter that is no number": (
+        GOOD + "cc_parameters = { beta = 0.7 }\n", "flows.0.cc_parameters", None, "parameter 'beta' is neither a whole number nor a word: 0.7", "such as { alpha = 3",
+    ),
+    "parameters that are no table": (
+        GOOD + 'cc_parameters = "beta"\n', "flows.0.cc_parameters", "beta", "not a table of parameters", "such as { alpha = 3",
+    ),
+    "a parameter's name with a path in it": (
+        GOOD + 'cc_parameters = { "../beta" = 1 }\n', "flows.0.cc_parameters", None, "'../beta' is not the name of a parameter", "such as",
+    ),
+    "parameters of a UDP flow": (
+        HEAD + PATH + BOTTLENECK + '[[flows]]\nkind = "udp"\nrate = "1mbit"\ncc_parameters = { beta = 1 }\n',
+        "flows.0", None, "'cc_parameters' are for TCP flows", "no controller",
+    ),
     "negative rate": (
         GOOD.replace("10mbit", "-10mbit"), "path.bottleneck.rate", "-10mbit", "a negative rate", "such as 80mbit",
     ),

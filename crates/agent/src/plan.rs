@@ -43,7 +43,7 @@ pub struct Dice {
     pub seed: u64,
 }
 
-/// One line that a person could type: `ip`, `tc`, `ethtool -K` or `sysctl -w`.
+/// One line that a person could type: `ip`, `tc`, `ethtool -K` or `sysctl -w`; `write FILE TEXT` is ours for `echo TEXT > FILE`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Command {

@@ -1,4 +1,4 @@
-//! Carries out the plan's commands: `ip` and `tc` in batches, sysctls and offloads by itself.
+//! Carries out the plan's commands: `ip` and `tc` in batches; sysctls, module parameters and offloads by itself.
 //!
 //! A process in the guest costs milliseconds, so neighbouring commands of one program in one
 //! host go to one `ip -batch` or `tc -batch`. Which commands, and why, is `dumbbell.plan`'s.
@@ -16,6 +16,7 @@ pub fn run(commands: &[Command]) -> Result<()> {
         match batch[0].argv[0].as_str() {
             "ip" | "tc" => run_batch(batch)?,
             "sysctl" => batch.iter().try_for_each(set_sysctl)?,
+            "write" => batch.iter().try_for_each(set_parameter)?,
             "ethtool" => batch.iter().try_for_each(set_offloads)?,
             other => panic!("the plan holds a program that it may not: {other}"),
         }
@@ -72,6 +73,21 @@ fn set_sysctl(command: &Command) -> Result<()> {
         command: command.line(),
         reason: match error.kind() {
             io::ErrorKind::NotFound => format!("this kernel has no {key}"),
+            _ => error.to_string(),
+        },
+    })
+}
+
+/// A parameter of a congestion control's module; nothing else is ever written.
+fn set_parameter(command: &Command) -> Result<()> {
+    let [_, path, value] = command.argv.as_slice() else { panic!("write FILE TEXT") };
+    assert!(path.starts_with("/sys/module/tcp_") && !path.contains(".."), "the plan writes a file that it may not");
+    let written = fs::OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(value.as_bytes()));
+    written.map_err(|error| Error::Refused {
+        command: command.line(),
+        reason: match error.kind() {
+            io::ErrorKind::NotFound => "this kernel's controller has no such parameter".into(),
+            io::ErrorKind::PermissionDenied => "this kernel sets it only when it starts".into(),
             _ => error.to_string(),
         },
     })

@@ -19,7 +19,7 @@ mod _sim {
     #[pymodule_export]
     use super::fault::{Fault, Refused};
     #[pymodule_export]
-    use super::run::{check, simulate};
+    use super::run::{check, parameters, simulate};
     use pyo3::prelude::*;
 
     #[pymodule_init]

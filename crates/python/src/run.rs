@@ -2,6 +2,7 @@
 
 use crate::arrow::Arrow;
 use crate::fault::guarded;
+use dumbbell_core::cc::Controller;
 use dumbbell_core::time::{Span, Time};
 use dumbbell_sim::{Error, Outcome, Plan, Progress, World};
 use pyo3::prelude::*;
@@ -46,6 +47,12 @@ pub fn simulate(
 #[pyfunction]
 pub fn check(py: Python<'_>, plan: &str) -> PyResult<()> {
     py.detach(|| guarded(|| Run::new(plan, None).map(drop)))
+}
+
+/// What can be set of a controller: name, value where nothing is set, and what it takes, of each parameter.
+#[pyfunction]
+pub fn parameters(controller: &str) -> Vec<(&'static str, String, String)> {
+    Controller::parameters(controller).into_iter().map(|known| (known.name, known.default, known.takes)).collect()
 }
 
 /// A world, and how far it may go next.

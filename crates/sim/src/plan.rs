@@ -4,6 +4,7 @@
 //! (senders) to right (receivers): a wire joins a left host to a right host and has a device at each end.
 
 use crate::error::Error;
+use dumbbell_core::cc::Parameters;
 use dumbbell_core::queue::{HtbClass, Node};
 use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::Settings;
@@ -161,6 +162,9 @@ pub enum Traffic {
 pub struct Tcp {
     /// Controller of the sender.
     pub cc: String,
+    /// What is set of it.
+    #[serde(default)]
+    pub parameters: Parameters,
     /// Settings of the sending host and socket.
     pub sender: Settings,
     /// Settings of the receiving host and socket.

@@ -58,10 +58,10 @@ class KernelEngine:
         with staged(request.out) as folder:
             room = folder / "guest"
             room.mkdir()
-            (room / "plan.json").write_text(json.dumps(plan.for_agent()), encoding="utf-8")
-            planned = time.perf_counter()
             guest = Guest(self.kernel, self.agent, room, request.seed, _memory_mib(plan), _wall_limit_s(plan))
             try:
+                (room / "plan.json").write_text(json.dumps(plan.for_agent()), encoding="utf-8")
+                planned = time.perf_counter()
                 peak_bytes = live(guest, lambda: progress(_seconds_done(room / "queues.bin", plan)))
             except ExperimentError as error:
                 raise error.within(str(request.case.file)) from None

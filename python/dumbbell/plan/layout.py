@@ -12,7 +12,10 @@ __all__ = ["Command", "Host", "Layout", "Wire"]
 
 @dataclass(frozen=True)
 class Command:
-    """One line that a person could type; `host` is a network namespace, empty for the machine itself."""
+    """One line that a person could type; `host` is a network namespace, empty for the machine itself.
+
+    `write FILE TEXT` is ours for `echo TEXT > FILE`.
+    """
 
     host: str
     argv: tuple[str, ...]

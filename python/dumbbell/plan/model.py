@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dumbbell.plan.layout import Command, Wire
+from dumbbell.plan.modules import module_writes
 
 __all__ = [
     "DicePlan",
@@ -17,6 +18,9 @@ __all__ = [
     "TcpPlan",
     "TimedCommand",
 ]
+
+OURS = ("group", "cc_parameters")
+"""Of a flow, what its agent need not know."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class FlowPlan:
     address: str
     port: int
     cc: str | None
+    cc_parameters: tuple[tuple[str, int | str], ...]
+    """What is set of the controller, as written."""
     start_ns: int
     stop_ns: int | None
     bytes: int | None
@@ -160,15 +166,22 @@ class Plan:
     """Name of the queue that a summary calls the queue."""
     warnings: tuple[str, ...] = ()
 
+    def module_writes(self) -> list[Command]:
+        """What is set of Linux's controllers; see `module_writes`."""
+        return module_writes((flow.cc, flow.cc_parameters) for flow in self.flows)
+
     def for_agent(self) -> dict[str, Any]:
-        """`plan.json`: what the agent needs of it."""
+        """`plan.json`: what the agent needs of it.
+
+        Raises `ExperimentError` where two groups want one kernel module set differently.
+        """
         return {
             "duration_ns": self.duration_ns,
             "sample_ns": self.sample_ns,
             "ends_when_done": self.ends_when_done,
             "hosts": list(self.hosts),
-            "setup": [asdict(command) for command in self.setup],
-            "flows": [{key: value for key, value in asdict(flow).items() if key != "group"} for flow in self.flows],
+            "setup": [asdict(command) for command in (*self.module_writes(), *self.setup)],
+            "flows": [{key: value for key, value in asdict(flow).items() if key not in OURS} for flow in self.flows],
             "probes": [asdict(probe) for probe in self.probes],
             "changes": [asdict(change) for change in self.changes],
             "dice": [asdict(dice) for dice in self.dice],

@@ -36,7 +36,7 @@ def as_script(plan: Plan, title: str) -> str:
 def _setup(plan: Plan) -> list[str]:
     lines: list[str] = []
     host = None
-    for command in plan.setup:
+    for command in (*plan.module_writes(), *plan.setup):
         if not command.host and command.argv[0] == "sysctl":
             continue  # What only a guest's infinite CPU and small memory need; it would change the whole machine.
         if command.host != host:
@@ -48,6 +48,8 @@ def _setup(plan: Plan) -> list[str]:
 
 def _line(command: Command) -> str:
     words = list(command.argv)
+    if words[0] == "write":
+        return f"echo {shlex.quote(words[2])} > {words[1]}"
     if command.host and words[0] in ("ip", "tc"):
         words[1:1] = ["-n", command.host]
     elif command.host:

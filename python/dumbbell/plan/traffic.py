@@ -31,6 +31,7 @@ def flow_plans(
                     address=address,
                     port=port,
                     cc=flows.cc,
+                    cc_parameters=tuple(flows.cc_parameters.items()),
                     start_ns=start_ns,
                     stop_ns=flows.stop,
                     bytes=flows.bytes,

@@ -5,6 +5,7 @@ A pure function from a `Plan` to the JSON of `crates/sim/src/plan.rs`. What the 
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from dumbbell.errors import ExperimentError
@@ -14,7 +15,7 @@ from dumbbell.plan.sysctl import Sysctls, read_sysctls
 from dumbbell.plan.tc import Reader
 from dumbbell.plan.tc.disciplines import Device
 from dumbbell.plan.tc.reader import handle
-from dumbbell.spec.units import Wrong
+from dumbbell.spec.units import Wrong, duration_ns, rate_bps
 
 __all__ = ["ELSEWHERE", "as_world"]
 
@@ -184,7 +185,18 @@ def _tcp(plan: Plan, flow: FlowPlan, sysctls: Sysctls) -> dict[str, Any]:
         "max_pacing_rate": flow.pacing_rate,
     }
     receives: Mapping[str, Any] = {"quickack": sender.quickack, "rcvbuf": _buffer(flow.rcvbuf, LEAST_RCVBUF)}
-    return {"cc": flow.cc, "sender": {**both, **sends}, "receiver": {**both, **receives}, "work": _work(flow)}
+    made = {"cc": flow.cc, "sender": {**both, **sends}, "receiver": {**both, **receives}, "work": _work(flow)}
+    if flow.cc_parameters:
+        made["parameters"] = {name: _setting(value) for name, value in flow.cc_parameters}
+    return made
+
+
+def _setting(value: int | str) -> int | str:
+    """A controller's parameter: a time in nanoseconds, a rate in bits per second, or else as it is written."""
+    for parse in (duration_ns, rate_bps):
+        with suppress(Wrong):
+            return value if isinstance(value, int) else parse(value)
+    return value
 
 
 def _work(flow: FlowPlan) -> Any:

@@ -25,6 +25,7 @@ __all__ = [
     "Measured",
     "Name",
     "Netem",
+    "Parameters",
     "Rate",
     "Size",
     "Sysctls",
@@ -32,7 +33,10 @@ __all__ = [
 ]
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}\Z")
-CC = re.compile(r"[a-z][a-z0-9_-]{0,14}\Z")
+CC = re.compile(r"[a-z][a-z0-9_+-]{0,14}\Z")
+PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
+SETTING = re.compile(r"[A-Za-z0-9.+_-]{1,32}\Z")
+MOST_SETTING = 2**63 - 1
 SYSCTL = re.compile(r"net\.ipv4\.tcp_[a-z0-9_]+\Z")
 
 
@@ -57,6 +61,19 @@ def _cc(value: object) -> str:
     if not isinstance(value, str) or not CC.match(value):
         raise Wrong("not the name of a congestion control", "a name as Linux gives it, such as cubic, bbr or reno")
     return value
+
+
+def _parameters(value: object) -> dict[str, int | str]:
+    right = 'a table of numbers and words, such as { alpha = 3, slow_start = "hystart++" }'
+    if not isinstance(value, dict):
+        raise Wrong("not a table of parameters", right)
+    for key, setting in value.items():
+        if not PARAMETER.match(str(key)):
+            raise Wrong(f"'{key}' is not the name of a parameter", right)
+        number = isinstance(setting, int) and not isinstance(setting, bool) and 0 <= setting <= MOST_SETTING
+        if not number and not (isinstance(setting, str) and SETTING.match(setting)):
+            raise Wrong(f"parameter '{key}' is neither a whole number nor a word: {setting!r}", right)
+    return dict(value)
 
 
 def _qdisc(value: object) -> Qdisc:
@@ -110,6 +127,7 @@ Duration = Annotated[int, _from_text(_positive_time), PlainSerializer(units.time
 Size = Annotated[int, _from_text(units.size_bytes)]
 Name = Annotated[str, _from_text(_name)]
 Controller = Annotated[str, _from_text(_cc)]
+Parameters = Annotated[dict[str, int | str], _from_text(_parameters)]
 Discipline = Annotated[Qdisc, _from_text(_qdisc), PlainSerializer(lambda qdisc: qdisc.text)]
 Expected = Annotated[str, _from_text(_expectation)]
 Measured = Annotated[str, _from_text(_metric)]

@@ -19,6 +19,7 @@ from dumbbell.spec.fields import (
     Measured,
     Name,
     Netem,
+    Parameters,
     Rate,
     Size,
     Sysctls,
@@ -167,6 +168,7 @@ class Flows(Strict):
     name: Name | None = None
     kind: Literal["tcp", "udp"] = "tcp"
     cc: Controller | None = None
+    cc_parameters: Parameters = Field(default_factory=dict)
     count: Annotated[int, Field(ge=1, le=100_000)] = 1
     start: Time = 0
     stop: Time | None = None
@@ -207,6 +209,7 @@ class Flows(Strict):
         tcp = self.kind == "tcp"
         return [
             (tcp == (self.cc is not None), "'cc' goes with TCP flows, and only with them", 'such as cc = "bbr"'),
+            (tcp or not self.cc_parameters, "'cc_parameters' are for TCP flows", "a UDP flow has no controller"),
             (tcp or self.rate is not None, "a UDP flow without a rate", 'such as rate = "1mbit"'),
             (tcp or self.bytes is None, "'bytes' is for TCP flows", "end a UDP flow with stop"),
             (tcp or self.udp_interval_ns >= SHORTEST_UDP_INTERVAL_NS, "UDP packets closer than 1us", "larger packets"),

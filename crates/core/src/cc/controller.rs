@@ -3,9 +3,10 @@
 //! A new controller is a variant here, a line in [`Controller::named`] and one in [`each`]; what it does is its own
 //! file's affair.
 
-use super::{AckSample, Bbr, CaState, Control, Cubic, Event, Insight, RateSample, Reno, Vitals};
+use super::{AckSample, Bbr, CaState, Control, Cubic, Event, Insight, Known, Parameters, RateSample, Reno, Vitals};
 use crate::dice::Dice;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 /// Every controller that the simulator has. The large ones are boxed: an idle flow stays small.
 #[derive(Clone, Debug)]
@@ -22,15 +23,23 @@ impl Controller {
     /// Names that [`Controller::named`] knows, sorted.
     pub const NAMES: &'static [&'static str] = &["bbr", "cubic", "reno"];
 
-    /// The controller of this name (Linux's), or None. `dice` are its own.
+    /// The controller of this name (Linux's), or None. It takes what it has from `parameters`; `dice` are its own.
     #[must_use]
-    pub fn named(name: &str, dice: Dice) -> Option<Self> {
+    pub fn named(name: &str, parameters: &mut Parameters, dice: Dice) -> Option<Self> {
         match name {
             "bbr" => Some(Self::Bbr(Box::new(Bbr::new(dice)))),
-            "cubic" => Some(Self::Cubic(Box::default())),
+            "cubic" => Some(Self::Cubic(Box::new(Cubic::new(parameters)))),
             "reno" => Some(Self::Reno(Reno)),
             _ => None,
         }
+    }
+
+    /// What can be set of the controller of this name; empty where there is none of this name.
+    #[must_use]
+    pub fn parameters(name: &str) -> Vec<Known> {
+        let mut parameters = Parameters::default();
+        let _ = Self::named(name, &mut parameters, Dice::named(0, name));
+        parameters.known().to_vec()
     }
 }
 

@@ -7,6 +7,7 @@
 //! | here | what it is |
 //! | --- | --- |
 //! | [`Controller`] | the closed set of controllers |
+//! | [`Parameters`] | what an experiment sets of one |
 //! | [`Reno`] | one packet more a round trip, half on loss |
 //! | [`Cubic`] | a cubic curve back to the last maximum, and HyStart |
 //! | [`Bbr`] | BBR version 1: a model of the path's bandwidth and propagation delay |
@@ -15,6 +16,7 @@ mod bbr;
 mod controller;
 mod cubic;
 mod growth;
+mod parameters;
 mod reno;
 #[cfg(test)]
 mod testing;
@@ -22,6 +24,7 @@ mod testing;
 pub use bbr::Bbr;
 pub use controller::Controller;
 pub use cubic::Cubic;
+pub use parameters::{Known, Parameters, Setting};
 pub use reno::Reno;
 
 use crate::rate::Rate;

@@ -47,7 +47,7 @@ impl World {
             |settings: &Settings| Settings { prompt_reads: settings.prompt_reads || is_exchange, ..settings.clone() };
         let controller = |end: &str| {
             let dice = Dice::named(self.seed, &format!("{}.{end}.cc", flow.report.name));
-            Controller::named(&plan.cc, dice).expect("checked when the world was made")
+            Controller::named(&plan.cc, &mut plan.parameters.clone(), dice).expect("checked when the world was made")
         };
         let sender = Endpoint::new(identity(Direction::Forward), prompt(&plan.sender), controller("sender"));
         let mut receiver = Endpoint::new(identity(Direction::Backward), prompt(&plan.receiver), controller("receiver"));

@@ -1,6 +1,7 @@
 //! Plans for tests, built from a few words. Each test file uses some of them.
 #![allow(dead_code, reason = "every test file is a program of its own and uses a part")]
 
+use dumbbell_core::cc::Parameters;
 use dumbbell_core::queue::{Chance, Config, Correlated, Distribution, Loss, NetemConfig, Node};
 use dumbbell_core::rate::Rate;
 use dumbbell_core::time::{Span, Time};
@@ -57,7 +58,11 @@ pub fn udp(plan: &Plan, name: &str, interval: Span) -> Flow {
 /// A connection from the first to the last host.
 pub fn tcp(plan: &Plan, name: &str, cc: &str, work: Work) -> Flow {
     let (sender, receiver) = (settings(), settings());
-    flow(plan, name, Traffic::Tcp(Box::new(Tcp { cc: cc.into(), sender, receiver, work })))
+    flow(
+        plan,
+        name,
+        Traffic::Tcp(Box::new(Tcp { cc: cc.into(), parameters: Parameters::default(), sender, receiver, work })),
+    )
 }
 
 fn flow(plan: &Plan, name: &str, traffic: Traffic) -> Flow {

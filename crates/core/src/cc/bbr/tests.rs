@@ -1,9 +1,9 @@
 //! BBR's life on an ideal path of 10 Mbit/s and 40 ms, against tables.
 
 use super::*;
-use crate::cc::Controller;
 use crate::cc::testing::path::Path;
 use crate::cc::testing::{ms, vitals};
+use crate::cc::{Controller, Parameters};
 use crate::time::Span;
 use alloc::string::String;
 use core::fmt::Write;
@@ -30,7 +30,7 @@ pub(super) fn bbr_with(mode: Mode) -> (Bbr, Vitals) {
 
 fn path() -> Path {
     let dice = Dice::named(1, "bbr");
-    Path::new(Controller::named("bbr", dice).unwrap(), 10_000_000, 40)
+    Path::new(Controller::named("bbr", &mut Parameters::default(), dice).unwrap(), 10_000_000, 40)
 }
 
 fn bbr(path: &Path) -> &Bbr {

@@ -69,7 +69,7 @@ impl Sender {
     fn new(name: &str, clamp: u32, mss: u32) -> Self {
         let mut vitals = Vitals { cwnd_clamp: clamp, mss, ..vitals() };
         vitals.cwnd = vitals.cwnd.min(clamp);
-        let mut controller = Controller::named(name, Dice::named(3, name)).unwrap();
+        let mut controller = Controller::named(name, &mut Parameters::default(), Dice::named(3, name)).unwrap();
         controller.start(&mut vitals);
         Self { controller, vitals }
     }
@@ -219,9 +219,9 @@ proptest! {
 #[test]
 fn every_name_has_its_controller() {
     for name in Controller::NAMES {
-        assert_eq!(Controller::named(name, Dice::named(1, name)).unwrap().name(), *name);
+        assert_eq!(Controller::named(name, &mut Parameters::default(), Dice::named(1, name)).unwrap().name(), *name);
     }
-    assert!(Controller::named("westwood", Dice::named(1, "westwood")).is_none());
+    assert!(Controller::named("westwood", &mut Parameters::default(), Dice::named(1, "westwood")).is_none());
     assert!(Controller::NAMES.is_sorted());
 }
 
@@ -232,8 +232,8 @@ fn an_idle_flow_stays_small() {
 
 #[test]
 fn a_flow_begins_in_slow_start_or_startup() {
-    let phases = Controller::NAMES
-        .iter()
-        .map(|name| Controller::named(name, Dice::named(1, name)).unwrap().insight(&vitals()).phase);
+    let phases = Controller::NAMES.iter().map(|name| {
+        Controller::named(name, &mut Parameters::default(), Dice::named(1, name)).unwrap().insight(&vitals()).phase
+    });
     assert!(phases.eq(["startup", "slow_start", "slow_start"]));
 }

@@ -3,6 +3,7 @@
 //! Arithmetic is Linux's own (`bictcp_update`, `cubic_root`): time in 1/1024 s, made of jiffies; C = 410/1024 scaled by a
 //! nominal round trip of 100 ms. Where Linux's 32 and 64 bit numbers wrap, these wrap.
 
+use super::tuning::{BETA, BETA_SCALE, Tuning, scaled};
 use crate::time::HZ;
 
 /// The curve of one flow.
@@ -30,7 +31,7 @@ pub(super) struct Curve {
 
 impl Curve {
     /// Packets to acknowledge for one packet of growth, now that `acked` more were.
-    pub(super) fn acks_a_packet(&mut self, now: u64, min_rtt_us: u32, cwnd: u32, acked: u32) -> u32 {
+    pub(super) fn acks_a_packet(&mut self, now: u64, min_rtt_us: u32, cwnd: u32, acked: u32, tuning: &Tuning) -> u32 {
         self.acked = self.acked.saturating_add(acked);
         if self.last_cwnd == cwnd && now - self.last_jiffies <= HZ / 32 {
             return self.per;
@@ -38,16 +39,19 @@ impl Curve {
         if self.epoch.is_none() || now != self.last_jiffies {
             self.follow_the_curve(now, min_rtt_us, cwnd, acked);
         }
-        self.keep_up_with_reno(cwnd);
+        if tuning.tcp_friendliness {
+            self.keep_up_with_reno(cwnd);
+        }
         self.per = self.per.max(LEAST_ACKS_A_PACKET);
         self.per
     }
 
     /// The window is about to be reduced from `cwnd`: remembers it, or less of it when it had not come back to the
     /// last maximum, so that newcomers find room (fast convergence, RFC 9438 section 4.7).
-    pub(super) fn end_epoch(&mut self, cwnd: u32) {
+    pub(super) fn end_epoch(&mut self, cwnd: u32, tuning: &Tuning) {
         self.epoch = None;
-        self.w_max = if cwnd < self.w_max { scaled(cwnd, BETA_SCALE + BETA, 2 * BETA_SCALE) } else { cwnd };
+        let gives_way = tuning.fast_convergence && cwnd < self.w_max;
+        self.w_max = if gives_way { scaled(cwnd, BETA_SCALE + tuning.beta, 2 * BETA_SCALE) } else { cwnd };
     }
 
     /// Sending begins again after an idle time, which the curve must not count (RFC 9438 section 5.8).
@@ -118,15 +122,6 @@ impl Curve {
     }
 }
 
-/// What is left of a window after a reduction: β of it.
-pub(super) fn decreased(cwnd: u32) -> u32 {
-    scaled(cwnd, BETA, BETA_SCALE)
-}
-
-fn scaled(cwnd: u32, by: u32, of: u32) -> u32 {
-    low_word(u64::from(cwnd) * u64::from(by) / u64::from(of))
-}
-
 /// The cube root of `x` by a table of its six leading bits and one step of Newton's method, good to 0.2 % on
 /// average: Linux's approximation, errors included, because K depends on it.
 fn cube_root(x: u64) -> u32 {
@@ -155,10 +150,8 @@ const fn low_word(number: u64) -> u32 {
     number as u32
 }
 
-/// β = 717/1024 = 0.7 (RFC 9438 section 4.6).
-const BETA: u32 = 717;
-const BETA_SCALE: u32 = 1_024;
-/// Growth of Reno with this β, in eighths: 8 (1+β) / 3(1-β), rounded down as Linux rounds it: twice.
+/// Growth of Reno with CUBIC's own β, in eighths: 8 (1+β) / 3(1-β), rounded down as Linux rounds it: twice. Linux reckons
+/// it once, when it starts: a β that is set later does not change it.
 const RENO_SCALE: u32 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
 /// Time is in 2⁻¹⁰ s (`BICTCP_HZ`).
 const TIME_SHIFT: u32 = 10;

@@ -4,6 +4,7 @@
 //! ACKs that follow each other closely for half a round trip (the path is full end to end), and a smallest
 //! round-trip time that has grown by an eighth (a queue is building).
 
+use super::tuning::Tuning;
 use crate::cc::Vitals;
 
 /// Both detectors.
@@ -32,18 +33,18 @@ impl HyStart {
     }
 
     /// A round-trip time was measured in slow start.
-    pub(super) fn on_sample(&mut self, vitals: &mut Vitals, rtt_us: u32, min_rtt_us: u32) {
+    pub(super) fn on_sample(&mut self, vitals: &mut Vitals, rtt_us: u32, min_rtt_us: u32, tuning: &Tuning) {
         if self.found {
             return;
         }
         if vitals.snd_una > self.round_end {
             self.begin_round(vitals);
         }
-        if vitals.cwnd < LOW_WINDOW {
+        if vitals.cwnd < tuning.hystart_low_window {
             return;
         }
-        let long_train = self.is_train_long(vitals, min_rtt_us);
-        let delayed = self.is_delayed(rtt_us, min_rtt_us);
+        let long_train = tuning.detects_trains() && self.is_train_long(vitals, min_rtt_us, tuning);
+        let delayed = tuning.detects_delay() && self.is_delayed(rtt_us, min_rtt_us);
         if long_train || delayed {
             self.found = true;
             vitals.ssthresh = vitals.cwnd;
@@ -59,9 +60,9 @@ impl HyStart {
     }
 
     /// Has the train of ACKs lasted for half a round trip, or a whole one where pacing stretches it?
-    fn is_train_long(&mut self, vitals: &Vitals, min_rtt_us: u32) -> bool {
+    fn is_train_long(&mut self, vitals: &Vitals, min_rtt_us: u32, tuning: &Tuning) -> bool {
         let now_us = vitals.now.as_micros();
-        if now_us.saturating_sub(self.last_ack_us) > ACK_SPACING_US {
+        if now_us.saturating_sub(self.last_ack_us) > u64::from(tuning.hystart_ack_delta_us) {
             return false;
         }
         self.last_ack_us = now_us;
@@ -91,10 +92,6 @@ fn aggregation_delay_us(vitals: &Vitals) -> u64 {
     (u64::from(vitals.gso_max_bytes) * 4 * 1_000_000 / bytes_per_second).min(1_000)
 }
 
-/// Below this window nothing is detected (`hystart_low_window`).
-const LOW_WINDOW: u32 = 16;
-/// ACKs at most this far apart are a train (`hystart_ack_delta_us`).
-const ACK_SPACING_US: u64 = 2_000;
 /// Samples of a round before its delay is judged (`HYSTART_MIN_SAMPLES`).
 const SAMPLES: u8 = 8;
 /// The least and the most that the delay must have grown by.

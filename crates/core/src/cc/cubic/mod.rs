@@ -18,19 +18,22 @@
 //! Where Linux departs from RFC 9438: time counts in jiffies, growth is worked out at most once a jiffy (once in 32
 //! ms while the window stands still), β is 717/1024 and C is 410/1024 of a tenth, a curve without a known maximum
 //! grows by 5 % a round trip, and Reno's line keeps its slope of 0.53 above the maximum. [`curve`] has the curve,
-//! [`hystart`] the end of slow start.
+//! [`hystart`] the end of slow start, [`tuning`] the module's parameters.
 
 mod curve;
 mod hystart;
+mod tuning;
 
-use super::{AckSample, CaState, Control, Event, Insight, Vitals, growth, reno};
+use super::{AckSample, CaState, Control, Event, Insight, Parameters, Vitals, growth, reno};
 use crate::time::HZ;
 use curve::Curve;
 use hystart::HyStart;
+use tuning::Tuning;
 
 /// A flow's CUBIC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cubic {
+    tuning: Tuning,
     curve: Curve,
     hystart: HyStart,
     /// Smallest round-trip time seen since the start or the last timeout, in microseconds; 0 before the first.
@@ -44,11 +47,14 @@ impl Control for Cubic {
 
     fn start(&mut self, vitals: &mut Vitals) {
         self.forget(vitals);
+        if let (Some(ssthresh), false) = (self.tuning.initial_ssthresh, self.tuning.hystart) {
+            vitals.ssthresh = ssthresh;
+        }
     }
 
     fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
-        self.curve.end_epoch(vitals.cwnd);
-        curve::decreased(vitals.cwnd).max(2)
+        self.curve.end_epoch(vitals.cwnd, &self.tuning);
+        self.tuning.decreased(vitals.cwnd).max(2)
     }
 
     fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
@@ -65,14 +71,14 @@ impl Control for Cubic {
         if self.min_rtt_us == 0 || rtt_us < self.min_rtt_us {
             self.min_rtt_us = rtt_us;
         }
-        if vitals.in_slow_start() {
-            self.hystart.on_sample(vitals, rtt_us, self.min_rtt_us);
+        if self.tuning.hystart && vitals.in_slow_start() {
+            self.hystart.on_sample(vitals, rtt_us, self.min_rtt_us, &self.tuning);
         }
     }
 
     fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
         let Some(acked) = growth::beyond_slow_start(vitals, acked) else { return };
-        let per = self.curve.acks_a_packet(vitals.now.jiffies(), self.min_rtt_us, vitals.cwnd, acked);
+        let per = self.curve.acks_a_packet(vitals.now.jiffies(), self.min_rtt_us, vitals.cwnd, acked, &self.tuning);
         growth::additive_increase(vitals, per, acked);
     }
 
@@ -101,8 +107,13 @@ impl Control for Cubic {
 }
 
 impl Cubic {
+    /// With Linux's parameters, or those that are set.
+    pub fn new(parameters: &mut Parameters) -> Self {
+        Self { tuning: Tuning::new(parameters), ..Self::default() }
+    }
+
     fn forget(&mut self, vitals: &Vitals) {
-        *self = Self { hystart: HyStart::new(vitals), ..Self::default() };
+        *self = Self { hystart: HyStart::new(vitals), ..Self { tuning: self.tuning, ..Self::default() } };
     }
 }
 

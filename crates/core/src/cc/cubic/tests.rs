@@ -192,7 +192,11 @@ fn samples_of_the_second_after_a_recovery_are_ignored() {
 #[test]
 fn an_ideal_path_ends_slow_start_where_linux_does() {
     for (bits_per_second, rtt_ms, threshold) in [(10_000_000, 40, 38), (242_240, 100, 28)] {
-        let mut path = Path::new(Controller::named("cubic", Dice::named(1, "cubic")).unwrap(), bits_per_second, rtt_ms);
+        let mut path = Path::new(
+            Controller::named("cubic", &mut Parameters::default(), Dice::named(1, "cubic")).unwrap(),
+            bits_per_second,
+            rtt_ms,
+        );
         path.run_until(ms(3_000));
         assert_eq!(path.vitals.ssthresh, threshold, "{bits_per_second} bit/s");
     }

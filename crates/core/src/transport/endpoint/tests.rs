@@ -1,7 +1,7 @@
 //! Two endpoints and a wire between them: handshakes, sizes, answers, and transfers over a wire that loses.
 
 use super::{Endpoint, Identity};
-use crate::cc::Controller;
+use crate::cc::{Controller, Parameters};
 use crate::dice::Dice;
 use crate::packet::{Body, Direction, Ecn, FlowId, Packet, Segment};
 use crate::time::{Span, Time};
@@ -30,7 +30,8 @@ pub fn settings() -> Settings {
 
 fn endpoint(direction: Direction, settings: &Settings) -> Endpoint {
     let identity = Identity { flow: FlowId(7), direction, port: 5_201, mark: 3 };
-    let reno = Controller::named("reno", Dice::named(1, "endpoint")).expect("there is a reno");
+    let reno =
+        Controller::named("reno", &mut Parameters::default(), Dice::named(1, "endpoint")).expect("there is a reno");
     Endpoint::new(identity, settings.clone(), reno)
 }
 

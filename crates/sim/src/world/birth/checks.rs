@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::plan::{Flow, Plan, Probe, Tcp, Traffic, What, Work};
 use dumbbell_core::cc::Controller;
+use dumbbell_core::dice::Dice;
 use dumbbell_core::packet::{ETHERNET_BYTES, UDP_HEADERS_BYTES};
 use dumbbell_core::rate::Rate;
 use dumbbell_core::time::Span;
@@ -79,11 +80,18 @@ fn connection(flow: &Flow, tcp: &Tcp) -> Result<(), Error> {
         }
         Work::Bulk => {}
     }
-    if !Controller::NAMES.contains(&tcp.cc.as_str()) {
+    controller(flow, tcp)
+}
+
+fn controller(flow: &Flow, tcp: &Tcp) -> Result<(), Error> {
+    let mut parameters = tcp.parameters.clone();
+    if Controller::named(&tcp.cc, &mut parameters, Dice::named(0, "")).is_none() {
         let known = Controller::NAMES.join(", ");
         return Err(Error::UnknownController { flow: flow.name.clone(), name: tcp.cc.clone(), known });
     }
-    Ok(())
+    parameters
+        .finish()
+        .map_err(|problem| Error::Nonsense { whose: format!("flow '{}', {}", flow.name, tcp.cc), problem })
 }
 
 fn probe(probe: &Probe) -> Result<(), Error> {

@@ -70,17 +70,17 @@ fn the_curve_begins_at_the_reduced_window_and_is_flat_at_the_maximum() {
 #[test]
 fn fast_convergence_remembers_less() {
     let mut curve = Curve::default();
-    curve.end_epoch(1_000);
+    curve.end_epoch(1_000, &Tuning::default());
     assert_eq!(curve.w_max, 1_000);
-    curve.end_epoch(900);
+    curve.end_epoch(900, &Tuning::default());
     assert_eq!(curve.w_max, 765, "900 (1 + 0.7) / 2");
-    curve.end_epoch(765);
+    curve.end_epoch(765, &Tuning::default());
     assert_eq!(curve.w_max, 765, "the maximum itself is not below it");
 }
 
 #[test]
 fn beta_is_seven_tenths() {
-    assert_eq!([10, 100, 1_000].map(decreased), [7, 70, 700]);
+    assert_eq!([10, 100, 1_000].map(|cwnd| Tuning::default().decreased(cwnd)), [7, 70, 700]);
     assert_eq!(RENO_SCALE, 15, "Linux rounds 15.1 down");
 }
 
@@ -88,13 +88,13 @@ fn beta_is_seven_tenths() {
 #[test]
 fn short_round_trips_follow_reno() {
     let mut curve = Curve::default();
-    curve.end_epoch(30);
+    curve.end_epoch(30, &Tuning::default());
     let mut cwnd = 21;
     let mut count = 0;
     for round in 0..100_u64 {
         let window = cwnd;
         for _ in 0..window {
-            let per = curve.acks_a_packet(1_000 + round * 10 / 4, 10_000, cwnd, 1);
+            let per = curve.acks_a_packet(1_000 + round * 10 / 4, 10_000, cwnd, 1, &Tuning::default());
             count += 1;
             if count >= per {
                 count = 0;
@@ -110,8 +110,8 @@ fn short_round_trips_follow_reno() {
 #[test]
 fn long_round_trips_follow_the_curve() {
     let mut curve = Curve::default();
-    curve.end_epoch(1_000);
-    let per = curve.acks_a_packet(1_000, 100_000, 700, 1);
+    curve.end_epoch(1_000, &Tuning::default());
+    let per = curve.acks_a_packet(1_000, 100_000, 700, 1, &Tuning::default());
     assert!(!curve.follows_reno());
     assert_eq!(per, 700 / (curve.target(102) - 700), "100 ms are 25 jiffies, or 102/1024 s");
 }
@@ -119,14 +119,14 @@ fn long_round_trips_follow_the_curve() {
 #[test]
 fn growth_is_worked_out_once_a_jiffy_and_once_in_32_ms_for_the_same_window() {
     let mut curve = Curve::default();
-    curve.end_epoch(1_000);
-    curve.acks_a_packet(1_000, 100_000, 700, 1);
+    curve.end_epoch(1_000, &Tuning::default());
+    curve.acks_a_packet(1_000, 100_000, 700, 1, &Tuning::default());
     let known = curve.clone();
-    curve.acks_a_packet(1_007, 100_000, 700, 0);
+    curve.acks_a_packet(1_007, 100_000, 700, 0, &Tuning::default());
     assert_eq!(curve, known, "seven jiffies later nothing has changed");
-    curve.acks_a_packet(1_008, 100_000, 700, 0);
+    curve.acks_a_packet(1_008, 100_000, 700, 0, &Tuning::default());
     assert_eq!(curve.last_jiffies, 1_008);
-    curve.acks_a_packet(1_008, 100_000, 701, 0);
+    curve.acks_a_packet(1_008, 100_000, 701, 0, &Tuning::default());
     assert_eq!(curve.last_cwnd, 700, "a new window waits for the next jiffy");
 }
 
@@ -142,5 +142,5 @@ fn an_idle_time_does_not_count() {
 #[test]
 fn an_unknown_maximum_grows_by_a_twentieth() {
     let mut curve = Curve::default();
-    assert_eq!(curve.acks_a_packet(1_000, 1_000, 100, 1), 20);
+    assert_eq!(curve.acks_a_packet(1_000, 1_000, 100, 1, &Tuning::default()), 20);
 }

@@ -22,7 +22,7 @@ fn at_us(micros: u64) -> Time {
 fn train_ends_at(vitals: &mut Vitals, hystart: &mut HyStart) -> Option<u64> {
     (0..100).map(|number| 2 * number).find(|&at| {
         vitals.now = at_us(at * 1_000);
-        hystart.on_sample(vitals, 40_000, 40_000);
+        hystart.on_sample(vitals, 40_000, 40_000, &Tuning::default());
         vitals.ssthresh != INFINITE_SSTHRESH
     })
 }
@@ -62,7 +62,7 @@ fn acks_further_apart_are_no_train() {
     let (mut hystart, mut vitals) = started();
     for number in 0..30 {
         vitals.now = at_us(number * 2_001);
-        hystart.on_sample(&mut vitals, 40_000, 40_000);
+        hystart.on_sample(&mut vitals, 40_000, 40_000, &Tuning::default());
     }
     assert_eq!(vitals.ssthresh, INFINITE_SSTHRESH);
 }
@@ -72,7 +72,7 @@ fn delay_is_judged_by_the_ninth_sample() {
     let (mut hystart, mut vitals) = started();
     let found = (1..20).find(|number| {
         vitals.now = at_us(number * 3_000);
-        hystart.on_sample(&mut vitals, 45_001, 40_000);
+        hystart.on_sample(&mut vitals, 45_001, 40_000, &Tuning::default());
         vitals.ssthresh != INFINITE_SSTHRESH
     });
     assert_eq!(found, Some(9));
@@ -97,11 +97,11 @@ fn a_round_ends_with_the_byte_that_was_next_when_it_began() {
     let (mut hystart, mut vitals) = started();
     vitals.now = at_us(5_000);
     vitals.snd_una = 1_000_000;
-    hystart.on_sample(&mut vitals, 40_000, 40_000);
+    hystart.on_sample(&mut vitals, 40_000, 40_000, &Tuning::default());
     assert_eq!(hystart.samples, 1);
     vitals.snd_una = 1_000_001;
     vitals.snd_nxt = 2_000_000;
-    hystart.on_sample(&mut vitals, 40_000, 40_000);
+    hystart.on_sample(&mut vitals, 40_000, 40_000, &Tuning::default());
     assert_eq!((hystart.samples, hystart.round_end, hystart.round_start_us), (1, 2_000_000, 1_005_000));
 }
 
