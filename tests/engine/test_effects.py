@@ -276,3 +276,26 @@ def test_a_controllers_parameters_are_what_was_set(tmp_path: Path) -> None:
     windows = valid(tmp_path, short).run.flows.sort("time_ns")["ssthresh_packets"].drop_nulls()
     least = min(window for window in windows if window > 2)
     assert least < 110 * 512 / 1024  # CUBIC's own 0.7 of what queue and path hold would be more
+
+
+LOT = """
+[[flows]]
+name = "long"
+cc = "cubic"
+[[flows]]
+name = "first"
+cc = "cubic"
+leave = "bottleneck"
+[[flows]]
+name = "second"
+cc = "cubic"
+enter = "second"
+access = { delay = "20ms" }
+"""
+
+
+def test_flows_that_enter_and_leave_cross_their_links_only(tmp_path: Path) -> None:
+    links = '[[path.links]]\nname = "second"\nrate = "5mbit"\nqdisc = "pfifo limit 50"\n'
+    got = valid(tmp_path, experiment(links + LOT, duration="5s"))
+    assert got.mbps("long") + got.mbps("second") == pytest.approx(4.7, abs=0.3)
+    assert got.mbps("long") + got.mbps("first") == pytest.approx(9.4, abs=0.5)

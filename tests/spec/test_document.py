@@ -60,6 +60,13 @@ BAD = {
         HEAD + PATH + BOTTLENECK + '[[flows]]\nkind = "udp"\nrate = "1mbit"\ncc_parameters = { beta = 1 }\n',
         "flows.0", None, "'cc_parameters' are for TCP flows", "no controller",
     ),
+    "a link to enter that is not there": (
+        GOOD + 'enter = "second"\n', "", None, "'enter' names no link: 'second'", "there is: bottleneck",
+    ),
+    "leaving before entering": (
+        HEAD + PATH + BOTTLENECK + '[[path.links]]\nname = "second"\nrate = "1mbit"\n' + FLOW + 'enter = "second"\nleave = "bottleneck"\n',
+        "", None, "a group that leaves before it enters", "bottleneck, second",
+    ),
     "negative rate": (
         GOOD.replace("10mbit", "-10mbit"), "path.bottleneck.rate", "-10mbit", "a negative rate", "such as 80mbit",
     ),
@@ -346,3 +353,9 @@ def test_a_digit_that_is_no_number_is_no_index() -> None:
 
 def test_an_empty_list_in_a_case_is_refused() -> None:
     refused(GOOD + '[[cases]]\nname = "a"\nset = { duration = [] }\n')
+
+
+def test_a_star_sets_a_key_of_every_group() -> None:
+    made = parse(GOOD + FLOW + 'name = "other"\n', FILE, ["flows.*.cc=bbr"])[0].experiment
+    assert [flows.cc for flows in made.flows] == ["bbr", "bbr"]
+    assert refused(GOOD, "path.*.rtt=1ms").problem == "'path' is no list"

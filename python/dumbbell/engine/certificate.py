@@ -36,6 +36,7 @@ class Life:
 def certificate(engine: str, request: Request, plan: Plan, life: Life, verdict: Verdict) -> dict[str, Any]:
     """`run.json`, but for what the engine knows of itself."""
     experiment = request.case.experiment
+    commands = plan.setup if engine == "sim" else (*plan.module_writes(), *plan.setup)
     return {
         "format": result.FORMAT,
         "dumbbell": __version__,
@@ -54,7 +55,7 @@ def certificate(engine: str, request: Request, plan: Plan, life: Life, verdict: 
         "expect": list(experiment.expect),
         "source": experiment.source.model_dump(mode="json") if experiment.source else None,
         "host": {"machine": platform.machine(), "release": platform.release(), "python": platform.python_version()},
-        "commands": [f"[{command.host}] {command.line}" if command.host else command.line for command in plan.setup]
+        "commands": [f"[{command.host}] {command.line}" if command.host else command.line for command in commands]
         + [f"[{c.command.host}] at {c.at_ns / 1e9:g}s: {c.command.line}" for c in plan.changes],
         "flows": [_flow_entry(flow, report) for flow, report in zip(plan.flows, life.flows, strict=True)],
         "queues": life.queues,

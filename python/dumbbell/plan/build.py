@@ -17,6 +17,8 @@ from dumbbell.spec.model import Access, Bottleneck, Experiment, Flows, Impairmen
 
 __all__ = ["make", "plan_case"]
 
+Chain = list[tuple[str, Link | None, str]]
+"""Hosts between senders and receivers from left to right, each with the link that it belongs to and its part in it."""
 ROUTER, RECEIVER, SENDER = "router", "receiver", "sender"
 MOST_SAMPLES = 20_000_000
 """Rows of flow samples that a run may give: 20 million are about 8 GB of raw records."""
@@ -30,9 +32,8 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
     building = Building(experiment, attachments)
     _lay_out(building)
     path_changes = timed.changes(building)
-    receiver = building.layout.hosts[RECEIVER].lefts[0]
     marks = dict(attachments.script.marks) if attachments.script else {}
-    flows = flow_plans(experiment, building.senders, RECEIVER, receiver.right_address, marks, seed)
+    flows = flow_plans(experiment, building.senders, _ends(building), marks, seed)
     plan = Plan(
         duration_ns=experiment.duration,
         sample_ns=experiment.sample,
@@ -42,7 +43,7 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
         net=_net(building),
         setup=tuple(_setup(building)),
         flows=tuple(flows),
-        probes=tuple(probe_plans(experiment, building.sender_hosts()[0], RECEIVER, receiver.right_address)),
+        probes=tuple(probe_plans(experiment, _prober(building), *_end(building, RECEIVER))),
         changes=tuple(path_changes),
         queues=tuple(building.queues),
         dice=tuple(_dice(queue, seed) for queue in building.queues if _throws(queue)),
@@ -61,10 +62,25 @@ def plan_case(case: Case, seed: int) -> Plan:
         raise error.within(str(case.file)) from None
 
 
+def _ends(building: Building) -> dict[int, tuple[str, str]]:
+    """Receiver and its address by group number."""
+    return {number: _end(building, host) for number, host in building.receivers.items()}
+
+
+def _end(building: Building, receiver: str) -> tuple[str, str]:
+    return receiver, building.layout.hosts[receiver].lefts[0].right_address
+
+
+def _prober(building: Building) -> str:
+    """The first sender whose packets cross the whole path; or else the first."""
+    whole = [building.senders[number] for number, group in enumerate(building.experiment.flows) if not group.enter]
+    return (whole or building.sender_hosts())[0]
+
+
 def _lay_out(building: Building) -> None:
     """Hosts from left to right, each with the disciplines of its devices."""
     path, layout = building.experiment.path, building.layout
-    chain: list[tuple[str, Link | None, str]] = []
+    chain: Chain = []
     if path.impairs or timed.needs_path_netem(building.experiment) or _delay_there(building):
         chain.append(("netem", None, "path"))
     for number, link in enumerate((link for link in path.links if link.where == "before"), start=1):
@@ -78,17 +94,29 @@ def _lay_out(building: Building) -> None:
     for name, _, _ in chain:
         layout.add(name)
     layout.add(RECEIVER, routes=False)
-    for number, group in enumerate(building.experiment.flows):
-        _connect_sender(building, number, group, chain[0][0])
     names = [name for name, _, _ in chain] + [RECEIVER]
+    stretches = _stretches(chain)
+    for number, group in enumerate(building.experiment.flows):
+        _connect_sender(building, number, group, names[stretches[group.enter][0] if group.enter else 0])
     for left, right in pairwise(names):
         layout.connect(left, right)
+    for number, group in enumerate(building.experiment.flows):
+        _connect_receiver(building, number, names[stretches[group.leave][-1] + 1] if group.leave else RECEIVER)
     for name, owner, role in chain:
         _furnish(building, name, owner, role)
 
 
-def _link_hosts(name: str, link: Link, *, netem_first: bool) -> list[tuple[str, Link | None, str]]:
-    hosts: list[tuple[str, Link | None, str]] = []
+def _stretches(chain: Chain) -> dict[str, list[int]]:
+    """Where each link's hosts are in the chain, by the link's name; the bottleneck's is `bottleneck`."""
+    found: dict[str, list[int]] = {}
+    for place, (_, link, role) in enumerate(chain):
+        if link is not None or role == "bottleneck":
+            found.setdefault(link.name if link else role, []).append(place)
+    return found
+
+
+def _link_hosts(name: str, link: Link, *, netem_first: bool) -> Chain:
+    hosts: Chain = []
     if link.rate or link.qdisc:
         hosts.append((name, link, "queue"))
     if link.impairs:
@@ -109,7 +137,7 @@ def _add_senders(building: Building) -> None:
 
 
 def _stands_alone(group: Flows) -> bool:
-    return bool(group.access or group.ecn or group.initial_window or not group.delayed_ack)
+    return bool(group.access or group.ecn or group.initial_window or group.enter or not group.delayed_ack)
 
 
 def _connect_sender(building: Building, number: int, group: Flows, first: str) -> None:
@@ -133,6 +161,15 @@ def _connect_sender(building: Building, number: int, group: Flows, first: str) -
         _queue(building, device, f"access-{name}", access, f"flows.{number}.access")
     if f"air{number + 1}" in hosts:
         _netem(building, [building.right_of(f"air{number + 1}")], f"access-{name}.netem", access, access.rate)
+
+
+def _connect_receiver(building: Building, number: int, last: str) -> None:
+    """The group's receiver: the one at the end of the path, or one of their own for all that leave at `last`."""
+    host = last if last == RECEIVER else f"{RECEIVER}-{last}"
+    building.receivers[number] = host
+    if host not in building.layout.hosts:
+        building.layout.add(host, routes=False)
+        building.layout.connect(last, host)
 
 
 def _furnish(building: Building, host: str, link: Link | None, role: str) -> None:
@@ -207,8 +244,10 @@ def _setup(building: Building) -> list[Command]:
         Command.of("", f"sysctl -w net.core.netdev_max_backlog={NETDEV_BACKLOG}"),
         Command("", ("sysctl", "-w", f"net.ipv4.tcp_mem={TCP_MEM_PAGES}")),
     ]
-    commands += layout.commands(senders, RECEIVER, experiment.path.mtu, offloads=experiment.path.offloads)
-    for host in (*senders, RECEIVER):
+    commands += layout.commands(
+        senders, building.receiver_hosts(), experiment.path.mtu, offloads=experiment.path.offloads
+    )
+    for host in (*senders, *building.receiver_hosts()):
         commands += [Command(host, ("sysctl", "-w", f"{key}={value}")) for key, value in _settings(experiment).items()]
     return commands + building.disciplines + verbatim.commands(building)
 

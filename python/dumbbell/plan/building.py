@@ -25,6 +25,8 @@ class Building:
     shapers: dict[str, Device] = field(default_factory=dict)
     senders: dict[int, str] = field(default_factory=dict)
     """Sender host by group number."""
+    receivers: dict[int, str] = field(default_factory=dict)
+    """Receiver host by group number."""
 
     def right_of(self, host: str) -> Device:
         """The host's device that looks towards the receivers."""
@@ -37,3 +39,7 @@ class Building:
     def sender_hosts(self) -> list[str]:
         """Every sender once, in order."""
         return list(dict.fromkeys(self.senders.values()))
+
+    def receiver_hosts(self) -> list[str]:
+        """Every receiver once: the one at the end of the path, then those before it."""
+        return [host.name for host in self.layout.hosts.values() if not host.rights]

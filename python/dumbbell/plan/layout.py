@@ -112,19 +112,19 @@ class Layout:
         self.wires.append(wire)
         return wire
 
-    def commands(self, senders: list[str], receiver: str, mtu: int, *, offloads: bool) -> list[Command]:
+    def commands(self, senders: list[str], receivers: list[str], mtu: int, *, offloads: bool) -> list[Command]:
         """Namespaces, wires, addresses, neighbours, routes, in an order that ip accepts."""
         commands = [Command.of("", f"ip netns add {name}") for name in self.hosts]
         commands += [_veth(wire, mtu) for wire in self.wires]
         for host in self.hosts.values():
-            commands += self._host(host, senders, receiver)
+            commands += self._host(host, senders, receivers)
         state = "on" if offloads else "off"
         for wire in self.wires:
             for host_name, device in ((wire.left_host, wire.left_device), (wire.right_host, wire.right_device)):
                 commands.append(Command.of(host_name, f"ethtool -K {device} tso {state} gso {state} gro {state}"))
         return commands
 
-    def _host(self, host: Host, senders: list[str], receiver: str) -> list[Command]:
+    def _host(self, host: Host, senders: list[str], receivers: list[str]) -> list[Command]:
         quiet = [
             Command.of(host.name, f"sysctl -w net.ipv6.conf.{which}.disable_ipv6=1") for which in ("all", "default")
         ]
@@ -137,16 +137,16 @@ class Layout:
         if host.rights:
             lines.append(f"ip route add default via {host.rights[0].right_address} {host.route_options}".rstrip())
         for sender in senders:
-            lines += self._route_back(host, sender, receiver)
+            lines += self._route_back(host, sender, receivers)
         return quiet + forward + [Command.of(host.name, line) for line in lines]
 
-    def _route_back(self, host: Host, sender: str, receiver: str) -> list[str]:
+    def _route_back(self, host: Host, sender: str, receivers: list[str]) -> list[str]:
         """How `host` reaches a sender to its left that is not its neighbour."""
         home = self.hosts[sender].rights[0]
         toward = next((wire for wire in host.lefts if self._leads_to(wire.left_host, sender)), None)
         if toward is None:
             return []
-        options = " quickack 1" if host.name == receiver and self.hosts[sender].quickack else ""
+        options = " quickack 1" if host.name in receivers and self.hosts[sender].quickack else ""
         if toward is home:
             device = f"dev {home.right_device}"
             return [f"ip route replace {home.left_address}/32 {device}{options}"] if options else []

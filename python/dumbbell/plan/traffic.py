@@ -13,9 +13,16 @@ FIRST_PROBE_PORT = 5100
 
 
 def flow_plans(
-    experiment: Experiment, senders: Mapping[int, str], receiver: str, address: str, marks: Mapping[int, int], seed: int
+    experiment: Experiment,
+    senders: Mapping[int, str],
+    receivers: Mapping[int, tuple[str, str]],
+    marks: Mapping[int, int],
+    seed: int,
 ) -> list[FlowPlan]:
-    """Every flow of every group, in the order written. `senders`: host by group number."""
+    """Every flow of every group, in the order written.
+
+    By group number, `senders` has the host, `receivers` the host and its address.
+    """
     plans: list[FlowPlan] = []
     for number, (group, flows) in enumerate(zip(experiment.group_names, experiment.flows, strict=True)):
         port = flows.port or FIRST_PORT + number
@@ -27,8 +34,8 @@ def flow_plans(
                     group=group,
                     transport=flows.kind,
                     sender=senders[number],
-                    receiver=receiver,
-                    address=address,
+                    receiver=receivers[number][0],
+                    address=receivers[number][1],
                     port=port,
                     cc=flows.cc,
                     cc_parameters=tuple(flows.cc_parameters.items()),

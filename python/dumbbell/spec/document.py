@@ -223,15 +223,28 @@ def _toml_value(text: str) -> Any:
 
 
 def _apply(document: dict[str, Any], key: str, value: Any, file: Path) -> None:
-    """Set a dotted key; numbers index lists, and `flows.bbr.count` finds a group by its name or controller."""
-    place: Any = document
+    """Set a dotted key; numbers index lists, `flows.bbr.count` finds a group by name or controller, `*` finds all."""
+    if ".*" in key:
+        listed, _, rest = key.partition(".*")
+        items = _at(document, listed.split("."), key, file)
+        if not isinstance(items, list):
+            raise ExperimentError(f"'{listed}' is no list", file=str(file), key=key, right="such as flows.*.cc")
+        for number in range(len(items)):
+            _apply(document, f"{listed}.{number}{rest}", value, file)
+        return
     *parents, last = key.split(".")
-    for part in parents:
-        place = _step(place, part, key, file)
+    place = _at(document, parents, key, file)
     if isinstance(place, list):
         place[_index(place, last, key, file)] = value
     else:
         place[last] = value
+
+
+def _at(document: dict[str, Any], parts: list[str], key: str, file: Path) -> Any:
+    place: Any = document
+    for part in parts:
+        place = _step(place, part, key, file)
+    return place
 
 
 def _step(place: Any, part: str, key: str, file: Path) -> Any:

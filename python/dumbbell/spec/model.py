@@ -161,6 +161,13 @@ class Path(Impairment):
             raise Wrong("two links of one name", "name each link differently, and none 'bottleneck'")
         return self
 
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """The links in the order in which data crosses them, the bottleneck among them."""
+        there = [link for link in self.links if link.rate or link.qdisc or link.impairs]
+        sides = {side: [link.name for link in there if link.where == side] for side in ("before", "after")}
+        return (*sides["before"], *(["bottleneck"] if self.bottleneck else []), *sides["after"])
+
 
 class Flows(Strict):
     """A group of flows that are alike."""
@@ -191,6 +198,8 @@ class Flows(Strict):
     delayed_ack: bool = True
     prompt_reads: bool = False
     pacing_rate: Rate | None = None
+    enter: Name | None = None
+    leave: Name | None = None
     access: Access | None = None
 
     @property
@@ -323,7 +332,18 @@ class Experiment(Strict):
                     f"flow group '{flows.name or flows.cc}' starts after the end",
                     "start it before the duration is over",
                 )
+        for flows in self.flows:
+            self._check_way(flows)
         return self
+
+    def _check_way(self, flows: Flows) -> None:
+        """From the link where a group enters on to the one after which it leaves: in that order."""
+        row = self.path.link_names
+        for key, link in (("enter", flows.enter), ("leave", flows.leave)):
+            if link is not None and link not in row:
+                raise Wrong(f"'{key}' names no link: '{link}'", f"in the order of the path there is: {', '.join(row)}")
+        if flows.enter and flows.leave and row.index(flows.leave) < row.index(flows.enter):
+            raise Wrong("a group that leaves before it enters", f"in the order of the path: {', '.join(row)}")
 
     def _check_change(self, change: Change) -> None:
         if change.jitter and not (change.delay or self._delay_of(change.link)):
