@@ -43,7 +43,7 @@ def test_a_page_has_the_form_of_all_pages(kind: str, name: str, file: Path) -> N
 @pytest.mark.parametrize(("kind", "name", "file"), PAGES, ids=[name for _, name, _ in PAGES])
 def test_a_page_names_the_parameters_that_there_are(kind: str, name: str, file: Path) -> None:
     section = file.read_text(encoding="utf-8").partition("\n## Parameters\n")[2].partition("\n## ")[0]
-    rows = [row for row in re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)]
+    rows = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
     named = {option for row in rows for option in re.findall(r"`([^`]+)`", row)}
     if name in ASIDE:
         return

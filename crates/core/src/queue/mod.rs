@@ -43,7 +43,7 @@ pub(crate) mod tests;
 
 pub use config::{
     Chance, CodelConfig, Config, Correlated, Distribution, Filter, FqCodelConfig, HtbClass, HtbConfig, Loss,
-    NetemConfig, NetemRate, Node, RedConfig, TbfConfig,
+    NetemConfig, NetemRate, Node, RedConfig, SlotConfig, TbfConfig,
 };
 
 use crate::packet::Packet;
