@@ -303,4 +303,6 @@ def test_flows_that_enter_and_leave_cross_their_links_only(tmp_path: Path) -> No
 
 def test_slots_let_a_link_send_in_bursts(tmp_path: Path) -> None:
     got = valid(tmp_path, experiment(QUIET, rtt="10ms", path='slot = "20ms packets 64"'))
-    assert got.ping_ms == pytest.approx(10 + 20, abs=1)  # on an idle link everybody waits for the next slot
+    # On an idle link a packet waits for the next slot, or for what is left of one that another waits for.
+    assert got.numbers["ping_ms"]["max"] == pytest.approx(10 + 20, abs=0.5)
+    assert 20 < got.ping_ms < 30
