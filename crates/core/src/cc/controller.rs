@@ -3,7 +3,10 @@
 //! A new controller is a variant here, a line in [`Controller::named`] and one in [`each`]; what it does is its own
 //! file's affair.
 
-use super::{AckSample, Bbr, CaState, Control, Cubic, Event, Insight, Known, Parameters, RateSample, Reno, Vitals};
+use super::{AckSample, CaState, Control, Event, Insight, Known, Parameters, RateSample, Stamps, Vitals};
+use super::{
+    Bbr, Bic, Cdg, Cubic, HighSpeed, Htcp, Hybla, Illinois, Lp, Nv, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
+};
 use crate::dice::Dice;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,19 +20,75 @@ pub enum Controller {
     Cubic(Box<Cubic>),
     /// BBR, version 1.
     Bbr(Box<Bbr>),
+    /// BIC.
+    Bic(Box<Bic>),
+    /// CAIA's delay gradient.
+    Cdg(Box<Cdg>),
+    /// `HighSpeed` TCP.
+    HighSpeed(HighSpeed),
+    /// H-TCP.
+    Htcp(Box<Htcp>),
+    /// Hybla.
+    Hybla(Box<Hybla>),
+    /// Illinois.
+    Illinois(Box<Illinois>),
+    /// TCP-LP.
+    Lp(Box<Lp>),
+    /// NV.
+    Nv(Box<Nv>),
+    /// Scalable TCP.
+    Scalable(Scalable),
+    /// Vegas.
+    Vegas(Box<Vegas>),
+    /// Veno.
+    Veno(Box<Veno>),
+    /// Westwood+.
+    Westwood(Box<Westwood>),
+    /// `YeAH`.
+    Yeah(Box<Yeah>),
 }
 
 impl Controller {
     /// Names that [`Controller::named`] knows, sorted.
-    pub const NAMES: &'static [&'static str] = &["bbr", "cubic", "reno"];
+    pub const NAMES: &'static [&'static str] = &[
+        "bbr",
+        "bic",
+        "cdg",
+        "cubic",
+        "highspeed",
+        "htcp",
+        "hybla",
+        "illinois",
+        "lp",
+        "nv",
+        "reno",
+        "scalable",
+        "vegas",
+        "veno",
+        "westwood",
+        "yeah",
+    ];
 
     /// The controller of this name (Linux's), or None. It takes what it has from `parameters`; `dice` are its own.
     #[must_use]
     pub fn named(name: &str, parameters: &mut Parameters, dice: Dice) -> Option<Self> {
         match name {
             "bbr" => Some(Self::Bbr(Box::new(Bbr::new(dice)))),
+            "bic" => Some(Self::Bic(Box::new(Bic::new(parameters)))),
+            "cdg" => Some(Self::Cdg(Box::new(Cdg::new(parameters, dice)))),
             "cubic" => Some(Self::Cubic(Box::new(Cubic::new(parameters)))),
+            "highspeed" => Some(Self::HighSpeed(HighSpeed::default())),
+            "htcp" => Some(Self::Htcp(Box::new(Htcp::new(parameters)))),
+            "hybla" => Some(Self::Hybla(Box::new(Hybla::new(parameters)))),
+            "illinois" => Some(Self::Illinois(Box::new(Illinois::new(parameters)))),
+            "lp" => Some(Self::Lp(Box::new(Lp::new(dice)))),
+            "nv" => Some(Self::Nv(Box::new(Nv::new(parameters, dice)))),
             "reno" => Some(Self::Reno(Reno)),
+            "scalable" => Some(Self::Scalable(Scalable)),
+            "vegas" => Some(Self::Vegas(Box::new(Vegas::new(parameters)))),
+            "veno" => Some(Self::Veno(Box::new(Veno::new()))),
+            "westwood" => Some(Self::Westwood(Box::default())),
+            "yeah" => Some(Self::Yeah(Box::new(Yeah::new()))),
             _ => None,
         }
     }
@@ -50,6 +109,19 @@ macro_rules! each {
             Controller::Reno($one) => $call,
             Controller::Cubic($one) => $call,
             Controller::Bbr($one) => $call,
+            Controller::Bic($one) => $call,
+            Controller::Cdg($one) => $call,
+            Controller::HighSpeed($one) => $call,
+            Controller::Htcp($one) => $call,
+            Controller::Hybla($one) => $call,
+            Controller::Illinois($one) => $call,
+            Controller::Lp($one) => $call,
+            Controller::Nv($one) => $call,
+            Controller::Scalable($one) => $call,
+            Controller::Vegas($one) => $call,
+            Controller::Veno($one) => $call,
+            Controller::Westwood($one) => $call,
+            Controller::Yeah($one) => $call,
         }
     };
 }
@@ -71,12 +143,24 @@ impl Control for Controller {
         each!(self, one => one.undo_cwnd(vitals))
     }
 
+    fn on_stamps(&mut self, stamps: Stamps) {
+        each!(self, one => one.on_stamps(stamps));
+    }
+
     fn on_acked(&mut self, vitals: &mut Vitals, sample: &AckSample) {
         each!(self, one => one.on_acked(vitals, sample));
     }
 
+    fn on_ack(&mut self, vitals: &mut Vitals, is_plain: bool) {
+        each!(self, one => one.on_ack(vitals, is_plain));
+    }
+
     fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
         each!(self, one => one.avoid(vitals, acked));
+    }
+
+    fn takes_reduction(&mut self) -> bool {
+        each!(self, one => one.takes_reduction())
     }
 
     fn controls(&self) -> bool {
