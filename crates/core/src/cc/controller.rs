@@ -1,7 +1,7 @@
 //! The closed set of controllers: the packet path has no virtual calls.
 //!
-//! A new controller is a variant here, a line in [`Controller::named`] and one in [`each`]; what it does is its own
-//! file's affair.
+//! A new controller is an entry of the table in [`Controller`]; what it does is its own file's affair. The large ones
+//! are boxed: an idle flow stays small.
 
 use super::{AckSample, CaState, Control, Event, Insight, Known, Parameters, RateSample, Stamps, Vitals};
 use super::{
@@ -11,88 +11,79 @@ use crate::dice::Dice;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// Every controller that the simulator has. The large ones are boxed: an idle flow stays small.
-#[derive(Clone, Debug)]
-pub enum Controller {
-    /// Reno.
-    Reno(Reno),
-    /// CUBIC.
-    Cubic(Box<Cubic>),
+/// From a table of `"name" => Variant(what it holds) = how it is made;`: the enum, its names, the way from a name to a
+/// controller, and `each!`, one call to whichever controller it is. `$` is handed in for that inner macro's sake.
+macro_rules! controllers {
+    (($dollar:tt) $($(#[$doc:meta])* $name:literal => $variant:ident($held:ty) = $make:expr;)*) => {
+        /// Every controller that the simulator has.
+        #[derive(Clone, Debug)]
+        pub enum Controller {
+            $($(#[$doc])* $variant($held),)*
+        }
+
+        impl Controller {
+            /// Names that [`Controller::named`] knows, sorted.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
+            /// The controller of this name (Linux's), or None. It takes what it has from `parameters`; `dice` are its own.
+            #[must_use]
+            pub fn named(name: &str, parameters: &mut Parameters, dice: Dice) -> Option<Self> {
+                match name {
+                    $($name => {
+                        let make: fn(&mut Parameters, Dice) -> $held = $make;
+                        Some(Self::$variant(make(parameters, dice)))
+                    })*
+                    _ => None,
+                }
+            }
+        }
+
+        macro_rules! each {
+            ($dollar controller:expr, $dollar one:ident => $dollar call:expr) => {
+                match $dollar controller {
+                    $(Controller::$variant($dollar one) => $dollar call,)*
+                }
+            };
+        }
+    };
+}
+
+controllers! { ($)
     /// BBR, version 1.
-    Bbr(Box<Bbr>),
+    "bbr" => Bbr(Box<Bbr>) = |_, dice| Box::new(Bbr::new(dice));
     /// BIC.
-    Bic(Box<Bic>),
+    "bic" => Bic(Box<Bic>) = |parameters, _| Box::new(Bic::new(parameters));
     /// CAIA's delay gradient.
-    Cdg(Box<Cdg>),
+    "cdg" => Cdg(Box<Cdg>) = |parameters, dice| Box::new(Cdg::new(parameters, dice));
+    /// CUBIC.
+    "cubic" => Cubic(Box<Cubic>) = |parameters, _| Box::new(Cubic::new(parameters));
     /// `HighSpeed` TCP.
-    HighSpeed(HighSpeed),
+    "highspeed" => HighSpeed(HighSpeed) = |_, _| HighSpeed::default();
     /// H-TCP.
-    Htcp(Box<Htcp>),
+    "htcp" => Htcp(Box<Htcp>) = |parameters, _| Box::new(Htcp::new(parameters));
     /// Hybla.
-    Hybla(Box<Hybla>),
+    "hybla" => Hybla(Box<Hybla>) = |parameters, _| Box::new(Hybla::new(parameters));
     /// Illinois.
-    Illinois(Box<Illinois>),
+    "illinois" => Illinois(Box<Illinois>) = |parameters, _| Box::new(Illinois::new(parameters));
     /// TCP-LP.
-    Lp(Box<Lp>),
+    "lp" => Lp(Box<Lp>) = |_, dice| Box::new(Lp::new(dice));
     /// NV.
-    Nv(Box<Nv>),
+    "nv" => Nv(Box<Nv>) = |parameters, dice| Box::new(Nv::new(parameters, dice));
+    /// Reno.
+    "reno" => Reno(Reno) = |_, _| Reno;
     /// Scalable TCP.
-    Scalable(Scalable),
+    "scalable" => Scalable(Scalable) = |_, _| Scalable;
     /// Vegas.
-    Vegas(Box<Vegas>),
+    "vegas" => Vegas(Box<Vegas>) = |parameters, _| Box::new(Vegas::new(parameters));
     /// Veno.
-    Veno(Box<Veno>),
+    "veno" => Veno(Box<Veno>) = |_, _| Box::new(Veno::new());
     /// Westwood+.
-    Westwood(Box<Westwood>),
+    "westwood" => Westwood(Box<Westwood>) = |_, _| Box::default();
     /// `YeAH`.
-    Yeah(Box<Yeah>),
+    "yeah" => Yeah(Box<Yeah>) = |_, _| Box::new(Yeah::new());
 }
 
 impl Controller {
-    /// Names that [`Controller::named`] knows, sorted.
-    pub const NAMES: &'static [&'static str] = &[
-        "bbr",
-        "bic",
-        "cdg",
-        "cubic",
-        "highspeed",
-        "htcp",
-        "hybla",
-        "illinois",
-        "lp",
-        "nv",
-        "reno",
-        "scalable",
-        "vegas",
-        "veno",
-        "westwood",
-        "yeah",
-    ];
-
-    /// The controller of this name (Linux's), or None. It takes what it has from `parameters`; `dice` are its own.
-    #[must_use]
-    pub fn named(name: &str, parameters: &mut Parameters, dice: Dice) -> Option<Self> {
-        match name {
-            "bbr" => Some(Self::Bbr(Box::new(Bbr::new(dice)))),
-            "bic" => Some(Self::Bic(Box::new(Bic::new(parameters)))),
-            "cdg" => Some(Self::Cdg(Box::new(Cdg::new(parameters, dice)))),
-            "cubic" => Some(Self::Cubic(Box::new(Cubic::new(parameters)))),
-            "highspeed" => Some(Self::HighSpeed(HighSpeed::default())),
-            "htcp" => Some(Self::Htcp(Box::new(Htcp::new(parameters)))),
-            "hybla" => Some(Self::Hybla(Box::new(Hybla::new(parameters)))),
-            "illinois" => Some(Self::Illinois(Box::new(Illinois::new(parameters)))),
-            "lp" => Some(Self::Lp(Box::new(Lp::new(dice)))),
-            "nv" => Some(Self::Nv(Box::new(Nv::new(parameters, dice)))),
-            "reno" => Some(Self::Reno(Reno)),
-            "scalable" => Some(Self::Scalable(Scalable)),
-            "vegas" => Some(Self::Vegas(Box::new(Vegas::new(parameters)))),
-            "veno" => Some(Self::Veno(Box::new(Veno::new()))),
-            "westwood" => Some(Self::Westwood(Box::default())),
-            "yeah" => Some(Self::Yeah(Box::new(Yeah::new()))),
-            _ => None,
-        }
-    }
-
     /// What can be set of the controller of this name; empty where there is none of this name.
     #[must_use]
     pub fn parameters(name: &str) -> Vec<Known> {
@@ -100,30 +91,6 @@ impl Controller {
         let _ = Self::named(name, &mut parameters, Dice::named(0, name));
         parameters.known().to_vec()
     }
-}
-
-/// One call, whichever controller it is.
-macro_rules! each {
-    ($controller:expr, $one:ident => $call:expr) => {
-        match $controller {
-            Controller::Reno($one) => $call,
-            Controller::Cubic($one) => $call,
-            Controller::Bbr($one) => $call,
-            Controller::Bic($one) => $call,
-            Controller::Cdg($one) => $call,
-            Controller::HighSpeed($one) => $call,
-            Controller::Htcp($one) => $call,
-            Controller::Hybla($one) => $call,
-            Controller::Illinois($one) => $call,
-            Controller::Lp($one) => $call,
-            Controller::Nv($one) => $call,
-            Controller::Scalable($one) => $call,
-            Controller::Vegas($one) => $call,
-            Controller::Veno($one) => $call,
-            Controller::Westwood($one) => $call,
-            Controller::Yeah($one) => $call,
-        }
-    };
 }
 
 impl Control for Controller {
