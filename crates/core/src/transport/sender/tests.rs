@@ -4,6 +4,7 @@
 //! a plain Reno: the window halves on loss and grows by what is acknowledged.
 
 mod dialogue;
+mod hooks;
 mod network;
 mod pace;
 mod reno;
