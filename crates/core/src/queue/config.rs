@@ -3,6 +3,12 @@
 //! `dumbbell.spec.qdisc` knows what the words of tc mean and turns them into these; each discipline's own file says
 //! what it does with them.
 
+mod aqm;
+mod bands;
+
+pub use aqm::{ChokeConfig, FqPieConfig, PieConfig, SfqConfig};
+pub use bands::{DrrClass, DrrConfig, Filter, PoliceConfig, PrioConfig, Rule};
+
 use crate::rate::Rate;
 use crate::time::Span;
 use alloc::boxed::Box;
@@ -36,6 +42,28 @@ pub enum Config {
     Codel(CodelConfig),
     /// Fair queueing with controlled delay.
     FqCodel(FqCodelConfig),
+    /// red that also drops two packets of one flow.
+    Choke(Box<ChokeConfig>),
+    /// Deficit round robin.
+    Drr(Box<DrrConfig>),
+    /// Fair queueing with pie.
+    FqPie(FqPieConfig),
+    /// First in, first out, three bands.
+    PfifoFast {
+        /// Most packets in a band.
+        limit: u32,
+    },
+    /// First in, first out, so many packets; the oldest dies for the newest.
+    PfifoHeadDrop {
+        /// Most packets.
+        limit: u32,
+    },
+    /// Proportional integral controller, enhanced.
+    Pie(PieConfig),
+    /// Strict priorities.
+    Prio(Box<PrioConfig>),
+    /// Stochastic fairness queueing.
+    Sfq(Box<SfqConfig>),
 }
 
 /// One discipline somewhere in a device's tree.
@@ -103,26 +131,6 @@ pub struct HtbClass {
     /// What stands in a leaf; a pfifo of the device's queue length when not said.
     #[serde(default)]
     pub leaf: Option<Node>,
-}
-
-/// Which class a packet belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Filter {
-    /// Packets of this server port, either way.
-    Port {
-        /// Port.
-        port: u16,
-        /// Minor number of the class.
-        minor: u32,
-    },
-    /// Packets of sockets with this mark.
-    Mark {
-        /// `SO_MARK`.
-        mark: u16,
-        /// Minor number of the class.
-        minor: u32,
-    },
 }
 
 /// A probability in units of 2⁻³², as netem keeps it: `u32::MAX` is always.

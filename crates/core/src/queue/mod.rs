@@ -21,29 +21,43 @@
 //! | --- | --- |
 //! | `discipline`, `tally`, `lookahead` | what all share: calling down, counting, looking at the next packet |
 //! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel` | one discipline each |
-//! | `bucket`, `control` | token buckets, `CoDel`'s control loop |
+//! | `choke`, `drr`, `fq_pie`, `head_drop`, `pfifo_fast`, `pie`, `prio`, `sfq` | one discipline each |
+//! | `bucket`, `control`, `flow_hash` | token buckets, `CoDel`'s control loop, flows to queues |
+//! | `classify`, `police` | filters to classes, and their policers |
 
 pub mod config;
 
 mod bucket;
+mod choke;
+mod classify;
 mod codel;
 mod control;
 mod discipline;
+mod drr;
 mod fifo;
+mod flow_hash;
 mod fq_codel;
+mod fq_pie;
+mod head_drop;
 mod htb;
 mod lookahead;
 mod netem;
+mod pfifo_fast;
+mod pie;
+mod police;
+mod prio;
 mod red;
 mod sense;
+mod sfq;
 mod tally;
 mod tbf;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use config::{
-    Chance, CodelConfig, Config, Correlated, Distribution, Filter, FqCodelConfig, HtbClass, HtbConfig, Loss,
-    NetemConfig, NetemRate, Node, RedConfig, SlotConfig, TbfConfig,
+    Chance, ChokeConfig, CodelConfig, Config, Correlated, Distribution, DrrClass, DrrConfig, Filter, FqCodelConfig,
+    FqPieConfig, HtbClass, HtbConfig, Loss, NetemConfig, NetemRate, Node, PieConfig, PoliceConfig, PrioConfig,
+    RedConfig, Rule, SfqConfig, SlotConfig, TbfConfig,
 };
 
 use crate::packet::Packet;

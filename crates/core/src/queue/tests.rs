@@ -2,6 +2,7 @@
 
 extern crate std;
 
+mod aqm;
 mod trees;
 
 use super::config::{HtbClass, HtbConfig, NetemConfig};

@@ -16,7 +16,7 @@
 mod endpoint;
 mod receiver;
 mod sender;
-mod wheel;
+pub(crate) mod wheel;
 
 pub use endpoint::{Endpoint, Identity};
 
