@@ -338,6 +338,9 @@ pub struct CodelConfig {
     /// Mark above this sojourn time, always.
     #[serde(default)]
     pub ce_threshold: Option<Span>,
+    /// And only packets whose ECN bits, under the second number as mask, are the first (`ce_threshold_selector`).
+    #[serde(default)]
+    pub ce_selector: Option<(u8, u8)>,
     /// The device's MTU with its header: less than this much backlog is never dropped from.
     pub mtu: u32,
 }

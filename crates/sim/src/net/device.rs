@@ -137,6 +137,8 @@ fn children(node: &Node) -> Vec<&Node> {
         Config::Htb(htb) => htb.classes.iter().filter_map(|class| class.leaf.as_ref()).collect(),
         Config::Netem(netem) => netem.inner.iter().map(AsRef::as_ref).collect(),
         Config::Red(red) => red.inner.iter().collect(),
-        Config::Pfifo { .. } | Config::Bfifo { .. } | Config::Codel(_) | Config::FqCodel(_) => Vec::new(),
+        Config::Drr(drr) => drr.classes.iter().filter_map(|class| class.leaf.as_ref()).collect(),
+        Config::Prio(prio) => prio.bands.iter().flatten().collect(),
+        _ => Vec::new(),
     }
 }

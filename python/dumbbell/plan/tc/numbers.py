@@ -13,6 +13,7 @@ __all__ = [
     "count",
     "delay_ns",
     "first",
+    "jiffies",
     "micros",
     "size",
     "tick_ns",
@@ -27,6 +28,8 @@ ALWAYS = 2**32 - 1
 MOST = 2**32 - 1
 TICK_NS = 64
 """What the kernel counts short times in (`PSCHED_SHIFT`)."""
+JIFFY_US = 4_000
+"""HZ 250."""
 TICKS_PER_MICRO = 1000 / TICK_NS
 
 
@@ -78,6 +81,11 @@ def delay_ns(word: str) -> int:
 def tick_ns(time_us: int) -> int:
     """Whole ticks of a time in microseconds, in nanoseconds."""
     return int(time_us * TICKS_PER_MICRO) * TICK_NS
+
+
+def jiffies(time_us: int) -> int:
+    """A time in whole jiffies, rounded up (`usecs_to_jiffies`)."""
+    return -(-time_us // JIFFY_US)
 
 
 def ticks_for(size_bytes: int, rate: int) -> int:

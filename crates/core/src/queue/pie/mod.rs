@@ -11,7 +11,7 @@ use control::{Control, Params, TEN_PERCENT, Ticker};
 
 pub(super) mod control;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 /// A queue with a probability at its tail.
 #[derive(Debug)]

@@ -224,6 +224,7 @@ fn codel() -> BoxedStrategy<CodelConfig> {
             interval: Span::from_micros(interval),
             ecn,
             ce_threshold: threshold.map(Span::from_micros),
+            ce_selector: limit.is_multiple_of(2).then_some((2, 3)),
             mtu: 1_514,
         })
         .boxed()
