@@ -11,7 +11,7 @@
 use crate::dice::Dice;
 use crate::packet::{Packet, TCP_HEADERS_BYTES};
 use crate::queue::PieConfig;
-use crate::time::Time;
+use crate::time::{HZ, Time};
 use crate::transport::wheel;
 
 /// What the probability is told.
@@ -218,9 +218,10 @@ impl Control {
 }
 
 impl Ticker {
-    /// From the experiment's start on.
+    /// Of a discipline that was made just before the experiment's start: `pie_init` sets it half a second ahead, and in a
+    /// guest it goes off at 504 ms.
     pub fn new(period_jiffies: u32) -> Self {
-        Self { next: wheel::fires_from(0, period_jiffies.into()), last: 0, period_jiffies }
+        Self { next: wheel::at_jiffy(HZ / 2 + 1), last: 0, period_jiffies }
     }
 
     /// Has it gone off once more by now? Ask until it has not.
