@@ -124,7 +124,9 @@ def test_a_slip_is_answered_with_the_nearest_word() -> None:
     with pytest.raises(Wrong) as caught:
         parse_qdisc("fq_codel limt 1000")
     assert caught.value.problem == "fq_codel has no option 'limt'"
-    assert caught.value.right.startswith("did you mean 'limit'? there is: ce_threshold, ce_threshold_selector, drop_batch, ecn")
+    assert caught.value.right.startswith(
+        "did you mean 'limit'? there is: ce_threshold, ce_threshold_selector, drop_batch, ecn"
+    )
     with pytest.raises(Wrong) as caught:
         parse_qdisc("fq_codle")
     assert caught.value.right.startswith("did you mean 'fq_codel'?")

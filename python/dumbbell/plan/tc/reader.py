@@ -130,8 +130,10 @@ class Reader:
         self._written[there["handle"]] = options
         if kind == "prio" and len(there["config"]["bands"]) != len(config["bands"]):
             raise Wrong("the simulator can't change the number of a prio's bands", "the same number of bands")
-        kept = ("inner", "bands", "rules")
-        there["config"] = config | {key: value for key, value in there["config"].items() if key in kept and value}
+        if kind == "prio":
+            config |= {key: there["config"][key] for key in ("bands", "rules")}
+        inner = there["config"].get("inner")
+        there["config"] = config | ({"inner": inner} if inner is not None else {})
         return {"handle": there["handle"], "config": deepcopy(config)}
 
     def _class(self, verb: str, place: dict[str, str], rest: list[str]) -> dict[str, Any] | None:
