@@ -324,12 +324,10 @@ def test_other_queues_fill_the_link_and_drop(tmp_path: Path, qdisc: str) -> None
     got = valid(tmp_path, experiment(qdisc=qdisc, duration="4s"))
     assert got.mbps() > 7
     assert got.numbers["queue"]["drops"] > 0
-    assert got.queue("bottleneck")["kind"] == qdisc.split()[0]
+    assert got.queue("bottleneck")["kind"] == qdisc.partition(" ")[0]
 
 
-@pytest.mark.parametrize(
-    "qdisc", ["pie ecn", "fq_pie ecn", "codel ce_threshold 3ms", "choke limit 200 bandwidth 10mbit ecn"]
-)
+@pytest.mark.parametrize("qdisc", ["pie ecn", "fq_pie ecn", "codel ce_threshold 3ms"])
 def test_queues_mark_what_can_be_marked(tmp_path: Path, qdisc: str) -> None:
     rest = '[[flows]]\ncc = "cubic"\ncount = 2\necn = true\n'
     assert valid(tmp_path, experiment(rest, qdisc=qdisc, duration="4s")).numbers["queue"]["marks"] > 0
@@ -342,7 +340,8 @@ def test_a_first_band_goes_first(tmp_path: Path) -> None:
         "tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit burst 1514 cburst 1514\n"
         "tc qdisc add dev eth0 parent 1:1 handle 10: prio\n"
         "tc filter add dev eth0 parent 10: protocol ip prio 1 u32 match ip dport 5201 0xffff flowid 10:1\n"
-        '"""\n[[flows]]\nname = "first"\ncc = "cubic"\nport = 5201\n[[flows]]\nname = "last"\ncc = "cubic"\nport = 5202\n'
+        '"""\n[[flows]]\nname = "first"\ncc = "cubic"\nport = 5201\n'
+        '[[flows]]\nname = "last"\ncc = "cubic"\nport = 5202\n'
     )
     got = valid(tmp_path, f'duration = "3s"\n[path]\nrtt = "20ms"\n{rest}')
     assert got.mbps("first") > 9
