@@ -3,7 +3,9 @@
 //! A new controller is a variant here, a line in [`Controller::named`] and one in [`each`]; what it does is its own
 //! file's affair.
 
-use super::{AckSample, Bbr, CaState, Control, Cubic, Event, Insight, Known, Parameters, RateSample, Reno, Vitals};
+use super::{
+    AckSample, Bbr, CaState, Control, Cubic, Dctcp, EcnUse, Event, Insight, Known, Parameters, RateSample, Reno, Vitals,
+};
 use crate::dice::Dice;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,11 +19,13 @@ pub enum Controller {
     Cubic(Box<Cubic>),
     /// BBR, version 1.
     Bbr(Box<Bbr>),
+    /// DCTCP.
+    Dctcp(Box<Dctcp>),
 }
 
 impl Controller {
     /// Names that [`Controller::named`] knows, sorted.
-    pub const NAMES: &'static [&'static str] = &["bbr", "cubic", "reno"];
+    pub const NAMES: &'static [&'static str] = &["bbr", "cubic", "dctcp", "reno"];
 
     /// The controller of this name (Linux's), or None. It takes what it has from `parameters`; `dice` are its own.
     #[must_use]
@@ -29,6 +33,7 @@ impl Controller {
         match name {
             "bbr" => Some(Self::Bbr(Box::new(Bbr::new(dice)))),
             "cubic" => Some(Self::Cubic(Box::new(Cubic::new(parameters)))),
+            "dctcp" => Some(Self::Dctcp(Box::new(Dctcp::new(parameters)))),
             "reno" => Some(Self::Reno(Reno)),
             _ => None,
         }
@@ -50,6 +55,7 @@ macro_rules! each {
             Controller::Reno($one) => $call,
             Controller::Cubic($one) => $call,
             Controller::Bbr($one) => $call,
+            Controller::Dctcp($one) => $call,
         }
     };
 }
@@ -69,6 +75,18 @@ impl Control for Controller {
 
     fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
         each!(self, one => one.undo_cwnd(vitals))
+    }
+
+    fn ecn_use(&self) -> EcnUse {
+        each!(self, one => one.ecn_use())
+    }
+
+    fn hears_acks(&self) -> bool {
+        each!(self, one => one.hears_acks())
+    }
+
+    fn on_ack(&mut self, vitals: &mut Vitals) {
+        each!(self, one => one.on_ack(vitals));
     }
 
     fn on_acked(&mut self, vitals: &mut Vitals, sample: &AckSample) {

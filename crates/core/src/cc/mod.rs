@@ -11,10 +11,12 @@
 //! | [`Reno`] | one packet more a round trip, half on loss |
 //! | [`Cubic`] | a cubic curve back to the last maximum, and HyStart |
 //! | [`Bbr`] | BBR version 1: a model of the path's bandwidth and propagation delay |
+//! | [`Dctcp`] | Reno that answers each mark in proportion to how many there are |
 
 mod bbr;
 mod controller;
 mod cubic;
+mod dctcp;
 mod growth;
 mod parameters;
 mod reno;
@@ -24,6 +26,7 @@ mod testing;
 pub use bbr::Bbr;
 pub use controller::Controller;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use parameters::{Known, Parameters, Setting};
 pub use reno::Reno;
 
@@ -69,6 +72,18 @@ pub enum Event {
     EcnIsCe,
     /// A packet arrived without CE.
     EcnNoCe,
+}
+
+/// What a controller wants of ECN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnUse {
+    /// RFC 3168, where the experiment asks for it: new data are ECT(0), and of a round trip's marks one is told.
+    #[default]
+    Classic,
+    /// Asked for always, every packet is ECT(0), and ACKs mirror the marks (RFC 8257; Linux's `TCP_CONG_NEEDS_ECN`).
+    Mirrored,
+    /// Asked for always, every packet is ECT(1) (RFC 9331), and ACKs count the marks (RFC 9768).
+    Counted,
 }
 
 /// What an ACK said about its packets (Linux's `ack_sample`).
@@ -132,6 +147,8 @@ pub struct Vitals {
     pub max_packets_out: u32,
     /// State.
     pub state: CaState,
+    /// Was ECN negotiated?
+    pub ecn: bool,
     /// Smoothed round-trip time, in eighths of a microsecond (`srtt_us`); 0 before the first sample.
     pub srtt_us8: u32,
     /// Windowed minimum of the round-trip time (`tcp_min_rtt`), in microseconds; `u32::MAX` before the first sample.
@@ -211,6 +228,8 @@ pub struct Insight {
     pub pacing_gain: Option<u32>,
     /// BBR's window gain in 1/256.
     pub cwnd_gain: Option<u32>,
+    /// DCTCP's and Prague's running share of marked packets (alpha), in 2⁻²⁰.
+    pub marked_share: Option<u32>,
 }
 
 /// A congestion controller, as Linux's `tcp_congestion_ops` has it.
@@ -226,6 +245,19 @@ pub trait Control {
 
     /// The window to go back to when a reduction was in error (`undo_cwnd`).
     fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32;
+
+    /// What it wants of ECN, asked before the connection is made.
+    fn ecn_use(&self) -> EcnUse {
+        EcnUse::Classic
+    }
+
+    /// Does it want to hear of every ACK ([`Control::on_ack`])?
+    fn hears_acks(&self) -> bool {
+        false
+    }
+
+    /// An ACK was read, and nothing was decided by it yet (`in_ack_event`).
+    fn on_ack(&mut self, _vitals: &mut Vitals) {}
 
     /// Packets were acknowledged (`pkts_acked`); called before [`Control::avoid`] or [`Control::control`].
     fn on_acked(&mut self, _vitals: &mut Vitals, _sample: &AckSample) {}

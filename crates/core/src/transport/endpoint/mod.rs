@@ -11,7 +11,7 @@ mod tests;
 use super::receiver::Receiver;
 use super::sender::{Sender, Transmission};
 use super::{Info, Received, Settings};
-use crate::cc::{Controller, INFINITE_SSTHRESH};
+use crate::cc::{Control, Controller, EcnUse, INFINITE_SSTHRESH};
 use crate::packet::{
     Body, Direction, ETHERNET_BYTES, Ecn, Flags, FlowId, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES,
 };
@@ -51,6 +51,12 @@ pub struct Endpoint {
     mss: u16,
     /// Ask for ECN.
     asks_ecn: bool,
+    /// What the controller wants of it.
+    ecn_use: EcnUse,
+    /// ECN's field on new data.
+    data_ecn: Ecn,
+    /// On everything else: handshake, ACKs and retransmissions.
+    other_ecn: Ecn,
     /// The application has closed.
     closed: bool,
 }
@@ -79,6 +85,7 @@ impl Endpoint {
     #[must_use]
     pub fn new(identity: Identity, settings: Settings, controller: Controller) -> Self {
         let mut endpoint = Self::with_sender(identity, &settings, None);
+        endpoint.use_ecn(controller.ecn_use());
         endpoint.dormant = Some(Box::new(Dormant { settings, controller, rtt: None }));
         endpoint
     }
@@ -97,8 +104,23 @@ impl Endpoint {
             segs_out: 0,
             mss: u16::try_from(settings.mss).unwrap_or(u16::MAX),
             asks_ecn: settings.ecn,
+            ecn_use: EcnUse::Classic,
+            data_ecn: Ecn::Ect0,
+            other_ecn: Ecn::NotEct,
             closed: false,
         }
+    }
+
+    /// The controller's wish: it may need ECN whatever the host's settings are, and then handshakes are capable too
+    /// (`tcp_ecn_send_syn`, and `tcp_v4_send_synack` with the listening socket's field).
+    fn use_ecn(&mut self, ecn_use: EcnUse) {
+        self.ecn_use = ecn_use;
+        self.asks_ecn |= ecn_use != EcnUse::Classic;
+        (self.data_ecn, self.other_ecn) = match ecn_use {
+            EcnUse::Classic => (Ecn::Ect0, Ecn::NotEct),
+            EcnUse::Mirrored => (Ecn::Ect0, Ecn::Ect0),
+            EcnUse::Counted => (Ecn::Ect1, Ecn::Ect1),
+        };
     }
 
     /// Begins the handshake.
@@ -229,6 +251,13 @@ impl Endpoint {
         info
     }
 
+    /// What this end's socket calls its controller: a fallback has a name of its own.
+    #[must_use]
+    pub fn controller(&self) -> &'static str {
+        let dormant = || self.dormant.as_ref().map_or("", |dormant| dormant.controller.name());
+        self.sender.as_ref().map_or_else(dormant, |sender| sender.controller())
+    }
+
     /// The receiver's counters.
     #[must_use]
     pub fn received(&self) -> Received {
@@ -253,6 +282,11 @@ impl Endpoint {
         let ecn = self.handshake.ecn;
         self.peer_window = segment.window;
         self.receiver.establish(now, segment.sent_at, ecn);
+        if ecn {
+            self.receiver.feed_back(self.ecn_use);
+        } else {
+            self.other_ecn = Ecn::NotEct;
+        }
         self.receiver.set_rtt(rtt, first_rto(rtt));
         if let Some(sender) = &mut self.sender {
             sender.handshake_retransmissions(self.handshake.retransmissions());
@@ -297,7 +331,7 @@ impl Endpoint {
     #[cold]
     fn poll_handshake(&mut self, now: Time) -> Option<Packet> {
         let syn = self.handshake.poll(now, self.receiver.first_window())?;
-        Some(self.address(syn, Ecn::NotEct, 1, SYN_BYTES))
+        Some(self.address(syn, self.other_ecn, 1, SYN_BYTES))
     }
 
     /// An ACK that was demanded at once goes first.
@@ -307,7 +341,8 @@ impl Endpoint {
         if self.receiver.is_ack_due() { None } else { sender.poll(now) }
     }
 
-    /// An ACK alone is a segment without payload; RFC 3168 section 6.1.4: it is not ECN-capable.
+    /// An ACK alone is a segment without payload; RFC 3168 section 6.1.4: it is not ECN-capable, unless the controller
+    /// needs ECN.
     fn bare_ack(&mut self, now: Time) -> Packet {
         let seq = self.sender.as_ref().map_or(1, |sender| sender.next_seq());
         self.pack(now, Transmission { seq, segments: 1, ..Transmission::default() })
@@ -324,7 +359,7 @@ impl Endpoint {
         let headers = TCP_HEADERS_BYTES + segment.sack.bytes();
         // A super-packet counts each of its segments' headers (`qdisc_pkt_len_init`).
         let bytes = sent.len + headers * u32::from(sent.segments);
-        self.address(segment, if sent.ect { Ecn::Ect0 } else { Ecn::NotEct }, sent.segments, bytes)
+        self.address(segment, if sent.ect { self.data_ecn } else { self.other_ecn }, sent.segments, bytes)
     }
 
     #[inline]

@@ -202,8 +202,10 @@ impl Receiver {
 
     /// RFC 3168 section 6.1.3: the sender has reduced its window. It may be down to one packet, so it needs an ACK.
     fn on_cwr(&mut self, carries: bool) {
-        if self.ecn == Echo::Echoing {
-            self.ecn = Echo::Seen;
+        match self.ecn {
+            Echo::Echoing => self.ecn = Echo::Seen,
+            Echo::MirroringCe => self.ecn = Echo::Mirroring,
+            _ => {}
         }
         if carries {
             self.delay.hurry();
@@ -219,6 +221,7 @@ impl Receiver {
                 self.ecn = Echo::Echoing;
             }
             (Echo::On, Ecn::Ect0 | Ecn::Ect1) => self.ecn = Echo::Seen,
+            (Echo::Mirroring | Echo::MirroringCe | Echo::Counting, _) => self.feed(ecn),
             _ => {}
         }
     }

@@ -138,6 +138,9 @@ impl<C: Control> Sender<C> {
         }
         self.remove_acked(ack);
         self.rack.update_window(&ack.draft, self.vitals.delivered);
+        if self.hears_acks {
+            self.controller.on_ack(&mut self.vitals);
+        }
         if self.recovery.probe_end.is_some() {
             self.on_probe_acked(segment.ack, ack);
         }
@@ -166,6 +169,9 @@ impl<C: Control> Sender<C> {
 
     #[cold]
     fn on_ack_of_nothing(&mut self, ack: &mut Ack) {
+        if self.hears_acks {
+            self.controller.on_ack(&mut self.vitals);
+        }
         if ack.dsacks {
             self.alert(ack);
         }

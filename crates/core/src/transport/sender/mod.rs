@@ -101,6 +101,8 @@ pub(crate) struct Sender<C = Controller> {
     controller: C,
     /// [`Control::controls`], asked once.
     controls: bool,
+    /// [`Control::hears_acks`], asked when the connection is established.
+    hears_acks: bool,
     board: Scoreboard,
     supply: Supply,
     peer: Peer,
@@ -147,6 +149,7 @@ impl<C: Control> Sender<C> {
         Self {
             vitals: unmeasured(settings, &tso),
             controls: controller.controls(),
+            hears_acks: false,
             controller,
             board: Scoreboard::new(settings.mss),
             supply: Supply::new(settings),
@@ -184,6 +187,7 @@ impl<C: Control> Sender<C> {
     /// Was ECN negotiated?
     pub(crate) const fn set_ecn(&mut self, negotiated: bool) {
         self.ecn.negotiated = negotiated;
+        self.vitals.ecn = negotiated;
     }
 
     /// The handshake is done; it took `handshake_rtt` when that could be measured.
@@ -205,6 +209,7 @@ impl<C: Control> Sender<C> {
         self.vitals.last_sent_at = now;
         self.usage.stamp = self.jiffy;
         self.controller.start(&mut self.vitals);
+        self.hears_acks = self.controller.hears_acks();
         self.grow_sndbuf();
         self.is_established = true;
         self.begin_writing();
@@ -287,6 +292,11 @@ impl<C: Control> Sender<C> {
         if self.todo.is_empty() { None } else { self.work(now) }
     }
 
+    /// What its socket calls its controller.
+    pub(crate) fn controller(&self) -> &'static str {
+        self.controller.name()
+    }
+
     /// How these bytes lie on the application's pages.
     #[inline]
     pub(crate) fn layout(&self, seq: u64, len: u32) -> Layout {
@@ -358,6 +368,7 @@ fn unmeasured(settings: &Settings, tso: &Tso) -> Vitals {
         cwnd_limited: false,
         max_packets_out: 0,
         state: CaState::Open,
+        ecn: false,
         srtt_us8: 0,
         min_rtt_us: u32::MAX,
         packets_out: 0,
