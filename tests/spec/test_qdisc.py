@@ -16,6 +16,7 @@ EXAMPLES = {
     "count": "10",
     "share": "1%",
     "fraction": "0.02",
+    "time or number of packets": "5p",
 }
 
 

@@ -16,6 +16,7 @@ from dumbbell.spec.units import Wrong
 __all__ = ["GRAMMAR", "Qdisc", "check_options", "parse_qdisc", "read_options", "suggest"]
 
 TIME, RATE, SIZE, PACKETS, COUNT, SHARE, FRACTION = "time", "rate", "size", "packets", "count", "share", "fraction"
+TIME_OR_PACKETS = "time or number of packets"
 
 _CHECKS: dict[str, Callable[[object], object]] = {
     TIME: units.duration_ns,
@@ -23,6 +24,7 @@ _CHECKS: dict[str, Callable[[object], object]] = {
     SIZE: units.size_or_bdp,
     COUNT: units.count,
     SHARE: units.share,
+    TIME_OR_PACKETS: units.duration_or_packets,
 }
 
 Options = dict[str, tuple[str, ...]]
@@ -181,17 +183,21 @@ GRAMMAR: dict[str, Options] = {
     },
     "dualpi2": {
         "limit": (PACKETS,),
+        "memlimit": (COUNT,),
         "target": (TIME,),
         "tupdate": (TIME,),
         "alpha": (FRACTION,),
         "beta": (FRACTION,),
-        "step_thresh": (TIME,),
+        "max_rtt": (TIME,),
+        "typical_rtt": (TIME,),
+        "step_thresh": (TIME_OR_PACKETS,),
+        "min_qlen_step": (COUNT,),
         "coupling_factor": (COUNT,),
-        "drop_enqueue": _FLAG,
-        "drop_dequeue": _FLAG,
-        "split_gso": _FLAG,
-        "no_split_gso": _FLAG,
-    },
+        "classic_protection": (SHARE,),
+    }
+    | dict.fromkeys(
+        "drop_on_overload overflow drop_enqueue drop_dequeue l4s_ect any_ect split_gso no_split_gso".split(), _FLAG
+    ),
     "pfifo_fast": {},
     "skbprio": {"limit": (PACKETS,)},
     "prio": _PRIO,
@@ -332,6 +338,7 @@ def _example(wanted: str) -> str:
         PACKETS: "such as 1000 or 1.5bdp",
         COUNT: "such as 10",
         SHARE: "such as 1%",
+        TIME_OR_PACKETS: "such as 1ms or 5p",
         FRACTION: "such as 0.02",
     }
     return examples.get(wanted, "")

@@ -3,6 +3,10 @@
 //! `dumbbell.spec.qdisc` knows what the words of tc mean and turns them into these; each discipline's own file says
 //! what it does with them.
 
+mod dualpi2;
+
+pub use dualpi2::{DualPi2Config, StepThreshold};
+
 use crate::rate::Rate;
 use crate::time::Span;
 use alloc::boxed::Box;
@@ -36,6 +40,9 @@ pub enum Config {
     Codel(CodelConfig),
     /// Fair queueing with controlled delay.
     FqCodel(FqCodelConfig),
+    /// Two coupled queues.
+    #[serde(rename = "dualpi2")]
+    DualPi2(DualPi2Config),
 }
 
 /// One discipline somewhere in a device's tree.

@@ -3,6 +3,7 @@
 //! The kinds are a closed set, each with a file of its own; whatever all of them do alike is here.
 
 use super::codel::Codel;
+use super::dualpi2::DualPi2;
 use super::fifo::Fifo;
 use super::fq_codel::FqCodel;
 use super::htb::Htb;
@@ -40,6 +41,7 @@ enum Kind {
     Red(Box<Red>),
     Codel(Box<Codel>),
     FqCodel(Box<FqCodel>),
+    DualPi2(Box<DualPi2>),
 }
 
 /// One call into a tree: the time, and where packets go that go neither up nor down.
@@ -81,6 +83,7 @@ impl Discipline {
             Config::Red(config) => Kind::Red(Box::new(Red::new(config, lot, handle))),
             Config::Codel(config) => Kind::Codel(Box::new(Codel::new(config))),
             Config::FqCodel(config) => Kind::FqCodel(Box::new(FqCodel::new(config, lot, handle))),
+            Config::DualPi2(config) => Kind::DualPi2(Box::new(DualPi2::new(config, lot, handle))),
         };
         Self { handle: node.handle.clone(), tally: Tally::default(), kind }
     }
@@ -121,6 +124,7 @@ impl Discipline {
             Kind::Red(red) => red.enqueue(*packet, &mut self.tally, turn),
             Kind::Codel(codel) => codel.enqueue(*packet, &mut self.tally, turn),
             Kind::FqCodel(fq_codel) => fq_codel.enqueue(*packet, &mut self.tally, turn),
+            Kind::DualPi2(dualpi2) => dualpi2.enqueue(*packet, &mut self.tally, turn),
         }
     }
 
@@ -133,6 +137,7 @@ impl Discipline {
             Kind::Red(red) => red.dequeue(&mut self.tally, turn),
             Kind::Codel(codel) => codel.dequeue(&mut self.tally, turn),
             Kind::FqCodel(fq_codel) => fq_codel.dequeue(&mut self.tally, turn),
+            Kind::DualPi2(dualpi2) => dualpi2.dequeue(&mut self.tally, turn),
         }
     }
 
@@ -181,12 +186,13 @@ impl Discipline {
             Kind::Red(_) => "red",
             Kind::Codel(_) => "codel",
             Kind::FqCodel(_) => "fq_codel",
+            Kind::DualPi2(_) => "dualpi2",
         }
     }
 
     /// Does its kind mark packets?
     pub const fn marks(&self) -> bool {
-        matches!(self.kind, Kind::Red(_) | Kind::Codel(_) | Kind::FqCodel(_))
+        matches!(self.kind, Kind::Red(_) | Kind::Codel(_) | Kind::FqCodel(_) | Kind::DualPi2(_))
     }
 
     /// New settings; those of the disciplines below stay as they are.
@@ -199,6 +205,7 @@ impl Discipline {
             (Kind::Red(red), Config::Red(config)) => red.change(config),
             (Kind::Codel(codel), Config::Codel(config)) => codel.change(config),
             (Kind::FqCodel(fq_codel), Config::FqCodel(config)) => fq_codel.change(config),
+            (Kind::DualPi2(dualpi2), Config::DualPi2(config)) => dualpi2.change(config),
             _ => return Err(ChangeError::OtherKind),
         }
         Ok(())
@@ -246,7 +253,7 @@ impl Discipline {
         match &self.kind {
             Kind::Tbf(_) | Kind::Netem(_) | Kind::Red(_) => 1,
             Kind::Htb(htb) => htb.classes(),
-            Kind::Fifo(_) | Kind::Codel(_) | Kind::FqCodel(_) => 0,
+            Kind::Fifo(_) | Kind::Codel(_) | Kind::FqCodel(_) | Kind::DualPi2(_) => 0,
         }
     }
 
@@ -256,7 +263,7 @@ impl Discipline {
             Kind::Red(red) => Some(red.inner()),
             Kind::Netem(netem) => netem.inner(),
             Kind::Htb(htb) => htb.leaf(place),
-            Kind::Fifo(_) | Kind::Codel(_) | Kind::FqCodel(_) => None,
+            Kind::Fifo(_) | Kind::Codel(_) | Kind::FqCodel(_) | Kind::DualPi2(_) => None,
         }
     }
 
@@ -266,7 +273,7 @@ impl Discipline {
             Kind::Red(red) => Some(red.inner_mut()),
             Kind::Netem(netem) => netem.inner_mut(),
             Kind::Htb(htb) => htb.leaf_mut(place),
-            Kind::Fifo(_) | Kind::Codel(_) | Kind::FqCodel(_) => None,
+            Kind::Fifo(_) | Kind::Codel(_) | Kind::FqCodel(_) | Kind::DualPi2(_) => None,
         }
     }
 }

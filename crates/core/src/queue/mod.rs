@@ -20,7 +20,7 @@
 //! | room | holds |
 //! | --- | --- |
 //! | `discipline`, `tally`, `lookahead` | what all share: calling down, counting, looking at the next packet |
-//! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel` | one discipline each |
+//! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel`, `dualpi2` | one discipline each |
 //! | `bucket`, `control` | token buckets, `CoDel`'s control loop |
 
 pub mod config;
@@ -29,6 +29,7 @@ mod bucket;
 mod codel;
 mod control;
 mod discipline;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod htb;
@@ -42,8 +43,8 @@ mod tbf;
 pub(crate) mod tests;
 
 pub use config::{
-    Chance, CodelConfig, Config, Correlated, Distribution, Filter, FqCodelConfig, HtbClass, HtbConfig, Loss,
-    NetemConfig, NetemRate, Node, RedConfig, TbfConfig,
+    Chance, CodelConfig, Config, Correlated, Distribution, DualPi2Config, Filter, FqCodelConfig, HtbClass, HtbConfig,
+    Loss, NetemConfig, NetemRate, Node, RedConfig, StepThreshold, TbfConfig,
 };
 
 use crate::packet::Packet;

@@ -25,6 +25,10 @@ fn own(config: &Config) -> Option<String> {
         }
         Config::Htb(htb) => classes(htb),
         Config::Red(red) => damping(red),
+        Config::DualPi2(dualpi2) => {
+            let never = dualpi2.tupdate == Span::ZERO || dualpi2.coupling == 0;
+            (never || dualpi2.classic_protection > 100).then(|| "its period, coupling or weight is out of range".into())
+        }
         _ => None,
     }
 }

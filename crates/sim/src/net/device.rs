@@ -137,6 +137,8 @@ fn children(node: &Node) -> Vec<&Node> {
         Config::Htb(htb) => htb.classes.iter().filter_map(|class| class.leaf.as_ref()).collect(),
         Config::Netem(netem) => netem.inner.iter().map(AsRef::as_ref).collect(),
         Config::Red(red) => red.inner.iter().collect(),
-        Config::Pfifo { .. } | Config::Bfifo { .. } | Config::Codel(_) | Config::FqCodel(_) => Vec::new(),
+        Config::Pfifo { .. } | Config::Bfifo { .. } | Config::Codel(_) | Config::FqCodel(_) | Config::DualPi2(_) => {
+            Vec::new()
+        }
     }
 }

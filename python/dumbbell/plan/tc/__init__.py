@@ -4,6 +4,7 @@
 numbers      tc's units, roundings and ticks
 disciplines  pfifo, bfifo, tbf, codel, fq_codel
 netem        delays and losses
+dualpi2      its words, and the gains that tc reckons from round-trip times
 red          the numbers that tc derives from red's words
 htb          classes and filters
 reader       whole commands: which discipline stands where, and what a change makes of it

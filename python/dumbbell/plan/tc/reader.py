@@ -10,6 +10,7 @@ from typing import Any
 
 from dumbbell.plan.tc import disciplines
 from dumbbell.plan.tc.disciplines import Device
+from dumbbell.plan.tc.dualpi2 import dualpi2
 from dumbbell.plan.tc.htb import RATE_TO_QUANTUM, Filters, filter_words, htb, htb_class
 from dumbbell.plan.tc.netem import merged, netem
 from dumbbell.plan.tc.numbers import Options, count
@@ -29,11 +30,19 @@ KINDS: dict[str, Callable[[Options, Device], dict[str, Any]]] = {
     "red": red,
     "codel": disciplines.codel,
     "fq_codel": disciplines.fq_codel,
+    "dualpi2": dualpi2,
 }
 """Every discipline that the simulator has."""
 HOLDS_ONE = ("tbf", "netem", "red")
-REMEMBERS = ("codel", "fq_codel")
+REMEMBERS = ("codel", "fq_codel", "dualpi2")
 """A change of these keeps what it does not name."""
+CONTRADICTIONS = (
+    ("ecn", "noecn"),
+    ("drop_on_overload", "overflow"),
+    ("drop_enqueue", "drop_dequeue"),
+    ("l4s_ect", "any_ect"),
+    ("split_gso", "no_split_gso"),
+)
 
 Node = dict[str, Any]
 
@@ -200,7 +209,7 @@ def _parent(htb: Node, place: dict[str, str]) -> int:
 
 
 def _contradicts(kept: str, options: Options) -> bool:
-    return (kept == "ecn" and "noecn" in options) or (kept == "noecn" and "ecn" in options)
+    return any(kept in pair and any(word in options for word in pair) for pair in CONTRADICTIONS)
 
 
 def _nodes(root: Node | None) -> Iterator[Node]:
