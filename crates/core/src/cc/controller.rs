@@ -4,7 +4,8 @@
 //! file's affair.
 
 use super::{
-    AckSample, Bbr, CaState, Control, Cubic, Dctcp, EcnUse, Event, Insight, Known, Parameters, RateSample, Reno, Vitals,
+    AckSample, Bbr, CaState, Control, Cubic, Dctcp, EcnUse, Event, Insight, Known, Parameters, Prague, RateSample,
+    Reno, Vitals,
 };
 use crate::dice::Dice;
 use alloc::boxed::Box;
@@ -21,11 +22,13 @@ pub enum Controller {
     Bbr(Box<Bbr>),
     /// DCTCP.
     Dctcp(Box<Dctcp>),
+    /// Prague.
+    Prague(Box<Prague>),
 }
 
 impl Controller {
     /// Names that [`Controller::named`] knows, sorted.
-    pub const NAMES: &'static [&'static str] = &["bbr", "cubic", "dctcp", "reno"];
+    pub const NAMES: &'static [&'static str] = &["bbr", "cubic", "dctcp", "prague", "reno"];
 
     /// The controller of this name (Linux's), or None. It takes what it has from `parameters`; `dice` are its own.
     #[must_use]
@@ -34,6 +37,7 @@ impl Controller {
             "bbr" => Some(Self::Bbr(Box::new(Bbr::new(dice)))),
             "cubic" => Some(Self::Cubic(Box::new(Cubic::new(parameters)))),
             "dctcp" => Some(Self::Dctcp(Box::new(Dctcp::new(parameters)))),
+            "prague" => Some(Self::Prague(Box::new(Prague::new(parameters)))),
             "reno" => Some(Self::Reno(Reno)),
             _ => None,
         }
@@ -56,6 +60,7 @@ macro_rules! each {
             Controller::Cubic($one) => $call,
             Controller::Bbr($one) => $call,
             Controller::Dctcp($one) => $call,
+            Controller::Prague($one) => $call,
         }
     };
 }
@@ -115,6 +120,10 @@ impl Control for Controller {
 
     fn min_tso_segments(&self, vitals: &Vitals) -> u32 {
         each!(self, one => one.min_tso_segments(vitals))
+    }
+
+    fn tso_segments(&self) -> Option<u32> {
+        each!(self, one => one.tso_segments())
     }
 
     fn sndbuf_expand(&self) -> u32 {

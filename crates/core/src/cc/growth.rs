@@ -16,7 +16,7 @@ pub(super) fn beyond_slow_start(vitals: &mut Vitals, acked: u32) -> Option<u32> 
 
 /// Slow start (RFC 5681 section 3.1, without its limit of one packet an ACK): a packet for each one
 /// acknowledged, up to the threshold. Answers how many acknowledged packets were left over.
-fn slow_start(vitals: &mut Vitals, acked: u32) -> u32 {
+pub(super) fn slow_start(vitals: &mut Vitals, acked: u32) -> u32 {
     let target = vitals.cwnd.saturating_add(acked).min(vitals.ssthresh);
     let left_over = acked - (target - vitals.cwnd);
     vitals.cwnd = target.min(vitals.cwnd_clamp);

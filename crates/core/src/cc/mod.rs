@@ -12,6 +12,7 @@
 //! | [`Cubic`] | a cubic curve back to the last maximum, and HyStart |
 //! | [`Bbr`] | BBR version 1: a model of the path's bandwidth and propagation delay |
 //! | [`Dctcp`] | Reno that answers each mark in proportion to how many there are |
+//! | [`Prague`] | the same for the Internet: L4S |
 
 mod bbr;
 mod controller;
@@ -19,6 +20,7 @@ mod cubic;
 mod dctcp;
 mod growth;
 mod parameters;
+mod prague;
 mod reno;
 #[cfg(test)]
 mod testing;
@@ -28,6 +30,7 @@ pub use controller::Controller;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use parameters::{Known, Parameters, Setting};
+pub use prague::Prague;
 pub use reno::Reno;
 
 use crate::rate::Rate;
@@ -282,6 +285,11 @@ pub trait Control {
     /// Fewest segments in a super-packet (`min_tso_segs`).
     fn min_tso_segments(&self, _vitals: &Vitals) -> u32 {
         2
+    }
+
+    /// Segments in a super-packet, where it decides that by itself (L4S's `tso_segs`).
+    fn tso_segments(&self) -> Option<u32> {
+        None
     }
 
     /// How far the send buffer may exceed the window (`sndbuf_expand`).

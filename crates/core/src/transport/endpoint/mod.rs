@@ -5,6 +5,7 @@
 //! application's read calls for. So [`Endpoint::bytes_read`] is settled only when [`Endpoint::poll`] has nothing more.
 
 mod handshake;
+mod marks;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ use crate::packet::{
 use crate::time::{Span, Time};
 use alloc::boxed::Box;
 use handshake::{Handshake, State};
+use marks::Marks;
 
 /// What all packets of an endpoint carry.
 #[derive(Clone, Copy, Debug)]
@@ -49,14 +51,8 @@ pub struct Endpoint {
     segs_out: u32,
     /// Payload of a full segment.
     mss: u16,
-    /// Ask for ECN.
-    asks_ecn: bool,
-    /// What the controller wants of it.
-    ecn_use: EcnUse,
-    /// ECN's field on new data.
-    data_ecn: Ecn,
-    /// On everything else: handshake, ACKs and retransmissions.
-    other_ecn: Ecn,
+    /// ECN's field.
+    marks: Marks,
     /// The application has closed.
     closed: bool,
 }
@@ -85,7 +81,7 @@ impl Endpoint {
     #[must_use]
     pub fn new(identity: Identity, settings: Settings, controller: Controller) -> Self {
         let mut endpoint = Self::with_sender(identity, &settings, None);
-        endpoint.use_ecn(controller.ecn_use());
+        endpoint.marks = Marks::new(settings.ecn, controller.ecn_use());
         endpoint.dormant = Some(Box::new(Dormant { settings, controller, rtt: None }));
         endpoint
     }
@@ -103,30 +99,15 @@ impl Endpoint {
             peer_window: 0,
             segs_out: 0,
             mss: u16::try_from(settings.mss).unwrap_or(u16::MAX),
-            asks_ecn: settings.ecn,
-            ecn_use: EcnUse::Classic,
-            data_ecn: Ecn::Ect0,
-            other_ecn: Ecn::NotEct,
+            marks: Marks::new(settings.ecn, EcnUse::Classic),
             closed: false,
         }
-    }
-
-    /// The controller's wish: it may need ECN whatever the host's settings are, and then handshakes are capable too
-    /// (`tcp_ecn_send_syn`, and `tcp_v4_send_synack` with the listening socket's field).
-    fn use_ecn(&mut self, ecn_use: EcnUse) {
-        self.ecn_use = ecn_use;
-        self.asks_ecn |= ecn_use != EcnUse::Classic;
-        (self.data_ecn, self.other_ecn) = match ecn_use {
-            EcnUse::Classic => (Ecn::Ect0, Ecn::NotEct),
-            EcnUse::Mirrored => (Ecn::Ect0, Ecn::Ect0),
-            EcnUse::Counted => (Ecn::Ect1, Ecn::Ect1),
-        };
     }
 
     /// Begins the handshake.
     pub fn connect(&mut self, now: Time) {
         self.wake(now);
-        self.handshake.connect(now, self.asks_ecn);
+        self.handshake.connect(now, self.marks.asks, self.marks.ecn_use);
     }
 
     /// The application writes so many bytes more; `u64::MAX` is an endless supply, 0 ends an endless one.
@@ -270,7 +251,7 @@ impl Endpoint {
             let mut sender = Box::new(Sender::new(&dormant.settings, dormant.controller));
             if self.is_established() {
                 sender.handshake_retransmissions(self.handshake.retransmissions());
-                sender.set_ecn(self.handshake.ecn);
+                sender.set_ecn(self.handshake.ecn, self.marks.ecn_use);
                 sender.established(now, dormant.rtt, self.peer_window);
             }
             self.sender = Some(sender);
@@ -283,14 +264,14 @@ impl Endpoint {
         self.peer_window = segment.window;
         self.receiver.establish(now, segment.sent_at, ecn);
         if ecn {
-            self.receiver.feed_back(self.ecn_use);
+            self.receiver.feed_back(self.marks.ecn_use);
         } else {
-            self.other_ecn = Ecn::NotEct;
+            self.marks.refused();
         }
         self.receiver.set_rtt(rtt, first_rto(rtt));
         if let Some(sender) = &mut self.sender {
             sender.handshake_retransmissions(self.handshake.retransmissions());
-            sender.set_ecn(ecn);
+            sender.set_ecn(ecn, self.marks.ecn_use);
             sender.established(now, Some(rtt), segment.window);
         } else if let Some(dormant) = &mut self.dormant {
             dormant.rtt = Some(rtt);
@@ -302,7 +283,7 @@ impl Endpoint {
 
     #[cold]
     fn shake_hands(&mut self, now: Time, packet: &Packet, segment: &Segment) {
-        if let Some(rtt) = self.handshake.on_segment(now, segment) {
+        if let Some(rtt) = self.handshake.on_segment(now, segment, packet.ecn, self.marks.ecn_use) {
             self.establish(now, segment, rtt);
             if segment.len > 0 || (segment.flags.fin && !segment.flags.syn) {
                 self.on_segment(now, packet, segment);
@@ -331,7 +312,7 @@ impl Endpoint {
     #[cold]
     fn poll_handshake(&mut self, now: Time) -> Option<Packet> {
         let syn = self.handshake.poll(now, self.receiver.first_window())?;
-        Some(self.address(syn, self.other_ecn, 1, SYN_BYTES))
+        Some(self.address(syn, self.marks.other, 1, SYN_BYTES))
     }
 
     /// An ACK that was demanded at once goes first.
@@ -359,7 +340,7 @@ impl Endpoint {
         let headers = TCP_HEADERS_BYTES + segment.sack.bytes();
         // A super-packet counts each of its segments' headers (`qdisc_pkt_len_init`).
         let bytes = sent.len + headers * u32::from(sent.segments);
-        self.address(segment, if sent.ect { self.data_ecn } else { self.other_ecn }, sent.segments, bytes)
+        self.address(segment, self.marks.of(sent.ect), sent.segments, bytes)
     }
 
     #[inline]

@@ -174,7 +174,7 @@ impl Receiver {
         segment.sent_at = now;
         segment.echo = self.ts_recent;
         if self.ecn >= Echo::Echoing && self.fill_feedback(segment) {
-            return;
+            return; // It speaks of the past.
         }
         if self.disordered {
             segment.sack = self.tell_holes();

@@ -52,7 +52,7 @@ mod window;
 mod writing;
 
 use super::Settings;
-use crate::cc::{CaState, Control, Controller, INFINITE_SSTHRESH, Vitals};
+use crate::cc::{CaState, Control, Controller, EcnUse, INFINITE_SSTHRESH, Vitals};
 use crate::packet::Layout;
 use crate::rate::Rate;
 use crate::time::{Span, Time};
@@ -99,7 +99,7 @@ pub(crate) struct Transmission {
 pub(crate) struct Sender<C = Controller> {
     vitals: Vitals,
     controller: C,
-    /// [`Control::controls`], asked once.
+    /// [`Control::controls`], asked before and when the connection is established.
     controls: bool,
     /// [`Control::hears_acks`], asked when the connection is established.
     hears_acks: bool,
@@ -138,6 +138,10 @@ pub(crate) struct Sender<C = Controller> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Ecn {
     negotiated: bool,
+    /// A reduction is answered with CWR; counts need none.
+    answers: bool,
+    /// Marks that were counted (RFC 9768's `s.cep`, less where it begins).
+    marks: u32,
     /// CWR goes out with the next new data.
     cwr_queued: bool,
 }
@@ -184,9 +188,10 @@ impl<C: Control> Sender<C> {
         self.syn_retransmissions = times;
     }
 
-    /// Was ECN negotiated?
-    pub(crate) const fn set_ecn(&mut self, negotiated: bool) {
+    /// Was ECN negotiated, and how is it used?
+    pub(crate) fn set_ecn(&mut self, negotiated: bool, ecn_use: EcnUse) {
         self.ecn.negotiated = negotiated;
+        self.ecn.answers = negotiated && ecn_use != EcnUse::Counted;
         self.vitals.ecn = negotiated;
     }
 
@@ -210,6 +215,7 @@ impl<C: Control> Sender<C> {
         self.usage.stamp = self.jiffy;
         self.controller.start(&mut self.vitals);
         self.hears_acks = self.controller.hears_acks();
+        self.controls = self.controller.controls();
         self.grow_sndbuf();
         self.is_established = true;
         self.begin_writing();
