@@ -4,7 +4,7 @@ BIN := .venv/bin
 PY := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery notebook fuzz clean
+.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery pages notebook fuzz clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -50,6 +50,9 @@ bench: kernel ## Speed and memory
 
 gallery: kernel ## Run the six scenarios and draw docs/gallery
 	$(PY) scripts/gallery.py
+
+pages: kernel ## Measure what the pages about controllers and queues show
+	$(PY) scripts/pages.py
 
 notebook: setup ## Execute the examples into notebooks
 	$(PY) scripts/notebook.py

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from coverage import agreement
+
 from dumbbell.analysis import TOLERANCES, Row, Tolerance, Verdict
 
 if TYPE_CHECKING:
@@ -49,6 +51,18 @@ def page(cases: Sequence[Compared], seconds: float) -> str:
             "## By metric",
             "",
             *_by_metric(cases),
+            "",
+            "## By controller",
+            "",
+            "Cases in which it takes part, alone or beside others.",
+            "",
+            *agreement("controllers", cases),
+            "",
+            "## By queue",
+            "",
+            "Cases that name it; netem and htb stand in every path beside.",
+            "",
+            *agreement("queues", cases),
             "",
             "## By theme",
             "",

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import fidelity
+from coverage import controllers_of, queues_of
 from laboratory import KEPT, Outcome, run_all
 from runs import Job
 
@@ -36,6 +37,8 @@ class Compared:
     theme: str
     """The file's name."""
     title: str
+    controllers: frozenset[str]
+    queues: frozenset[str]
     rows: list[Row]
     one_sided: list[str]
     invalid: list[str]
@@ -114,7 +117,7 @@ def compared(
             title = title_of(theme, case)
             mine = [job for job in jobs if job.title == title]
             runs = {engine: [outcomes[job.which] for job in mine if job.engine == engine] for engine in ENGINES}
-            done[title] = _compared(theme, title, runs, told.get(title))
+            done[title] = _compared(theme, title, case, runs, told.get(title))
         seeds *= 2
     return [done[title_of(*each)] for each in wanted]
 
@@ -155,12 +158,14 @@ def reasons() -> dict[str, str]:
 REASONS = MATRIX / "reasons.toml"
 
 
-def _compared(theme: str, title: str, runs: dict[str, list[Outcome]], reason: str | None) -> Compared:
+def _compared(theme: str, title: str, case: Case, runs: dict[str, list[Outcome]], reason: str | None) -> Compared:
     there, here = ([run.measures for run in runs[engine]] for engine in ENGINES)
     invalid = [f"{engine}: {why}" for engine in ENGINES for run in runs[engine] for why in run.invalid]
     return Compared(
         theme,
         title,
+        controllers_of(case),
+        queues_of(case),
         compare(there, here, method="paired"),
         one_sided(there, here),
         list(dict.fromkeys(invalid)),

@@ -6,6 +6,8 @@ Runs nothing and judges nothing.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from coverage import acceptance
+
 from dumbbell.spec import Case, find, load
 from dumbbell.spec.expectation import parse_expectation, parse_metric
 
@@ -41,6 +43,10 @@ def page(
         f"Wall seconds, summed over runs: {took}. Made by `make conformance`.",
         "",
         *counts,
+        "",
+        "Expectations met, by controller that takes part:",
+        "",
+        *acceptance(rows, [(name, case) for name in names for case in load(find(name))]),
         "",
     ]
     for name in names:

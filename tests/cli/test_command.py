@@ -87,6 +87,8 @@ def test_ten_thousand_flows_are_refused_with_what_would_do(dumbbell: Dumbbell, f
             "path.bottleneck.qdisc: the simulator has no 'cake'",
         ),
         (["plan", "bufferbloat", "--case", "x"], "no case is called 'x'; there is: maxq 10; maxq 100; maxq 200"),
+        (["explain", "cubik"], "there is no page of this name, got 'cubik'; did you mean 'cubic'?"),
+        (["list", "figures", "--json"], "can't be listed, got 'figures'; there is: controllers, queues"),
         (["list", "wishes"], "can't be listed, got 'wishes'; there is: controllers, queues"),
         (["stats", "nowhere"], "nowhere: not a result folder: it has no run.json"),
         (["plot", "nowhere", "-o", "x.svg"], "nowhere: not a result folder"),
@@ -184,10 +186,20 @@ def test_scenarios_are_listed_for_people_and_for_programs(dumbbell: Dumbbell) ->
 
 
 def test_queues_are_listed_with_their_options(dumbbell: Dumbbell) -> None:
-    done = dumbbell("list", "queues")
+    listed = {entry["name"]: entry for entry in json.loads(dumbbell("list", "queues", "--json").stdout)["queues"]}
+    options = [option["name"] for option in listed["codel"]["parameters"]]
+    assert options == ["limit", "target", "interval", "ecn", "noecn", "ce_threshold"]
+    assert "sim" in listed["codel"]["engines"]
+    assert "sim" not in listed["sfb"]["engines"]
+    assert "rehash db limit" in dumbbell("list", "queues").stdout
+
+
+def test_a_page_is_printed(dumbbell: Dumbbell) -> None:
+    done = dumbbell("explain", "codel")
     assert done.returncode == 0
-    assert "codel            sim kernel  limit target interval ecn noecn ce_threshold" in done.stdout.splitlines()
-    assert "sfb              kernel      rehash db limit" in done.stdout
+    for word in ("CoDel", "sojourn", "target"):
+        assert word in done.stdout
+    assert "<!--" not in done.stdout
 
 
 def test_the_version_is_the_package_s(dumbbell: Dumbbell) -> None:

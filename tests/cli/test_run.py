@@ -296,8 +296,11 @@ def test_a_run_is_shown_for_people_too(dumbbell: Dumbbell, engine: str) -> None:
 
 @pytest.mark.kernel
 def test_controllers_are_listed_with_the_engines_that_have_them(dumbbell: Dumbbell) -> None:
-    listed = dict(line.split(maxsplit=1) for line in dumbbell("list", "controllers").stdout.splitlines())
-    assert {listed[name].strip() for name in ("bbr", "cubic", "reno")} == {"sim kernel"}
-    assert listed["vegas"].strip() == "kernel"
+    entries = json.loads(dumbbell("list", "controllers", "--json").stdout)["controllers"]
+    listed = {entry["name"]: entry for entry in entries}
+    assert {tuple(listed[name]["engines"]) for name in ("bbr", "cubic", "reno")} == {("sim", "kernel")}
+    beta = {"name": "beta", "default": "717", "takes": "a whole number from 1 to 1023"}
+    assert beta in listed["cubic"]["parameters"]
+    assert "beta=717" in dumbbell("list", "controllers").stdout
     kernels = json.loads(dumbbell("kernel", "list", "--json").stdout)["kernels"]
     assert [kernel["default"] for kernel in kernels].count(True) == 1

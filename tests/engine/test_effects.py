@@ -299,3 +299,10 @@ def test_flows_that_enter_and_leave_cross_their_links_only(tmp_path: Path) -> No
     got = valid(tmp_path, experiment(links + LOT, duration="5s"))
     assert got.mbps("long") + got.mbps("second") == pytest.approx(4.7, abs=0.3)
     assert got.mbps("long") + got.mbps("first") == pytest.approx(9.4, abs=0.5)
+
+
+def test_slots_let_a_link_send_in_bursts(tmp_path: Path) -> None:
+    got = valid(tmp_path, experiment(QUIET, rtt="10ms", path='slot = "20ms packets 64"'))
+    # On an idle link a packet waits for the next slot, or for what is left of one that another waits for.
+    assert got.numbers["ping_ms"]["max"] == pytest.approx(10 + 20, abs=0.5)
+    assert 20 < got.ping_ms < 30

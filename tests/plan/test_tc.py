@@ -203,6 +203,11 @@ def shares(**values: float) -> dict[str, int]:
         # delay 5ms reorder 25% gap 5
         ("netem delay 5ms reorder 25% gap 5", {"gap": 5}),
         ("netem loss 1% seed 7", {"seed": 7}),
+        ("netem slot 5ms", {"slot": {"least": 5 * MS, "most": 5 * MS, "packets": 2**31 - 1, "bytes": 2**31 - 1}}),
+        (
+            "netem slot 2ms 6ms packets 8 bytes 9000",
+            {"slot": {"least": 2 * MS, "most": 6 * MS, "packets": 8, "bytes": 9000}},
+        ),
         # duplicate 1% 10% corrupt 0.1% 5% rate 1Mbit packetoverhead 20 cellsize 100 celloverhead 5
         (
             "netem duplicate 1% 10% corrupt 0.1% 5% rate 1mbit 20 100 5",
@@ -247,7 +252,8 @@ def test_netem_s_numbers_are_the_kernel_s(words: str, expected: dict[str, Any]) 
         ("dualpi2 max_rtt 100s", "so long that dualpi2's gains become 0"),
         # These Linux has and the simulator lacks.
         ("cake bandwidth 80mbit", "the simulator has no 'cake'"),
-        ("netem slot 5ms", "the simulator's netem has no 'slot'"),
+        ("netem packets 5", "packets and bytes are those of a slot"),
+        ("netem slot 5ms 2ms", "most is below their least"),
         ("netem loss 1% ecn", "the simulator's netem has no 'ecn'"),
         ("tbf rate 80mbit burst 1514 limit 3000 mpu 64", "the simulator's tbf has no 'mpu'"),
     ],

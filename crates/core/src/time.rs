@@ -108,6 +108,12 @@ impl Span {
         self.0 / 1_000
     }
 
+    /// In jiffies, whole microseconds rounded up (`usecs_to_jiffies`).
+    #[must_use]
+    pub const fn jiffies_up(self) -> u64 {
+        self.as_micros().div_ceil(1_000_000 / HZ)
+    }
+
     /// The difference; zero when `other` is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
@@ -178,6 +184,7 @@ mod tests {
         assert_eq!(Time::from_nanos(3_999_999).jiffies(), 0);
         assert_eq!(Time::from_nanos(4_000_000).jiffies(), 1);
         assert_eq!(Span::from_jiffies(50), Span::from_millis(200));
+        assert_eq!([4_000_999, 4_001_000].map(|nanos| Span::from_nanos(nanos).jiffies_up()), [1, 2]);
     }
 
     #[test]

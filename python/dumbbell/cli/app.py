@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dumbbell
-from dumbbell.cli import logs
+from dumbbell.cli import learn, logs
 from dumbbell.cli.kernels import kernel_app
 
 __all__ = ["app", "err", "out", "print_json"]
@@ -28,6 +28,8 @@ app = typer.Typer(
 app.add_typer(kernel_app, name="kernel")
 app.command(name="import")(logs.import_)
 app.command(name="export")(logs.export)
+app.command(name="list")(learn.list_)
+app.command()(learn.explain)
 
 out = Console(highlight=False, soft_wrap=False)
 err = Console(stderr=True, highlight=False)
@@ -245,40 +247,6 @@ def report(
 
     write([load(folder) for folder in folders], output)
     err.print(f"wrote {output}", markup=False)
-
-
-@app.command(name="list")
-def list_(
-    what: Annotated[str, typer.Argument(metavar="controllers|queues|figures", help="What to list.")],
-) -> None:
-    """List the congestion controls and who has them, the queueing disciplines that are understood, or the figures."""
-    from dumbbell.errors import ExperimentError
-    from dumbbell.plan.tc.reader import KINDS
-    from dumbbell.spec.qdisc import GRAMMAR
-
-    if what == "controllers":
-        for name, has in sorted(_controllers().items()):
-            out.print(f"{name:16} {' '.join(has)}", markup=False)
-    elif what == "queues":
-        for kind, options in sorted(GRAMMAR.items()):
-            engines = "sim kernel" if kind in KINDS else "kernel"
-            out.print(f"{kind:16} {engines:11} {' '.join(options)}", markup=False, soft_wrap=True)
-    elif what == "figures":
-        from dumbbell.cli.figures import list_figures
-
-        list_figures(out)
-    else:
-        raise ExperimentError("can't be listed", value=what, right="there is: controllers, queues, figures")
-
-
-def _controllers() -> dict[str, list[str]]:
-    """Every controller with the engines that have it; the kernel's when there is one."""
-    from dumbbell.engine import Simulator
-    from dumbbell.kernel import find, kernels
-    from dumbbell.kernel.controllers import controllers
-
-    has = {"sim": Simulator.controllers(), "kernel": (controllers(find(None)) or ()) if kernels() else ()}
-    return {name: [engine for engine in has if name in has[engine]] for names in has.values() for name in names}
 
 
 def _scenario_entry(name: str, case: Any, cases: int) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from dumbbell.engine.output import staged
 from dumbbell.engine.validity import judge
 from dumbbell.errors import ExperimentError, KernelError, ToolMissing
 from dumbbell.kernel import find
-from dumbbell.kernel.controllers import controllers
+from dumbbell.kernel.offers import controllers
 from dumbbell.plan import Plan, QueuePlan, plan_case
 
 __all__ = ["KernelEngine"]

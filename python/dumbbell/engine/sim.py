@@ -36,6 +36,11 @@ class Simulator:
         """Names of the congestion controls that it has."""
         return tuple(_sim.CONTROLLERS)
 
+    @staticmethod
+    def parameters(controller: str) -> list[tuple[str, str, str]]:
+        """What can be set of a controller: name, default, and what it takes; empty for a stranger."""
+        return _sim.parameters(controller)
+
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
         began = time.perf_counter()

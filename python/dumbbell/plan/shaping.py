@@ -48,7 +48,7 @@ class Netem:
         if what.delay:
             jitter = f" {time_text(what.jitter)}" if what.jitter else ""
             words.append(f"delay {time_text(what.delay)}{jitter}")
-        for option in ("distribution", "loss", "reorder", "duplicate", "corrupt"):
+        for option in ("distribution", "loss", "reorder", "duplicate", "corrupt", "slot"):
             if value := getattr(what, option):
                 words.append(value if value.startswith("every ") else f"{option} {value}")
         return " ".join(words)

@@ -143,3 +143,4 @@ class Netem:
     Reorder = Annotated[str, _netem("reorder")]
     Duplicate = Annotated[str, _netem("duplicate")]
     Corrupt = Annotated[str, _netem("corrupt")]
+    Slot = Annotated[str, _netem("slot")]

@@ -52,6 +52,7 @@ class Impairment(Strict):
     reorder: Netem.Reorder | None = None
     duplicate: Netem.Duplicate | None = None
     corrupt: Netem.Corrupt | None = None
+    slot: Netem.Slot | None = None
 
     @model_validator(mode="after")
     def _delay_where_netem_needs_it(self) -> "Impairment":
@@ -65,7 +66,7 @@ class Impairment(Strict):
     @property
     def impairs(self) -> bool:
         """Is there anything for netem to do?"""
-        return bool(self.delay or self.loss or self.duplicate or self.corrupt)
+        return bool(self.delay or self.loss or self.duplicate or self.corrupt or self.slot)
 
 
 class Bottleneck(Strict):

@@ -9,6 +9,9 @@ from dumbbell.spec.units import Wrong
 
 __all__ = ["netem_words"]
 
+BEHIND = {"slot": ("packets", "bytes")}
+"""Options that belong to another."""
+
 
 def netem_words(option: str, value: object) -> str:
     """The words that follow `option`, checked; raises `Wrong`.
@@ -23,6 +26,7 @@ def netem_words(option: str, value: object) -> str:
         "reorder": "such as '25% 50%'; it needs a delay",
         "duplicate": "such as '1%'",
         "corrupt": "such as '0.1%'",
+        "slot": "such as '4ms', '2ms 6ms' or '4ms packets 32'",
     }
     if not isinstance(value, str) or not value.split() or not value.isascii() or not value.isprintable():
         raise Wrong(f"not a setting for netem's {option}", examples[option])
@@ -34,7 +38,9 @@ def netem_words(option: str, value: object) -> str:
     if words[0] in GRAMMAR["netem"]:
         raise Wrong(f"'{words[0]}' is the option itself", f"only what follows it: {examples[option]}")
     try:
-        check_options("netem", [option, *words], {option: GRAMMAR["netem"][option]})
+        check_options(
+            "netem", [option, *words], {each: GRAMMAR["netem"][each] for each in (option, *BEHIND.get(option, ()))}
+        )
     except Wrong as wrong:
         raise Wrong(wrong.problem, examples[option]) from None
     if option == "loss" and all(word in ("random", "state", "gemodel") for word in words):

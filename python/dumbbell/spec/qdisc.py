@@ -100,6 +100,8 @@ GRAMMAR: dict[str, Options] = {
         "gap": (COUNT,),
         "rate": (RATE, f"{COUNT}?", f"{COUNT}?", f"{COUNT}?"),
         "slot": (TIME, f"{TIME}?"),
+        "packets": (COUNT,),
+        "bytes": (COUNT,),
         "seed": (COUNT,),
     },
     "red": _RED,

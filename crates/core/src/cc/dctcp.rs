@@ -84,13 +84,9 @@ impl Control for Dctcp {
         EcnUse::Mirrored
     }
 
-    fn hears_acks(&self) -> bool {
-        !self.is_reno
-    }
-
     /// Once a round trip: what share of it was marked (section 3.3)?
-    fn on_ack(&mut self, vitals: &mut Vitals) {
-        if vitals.snd_una < self.round_end {
+    fn on_ack(&mut self, vitals: &mut Vitals, _is_plain: bool) {
+        if vitals.snd_una < self.round_end || self.is_reno {
             return;
         }
         let delivered = vitals.delivered - self.delivered;

@@ -1,4 +1,4 @@
-//! The two ways in which the windows of Reno and CUBIC grow (Linux's `tcp_slow_start` and `tcp_cong_avoid_ai`).
+//! The two ways in which most windows grow (Linux's `tcp_slow_start` and `tcp_cong_avoid_ai`).
 
 use super::Vitals;
 
@@ -36,6 +36,11 @@ pub(super) fn additive_increase(vitals: &mut Vitals, per: u32, acked: u32) {
         vitals.cwnd_count %= per;
     }
     vitals.cwnd = vitals.cwnd.min(vitals.cwnd_clamp);
+}
+
+/// The phase of a controller that has no other: below the threshold or not.
+pub(super) const fn phase(vitals: &Vitals) -> &'static str {
+    if vitals.in_slow_start() { "slow_start" } else { "avoidance" }
 }
 
 #[cfg(test)]

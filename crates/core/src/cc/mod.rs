@@ -13,25 +13,68 @@
 //! | [`Bbr`] | BBR version 1: a model of the path's bandwidth and propagation delay |
 //! | [`Dctcp`] | Reno that answers each mark in proportion to how many there are |
 //! | [`Prague`] | the same for the Internet: L4S |
+//! | [`HyStartPp`] | another slow start, in front of Reno or CUBIC |
+//! | [`Bic`] | a binary search for the last maximum; CUBIC's predecessor |
+//! | [`Cdg`] | backs off when the delay grows |
+//! | [`HighSpeed`] | Reno whose growth and decrease depend on the window |
+//! | [`Htcp`] | growth by the time since the last loss |
+//! | [`Hybla`] | long round trips grow as if they were short |
+//! | [`Illinois`] | delay sets how fast to grow and how much to give up |
+//! | [`Lp`] | yields to everybody else |
+//! | [`Nv`] | Vegas for datacentres |
+//! | [`Scalable`] | a fixed fraction of the window more each round trip |
+//! | [`Vegas`] | a few packets in the queue, no more and no less |
+//! | [`Veno`] | asks the delay whether a loss was congestion |
+//! | [`Westwood`] | after a loss, what the path carried |
+//! | [`Yeah`] | fast while the queue is short, Reno while it is long |
 
 mod bbr;
+mod bic;
+mod cdg;
 mod controller;
 mod cubic;
 mod dctcp;
+mod delay;
 mod growth;
+mod highspeed;
+mod htcp;
+mod hybla;
+mod hystart_pp;
+mod illinois;
+mod lp;
+mod nv;
 mod parameters;
 mod prague;
 mod reno;
+mod scalable;
 #[cfg(test)]
 mod testing;
+mod vegas;
+mod veno;
+mod westwood;
+mod yeah;
 
 pub use bbr::Bbr;
+pub use bic::Bic;
+pub use cdg::Cdg;
 pub use controller::Controller;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
+pub use highspeed::HighSpeed;
+pub use htcp::Htcp;
+pub use hybla::Hybla;
+pub use hystart_pp::HyStartPp;
+pub use illinois::Illinois;
+pub use lp::Lp;
+pub use nv::Nv;
 pub use parameters::{Known, Parameters, Setting};
 pub use prague::Prague;
 pub use reno::Reno;
+pub use scalable::Scalable;
+pub use vegas::Vegas;
+pub use veno::Veno;
+pub use westwood::Westwood;
+pub use yeah::Yeah;
 
 use crate::rate::Rate;
 use crate::time::{Span, Time};
@@ -98,6 +141,29 @@ pub struct AckSample {
     pub rtt: Option<Span>,
     /// Packets in flight when it was sent.
     pub in_flight: u32,
+}
+
+impl AckSample {
+    /// The round-trip time in microseconds, when there is one.
+    #[must_use]
+    pub fn rtt_us(&self) -> Option<u32> {
+        self.rtt.map(|rtt| u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX))
+    }
+
+    /// The same in jiffies, rounded up.
+    #[must_use]
+    pub fn rtt_jiffies(&self) -> Option<u32> {
+        self.rtt.map(|rtt| u32::try_from(rtt.jiffies_up()).unwrap_or(u32::MAX))
+    }
+}
+
+/// An ACK's timestamps in milliseconds (RFC 7323), on the simulator's one clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamps {
+    /// When the receiver sent it (TSval).
+    pub sent_ms: u64,
+    /// When what it answers was sent (TSecr).
+    pub echo_ms: u64,
 }
 
 /// Delivery rate over the last round trip (draft-ietf-ccwg-bbr, "Delivery Rate Samples"; Linux's `rate_sample`).
@@ -211,6 +277,17 @@ impl Vitals {
         self.cwnd_limited || (self.in_slow_start() && self.cwnd < self.max_packets_out.saturating_mul(2))
     }
 
+    /// The threshold that a reduction leaves behind: three quarters of the window at least (`tcp_current_ssthresh`).
+    #[must_use]
+    pub fn current_ssthresh(&self) -> u32 {
+        let (cwnd, ssthresh) = (self.cwnd, self.ssthresh);
+        if matches!(self.state, CaState::Cwr | CaState::Recovery) {
+            ssthresh
+        } else {
+            ssthresh.max((cwnd >> 1) + (cwnd >> 2))
+        }
+    }
+
     /// Smoothed round-trip time; None before the first sample.
     #[must_use]
     pub fn srtt(&self) -> Option<Span> {
@@ -254,19 +331,23 @@ pub trait Control {
         EcnUse::Classic
     }
 
-    /// Does it want to hear of every ACK ([`Control::on_ack`])?
-    fn hears_acks(&self) -> bool {
-        false
-    }
-
-    /// An ACK was read, and nothing was decided by it yet (`in_ack_event`).
-    fn on_ack(&mut self, _vitals: &mut Vitals) {}
+    /// An ACK is about to be handled that carries these timestamps.
+    fn on_stamps(&mut self, _stamps: Stamps) {}
 
     /// Packets were acknowledged (`pkts_acked`); called before [`Control::avoid`] or [`Control::control`].
     fn on_acked(&mut self, _vitals: &mut Vitals, _sample: &AckSample) {}
 
+    /// An ACK was taken in, before losses are looked for (`in_ack_event`). A plain one says nothing but how
+    /// far: no SACK, no echo, no other window (Linux's fast path).
+    fn on_ack(&mut self, _vitals: &mut Vitals, _is_plain: bool) {}
+
     /// Grow the window for `acked` packets (`cong_avoid`).
     fn avoid(&mut self, _vitals: &mut Vitals, _acked: u32) {}
+
+    /// Did [`Control::avoid`] ask for a reduction (`tcp_enter_cwr`)? Asked after it; the sender reduces then.
+    fn takes_reduction(&mut self) -> bool {
+        false
+    }
 
     /// Does it set window and pacing rate itself on every ACK (`cong_control`)? Then neither [`Control::avoid`] nor PRR is used.
     fn controls(&self) -> bool {

@@ -24,7 +24,7 @@ impl Control for Reno {
 
     /// Half the window (RFC 5681 equation 4, of the window rather than the flight size, as Linux does).
     fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
-        (vitals.cwnd / 2).max(2)
+        ssthresh(vitals)
     }
 
     fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
@@ -32,14 +32,23 @@ impl Control for Reno {
     }
 
     fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        let Some(acked) = growth::beyond_slow_start(vitals, acked) else { return };
-        growth::additive_increase(vitals, vitals.cwnd, acked);
+        avoid(vitals, acked);
     }
 
     fn insight(&self, vitals: &Vitals) -> Insight {
-        let phase = if vitals.in_slow_start() { "slow_start" } else { "avoidance" };
-        Insight { phase, ..Insight::default() }
+        Insight { phase: growth::phase(vitals), ..Insight::default() }
     }
+}
+
+/// Half the window, two packets at least (`tcp_reno_ssthresh`).
+pub(super) fn ssthresh(vitals: &Vitals) -> u32 {
+    (vitals.cwnd / 2).max(2)
+}
+
+/// Slow start, then a packet a window (`tcp_reno_cong_avoid`): what others do where they know nothing better.
+pub(super) fn avoid(vitals: &mut Vitals, acked: u32) {
+    let Some(acked) = growth::beyond_slow_start(vitals, acked) else { return };
+    growth::additive_increase(vitals, vitals.cwnd, acked);
 }
 
 /// The window before the reduction, unless the present one is larger (`tcp_reno_undo_cwnd`).

@@ -184,12 +184,29 @@ pub struct NetemConfig {
     /// The wire's own rate with its per-packet overhead, cell size and cell overhead, in bytes.
     #[serde(default)]
     pub rate: Option<NetemRate>,
+    /// Packets leave in slots.
+    #[serde(default)]
+    pub slot: Option<SlotConfig>,
     /// Where its random numbers begin (`TCA_NETEM_PRNG_SEED`); none: drawn from the run's dice.
     #[serde(default)]
     pub seed: Option<u64>,
     /// A discipline below.
     #[serde(default)]
     pub inner: Option<Box<Node>>,
+}
+
+/// netem's slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlotConfig {
+    /// The least time from one slot to the next.
+    pub least: Span,
+    /// The most; between the two it is drawn.
+    pub most: Span,
+    /// Most packets in a slot.
+    pub packets: u32,
+    /// Most bytes, but for the packet that exceeds them.
+    pub bytes: u32,
 }
 
 /// netem's rate.

@@ -44,7 +44,7 @@ pub(crate) mod tests;
 
 pub use config::{
     Chance, CodelConfig, Config, Correlated, Distribution, DualPi2Config, Filter, FqCodelConfig, HtbClass, HtbConfig,
-    Loss, NetemConfig, NetemRate, Node, RedConfig, StepThreshold, TbfConfig,
+    Loss, NetemConfig, NetemRate, Node, RedConfig, SlotConfig, StepThreshold, TbfConfig,
 };
 
 use crate::packet::Packet;

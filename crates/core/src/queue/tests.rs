@@ -166,6 +166,7 @@ pub(super) fn calm_netem() -> NetemConfig {
         duplicate: super::Correlated::default(),
         corrupt: super::Correlated::default(),
         rate: None,
+        slot: None,
         seed: None,
         inner: None,
     }

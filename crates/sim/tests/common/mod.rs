@@ -121,6 +121,7 @@ pub fn netem(delay: Span) -> NetemConfig {
         duplicate: Correlated::default(),
         corrupt: Correlated::default(),
         rate: None,
+        slot: None,
         seed: None,
         inner: None,
     }

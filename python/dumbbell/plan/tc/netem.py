@@ -11,15 +11,15 @@ __all__ = ["merged", "netem"]
 
 LIMIT = 1000
 MOST_OVERHEAD = 2**31 - 1
+MOST_IN_A_SLOT = 2**31 - 1
 CORRELATED = {"delay": 3, "latency": 3, "loss": 2, "drop": 2, "duplicate": 2}
 """Options whose last argument is one of the three correlations that tc sends together."""
 
 
 def netem(options: Options, _device: Device) -> dict[str, Any]:
     """Every setting of a netem; what was not written is off."""
-    for option in ("slot", "ecn"):
-        if option in options:
-            raise Wrong(f"the simulator's netem has no '{option}'")
+    if "ecn" in options:
+        raise Wrong("the simulator's netem has no 'ecn'")
     delay = options.get("delay") or options.get("latency") or ()
     config: dict[str, Any] = {
         "kind": "netem",
@@ -35,6 +35,8 @@ def netem(options: Options, _device: Device) -> dict[str, Any]:
         "corrupt": _correlated(options.get("corrupt")),
         "rate": _rate(options.get("rate")),
     }
+    if (slot := _slot(options)) is not None:
+        config["slot"] = slot
     if "seed" in options:
         config["seed"] = units.count(options["seed"][0])
     if "distribution" in options and not (config["delay"] and config["jitter"]):
@@ -45,12 +47,12 @@ def netem(options: Options, _device: Device) -> dict[str, Any]:
 def merged(before: dict[str, Any], options: Options, now: dict[str, Any]) -> dict[str, Any]:
     """`tc qdisc change`: the kernel keeps what tc has an attribute for and did not send.
 
-    Delay, jitter, limit, gap, loss and duplication are always sent; reordering, corruption, rate and
-    distribution only when written; the three correlations together, when one of them was.
+    Delay, jitter, limit, gap, loss and duplication are always sent; reordering, corruption, rate,
+    distribution and slots only when written; the three correlations together, when one of them was.
     """
     kept = dict(now)
-    for option in ("reorder", "corrupt", "rate", "distribution"):
-        if option not in options:
+    for option in ("reorder", "corrupt", "rate", "distribution", "slot"):
+        if option not in options and option in before:
             kept[option] = before[option]
     if not any(_has_correlation(option, words) for option, words in options.items()):
         kept["delay_correlation"] = before["delay_correlation"]
@@ -114,6 +116,21 @@ def _gap(options: Options, delays: bool) -> int:
     if reorders and not delays:
         raise Wrong("netem's reorder needs a delay", "such as delay 5ms reorder 25%")
     return gap or int(reorders)
+
+
+def _slot(options: Options) -> dict[str, int] | None:
+    """Slots; without a limit of packets or bytes as many as there are. One of no length is off (`get_slot`)."""
+    words = options.get("slot")
+    if words is None:
+        if "packets" in options or "bytes" in options:
+            raise Wrong("netem's packets and bytes are those of a slot", "such as slot 5ms packets 16")
+        return None
+    least = units.duration_ns(words[0])
+    most = units.duration_ns(words[1]) if len(words) > 1 else least
+    if most < least:
+        raise Wrong("netem's slots whose most is below their least", "such as slot 2ms 6ms")
+    limits = {name: min(count(options, name) or MOST_IN_A_SLOT, MOST_IN_A_SLOT) for name in ("packets", "bytes")}
+    return {"least": least, "most": most} | limits if most else None
 
 
 def _rate(words: tuple[str, ...] | None) -> dict[str, int] | None:

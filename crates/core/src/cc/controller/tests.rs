@@ -128,9 +128,7 @@ impl Sender {
             ..RateSample::default()
         };
         self.controller.on_acked(vitals, &AckSample { acked, rtt, in_flight: prior_in_flight });
-        if self.controller.hears_acks() {
-            self.controller.on_ack(vitals);
-        }
+        self.controller.on_ack(vitals, ack.flags & 4 > 0);
         if self.controller.controls() {
             self.controller.control(vitals, &sample);
         } else if vitals.state < CaState::Cwr {
@@ -176,7 +174,8 @@ impl Sender {
         let vitals = &self.vitals;
         assert!(vitals.cwnd >= 1, "cwnd is never 0");
         assert!(vitals.cwnd <= vitals.cwnd_clamp, "cwnd {} exceeds its clamp {}", vitals.cwnd, vitals.cwnd_clamp);
-        assert!(vitals.ssthresh >= 2, "ssthresh {}", vitals.ssthresh);
+        // A reduction leaves two packets; CDG's `HyStart` takes the window as it is.
+        assert!(vitals.ssthresh >= 1, "ssthresh {}", vitals.ssthresh);
         assert!((1..=2).contains(&self.controller.min_tso_segments(vitals)));
         let insight = self.controller.insight(vitals);
         assert!(!insight.phase.is_empty());
@@ -225,7 +224,7 @@ fn every_name_has_its_controller() {
     for name in Controller::NAMES {
         assert_eq!(Controller::named(name, &mut Parameters::default(), Dice::named(1, name)).unwrap().name(), *name);
     }
-    assert!(Controller::named("westwood", &mut Parameters::default(), Dice::named(1, "westwood")).is_none());
+    assert!(Controller::named("tahoe", &mut Parameters::default(), Dice::named(1, "tahoe")).is_none());
     assert!(Controller::NAMES.is_sorted());
 }
 
@@ -236,9 +235,9 @@ fn an_idle_flow_stays_small() {
 
 #[test]
 fn a_flow_begins_in_slow_start_or_startup() {
-    for name in Controller::NAMES {
-        let mut none = Parameters::default();
-        let phase = Controller::named(name, &mut none, Dice::named(1, name)).unwrap().insight(&vitals()).phase;
-        assert_eq!(phase, if *name == "bbr" { "startup" } else { "slow_start" }, "{name}");
-    }
+    let phases = Controller::NAMES.iter().map(|name| {
+        Controller::named(name, &mut Parameters::default(), Dice::named(1, name)).unwrap().insight(&vitals()).phase
+    });
+    let own = |name: &str| if name == "bbr" { "startup" } else { "slow_start" };
+    assert!(phases.eq(Controller::NAMES.iter().map(|name| own(name))));
 }

@@ -2,7 +2,7 @@
 //!
 //! A packet is lost, doubled or spoilt when it comes, then gets the time at which it leaves the emulated wire. [`loss`]
 //! decides who is lost, [`luck`] draws numbers that remember the last one, [`distribution`] shapes jitter, [`prandom`] has
-//! the numbers, [`wire`] keeps packets by time.
+//! the numbers, [`wire`] keeps packets by time, [`slot`] lets them go in bursts.
 //!
 //! ```text
 //!  packet -> doubled? -> lost? -> spoilt? -> limit? --+--> wire, until its time --+--> [inner] --> out
@@ -27,12 +27,14 @@ use distribution::Jitter;
 use loss::LossModel;
 use luck::Luck;
 use prandom::Prandom;
+use slot::Slots;
 use wire::{Tag, Wire};
 
 mod distribution;
 mod loss;
 mod luck;
 mod prandom;
+mod slot;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -50,6 +52,7 @@ pub(super) struct Netem {
     /// Packets since the last one that was reordered.
     since_reordered: u32,
     rate: Option<NetemRate>,
+    slots: Option<Box<Slots>>,
     /// What each packet meets; one seed gives one stream of numbers, here and in Linux.
     numbers: Prandom,
     /// Where numbers that remember begin: Linux takes those from elsewhere too.
@@ -74,6 +77,7 @@ impl Netem {
             gap: gap(config),
             since_reordered: 0,
             rate: config.rate,
+            slots: slots(config),
             numbers: Prandom::seeded(config.seed.unwrap_or_else(|| dice.long())),
             dice,
             wire: Wire::default(),
@@ -119,8 +123,14 @@ impl Netem {
             }
             spoil(packet, tally, turn);
         }
-        while let Some(tag) = self.wire.first().filter(|tag| tag.due_ns <= now_ns) {
+        while let Some(tag) = self.wire.first() {
+            if self.opens_at(tag.due_ns, now_ns) > now_ns {
+                break;
+            }
             let packet = self.wire.pop();
+            if let Some(slots) = &mut self.slots {
+                slots.left(packet.bytes, now_ns, &mut self.dice);
+            }
             tally.leave(packet.bytes);
             match &mut self.inner {
                 _ if tag.is_spoilt => spoil(packet, tally, turn),
@@ -134,7 +144,7 @@ impl Netem {
     /// When the next packet leaves the wire, if none does now and nothing else holds packets.
     #[inline]
     pub fn waits(&self, now: Time) -> Option<Time> {
-        if self.inner.is_some() || !self.front.is_empty() {
+        if self.inner.is_some() || self.slots.is_some() || !self.front.is_empty() {
             return None;
         }
         match self.wire.first() {
@@ -155,6 +165,9 @@ impl Netem {
         self.gap = gap(config);
         self.since_reordered = 0;
         self.rate = config.rate;
+        if self.slots.as_ref().map(|slots| slots.config()) != config.slot {
+            self.slots = slots(config);
+        }
         if let Some(seed) = config.seed {
             self.numbers = Prandom::seeded(seed);
         }
@@ -214,9 +227,19 @@ impl Netem {
         }
     }
 
+    /// When a packet that is due may leave: then, or in the slot that it has to wait for.
+    #[inline]
+    fn opens_at(&mut self, due_ns: i64, now_ns: i64) -> i64 {
+        match &mut self.slots {
+            None => due_ns,
+            Some(slots) => slots.opens_at(due_ns, now_ns, &mut self.dice),
+        }
+    }
+
     /// Nothing leaves the wire now: what waits behind it, or when to come back.
     fn dequeue_inner(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
-        let due = self.wire.next_due();
+        let slot_ns = self.slots.as_ref().map_or(i64::MIN, |slots| slots.next_ns());
+        let due = self.wire.first().map(|tag| instant(tag.due_ns.max(slot_ns)));
         let next = match &mut self.inner {
             Some(inner) => inner.under(tally, |inner| inner.dequeue(turn)),
             None => Next::Empty,
@@ -257,6 +280,10 @@ fn time_on_wire(rate: &NetemRate, bytes: u32) -> i64 {
         size => bytes.div_ceil(size) * size.saturating_add_signed(rate.cell_overhead.into()),
     };
     signed(rate.rate.time_for(bytes))
+}
+
+fn slots(config: &NetemConfig) -> Option<Box<Slots>> {
+    config.slot.map(|slot| Box::new(Slots::new(slot)))
 }
 
 /// A gap without a share reorders always (`netem_change`).

@@ -1,6 +1,6 @@
 //! Delay, rate, reordering, doubling and spoiling, reckoned by hand.
 
-use crate::queue::config::{Chance, Correlated, Distribution, Loss, NetemConfig, NetemRate};
+use crate::queue::config::{Chance, Correlated, Distribution, Loss, NetemConfig, NetemRate, SlotConfig};
 use crate::queue::tests::{Bench, calm_netem, ms, node, packet, percent, seq_of, tcp};
 use crate::queue::{Config, Verdict};
 use crate::rate::Rate;
@@ -80,6 +80,37 @@ fn every_fifth_packet_skips_the_delay() {
     // The tenth was put before the fifth.
     assert_eq!(order(&bench), [10, 5, 1, 2, 3, 4, 6, 7, 8, 9]);
     assert_eq!(bench.times_ns()[..3], [0, 0, 10_000_000]);
+}
+
+#[test]
+fn slots_let_packets_go_in_bursts() {
+    // 1 ms of delay, a slot every 4 ms: the first begins when the first packet is found to be late for the one at 0.
+    let slot = SlotConfig { least: Span::from_millis(4), most: Span::from_millis(4), packets: 3, bytes: u32::MAX };
+    let mut bench = bench(NetemConfig { slot: Some(slot), ..delayed(1) });
+    bench.offer_many(packet(1_514), 5);
+    bench.run_until(ms(100));
+    assert_eq!(bench.times_ns(), [4_000_000, 4_000_000, 4_000_000, 8_000_000, 8_000_000]);
+}
+
+#[test]
+fn a_slot_ends_with_the_packet_that_exceeds_its_bytes() {
+    let slot = SlotConfig { least: Span::from_millis(4), most: Span::from_millis(4), packets: u32::MAX, bytes: 2_000 };
+    let mut bench = bench(NetemConfig { slot: Some(slot), ..delayed(1) });
+    bench.offer_many(packet(1_514), 3);
+    bench.run_until(ms(100));
+    assert_eq!(bench.times_ns(), [4_000_000, 4_000_000, 8_000_000]);
+}
+
+#[test]
+fn the_time_between_slots_is_drawn() {
+    let slot = SlotConfig { least: Span::from_millis(2), most: Span::from_millis(6), packets: 1, bytes: u32::MAX };
+    let mut bench = bench(NetemConfig { slot: Some(slot), ..delayed(1) });
+    bench.offer_many(packet(1_514), 1_001);
+    bench.run_until(ms(100_000));
+    let times = bench.times_ns();
+    let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.iter().all(|gap| (2_000_000..=6_000_000).contains(gap)));
+    assert!((3_900_000..4_100_000).contains(&((times[1_000] - times[0]) / 1_000)), "4 ms on average");
 }
 
 #[test]

@@ -5,8 +5,6 @@
 //! (`tfifo_enqueue`, `netem_peek`).
 
 use crate::packet::Packet;
-use crate::queue::bucket::instant;
-use crate::time::Time;
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -77,11 +75,6 @@ impl Wire {
         }
         self.tags.pop_front();
         self.line.pop_front().expect("there is a first packet")
-    }
-
-    /// When the first packet leaves.
-    pub fn next_due(&self) -> Option<Time> {
-        self.first().map(|tag| instant(tag.due_ns))
     }
 
     /// When the last packet leaves: it stands at the end of the line, for nobody in the heap leaves after it.

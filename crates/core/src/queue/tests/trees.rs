@@ -5,7 +5,7 @@ use super::{Bench, calm_netem, node, packet, seq_of, tcp};
 use crate::packet::{Body, Direction, Ecn, Packet};
 use crate::queue::config::{
     Chance, CodelConfig, Config, Correlated, Distribution, Filter, FqCodelConfig, HtbClass, HtbConfig, Loss,
-    NetemConfig, NetemRate, RedConfig, TbfConfig,
+    NetemConfig, NetemRate, RedConfig, SlotConfig, TbfConfig,
 };
 use crate::queue::{Next, Node};
 use crate::rate::Rate;
@@ -288,13 +288,19 @@ fn netem(below: BoxedStrategy<Config>, orderly: bool) -> BoxedStrategy<Config> {
         (rate(), -20i32..40, 0u32..60, -5i32..9).prop_map(|(rate, packet_overhead, cell_size, cell_overhead)| {
             NetemRate { rate, packet_overhead, cell_size, cell_overhead }
         });
-    (words, chances, prop::option::of(wire), prop::option::of(below))
+    let slot = (0u64..9_000, 0u64..3_000, 1u32..9, 1u32..20_000).prop_map(|(least, more, packets, bytes)| SlotConfig {
+        least: Span::from_micros(least),
+        most: Span::from_micros(least + more),
+        packets,
+        bytes,
+    });
+    (words, chances, prop::option::of(wire), (prop::option::of(slot), prop::option::of(below)))
         .prop_map(
             move |(
                 (limit, delay, jitter, gap, shape),
                 (reorder, duplicate, corrupt, delay_correlation, loss),
                 rate,
-                below,
+                (slot, below),
             )| {
                 let shapes =
                     [Distribution::Uniform, Distribution::Normal, Distribution::Pareto, Distribution::Paretonormal];
@@ -303,6 +309,7 @@ fn netem(below: BoxedStrategy<Config>, orderly: bool) -> BoxedStrategy<Config> {
                     delay: Span::from_micros(delay),
                     loss,
                     rate,
+                    slot,
                     inner: below.map(|config| Box::new(node("40:", config))),
                     ..calm_netem()
                 };

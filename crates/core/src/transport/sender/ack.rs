@@ -8,7 +8,7 @@ use super::pacing;
 use super::rate::Draft;
 use super::record::{Marks, Record};
 use super::todo::Task;
-use crate::cc::{AckSample, CaState, Control};
+use crate::cc::{AckSample, CaState, Control, Stamps};
 use crate::packet::{Ace, Segment};
 use crate::time::{Span, Time};
 use crate::transport::FIRST_COUNT;
@@ -100,6 +100,10 @@ impl<C: Control> Sender<C> {
     /// A packet with ACK arrived; `carries_data` says whether it had payload.
     pub(crate) fn on_ack(&mut self, now: Time, segment: &Segment, carries_data: bool) {
         self.enter(now);
+        self.controller.on_stamps(Stamps {
+            sent_ms: segment.sent_at.as_micros() / 1_000,
+            echo_ms: segment.echo.as_micros() / 1_000,
+        });
         let una = self.vitals.snd_una;
         if segment.ack > self.vitals.snd_nxt {
             return;
@@ -127,6 +131,7 @@ impl<C: Control> Sender<C> {
         if ack.advances {
             self.recovery.timeouts = 0;
         }
+        let is_plain = self.is_plain(segment);
         ack.updates_window = self.update_window(segment);
         if !segment.sack.blocks().is_empty() {
             self.tag_sacks(segment, ack);
@@ -134,6 +139,7 @@ impl<C: Control> Sender<C> {
         ack.ece = segment.flags.ece && self.ecn.negotiated;
         self.count_delivered(ack.sack_delivered, ack.ece);
         if prior_packets == 0 {
+            self.controller.on_ack(&mut self.vitals, is_plain);
             self.on_ack_of_nothing(ack);
             return;
         }
@@ -142,9 +148,7 @@ impl<C: Control> Sender<C> {
         if let Some(ace) = segment.flags.ace {
             self.count_marks(ace, ack);
         }
-        if self.hears_acks {
-            self.controller.on_ack(&mut self.vitals);
-        }
+        self.controller.on_ack(&mut self.vitals, is_plain);
         if self.recovery.probe_end.is_some() {
             self.on_probe_acked(segment.ack, ack);
         }
@@ -157,6 +161,11 @@ impl<C: Control> Sender<C> {
         }
         self.control(ack, before, prior_in_flight, reneged);
         self.want_recovery(rexmit);
+    }
+
+    /// Does it say nothing but how far (`tcp_rcv_established`'s header prediction)?
+    fn is_plain(&self, segment: &Segment) -> bool {
+        !segment.flags.ece && segment.window == self.peer.window && segment.sack.blocks().is_empty()
     }
 
     /// An ACK below `snd_una` may still tell of SACKs.
@@ -173,9 +182,6 @@ impl<C: Control> Sender<C> {
 
     #[cold]
     fn on_ack_of_nothing(&mut self, ack: &mut Ack) {
-        if self.hears_acks {
-            self.controller.on_ack(&mut self.vitals);
-        }
         if ack.dsacks {
             self.alert(ack);
         }
@@ -357,6 +363,9 @@ impl<C: Control> Sender<C> {
             self.reduce_window(delivered, losses, ack.advances);
         } else if self.may_grow(ack) {
             self.controller.avoid(&mut self.vitals, delivered);
+            if self.controller.takes_reduction() {
+                self.enter_cwr();
+            }
             self.usage.stamp = self.jiffy;
         }
         pacing::update_rate(&mut self.vitals);

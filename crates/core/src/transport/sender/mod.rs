@@ -101,8 +101,6 @@ pub(crate) struct Sender<C = Controller> {
     controller: C,
     /// [`Control::controls`], asked before and when the connection is established.
     controls: bool,
-    /// [`Control::hears_acks`], asked when the connection is established.
-    hears_acks: bool,
     board: Scoreboard,
     supply: Supply,
     peer: Peer,
@@ -153,7 +151,6 @@ impl<C: Control> Sender<C> {
         Self {
             vitals: unmeasured(settings, &tso),
             controls: controller.controls(),
-            hears_acks: false,
             controller,
             board: Scoreboard::new(settings.mss),
             supply: Supply::new(settings),
@@ -214,7 +211,6 @@ impl<C: Control> Sender<C> {
         self.vitals.last_sent_at = now;
         self.usage.stamp = self.jiffy;
         self.controller.start(&mut self.vitals);
-        self.hears_acks = self.controller.hears_acks();
         self.controls = self.controller.controls();
         self.grow_sndbuf();
         self.is_established = true;

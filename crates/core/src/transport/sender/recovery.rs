@@ -133,7 +133,7 @@ impl<C: Control> Sender<C> {
         self.allow_undo();
         if !self.is_reducing() {
             if !ece {
-                self.recovery.prior_ssthresh = self.current_ssthresh();
+                self.recovery.prior_ssthresh = self.vitals.current_ssthresh();
             }
             self.begin_reduction();
         }

@@ -60,7 +60,7 @@ impl<C: Control> Sender<C> {
             || self.recovery.high_seq <= self.vitals.snd_una
             || (state == CaState::Loss && self.recovery.timeouts == 0);
         if first_in_window {
-            self.recovery.prior_ssthresh = self.current_ssthresh();
+            self.recovery.prior_ssthresh = self.vitals.current_ssthresh();
             self.vitals.prior_cwnd = self.vitals.cwnd;
             self.vitals.ssthresh = self.controller.ssthresh(&mut self.vitals);
             self.controller.on_event(&mut self.vitals, Event::Loss);

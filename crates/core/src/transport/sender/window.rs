@@ -93,12 +93,6 @@ impl<C: Control> Sender<C> {
         }
     }
 
-    /// The threshold that a reduction leaves behind: three quarters of the window at least (`tcp_current_ssthresh`).
-    pub(super) fn current_ssthresh(&self) -> u32 {
-        let (cwnd, ssthresh) = (self.vitals.cwnd, self.vitals.ssthresh);
-        if self.is_reducing() { ssthresh } else { ssthresh.max((cwnd >> 1) + (cwnd >> 2)) }
-    }
-
     /// How many segments may be sent now: half a window at most, so that two packets are in flight (`tcp_cwnd_test`).
     pub(super) fn cwnd_quota(&self) -> u32 {
         let (cwnd, in_flight) = (self.vitals.cwnd, self.vitals.in_flight());
@@ -134,7 +128,7 @@ impl<C: Control> Sender<C> {
     /// Halves the window for every RTO of idleness, down to the initial one (`tcp_cwnd_restart`).
     fn restart_window(&mut self, idle: u64) {
         self.controller.on_event(&mut self.vitals, Event::CwndRestart);
-        self.vitals.ssthresh = self.current_ssthresh();
+        self.vitals.ssthresh = self.vitals.current_ssthresh();
         let floor = self.initial_window.min(self.vitals.cwnd);
         let halvings = low((idle - 1) / self.rtt.rto);
         self.vitals.cwnd = self.vitals.cwnd.checked_shr(halvings).unwrap_or(0).max(floor);
@@ -148,7 +142,7 @@ impl<C: Control> Sender<C> {
         if self.vitals.state == CaState::Open && !self.supply.starved {
             let used = self.usage.used.max(self.initial_window);
             if used < self.vitals.cwnd {
-                self.vitals.ssthresh = self.current_ssthresh();
+                self.vitals.ssthresh = self.vitals.current_ssthresh();
                 self.vitals.cwnd = used.midpoint(self.vitals.cwnd);
             }
             self.usage.used = 0;

@@ -1,0 +1,59 @@
+"""Who has what, and how well it agrees: a row for each controller and each queue, for the pages of both runs."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from dumbbell.analysis import Verdict
+from dumbbell.cli.learn import entries
+from dumbbell.spec import Case
+from dumbbell.spec.pages import pages
+
+if TYPE_CHECKING:
+    from matrix import Compared
+    from published import Row
+
+__all__ = ["acceptance", "agreement", "controllers_of", "queues_of"]
+
+ENGINES = ("sim", "kernel")
+
+
+def controllers_of(case: Case) -> frozenset[str]:
+    """Controllers of an experiment's flows."""
+    return frozenset(flows.cc for flows in case.experiment.flows if flows.cc)
+
+
+def queues_of(case: Case) -> frozenset[str]:
+    """Kinds of disciplines that an experiment names for its bottleneck, its links and its groups' access links."""
+    path = case.experiment.path
+    places = [path.bottleneck, *path.links, path.reverse, *(flows.access for flows in case.experiment.flows)]
+    return frozenset(place.qdisc.kind for place in places if place is not None and place.qdisc is not None)
+
+
+def agreement(kind: str, cases: Sequence["Compared"]) -> Iterator[str]:
+    """For each of `controllers` or `queues`: which engines have it, and in how many cases with it the engines agree."""
+    yield f"| {kind.removesuffix('s')} | simulator | kernel | cases | agree | chance | differ |"
+    yield "| --- | --- | --- | ---: | ---: | ---: | ---: |"
+    for entry in entries(kind):
+        having = [case.verdict for case in cases if entry["name"] in (case.controllers | case.queues)]
+        counts = [having.count(verdict) for verdict in (Verdict.AGREES, Verdict.CHANCE, Verdict.DIFFERS)]
+        cells = (str(len(having)), *map(str, counts)) if having else ("none", "", "", "")
+        yield f"| {_name(kind, entry['name'])} | {' | '.join((*_had(entry['engines']), *cells))} |"
+
+
+def acceptance(rows: Sequence["Row"], cases: Iterable[tuple[str, Case]]) -> Iterator[str]:
+    """For each controller: how many expectations of published experiments with it are met, by engine."""
+    using = {(scenario, case.name): controllers_of(case) for scenario, case in cases}
+    yield "| controller | simulator | kernel |"
+    yield "| --- | ---: | ---: |"
+    for name in sorted(set().union(*using.values())):
+        mine = [row for row in rows if name in using[row.scenario, row.case] and not row.problem.startswith("refused")]
+        met = [[row.passed for row in mine if row.engine == engine] for engine in ENGINES]
+        yield f"| {name} | {' | '.join(f'{sum(each)} of {len(each)}' if each else '–' for each in met)} |"
+
+
+def _had(engines: Sequence[str]) -> list[str]:
+    return ["yes" if engine in engines else "–" for engine in ENGINES]
+
+
+def _name(kind: str, name: str) -> str:
+    return f"[{name}]({kind}/{name}.md)" if name in pages(kind) else name

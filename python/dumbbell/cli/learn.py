@@ -1,0 +1,105 @@
+"""`dumbbell list` and `dumbbell explain`: what there is, who has it, how it works."""
+# Modules are imported inside the commands, as in `app`.
+# ruff: noqa: PLC0415
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.table import Table
+
+__all__ = ["entries", "explain", "list_"]
+
+out = Console(highlight=False)
+WIDEST = 100
+"""Columns of a page: longer lines are hard to read."""
+_TOLD = "<!-- measured -->"
+
+
+def list_(
+    what: Annotated[str, typer.Argument(metavar="controllers|queues|figures", help="What to list.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, of controllers or queues.")] = False,
+) -> None:
+    """List the controllers or the queues, which engines have each and what can be set of it; or the figures."""
+    from dumbbell.cli.figures import list_figures
+    from dumbbell.errors import ExperimentError
+    from dumbbell.spec.pages import KINDS
+
+    if what in KINDS:
+        if as_json:
+            sys.stdout.write(json.dumps({what: entries(what)}) + "\n")
+        else:
+            _show(entries(what))
+    elif what == "figures" and not as_json:
+        list_figures(out)
+    else:
+        there = "controllers, queues" if as_json else "controllers, queues, figures"
+        raise ExperimentError("can't be listed", value=what, right=f"there is: {there}")
+
+
+def entries(kind: str) -> list[dict[str, Any]]:
+    """Of all `controllers` or all `queues`: name, engines that have it, parameters."""
+    return _controllers() if kind == "controllers" else _queues()
+
+
+def explain(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A controller or a queue, such as bbr or codel.")],
+) -> None:
+    """Print the page of a controller or a queue: what it does, when well, when badly, parameters, figures."""
+    from dumbbell.spec.pages import page
+
+    text = page(name).read_text(encoding="utf-8").replace(_TOLD, "")
+    out.print(Markdown(text), width=min(out.width, WIDEST))
+
+
+def _show(listed: list[dict[str, Any]]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    for _ in ("name", "engines"):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for entry in listed:
+        settings = (f"{each['name']}={each['default']}" if each.get("default") else each["name"] for each in _of(entry))
+        table.add_row(entry["name"], " ".join(entry["engines"]), " ".join(settings))
+    out.print(table, markup=False)
+
+
+def _of(entry: dict[str, Any]) -> list[dict[str, str]]:
+    settings: list[dict[str, str]] = entry["parameters"]
+    return settings
+
+
+def _controllers() -> list[dict[str, Any]]:
+    """Every controller with the engines that have it; the kernel's when there is one."""
+    from dumbbell.engine import Simulator
+    from dumbbell.kernel.offers import controllers
+
+    has = {"sim": Simulator.controllers(), "kernel": _built(controllers)}
+    return [
+        _entry(
+            name, has, [dict(zip(("name", "default", "takes"), row, strict=True)) for row in Simulator.parameters(name)]
+        )
+        for name in sorted({name for names in has.values() for name in names})
+    ]
+
+
+def _queues() -> list[dict[str, Any]]:
+    from dumbbell.kernel.offers import disciplines
+    from dumbbell.plan.tc.reader import KINDS
+    from dumbbell.spec.qdisc import GRAMMAR
+
+    has = {"sim": tuple(KINDS), "kernel": _built(disciplines)}
+    return [_entry(kind, has, [{"name": name} for name in options]) for kind, options in sorted(GRAMMAR.items())]
+
+
+def _built(offers: Any) -> tuple[str, ...]:
+    """What the kernel that is used by default has; nothing where none is built."""
+    from dumbbell.kernel import find, kernels
+
+    return (offers(find(None)) or ()) if kernels() else ()
+
+
+def _entry(name: str, has: dict[str, tuple[str, ...]], settings: list[dict[str, str]]) -> dict[str, Any]:
+    return {"name": name, "engines": [engine for engine in has if name in has[engine]], "parameters": settings}

@@ -1,0 +1,65 @@
+"""The pages about controllers and queues: one for each that the simulator has, of one form, and true."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dumbbell import _sim
+from dumbbell.errors import ExperimentError
+from dumbbell.plan.tc.reader import KINDS as SIMULATED
+from dumbbell.spec import load
+from dumbbell.spec.pages import KINDS, page, pages
+from dumbbell.spec.qdisc import GRAMMAR
+
+HAS = {"controllers": set(_sim.CONTROLLERS), "queues": set(SIMULATED)}
+PAGES = [(kind, name, file) for kind in KINDS for name, file in pages(kind).items()]
+HEADINGS = ["What it does", "When it does well", "When it does badly", "Parameters", "Beside its source", "Measured"]
+MAY_LACK = {"Beside its source"}
+FACTS = {"controllers": ["name", "signal", "engines", "source"], "queues": ["name", "engines", "source"]}
+ASIDE = {"hystart++"}
+"""Pages of what is neither a controller nor a queue."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_the_simulator_has_has_a_page(kind: str) -> None:
+    assert HAS[kind] - set(pages(kind)) == set()
+
+
+@pytest.mark.parametrize(("kind", "name", "file"), PAGES, ids=[name for _, name, _ in PAGES])
+def test_a_page_has_the_form_of_all_pages(kind: str, name: str, file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("# ")
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert headings == [heading for heading in HEADINGS if heading in headings]
+    assert set(HEADINGS) - set(headings) <= MAY_LACK
+    facts = dict(re.findall(r"^\| ([a-z]+) \| (.+) \|$", text.partition("\n## ")[0], re.MULTILINE))
+    assert [fact for fact in facts if fact in FACTS[kind]] == FACTS[kind]
+    assert facts["name"] == f"`{name}`"
+    if name not in ASIDE:
+        assert ("simulator" in facts["engines"]) == (name in HAS[kind])
+
+
+@pytest.mark.parametrize(("kind", "name", "file"), PAGES, ids=[name for _, name, _ in PAGES])
+def test_a_page_names_the_parameters_that_there_are(kind: str, name: str, file: Path) -> None:
+    section = file.read_text(encoding="utf-8").partition("\n## Parameters\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
+    named = {option for row in rows for option in re.findall(r"`([^`]+)`", row)}
+    if name in ASIDE:
+        return
+    if kind == "controllers":
+        assert named == {known for known, _, _ in _sim.parameters(name)}
+        assert named or "None." in section
+    else:
+        assert {option.split()[0] for option in named} <= set(GRAMMAR[name])
+
+
+def test_a_page_is_found_by_its_name() -> None:
+    assert page("cubic").read_text(encoding="utf-8").startswith("# CUBIC")
+    with pytest.raises(ExperimentError, match="did you mean 'codel'"):
+        page("codle")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_pages_measure_can_be_run(kind: str) -> None:
+    assert len(load(page("cubic").parents[1] / kind / "measured.toml")) >= 4
