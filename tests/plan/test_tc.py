@@ -69,6 +69,50 @@ MS = 1_000_000
             "fq_codel",
             {"limit": 10_240, "flows": 1024, "quantum": 1514, "memory_limit": 32 << 20, "drop_batch": 64},
         ),
+        # iproute2 6.17's tc/q_dualpi2.c and the kernel's dualpi2_reset_default: no guest here has them.
+        (
+            "dualpi2",
+            {
+                "limit": 10_000,
+                "memory_limit": 30_280_000,
+                "target": 15 * MS,
+                "tupdate": 16 * MS,
+                "alpha": 41,
+                "beta": 819,
+                "step": {"time": MS},
+                "min_qlen_step": 0,
+                "coupling": 2,
+                "classic_protection": 10,
+                "drop_on_overload": True,
+                "drop_enqueue": False,
+                "any_ect": False,
+                "split_gso": True,
+            },
+        ),
+        (
+            "dualpi2 limit 5 memlimit 99999 step_thresh 5p min_qlen_step 2 coupling_factor 3 classic_protection 25% "
+            "overflow drop_enqueue any_ect no_split_gso target 5ms tupdate 4ms alpha 0.5 beta 4",
+            {
+                "limit": 5,
+                "memory_limit": 99_999,
+                "target": 5 * MS,
+                "tupdate": 4 * MS,
+                "alpha": 128,
+                "beta": 1024,
+                "step": {"packets": 5},
+                "min_qlen_step": 2,
+                "coupling": 3,
+                "classic_protection": 25,
+                "drop_on_overload": False,
+                "drop_enqueue": True,
+                "any_ect": True,
+                "split_gso": False,
+            },
+        ),
+        # A sixth of max_rtt is typical: alpha = 0.1 tupdate / max_rtt², beta = 0.3 / max_rtt.
+        ("dualpi2 max_rtt 120ms", {"target": 20 * MS, "tupdate": 20 * MS, "alpha": 35, "beta": 640}),
+        ("dualpi2 typical_rtt 10ms", {"target": 10 * MS, "tupdate": 10 * MS, "alpha": 71, "beta": 1280}),
+        ("dualpi2 overflow drop_on_overload step_thresh 500us", {"drop_on_overload": True, "step": {"time": MS // 2}}),
         # limit 5p flows 64 quantum 256 target 5ms interval 100ms memory_limit 1Mb drop_batch 64
         (
             "fq_codel quantum 100 limit 5 memory_limit 1mb flows 64 noecn",
@@ -201,6 +245,11 @@ def test_netem_s_numbers_are_the_kernel_s(words: str, expected: dict[str, Any]) 
         ("tbf rate 80mbit burst 1514 limit 3000 peakrate 90mbit", "'peakrate' needs 'mtu'"),
         ("tbf rate 80mbit burst 1514 limit 3000 peakrate 70mbit mtu 1514", "peakrate is not above its rate"),
         ("fq_codel flows 0", "1 to 65536 flows"),
+        ("dualpi2 coupling_factor 0", "coupling_factor is from 1 to 255"),
+        ("dualpi2 alpha 0.001", "alpha is out of range"),
+        ("dualpi2 max_rtt 100ms target 15ms", "both max_rtt and target"),
+        ("dualpi2 max_rtt 10ms typical_rtt 20ms", "typical_rtt is longer than its max_rtt"),
+        ("dualpi2 max_rtt 100s", "so long that dualpi2's gains become 0"),
         # These Linux has and the simulator lacks.
         ("cake bandwidth 80mbit", "the simulator has no 'cake'"),
         ("netem packets 5", "packets and bytes are those of a slot"),

@@ -17,6 +17,7 @@ EXAMPLES = {
     "share": "1%",
     "fraction": "0.02",
     "value/mask": "0x01/0x03",
+    "time or number of packets": "5p",
 }
 
 

@@ -3,9 +3,11 @@
 //! A packet is a plain value that moves: whoever holds it owns it, so none can be in two queues, and one that is
 //! dropped has to be handed to somebody. TCP's packets may be super-packets of several `segments`; [`cut`] parts them.
 
+mod ace;
 mod cut;
 mod layout;
 
+pub use ace::Ace;
 pub use cut::cut;
 pub use layout::{Layout, PAGE_BYTES};
 
@@ -166,6 +168,8 @@ pub struct Flags {
     pub ece: bool,
     /// The window was reduced.
     pub cwr: bool,
+    /// AccECN's count in the place of the two above, where it was negotiated (RFC 9768).
+    pub ace: Option<Ace>,
 }
 
 /// Most SACK blocks that fit beside timestamps (RFC 2018 section 3).

@@ -25,6 +25,8 @@ def _value_and_mask(word: object) -> None:
         raise ValueError
 
 
+TIME_OR_PACKETS = "time or number of packets"
+
 _CHECKS: dict[str, Callable[[object], object]] = {
     TIME: units.duration_ns,
     RATE: units.rate_bps,
@@ -32,6 +34,7 @@ _CHECKS: dict[str, Callable[[object], object]] = {
     COUNT: units.count,
     SHARE: units.share,
     BITS: _value_and_mask,
+    TIME_OR_PACKETS: units.duration_or_packets,
 }
 
 POLICE = "police"
@@ -198,17 +201,21 @@ GRAMMAR: dict[str, Options] = {
     },
     "dualpi2": {
         "limit": (PACKETS,),
+        "memlimit": (COUNT,),
         "target": (TIME,),
         "tupdate": (TIME,),
         "alpha": (FRACTION,),
         "beta": (FRACTION,),
-        "step_thresh": (TIME,),
+        "max_rtt": (TIME,),
+        "typical_rtt": (TIME,),
+        "step_thresh": (TIME_OR_PACKETS,),
+        "min_qlen_step": (COUNT,),
         "coupling_factor": (COUNT,),
-        "drop_enqueue": _FLAG,
-        "drop_dequeue": _FLAG,
-        "split_gso": _FLAG,
-        "no_split_gso": _FLAG,
-    },
+        "classic_protection": (SHARE,),
+    }
+    | dict.fromkeys(
+        "drop_on_overload overflow drop_enqueue drop_dequeue l4s_ect any_ect split_gso no_split_gso".split(), _FLAG
+    ),
     "pfifo_fast": {},
     POLICE: _POLICE,  # Not tc's: a prio whose one filter polices; packets that come too fast die, none waits.
     "skbprio": {"limit": (PACKETS,)},
@@ -350,6 +357,7 @@ def _example(wanted: str) -> str:
         PACKETS: "such as 1000 or 1.5bdp",
         COUNT: "such as 10",
         SHARE: "such as 1%",
+        TIME_OR_PACKETS: "such as 1ms or 5p",
         FRACTION: "such as 0.02",
         BITS: "such as 0x01/0x03",
     }

@@ -126,6 +126,21 @@ def duration_ns(value: object) -> int:
     return time
 
 
+def duration_or_packets(value: object) -> tuple[str, int]:
+    """A time in nanoseconds, or a number of packets with its unit, and which of the two.
+
+    >>> duration_or_packets("1ms"), duration_or_packets("5p")
+    (('time', 1000000), ('packets', 5))
+    """
+    right = "a time such as 1ms, or a number of packets such as 5p"
+    number, unit = _split(value, right)
+    if unit.lower() not in ("p", "pkt", "pkts", "packet", "packets"):
+        return "time", duration_ns(value)
+    if number != int(number) or number < 0:
+        raise Wrong("not a whole number of packets", right)
+    return "packets", int(number)
+
+
 def share(value: object) -> float:
     """A share of one, from 0 to 1; tc reads a bare number as per cent, and so does this.
 

@@ -1,11 +1,12 @@
 //! The closed set of controllers: the packet path has no virtual calls.
 //!
 //! A new controller is an entry of the table in [`Controller`]; what it does is its own file's affair. The large ones
-//! are boxed: an idle flow stays small.
+//! are boxed: an idle flow stays small. What is built around another one, and has no name of its own, stands at the end.
 
-use super::{AckSample, CaState, Control, Event, Insight, Known, Parameters, RateSample, Stamps, Vitals};
+use super::{AckSample, CaState, Control, EcnUse, Event, Insight, Known, Parameters, RateSample, Stamps, Vitals};
 use super::{
-    Bbr, Bic, Cdg, Cubic, HighSpeed, Htcp, Hybla, Illinois, Lp, Nv, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
+    Bbr, Bic, Cdg, Cubic, Dctcp, HighSpeed, Htcp, HyStartPp, Hybla, Illinois, Lp, Nv, Prague, Reno, Scalable, Vegas,
+    Veno, Westwood, Yeah,
 };
 use crate::dice::Dice;
 use alloc::boxed::Box;
@@ -14,11 +15,16 @@ use alloc::vec::Vec;
 /// From a table of `"name" => Variant(what it holds) = how it is made;`: the enum, its names, the way from a name to a
 /// controller, and `each!`, one call to whichever controller it is. `$` is handed in for that inner macro's sake.
 macro_rules! controllers {
-    (($dollar:tt) $($(#[$doc:meta])* $name:literal => $variant:ident($held:ty) = $make:expr;)*) => {
+    (
+        ($dollar:tt)
+        $($(#[$doc:meta])* $name:literal => $variant:ident($held:ty) = $make:expr;)*
+        $(also $(#[$also_doc:meta])* $also:ident($also_held:ty);)*
+    ) => {
         /// Every controller that the simulator has.
         #[derive(Clone, Debug)]
         pub enum Controller {
             $($(#[$doc])* $variant($held),)*
+            $($(#[$also_doc])* $also($also_held),)*
         }
 
         impl Controller {
@@ -28,13 +34,14 @@ macro_rules! controllers {
             /// The controller of this name (Linux's), or None. It takes what it has from `parameters`; `dice` are its own.
             #[must_use]
             pub fn named(name: &str, parameters: &mut Parameters, dice: Dice) -> Option<Self> {
-                match name {
+                let plain = match name {
                     $($name => {
                         let make: fn(&mut Parameters, Dice) -> $held = $make;
-                        Some(Self::$variant(make(parameters, dice)))
+                        Self::$variant(make(parameters, dice))
                     })*
-                    _ => None,
-                }
+                    _ => return None,
+                };
+                Some(plain.with_slow_start(parameters))
             }
         }
 
@@ -42,6 +49,7 @@ macro_rules! controllers {
             ($dollar controller:expr, $dollar one:ident => $dollar call:expr) => {
                 match $dollar controller {
                     $(Controller::$variant($dollar one) => $dollar call,)*
+                    $(Controller::$also($dollar one) => $dollar call,)*
                 }
             };
         }
@@ -57,6 +65,8 @@ controllers! { ($)
     "cdg" => Cdg(Box<Cdg>) = |parameters, dice| Box::new(Cdg::new(parameters, dice));
     /// CUBIC.
     "cubic" => Cubic(Box<Cubic>) = |parameters, _| Box::new(Cubic::new(parameters));
+    /// DCTCP.
+    "dctcp" => Dctcp(Box<Dctcp>) = |parameters, _| Box::new(Dctcp::new(parameters));
     /// `HighSpeed` TCP.
     "highspeed" => HighSpeed(HighSpeed) = |_, _| HighSpeed::default();
     /// H-TCP.
@@ -69,6 +79,8 @@ controllers! { ($)
     "lp" => Lp(Box<Lp>) = |_, dice| Box::new(Lp::new(dice));
     /// NV.
     "nv" => Nv(Box<Nv>) = |parameters, dice| Box::new(Nv::new(parameters, dice));
+    /// Prague.
+    "prague" => Prague(Box<Prague>) = |parameters, _| Box::new(Prague::new(parameters));
     /// Reno.
     "reno" => Reno(Reno) = |_, _| Reno;
     /// Scalable TCP.
@@ -81,9 +93,28 @@ controllers! { ($)
     "westwood" => Westwood(Box<Westwood>) = |_, _| Box::default();
     /// `YeAH`.
     "yeah" => Yeah(Box<Yeah>) = |_, _| Box::new(Yeah::new());
+    also /// CUBIC behind HyStart++.
+    CubicPp(Box<HyStartPp<Cubic>>);
+    also /// Reno behind HyStart++.
+    RenoPp(Box<HyStartPp<Reno>>);
 }
 
 impl Controller {
+    /// The same with the slow start that was asked for; CUBIC and Reno have a choice.
+    fn with_slow_start(self, parameters: &mut Parameters) -> Self {
+        match self {
+            Self::Cubic(cubic) => match parameters.choose("slow_start", &["hystart", "hystart++"]) {
+                "hystart++" => Self::CubicPp(Box::new(HyStartPp::before(cubic.without_hystart()))),
+                _ => Self::Cubic(cubic),
+            },
+            Self::Reno(reno) => match parameters.choose("slow_start", &["standard", "hystart++"]) {
+                "hystart++" => Self::RenoPp(Box::new(HyStartPp::before(reno))),
+                _ => Self::Reno(reno),
+            },
+            other => other,
+        }
+    }
+
     /// What can be set of the controller of this name; empty where there is none of this name.
     #[must_use]
     pub fn parameters(name: &str) -> Vec<Known> {
@@ -108,6 +139,10 @@ impl Control for Controller {
 
     fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
         each!(self, one => one.undo_cwnd(vitals))
+    }
+
+    fn ecn_use(&self) -> EcnUse {
+        each!(self, one => one.ecn_use())
     }
 
     fn on_stamps(&mut self, stamps: Stamps) {
@@ -148,6 +183,10 @@ impl Control for Controller {
 
     fn min_tso_segments(&self, vitals: &Vitals) -> u32 {
         each!(self, one => one.min_tso_segments(vitals))
+    }
+
+    fn tso_segments(&self) -> Option<u32> {
+        each!(self, one => one.tso_segments())
     }
 
     fn sndbuf_expand(&self) -> u32 {

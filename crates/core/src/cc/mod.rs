@@ -11,6 +11,9 @@
 //! | [`Reno`] | one packet more a round trip, half on loss |
 //! | [`Cubic`] | a cubic curve back to the last maximum, and HyStart |
 //! | [`Bbr`] | BBR version 1: a model of the path's bandwidth and propagation delay |
+//! | [`Dctcp`] | Reno that answers each mark in proportion to how many there are |
+//! | [`Prague`] | the same for the Internet: L4S |
+//! | [`HyStartPp`] | another slow start, in front of Reno or CUBIC |
 //! | [`Bic`] | a binary search for the last maximum; CUBIC's predecessor |
 //! | [`Cdg`] | backs off when the delay grows |
 //! | [`HighSpeed`] | Reno whose growth and decrease depend on the window |
@@ -30,15 +33,18 @@ mod bic;
 mod cdg;
 mod controller;
 mod cubic;
+mod dctcp;
 mod delay;
 mod growth;
 mod highspeed;
 mod htcp;
 mod hybla;
+mod hystart_pp;
 mod illinois;
 mod lp;
 mod nv;
 mod parameters;
+mod prague;
 mod reno;
 mod scalable;
 #[cfg(test)]
@@ -53,13 +59,16 @@ pub use bic::Bic;
 pub use cdg::Cdg;
 pub use controller::Controller;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use highspeed::HighSpeed;
 pub use htcp::Htcp;
 pub use hybla::Hybla;
+pub use hystart_pp::HyStartPp;
 pub use illinois::Illinois;
 pub use lp::Lp;
 pub use nv::Nv;
 pub use parameters::{Known, Parameters, Setting};
+pub use prague::Prague;
 pub use reno::Reno;
 pub use scalable::Scalable;
 pub use vegas::Vegas;
@@ -109,6 +118,18 @@ pub enum Event {
     EcnIsCe,
     /// A packet arrived without CE.
     EcnNoCe,
+}
+
+/// What a controller wants of ECN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnUse {
+    /// RFC 3168, where the experiment asks for it: new data are ECT(0), and of a round trip's marks one is told.
+    #[default]
+    Classic,
+    /// Asked for always, every packet is ECT(0), and ACKs mirror the marks (RFC 8257; Linux's `TCP_CONG_NEEDS_ECN`).
+    Mirrored,
+    /// Asked for always, every packet is ECT(1) (RFC 9331), and ACKs count the marks (RFC 9768).
+    Counted,
 }
 
 /// What an ACK said about its packets (Linux's `ack_sample`).
@@ -195,6 +216,8 @@ pub struct Vitals {
     pub max_packets_out: u32,
     /// State.
     pub state: CaState,
+    /// Was ECN negotiated?
+    pub ecn: bool,
     /// Smoothed round-trip time, in eighths of a microsecond (`srtt_us`); 0 before the first sample.
     pub srtt_us8: u32,
     /// Windowed minimum of the round-trip time (`tcp_min_rtt`), in microseconds; `u32::MAX` before the first sample.
@@ -285,6 +308,8 @@ pub struct Insight {
     pub pacing_gain: Option<u32>,
     /// BBR's window gain in 1/256.
     pub cwnd_gain: Option<u32>,
+    /// DCTCP's and Prague's running share of marked packets (alpha), in 2⁻²⁰.
+    pub marked_share: Option<u32>,
 }
 
 /// A congestion controller, as Linux's `tcp_congestion_ops` has it.
@@ -300,6 +325,11 @@ pub trait Control {
 
     /// The window to go back to when a reduction was in error (`undo_cwnd`).
     fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32;
+
+    /// What it wants of ECN, asked before the connection is made.
+    fn ecn_use(&self) -> EcnUse {
+        EcnUse::Classic
+    }
 
     /// An ACK is about to be handled that carries these timestamps.
     fn on_stamps(&mut self, _stamps: Stamps) {}
@@ -336,6 +366,11 @@ pub trait Control {
     /// Fewest segments in a super-packet (`min_tso_segs`).
     fn min_tso_segments(&self, _vitals: &Vitals) -> u32 {
         2
+    }
+
+    /// Segments in a super-packet, where it decides that by itself (L4S's `tso_segs`).
+    fn tso_segments(&self) -> Option<u32> {
+        None
     }
 
     /// How far the send buffer may exceed the window (`sndbuf_expand`).

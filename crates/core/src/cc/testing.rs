@@ -24,6 +24,7 @@ pub(super) fn vitals() -> Vitals {
         cwnd_limited: true,
         max_packets_out: 0,
         state: CaState::Open,
+        ecn: false,
         srtt_us8: 0,
         min_rtt_us: u32::MAX,
         packets_out: 0,

@@ -8,6 +8,9 @@ mod bands;
 
 pub use aqm::{ChokeConfig, FqPieConfig, PieConfig, SfqConfig};
 pub use bands::{DrrClass, DrrConfig, Filter, PoliceConfig, PrioConfig, Rule};
+mod dualpi2;
+
+pub use dualpi2::{DualPi2Config, StepThreshold};
 
 use crate::rate::Rate;
 use crate::time::Span;
@@ -64,6 +67,9 @@ pub enum Config {
     Prio(Box<PrioConfig>),
     /// Stochastic fairness queueing.
     Sfq(Box<SfqConfig>),
+    /// Two coupled queues.
+    #[serde(rename = "dualpi2")]
+    DualPi2(DualPi2Config),
 }
 
 /// One discipline somewhere in a device's tree.

@@ -5,6 +5,7 @@
 use super::choke::Choke;
 use super::codel::Codel;
 use super::drr::Drr;
+use super::dualpi2::DualPi2;
 use super::fifo::Fifo;
 use super::fq_codel::FqCodel;
 use super::fq_pie::FqPie;
@@ -56,6 +57,7 @@ enum Kind {
     Pie(Box<Pie>),
     Prio(Box<Prio>),
     Sfq(Box<Sfq>),
+    DualPi2(Box<DualPi2>),
 }
 
 /// One call into a tree: the time, and where packets go that go neither up nor down.
@@ -105,6 +107,7 @@ impl Discipline {
             Config::Pie(config) => Kind::Pie(Box::new(Pie::new(config, lot, handle))),
             Config::Prio(config) => Kind::Prio(Box::new(Prio::new(config, lot))),
             Config::Sfq(config) => Kind::Sfq(Box::new(Sfq::new(config, lot, handle))),
+            Config::DualPi2(config) => Kind::DualPi2(Box::new(DualPi2::new(config, lot, handle))),
         };
         Self { handle: node.handle.clone(), tally: Tally::default(), kind }
     }
@@ -153,6 +156,7 @@ impl Discipline {
             Kind::Pie(pie) => pie.enqueue(*packet, &mut self.tally, turn),
             Kind::Prio(prio) => prio.enqueue(packet, &mut self.tally, turn),
             Kind::Sfq(sfq) => sfq.enqueue(*packet, &mut self.tally, turn),
+            Kind::DualPi2(dualpi2) => dualpi2.enqueue(*packet, &mut self.tally, turn),
         }
     }
 
@@ -173,6 +177,7 @@ impl Discipline {
             Kind::Pie(pie) => pie.dequeue(&mut self.tally, turn),
             Kind::Prio(prio) => prio.dequeue(&mut self.tally, turn),
             Kind::Sfq(sfq) => sfq.dequeue(&mut self.tally, turn),
+            Kind::DualPi2(dualpi2) => dualpi2.dequeue(&mut self.tally, turn),
         }
     }
 
@@ -232,6 +237,7 @@ impl Discipline {
             Kind::Pie(_) => "pie",
             Kind::Prio(_) => "prio",
             Kind::Sfq(_) => "sfq",
+            Kind::DualPi2(_) => "dualpi2",
         }
     }
 
@@ -239,7 +245,13 @@ impl Discipline {
     pub const fn marks(&self) -> bool {
         matches!(
             self.kind,
-            Kind::Red(_) | Kind::Codel(_) | Kind::FqCodel(_) | Kind::Choke(_) | Kind::FqPie(_) | Kind::Pie(_)
+            Kind::Red(_)
+                | Kind::Codel(_)
+                | Kind::FqCodel(_)
+                | Kind::Choke(_)
+                | Kind::DualPi2(_)
+                | Kind::FqPie(_)
+                | Kind::Pie(_)
         )
     }
 
@@ -259,6 +271,7 @@ impl Discipline {
             (Kind::HeadDrop(fifo), Config::PfifoHeadDrop { limit }) => fifo.change(*limit),
             (Kind::Pie(pie), Config::Pie(config)) => pie.change(config),
             (Kind::Prio(prio), Config::Prio(config)) => prio.change(config),
+            (Kind::DualPi2(dualpi2), Config::DualPi2(config)) => dualpi2.change(config),
             _ => return Err(ChangeError::OtherKind),
         }
         Ok(())

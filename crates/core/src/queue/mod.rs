@@ -21,7 +21,7 @@
 //! | --- | --- |
 //! | `discipline`, `tally`, `lookahead` | what all share: calling down, counting, looking at the next packet |
 //! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel` | one discipline each |
-//! | `choke`, `drr`, `fq_pie`, `head_drop`, `pfifo_fast`, `pie`, `prio`, `sfq` | one discipline each |
+//! | `choke`, `drr`, `dualpi2`, `fq_pie`, `head_drop`, `pfifo_fast`, `pie`, `prio`, `sfq` | one discipline each |
 //! | `bucket`, `control`, `flow_hash` | token buckets, `CoDel`'s control loop, flows to queues |
 //! | `classify`, `police` | filters to classes, and their policers |
 
@@ -34,6 +34,7 @@ mod codel;
 mod control;
 mod discipline;
 mod drr;
+mod dualpi2;
 mod fifo;
 mod flow_hash;
 mod fq_codel;
@@ -55,9 +56,9 @@ mod tbf;
 pub(crate) mod tests;
 
 pub use config::{
-    Chance, ChokeConfig, CodelConfig, Config, Correlated, Distribution, DrrClass, DrrConfig, Filter, FqCodelConfig,
-    FqPieConfig, HtbClass, HtbConfig, Loss, NetemConfig, NetemRate, Node, PieConfig, PoliceConfig, PrioConfig,
-    RedConfig, Rule, SfqConfig, SlotConfig, TbfConfig,
+    Chance, ChokeConfig, CodelConfig, Config, Correlated, Distribution, DrrClass, DrrConfig, DualPi2Config, Filter,
+    FqCodelConfig, FqPieConfig, HtbClass, HtbConfig, Loss, NetemConfig, NetemRate, Node, PieConfig, PoliceConfig,
+    PrioConfig, RedConfig, Rule, SfqConfig, SlotConfig, StepThreshold, TbfConfig,
 };
 
 use crate::packet::Packet;

@@ -33,6 +33,10 @@ fn own(config: &Config) -> Option<String> {
             .is_empty()
             .then(|| "it has no bands".to_string())
             .or_else(|| prio.rules.iter().find_map(no_policer)),
+        Config::DualPi2(dualpi2) => {
+            let never = dualpi2.tupdate == Span::ZERO || dualpi2.coupling == 0;
+            (never || dualpi2.classic_protection > 100).then(|| "its period, coupling or weight is out of range".into())
+        }
         _ => None,
     }
 }

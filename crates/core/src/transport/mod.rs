@@ -131,6 +131,10 @@ pub struct Info {
     pub insight: Insight,
 }
 
+/// AccECN's count of marked packets begins here, so that its field is never what classic ECN would say (RFC 9768 section
+/// 3.2.1).
+const FIRST_COUNT: u32 = 5;
+
 /// What a receiver's socket shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {

@@ -56,6 +56,7 @@ columns! {
         bbr_min_rtt_ns: Cells<i64>,
         bbr_pacing_gain: Cells<f64>,
         bbr_cwnd_gain: Cells<f64>,
+        dctcp_alpha: Cells<f64>,
     }
 }
 
@@ -168,6 +169,7 @@ impl FlowRows {
         self.bbr_min_rtt_ns.push(insight.min_rtt_us.map(|micros| i64::from(micros) * 1_000));
         self.bbr_pacing_gain.push(gain(insight.pacing_gain));
         self.bbr_cwnd_gain.push(gain(insight.cwnd_gain));
+        self.dctcp_alpha.push(insight.marked_share.map(|share| f64::from(share) / SHARE_UNIT));
     }
 
     /// Nulls in all columns that only a connection has.
@@ -264,6 +266,8 @@ fn bits(rate: Rate) -> i64 {
 
 /// What BBR's gains are counted in (`BBR_UNIT` in Linux).
 const BBR_UNIT: f64 = 256.0;
+/// What a share of marked packets is counted in.
+const SHARE_UNIT: f64 = 1_048_576.0;
 
 #[cfg(test)]
 mod tests {

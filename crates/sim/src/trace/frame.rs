@@ -97,7 +97,8 @@ fn tcp(packet: &Packet, segment: &Segment, ends: &Ends, talkers: &Talkers) -> Ve
     header.extend_from_slice(&ends.ports.map(u16::to_be_bytes).concat());
     header.extend_from_slice(&low32(segment.seq).to_be_bytes());
     header.extend_from_slice(&low32(segment.ack).to_be_bytes());
-    header.push(u8::try_from((20 + options.len()) / 4).expect("at most 15 words") << 4);
+    let words = u8::try_from((20 + options.len()) / 4).expect("at most 15 words");
+    header.push((words << 4) | accurate_bit(segment.flags));
     header.push(flag_bits(packet, segment.flags));
     header.extend_from_slice(&window(segment).to_be_bytes());
     header.extend_from_slice(&[0; 4]);
@@ -159,8 +160,15 @@ fn tcp_header_bytes(packet: &Packet, segment: &Segment) -> u32 {
     }
 }
 
+/// AE, the highest bit of AccECN's field, lies beside the header's length (RFC 9768 section 3.1).
+fn accurate_bit(flags: Flags) -> u8 {
+    flags.ace.map_or(0, |ace| ace.bits() >> 2)
+}
+
 fn flag_bits(packet: &Packet, flags: Flags) -> u8 {
-    let bits = [flags.fin, flags.syn, is_reset(packet), flags.psh, flags.ack, false, flags.ece, flags.cwr];
+    let ace = flags.ace.map_or(0, |ace| ace.bits());
+    let (ece, cwr) = (flags.ece || ace & 1 > 0, flags.cwr || ace & 2 > 0);
+    let bits = [flags.fin, flags.syn, is_reset(packet), flags.psh, flags.ack, false, ece, cwr];
     bits.iter().enumerate().map(|(place, &bit)| u8::from(bit) << place).sum()
 }
 

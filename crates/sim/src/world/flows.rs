@@ -251,6 +251,7 @@ impl World {
         let [sender, receiver] = &self.ends[number];
         flow.report.cc = Some(application.plan.cc.clone());
         if let Some(endpoint) = &sender.endpoint {
+            flow.report.cc = Some(endpoint.controller().into());
             let info = endpoint.info(self.now);
             flow.report.retransmits = info.total_retrans.into();
             flow.report.data_segs_out = info.data_segs_out.into();

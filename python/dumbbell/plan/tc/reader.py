@@ -14,6 +14,7 @@ from dumbbell.plan.tc.disciplines import Device
 from dumbbell.plan.tc.early import choke, sfq
 from dumbbell.plan.tc.filters import Filters, filter_words
 from dumbbell.plan.tc.htb import RATE_TO_QUANTUM, htb, htb_class
+from dumbbell.plan.tc.dualpi2 import dualpi2
 from dumbbell.plan.tc.netem import merged, netem
 from dumbbell.plan.tc.numbers import Options, count
 from dumbbell.plan.tc.pie import fq_pie, pie
@@ -35,6 +36,7 @@ KINDS: dict[str, Callable[[Options, Device], dict[str, Any]]] = {
     "fq_codel": disciplines.fq_codel,
     "choke": choke,
     "drr": drr,
+    "dualpi2": dualpi2,
     "fq_pie": fq_pie,
     "pfifo_fast": disciplines.pfifo_fast,
     "pfifo_head_drop": disciplines.pfifo_head_drop,
@@ -44,11 +46,19 @@ KINDS: dict[str, Callable[[Options, Device], dict[str, Any]]] = {
 }
 """Every discipline that the simulator has."""
 HOLDS_ONE = ("tbf", "netem", "red")
-REMEMBERS = ("codel", "fq_codel", "pie", "fq_pie")
+REMEMBERS = ("codel", "fq_codel", "pie", "fq_pie", "dualpi2")
 """A change of these keeps what it does not name."""
 UNCHANGEABLE = ("htb", "drr", "pfifo_fast", "sfq")
 HAS_CLASSES = ("htb", "drr", "prio")
-CONTRADICTIONS = (("ecn", "noecn"), ("bytemode", "nobytemode"), ("dq_rate_estimator", "no_dq_rate_estimator"))
+CONTRADICTIONS = (
+    ("ecn", "noecn"),
+    ("bytemode", "nobytemode"),
+    ("dq_rate_estimator", "no_dq_rate_estimator"),
+    ("drop_on_overload", "overflow"),
+    ("drop_enqueue", "drop_dequeue"),
+    ("l4s_ect", "any_ect"),
+    ("split_gso", "no_split_gso"),
+)
 
 Node = dict[str, Any]
 

@@ -227,6 +227,7 @@ impl Control for Bbr {
             min_rtt_us: self.min_rtt.micros(),
             pacing_gain: Some(self.gains.pacing),
             cwnd_gain: Some(self.gains.window),
+            ..Insight::default()
         }
     }
 }

@@ -67,7 +67,7 @@ struct Sender {
 
 impl Sender {
     fn new(name: &str, clamp: u32, mss: u32) -> Self {
-        let mut vitals = Vitals { cwnd_clamp: clamp, mss, ..vitals() };
+        let mut vitals = Vitals { cwnd_clamp: clamp, mss, ecn: mss % 2 == 0, ..vitals() };
         vitals.cwnd = vitals.cwnd.min(clamp);
         let mut controller = Controller::named(name, &mut Parameters::default(), Dice::named(3, name)).unwrap();
         controller.start(&mut vitals);
@@ -128,6 +128,7 @@ impl Sender {
             ..RateSample::default()
         };
         self.controller.on_acked(vitals, &AckSample { acked, rtt, in_flight: prior_in_flight });
+        self.controller.on_ack(vitals, ack.flags & 4 > 0);
         if self.controller.controls() {
             self.controller.control(vitals, &sample);
         } else if vitals.state < CaState::Cwr {
@@ -142,6 +143,7 @@ impl Sender {
         vitals.lost_out = (vitals.lost_out + ack.losses).min(vitals.packets_out);
         vitals.lost += u64::from(ack.losses);
         vitals.delivered += u64::from(acked);
+        vitals.delivered_ce += if ack.flags & 2 > 0 { u64::from(acked) } else { 0 };
         if acked > 0 {
             vitals.delivered_at = vitals.now;
         }

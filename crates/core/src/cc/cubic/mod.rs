@@ -112,6 +112,12 @@ impl Cubic {
         Self { tuning: Tuning::new(parameters), ..Self::default() }
     }
 
+    /// The same, where something else ends slow start.
+    pub(super) fn without_hystart(mut self) -> Self {
+        self.tuning.hystart = false;
+        self
+    }
+
     fn forget(&mut self, vitals: &Vitals) {
         *self = Self { hystart: HyStart::new(vitals), ..Self { tuning: self.tuning, ..Self::default() } };
     }

@@ -1,4 +1,5 @@
-//! The three-way handshake (RFC 9293 section 3.5), with Linux's timers and ECN's question (RFC 3168 section 6.1.1).
+//! The three-way handshake (RFC 9293 section 3.5), with Linux's timers and ECN's question (RFC 3168 section 6.1.1, RFC
+//! 9768 section 3.1).
 //!
 //! ```text
 //!   client   Closed --connect--> SynSent ------ SYN-ACK ------> Established
@@ -11,7 +12,8 @@
 //!
 //! Data, windows and everything afterwards are the endpoint's affair.
 
-use crate::packet::{Flags, Segment};
+use crate::cc::EcnUse;
+use crate::packet::{Ace, Ecn, Flags, Segment};
 use crate::time::{Span, Time};
 use crate::transport::wheel::fires;
 
@@ -31,6 +33,8 @@ pub(super) struct Handshake {
     pub state: State,
     /// Was ECN asked for, and then granted?
     pub ecn: bool,
+    /// What its SYN or SYN-ACK says in AccECN's field.
+    ace: Option<Ace>,
     /// A SYN or SYN-ACK is to be sent.
     owed: bool,
     /// How often it was sent again.
@@ -51,6 +55,7 @@ impl Handshake {
         Self {
             state: if listens { State::Listen } else { State::Closed },
             ecn: false,
+            ace: None,
             owed: false,
             repeats: 0,
             timeouts: 0,
@@ -62,19 +67,24 @@ impl Handshake {
     }
 
     /// The client calls.
-    pub fn connect(&mut self, now: Time, ecn: bool) {
+    pub fn connect(&mut self, now: Time, ecn: bool, ecn_use: EcnUse) {
         self.state = State::SynSent;
         self.ecn = ecn;
+        self.ace = (ecn_use == EcnUse::Counted).then_some(Ace::ASKS);
         self.call(now);
     }
 
     /// A segment came before the connection was established; is it now? The answer is the round trip.
-    pub fn on_segment(&mut self, now: Time, segment: &Segment) -> Option<Span> {
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn, ecn_use: EcnUse) -> Option<Span> {
         match (self.state, segment.flags.syn, segment.flags.ack) {
-            (State::Listen, true, false) => self.answer(now, segment),
+            (State::Listen, true, false) => self.answer(now, segment, ecn, ecn_use),
             (State::SynReceived, true, false) => self.answer_again(now),
             (State::SynSent, true, true) if segment.ack == 1 => {
-                self.ecn &= segment.flags.ece && !segment.flags.cwr;
+                self.ecn &= match self.ace {
+                    // Who needs counts does not take less.
+                    Some(_) => segment.flags.ace.is_some(),
+                    None => segment.flags.ece && !segment.flags.cwr,
+                };
                 return Some(self.establish(now, segment));
             }
             (State::SynReceived, false, true) if segment.ack == 1 => return Some(self.establish(now, segment)),
@@ -119,15 +129,20 @@ impl Handshake {
         let answers = self.state == State::SynReceived;
         // A SYN that died may have died of its question (`tcp_ecn_fallback`).
         let asks = self.ecn && !answers && self.repeats == 0;
-        let flags =
-            Flags { syn: true, ack: answers, ece: asks || (answers && self.ecn), cwr: asks, ..Flags::default() };
+        let ace = self.ace.filter(|_| asks || answers);
+        let ece = asks || (answers && self.ecn && ace.is_none());
+        let flags = Flags { syn: true, ack: answers, ece, cwr: asks, ace, ..Flags::default() };
         Some(Segment { ack: u64::from(answers), window, flags, sent_at: now, echo: self.heard, ..Segment::default() })
     }
 
-    fn answer(&mut self, now: Time, syn: &Segment) {
+    fn answer(&mut self, now: Time, syn: &Segment, ecn: Ecn, ecn_use: EcnUse) {
         self.state = State::SynReceived;
         // `tcp_ecn` = 2, the default: grant ECN, but don't ask for it.
         self.ecn = syn.flags.ece && syn.flags.cwr;
+        if ecn_use == EcnUse::Counted {
+            self.ace = syn.flags.ace.map(|_| Ace::heard(ecn));
+            self.ecn &= self.ace.is_some();
+        }
         self.heard = syn.sent_at;
         self.call(now);
     }

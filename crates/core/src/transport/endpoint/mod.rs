@@ -5,19 +5,21 @@
 //! application's read calls for. So [`Endpoint::bytes_read`] is settled only when [`Endpoint::poll`] has nothing more.
 
 mod handshake;
+mod marks;
 #[cfg(test)]
 mod tests;
 
 use super::receiver::Receiver;
 use super::sender::{Sender, Transmission};
 use super::{Info, Received, Settings};
-use crate::cc::{Controller, INFINITE_SSTHRESH};
+use crate::cc::{Control, Controller, EcnUse, INFINITE_SSTHRESH};
 use crate::packet::{
     Body, Direction, ETHERNET_BYTES, Ecn, Flags, FlowId, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES,
 };
 use crate::time::{Span, Time};
 use alloc::boxed::Box;
 use handshake::{Handshake, State};
+use marks::Marks;
 
 /// What all packets of an endpoint carry.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +51,8 @@ pub struct Endpoint {
     segs_out: u32,
     /// Payload of a full segment.
     mss: u16,
-    /// Ask for ECN.
-    asks_ecn: bool,
+    /// ECN's field.
+    marks: Marks,
     /// The application has closed.
     closed: bool,
 }
@@ -79,6 +81,7 @@ impl Endpoint {
     #[must_use]
     pub fn new(identity: Identity, settings: Settings, controller: Controller) -> Self {
         let mut endpoint = Self::with_sender(identity, &settings, None);
+        endpoint.marks = Marks::new(settings.ecn, controller.ecn_use());
         endpoint.dormant = Some(Box::new(Dormant { settings, controller, rtt: None }));
         endpoint
     }
@@ -96,7 +99,7 @@ impl Endpoint {
             peer_window: 0,
             segs_out: 0,
             mss: u16::try_from(settings.mss).unwrap_or(u16::MAX),
-            asks_ecn: settings.ecn,
+            marks: Marks::new(settings.ecn, EcnUse::Classic),
             closed: false,
         }
     }
@@ -104,7 +107,7 @@ impl Endpoint {
     /// Begins the handshake.
     pub fn connect(&mut self, now: Time) {
         self.wake(now);
-        self.handshake.connect(now, self.asks_ecn);
+        self.handshake.connect(now, self.marks.asks, self.marks.ecn_use);
     }
 
     /// The application writes so many bytes more; `u64::MAX` is an endless supply, 0 ends an endless one.
@@ -229,6 +232,13 @@ impl Endpoint {
         info
     }
 
+    /// What this end's socket calls its controller: a fallback has a name of its own.
+    #[must_use]
+    pub fn controller(&self) -> &'static str {
+        let dormant = || self.dormant.as_ref().map_or("", |dormant| dormant.controller.name());
+        self.sender.as_ref().map_or_else(dormant, |sender| sender.controller())
+    }
+
     /// The receiver's counters.
     #[must_use]
     pub fn received(&self) -> Received {
@@ -241,7 +251,7 @@ impl Endpoint {
             let mut sender = Box::new(Sender::new(&dormant.settings, dormant.controller));
             if self.is_established() {
                 sender.handshake_retransmissions(self.handshake.retransmissions());
-                sender.set_ecn(self.handshake.ecn);
+                sender.set_ecn(self.handshake.ecn, self.marks.ecn_use);
                 sender.established(now, dormant.rtt, self.peer_window);
             }
             self.sender = Some(sender);
@@ -253,10 +263,15 @@ impl Endpoint {
         let ecn = self.handshake.ecn;
         self.peer_window = segment.window;
         self.receiver.establish(now, segment.sent_at, ecn);
+        if ecn {
+            self.receiver.feed_back(self.marks.ecn_use);
+        } else {
+            self.marks.refused();
+        }
         self.receiver.set_rtt(rtt, first_rto(rtt));
         if let Some(sender) = &mut self.sender {
             sender.handshake_retransmissions(self.handshake.retransmissions());
-            sender.set_ecn(ecn);
+            sender.set_ecn(ecn, self.marks.ecn_use);
             sender.established(now, Some(rtt), segment.window);
         } else if let Some(dormant) = &mut self.dormant {
             dormant.rtt = Some(rtt);
@@ -268,7 +283,7 @@ impl Endpoint {
 
     #[cold]
     fn shake_hands(&mut self, now: Time, packet: &Packet, segment: &Segment) {
-        if let Some(rtt) = self.handshake.on_segment(now, segment) {
+        if let Some(rtt) = self.handshake.on_segment(now, segment, packet.ecn, self.marks.ecn_use) {
             self.establish(now, segment, rtt);
             if segment.len > 0 || (segment.flags.fin && !segment.flags.syn) {
                 self.on_segment(now, packet, segment);
@@ -297,7 +312,7 @@ impl Endpoint {
     #[cold]
     fn poll_handshake(&mut self, now: Time) -> Option<Packet> {
         let syn = self.handshake.poll(now, self.receiver.first_window())?;
-        Some(self.address(syn, Ecn::NotEct, 1, SYN_BYTES))
+        Some(self.address(syn, self.marks.other, 1, SYN_BYTES))
     }
 
     /// An ACK that was demanded at once goes first.
@@ -307,7 +322,8 @@ impl Endpoint {
         if self.receiver.is_ack_due() { None } else { sender.poll(now) }
     }
 
-    /// An ACK alone is a segment without payload; RFC 3168 section 6.1.4: it is not ECN-capable.
+    /// An ACK alone is a segment without payload; RFC 3168 section 6.1.4: it is not ECN-capable, unless the controller
+    /// needs ECN.
     fn bare_ack(&mut self, now: Time) -> Packet {
         let seq = self.sender.as_ref().map_or(1, |sender| sender.next_seq());
         self.pack(now, Transmission { seq, segments: 1, ..Transmission::default() })
@@ -324,7 +340,7 @@ impl Endpoint {
         let headers = TCP_HEADERS_BYTES + segment.sack.bytes();
         // A super-packet counts each of its segments' headers (`qdisc_pkt_len_init`).
         let bytes = sent.len + headers * u32::from(sent.segments);
-        self.address(segment, if sent.ect { Ecn::Ect0 } else { Ecn::NotEct }, sent.segments, bytes)
+        self.address(segment, self.marks.of(sent.ect), sent.segments, bytes)
     }
 
     #[inline]

@@ -48,6 +48,9 @@ impl Receiver {
     fn reaches_further(&mut self, segment: &Segment, ecn: Ecn, segments: u16) -> bool {
         let end = segment.end();
         if end <= self.rcv_nxt {
+            if self.ecn == Echo::Counting {
+                self.feed(ecn, segments);
+            }
             self.tell_duplicate(segment.seq, end);
             self.out_of_window();
         } else if segment.seq >= self.rcv_nxt + u64::from(self.space.open(self.rcv_nxt)) {
@@ -102,7 +105,7 @@ impl Receiver {
         self.measure(segment, segments);
         self.tuning.measure_by_window(now, self.rcv_nxt, self.space.offered);
         self.delay.on_data(now, self.space.offered);
-        self.look_at_ecn(ecn);
+        self.look_at_ecn(ecn, segments);
         if segment.len >= LEAST_TO_GROW {
             self.grow(segment.len, segment.len);
         }
@@ -124,7 +127,7 @@ impl Receiver {
 
     /// Data behind a hole (`tcp_data_queue_ofo`).
     fn out_of_order(&mut self, segment: &Segment, ecn: Ecn, segments: u16) {
-        self.look_at_ecn(ecn);
+        self.look_at_ecn(ecn, segments);
         if self.space.is_overfull() && !self.make_room(segment.seq) {
             self.reader.awake |= self.reader.waiting(self.rcv_nxt) > 0;
             return;
@@ -202,15 +205,17 @@ impl Receiver {
 
     /// RFC 3168 section 6.1.3: the sender has reduced its window. It may be down to one packet, so it needs an ACK.
     fn on_cwr(&mut self, carries: bool) {
-        if self.ecn == Echo::Echoing {
-            self.ecn = Echo::Seen;
+        match self.ecn {
+            Echo::Echoing => self.ecn = Echo::Seen,
+            Echo::MirroringCe => self.ecn = Echo::Mirroring,
+            _ => {}
         }
         if carries {
             self.delay.hurry();
         }
     }
 
-    fn look_at_ecn(&mut self, ecn: Ecn) {
+    fn look_at_ecn(&mut self, ecn: Ecn, segments: u16) {
         match (self.ecn, ecn) {
             // Not capable, though others were: a retransmission.
             (Echo::Seen | Echo::Echoing, Ecn::NotEct) => self.delay.be_quick(FEW_QUICK, self.space.offered),
@@ -219,6 +224,7 @@ impl Receiver {
                 self.ecn = Echo::Echoing;
             }
             (Echo::On, Ecn::Ect0 | Ecn::Ect1) => self.ecn = Echo::Seen,
+            (Echo::Mirroring | Echo::MirroringCe | Echo::Counting, _) => self.feed(ecn, segments),
             _ => {}
         }
     }

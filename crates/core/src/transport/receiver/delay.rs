@@ -103,6 +103,17 @@ impl Delay {
         self.pending & SCHEDULED != 0
     }
 
+    /// Does an ACK wait for the timer (`ICSK_ACK_TIMER`)?
+    pub fn is_delaying(&self) -> bool {
+        self.pending & TIMER != 0
+    }
+
+    /// An ACK left that says nothing of the newest data: it ends compression only (`tcp_event_ack_sent`).
+    pub fn on_past_ack_sent(&mut self) {
+        self.compressed = 0;
+        self.flush_at = Time::NEVER;
+    }
+
     /// Must the next ACK offer no window?
     pub fn is_out_of_memory(&self) -> bool {
         self.pending & NO_MEMORY != 0

@@ -9,12 +9,13 @@
 //! ```
 //!
 //! Rooms: `arrival` takes a segment in, `space` is the buffer and the window, `tuning` its autotuning, `delay` decides when to acknowledge, `holes` keeps
-//! what is out of order, `reader` is the application. The order of steps is Linux 6.12's (`tcp_rcv_established`): the
+//! what is out of order, `reader` is the application, `feedback` tells the sender of marks where it wants more than RFC 3168. The order of steps is Linux 6.12's (`tcp_rcv_established`): the
 //! segment is queued, then the sender half may send data that carry the ACK, then [`Receiver::ack_due`] decides whether
 //! one goes out alone, and only then the application reads.
 
 mod arrival;
 mod delay;
+mod feedback;
 mod holes;
 mod reader;
 mod space;
@@ -27,6 +28,7 @@ use crate::time::{Span, Time};
 use crate::transport::Settings;
 use alloc::boxed::Box;
 use delay::{Delay, MOST_QUICK};
+use feedback::Feedback;
 use holes::Holes;
 use reader::Reader;
 use space::Space;
@@ -51,6 +53,7 @@ pub(crate) struct Receiver {
     refused_at: u64,
     mss: u32,
     ecn: Echo,
+    feedback: Feedback,
     ack: Ack,
     /// Is there anything in `holes`, or to tell of them?
     disordered: bool,
@@ -76,7 +79,7 @@ enum Ack {
 ///                              ^                  |
 ///                              +------ CWR -------+
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Echo {
     /// Not negotiated.
     Off,
@@ -86,6 +89,12 @@ enum Echo {
     Seen,
     /// Each ACK says so until the sender answers.
     Echoing,
+    /// ACKs say what the last packet was, and it was not marked; what follows is `feedback`'s.
+    Mirroring,
+    /// And it was.
+    MirroringCe,
+    /// ACKs count marks.
+    Counting,
 }
 
 impl Receiver {
@@ -103,6 +112,7 @@ impl Receiver {
             refused_at: u64::MAX,
             mss: settings.mss,
             ecn: Echo::Off,
+            feedback: Feedback::default(),
             ack: Ack::None,
             disordered: false,
             standing: None,
@@ -163,7 +173,9 @@ impl Receiver {
         segment.ack = self.rcv_nxt;
         segment.sent_at = now;
         segment.echo = self.ts_recent;
-        segment.flags.ece = self.ecn == Echo::Echoing;
+        if self.ecn >= Echo::Echoing && self.fill_feedback(segment) {
+            return; // It speaks of the past.
+        }
         if self.disordered {
             segment.sack = self.tell_holes();
         }

@@ -52,7 +52,7 @@ mod window;
 mod writing;
 
 use super::Settings;
-use crate::cc::{CaState, Control, Controller, INFINITE_SSTHRESH, Vitals};
+use crate::cc::{CaState, Control, Controller, EcnUse, INFINITE_SSTHRESH, Vitals};
 use crate::packet::Layout;
 use crate::rate::Rate;
 use crate::time::{Span, Time};
@@ -99,7 +99,7 @@ pub(crate) struct Transmission {
 pub(crate) struct Sender<C = Controller> {
     vitals: Vitals,
     controller: C,
-    /// [`Control::controls`], asked once.
+    /// [`Control::controls`], asked before and when the connection is established.
     controls: bool,
     board: Scoreboard,
     supply: Supply,
@@ -136,6 +136,10 @@ pub(crate) struct Sender<C = Controller> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Ecn {
     negotiated: bool,
+    /// A reduction is answered with CWR; counts need none.
+    answers: bool,
+    /// Marks that were counted (RFC 9768's `s.cep`, less where it begins).
+    marks: u32,
     /// CWR goes out with the next new data.
     cwr_queued: bool,
 }
@@ -181,9 +185,11 @@ impl<C: Control> Sender<C> {
         self.syn_retransmissions = times;
     }
 
-    /// Was ECN negotiated?
-    pub(crate) const fn set_ecn(&mut self, negotiated: bool) {
+    /// Was ECN negotiated, and how is it used?
+    pub(crate) fn set_ecn(&mut self, negotiated: bool, ecn_use: EcnUse) {
         self.ecn.negotiated = negotiated;
+        self.ecn.answers = negotiated && ecn_use != EcnUse::Counted;
+        self.vitals.ecn = negotiated;
     }
 
     /// The handshake is done; it took `handshake_rtt` when that could be measured.
@@ -205,6 +211,7 @@ impl<C: Control> Sender<C> {
         self.vitals.last_sent_at = now;
         self.usage.stamp = self.jiffy;
         self.controller.start(&mut self.vitals);
+        self.controls = self.controller.controls();
         self.grow_sndbuf();
         self.is_established = true;
         self.begin_writing();
@@ -287,6 +294,11 @@ impl<C: Control> Sender<C> {
         if self.todo.is_empty() { None } else { self.work(now) }
     }
 
+    /// What its socket calls its controller.
+    pub(crate) fn controller(&self) -> &'static str {
+        self.controller.name()
+    }
+
     /// How these bytes lie on the application's pages.
     #[inline]
     pub(crate) fn layout(&self, seq: u64, len: u32) -> Layout {
@@ -358,6 +370,7 @@ fn unmeasured(settings: &Settings, tso: &Tso) -> Vitals {
         cwnd_limited: false,
         max_packets_out: 0,
         state: CaState::Open,
+        ecn: false,
         srtt_us8: 0,
         min_rtt_us: u32::MAX,
         packets_out: 0,

@@ -203,7 +203,7 @@ impl<C: Control> Sender<C> {
 
     /// CWR goes out with the next new data.
     pub(super) const fn queue_cwr(&mut self) {
-        self.ecn.cwr_queued = self.ecn.negotiated;
+        self.ecn.cwr_queued = self.ecn.answers;
     }
 
     /// Back to Open, or Disorder while anything is unclear (`tcp_try_keep_open`).

@@ -62,6 +62,9 @@ impl<C: Control> Sender<C> {
     /// Most segments in a packet now: a millisecond's worth, more on short paths, two at least (`tcp_tso_autosize`).
     pub(super) fn tso_segments(&self) -> u32 {
         let largest = self.tso.largest;
+        if let Some(segments) = self.controller.tso_segments() {
+            return segments.min(largest / self.vitals.mss).max(1);
+        }
         let mut bytes = narrow(self.paced_burst());
         let halvings = self.vitals.min_rtt_us >> TSO_RTT_LOG;
         bytes = bytes.saturating_add(largest.checked_shr(halvings).unwrap_or(0)).min(largest);

@@ -50,7 +50,7 @@ impl<C: Control> Dialogue<C> {
     pub fn of(settings: &Settings, controller: C, rtt_ms: u64, bytes: u64) -> Self {
         let now = Time::ZERO + Span::from_secs(1);
         let mut sender = Sender::new(settings, controller);
-        sender.set_ecn(settings.ecn);
+        sender.set_ecn(settings.ecn, crate::cc::EcnUse::Classic);
         sender.established(now, Some(Span::from_millis(rtt_ms)), 1 << 30);
         if bytes > 0 {
             sender.write(now, bytes);
