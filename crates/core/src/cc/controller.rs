@@ -3,7 +3,10 @@
 //! A new controller is a variant here, a line in [`Controller::named`] and one in [`each`]; what it does is its own
 //! file's affair.
 
-use super::{AckSample, Bbr, CaState, Control, Cubic, Event, Insight, Known, Parameters, RateSample, Reno, Vitals};
+use super::{
+    AckSample, Bbr, CaState, Control, Copa, Cubic, Event, Fixed, Insight, Known, LedbatPp, Parameters, RateSample,
+    Reno, Vitals,
+};
 use crate::dice::Dice;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,18 +20,27 @@ pub enum Controller {
     Cubic(Box<Cubic>),
     /// BBR, version 1.
     Bbr(Box<Bbr>),
+    /// Copa.
+    Copa(Box<Copa>),
+    /// A window or a rate that stands.
+    Fixed(Box<Fixed>),
+    /// LEDBAT++.
+    LedbatPp(Box<LedbatPp>),
 }
 
 impl Controller {
     /// Names that [`Controller::named`] knows, sorted.
-    pub const NAMES: &'static [&'static str] = &["bbr", "cubic", "reno"];
+    pub const NAMES: &'static [&'static str] = &["bbr", "copa", "cubic", "fixed", "ledbat++", "reno"];
 
     /// The controller of this name (Linux's), or None. It takes what it has from `parameters`; `dice` are its own.
     #[must_use]
     pub fn named(name: &str, parameters: &mut Parameters, dice: Dice) -> Option<Self> {
         match name {
             "bbr" => Some(Self::Bbr(Box::new(Bbr::new(dice)))),
+            "copa" => Some(Self::Copa(Box::new(Copa::new(parameters)))),
             "cubic" => Some(Self::Cubic(Box::new(Cubic::new(parameters)))),
+            "fixed" => Some(Self::Fixed(Box::new(Fixed::new(parameters)))),
+            "ledbat++" => Some(Self::LedbatPp(Box::new(LedbatPp::new(parameters)))),
             "reno" => Some(Self::Reno(Reno)),
             _ => None,
         }
@@ -50,6 +62,9 @@ macro_rules! each {
             Controller::Reno($one) => $call,
             Controller::Cubic($one) => $call,
             Controller::Bbr($one) => $call,
+            Controller::Copa($one) => $call,
+            Controller::Fixed($one) => $call,
+            Controller::LedbatPp($one) => $call,
         }
     };
 }

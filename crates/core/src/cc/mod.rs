@@ -11,11 +11,17 @@
 //! | [`Reno`] | one packet more a round trip, half on loss |
 //! | [`Cubic`] | a cubic curve back to the last maximum, and HyStart |
 //! | [`Bbr`] | BBR version 1: a model of the path's bandwidth and propagation delay |
+//! | [`Copa`] | about two packets in the queue, whatever the rate |
+//! | [`Fixed`] | a window or a rate that stands |
+//! | [`LedbatPp`] | LEDBAT++: a background transfer that yields |
 
 mod bbr;
 mod controller;
+mod copa;
 mod cubic;
+mod fixed;
 mod growth;
+mod ledbatpp;
 mod parameters;
 mod reno;
 #[cfg(test)]
@@ -23,7 +29,10 @@ mod testing;
 
 pub use bbr::Bbr;
 pub use controller::Controller;
+pub use copa::Copa;
 pub use cubic::Cubic;
+pub use fixed::Fixed;
+pub use ledbatpp::LedbatPp;
 pub use parameters::{Known, Parameters, Setting};
 pub use reno::Reno;
 
