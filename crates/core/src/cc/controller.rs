@@ -4,10 +4,11 @@
 //! file's affair.
 
 use super::{
-    AckSample, Bbr, CaState, Control, Copa, Cubic, Event, Fixed, Insight, Known, LedbatPp, Parameters, RateSample,
-    Reno, Vitals,
+    AckSample, Bbr, CaState, Control, Copa, Cubic, Event, Fixed, Hpcc, Insight, Known, LedbatPp, Parameters,
+    RateSample, Reno, Vitals,
 };
 use crate::dice::Dice;
+use crate::telemetry::Stack;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -24,13 +25,15 @@ pub enum Controller {
     Copa(Box<Copa>),
     /// A window or a rate that stands.
     Fixed(Box<Fixed>),
+    /// HPCC.
+    Hpcc(Box<Hpcc>),
     /// LEDBAT++.
     LedbatPp(Box<LedbatPp>),
 }
 
 impl Controller {
     /// Names that [`Controller::named`] knows, sorted.
-    pub const NAMES: &'static [&'static str] = &["bbr", "copa", "cubic", "fixed", "ledbat++", "reno"];
+    pub const NAMES: &'static [&'static str] = &["bbr", "copa", "cubic", "fixed", "hpcc", "ledbat++", "reno"];
 
     /// The controller of this name (Linux's), or None. It takes what it has from `parameters`; `dice` are its own.
     #[must_use]
@@ -40,6 +43,7 @@ impl Controller {
             "copa" => Some(Self::Copa(Box::new(Copa::new(parameters)))),
             "cubic" => Some(Self::Cubic(Box::new(Cubic::new(parameters)))),
             "fixed" => Some(Self::Fixed(Box::new(Fixed::new(parameters)))),
+            "hpcc" => Some(Self::Hpcc(Box::new(Hpcc::new(parameters)))),
             "ledbat++" => Some(Self::LedbatPp(Box::new(LedbatPp::new(parameters)))),
             "reno" => Some(Self::Reno(Reno)),
             _ => None,
@@ -64,6 +68,7 @@ macro_rules! each {
             Controller::Bbr($one) => $call,
             Controller::Copa($one) => $call,
             Controller::Fixed($one) => $call,
+            Controller::Hpcc($one) => $call,
             Controller::LedbatPp($one) => $call,
         }
     };
@@ -104,6 +109,18 @@ impl Control for Controller {
 
     fn on_state(&mut self, vitals: &mut Vitals, new: CaState) {
         each!(self, one => one.on_state(vitals, new));
+    }
+
+    fn wants_telemetry(&self) -> bool {
+        each!(self, one => one.wants_telemetry())
+    }
+
+    fn on_telemetry(&mut self, stack: &Stack) {
+        each!(self, one => one.on_telemetry(stack));
+    }
+
+    fn most_segments(&self) -> Option<u32> {
+        each!(self, one => one.most_segments())
     }
 
     fn on_event(&mut self, vitals: &mut Vitals, event: Event) {

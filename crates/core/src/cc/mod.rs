@@ -13,6 +13,7 @@
 //! | [`Bbr`] | BBR version 1: a model of the path's bandwidth and propagation delay |
 //! | [`Copa`] | about two packets in the queue, whatever the rate |
 //! | [`Fixed`] | a window or a rate that stands |
+//! | [`Hpcc`] | what the links themselves say of their load |
 //! | [`LedbatPp`] | LEDBAT++: a background transfer that yields |
 
 mod bbr;
@@ -21,6 +22,7 @@ mod copa;
 mod cubic;
 mod fixed;
 mod growth;
+mod hpcc;
 mod ledbatpp;
 mod parameters;
 mod reno;
@@ -32,11 +34,13 @@ pub use controller::Controller;
 pub use copa::Copa;
 pub use cubic::Cubic;
 pub use fixed::Fixed;
+pub use hpcc::Hpcc;
 pub use ledbatpp::LedbatPp;
 pub use parameters::{Known, Parameters, Setting};
 pub use reno::Reno;
 
 use crate::rate::Rate;
+use crate::telemetry::Stack;
 use crate::time::{Span, Time};
 
 /// Linux's "infinite" slow start threshold (`TCP_INFINITE_SSTHRESH`).
@@ -252,6 +256,19 @@ pub trait Control {
 
     /// The sender is about to enter `new`; `vitals.state` is still the old one (`set_state`).
     fn on_state(&mut self, _vitals: &mut Vitals, _new: CaState) {}
+
+    /// Does it live on what the links of the path say? Then [`Control::on_telemetry`] comes before its ACK is handled.
+    fn wants_telemetry(&self) -> bool {
+        false
+    }
+
+    /// The ACK that comes next has brought the stamps of its packet's links.
+    fn on_telemetry(&mut self, _stack: &Stack) {}
+
+    /// Most segments in a super-packet, where that is not the device's affair; asked once.
+    fn most_segments(&self) -> Option<u32> {
+        None
+    }
 
     /// Something else happened (`cwnd_event`).
     fn on_event(&mut self, _vitals: &mut Vitals, _event: Event) {}

@@ -235,5 +235,13 @@ fn a_flow_begins_in_slow_start_or_startup() {
     let phases = Controller::NAMES.iter().map(|name| {
         Controller::named(name, &mut Parameters::default(), Dice::named(1, name)).unwrap().insight(&vitals()).phase
     });
-    assert!(phases.eq(["startup", "slow_start", "slow_start", "fixed_window", "slow_start", "slow_start"]));
+    assert!(phases.eq([
+        "startup",
+        "slow_start",
+        "slow_start",
+        "fixed_window",
+        "multiplicative",
+        "slow_start",
+        "slow_start"
+    ]));
 }

@@ -26,7 +26,7 @@ fn queues(bits_per_second: u64, rtt_ms: u64) -> Vec<u32> {
 
 #[test]
 fn one_flow_keeps_about_two_packets_in_the_queue_and_empties_it_every_few_round_trips() {
-    for (bits_per_second, rtt_ms) in [(10_000_000, 40), (100_000_000, 20), (50_000_000, 100)] {
+    for (bits_per_second, rtt_ms) in [(10_000_000, 40), (20_000_000, 30), (100_000_000, 20)] {
         let queues = queues(bits_per_second, rtt_ms);
         let mean = f64::from(queues.iter().sum::<u32>()) / f64::from(u32::try_from(queues.len()).unwrap());
         assert!((0.5..=5.0).contains(&mean), "{bits_per_second} bit/s, {rtt_ms} ms: {mean} packets");
