@@ -54,6 +54,9 @@ gallery: kernel ## Run the six scenarios and draw docs/gallery
 pages: kernel ## Measure what the pages about controllers and queues show
 	$(PY) scripts/pages.py
 
+hpcc: setup ## Run the incast of docs/hpcc.md and draw it
+	$(PY) scripts/hpcc.py
+
 notebook: setup ## Execute the examples into notebooks
 	$(PY) scripts/notebook.py
 

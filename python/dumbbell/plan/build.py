@@ -38,6 +38,7 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
         duration_ns=experiment.duration,
         sample_ns=experiment.sample,
         ends_when_done=all(flow.bytes is not None and flow.transport == "tcp" for flow in flows),
+        telemetry=experiment.path.telemetry,
         every_change=experiment.trace == "events",
         hosts=tuple(building.layout.hosts),
         net=_net(building),

@@ -34,6 +34,8 @@ FIRST_PORT = 5201
 SHORTEST_INTERVAL_NS = 100_000
 """Between two probes; a shorter one measures itself."""
 SHORTEST_UDP_INTERVAL_NS = 1_000
+SHORTEST_SAMPLE_NS = 1_000
+"""TCP's clock has whole microseconds. A guest asks its sockets at every sample and takes 100us at least; see `engine.kernel`."""
 
 
 class Strict(BaseModel):
@@ -136,6 +138,7 @@ class Path(Impairment):
 
     rtt: Time
     offloads: bool = False
+    telemetry: bool = False
     mtu: Annotated[int, Field(ge=576, le=9000)] = 1500
     bottleneck: Bottleneck | None = None
     links: tuple[Link, ...] = ()
@@ -144,6 +147,10 @@ class Path(Impairment):
 
     @model_validator(mode="after")
     def _whole(self) -> "Path":
+        if self.telemetry and self.tc is not None:
+            raise Wrong(
+                "'telemetry' beside tc commands", "links with a rate stamp packets: [path.bottleneck], links, access"
+            )
         if self.bottleneck is None and self.tc is None:
             raise Wrong("no bottleneck", "add [path.bottleneck] with rate and qdisc, or tc commands in [path.tc]")
         if self.delay > self.rtt:
@@ -323,8 +330,8 @@ class Experiment(Strict):
         for probe in self.probes:
             if probe.interval < SHORTEST_INTERVAL_NS:
                 raise Wrong("probes closer than 100us", 'such as interval = "100ms"')
-        if self.sample < 100_000:
-            raise Wrong("samples closer than 100us", 'such as sample = "10ms"')
+        if self.sample < SHORTEST_SAMPLE_NS:
+            raise Wrong("samples closer than 1us", 'such as sample = "10ms"')
         for change in self.changes:
             self._check_change(change)
         for flows in self.flows:

@@ -5,10 +5,11 @@
 
 use super::{AckSample, CaState, Control, EcnUse, Event, Insight, Known, Parameters, RateSample, Stamps, Vitals};
 use super::{
-    Bbr, Bic, Cdg, Cubic, Dctcp, HighSpeed, Htcp, HyStartPp, Hybla, Illinois, Lp, Nv, Prague, Reno, Scalable, Vegas,
-    Veno, Westwood, Yeah,
+    Bbr, Bic, Cdg, Copa, Cubic, Dctcp, Fixed, HighSpeed, Hpcc, Htcp, HyStartPp, Hybla, Illinois, LedbatPp, Lp, Nv,
+    Prague, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
 };
 use crate::dice::Dice;
+use crate::telemetry::Stack;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -63,18 +64,26 @@ controllers! { ($)
     "bic" => Bic(Box<Bic>) = |parameters, _| Box::new(Bic::new(parameters));
     /// CAIA's delay gradient.
     "cdg" => Cdg(Box<Cdg>) = |parameters, dice| Box::new(Cdg::new(parameters, dice));
+    /// Copa.
+    "copa" => Copa(Box<Copa>) = |parameters, _| Box::new(Copa::new(parameters));
     /// CUBIC.
     "cubic" => Cubic(Box<Cubic>) = |parameters, _| Box::new(Cubic::new(parameters));
     /// DCTCP.
     "dctcp" => Dctcp(Box<Dctcp>) = |parameters, _| Box::new(Dctcp::new(parameters));
+    /// A window or a rate that stands.
+    "fixed" => Fixed(Box<Fixed>) = |parameters, _| Box::new(Fixed::new(parameters));
     /// `HighSpeed` TCP.
     "highspeed" => HighSpeed(HighSpeed) = |_, _| HighSpeed::default();
+    /// HPCC.
+    "hpcc" => Hpcc(Box<Hpcc>) = |parameters, _| Box::new(Hpcc::new(parameters));
     /// H-TCP.
     "htcp" => Htcp(Box<Htcp>) = |parameters, _| Box::new(Htcp::new(parameters));
     /// Hybla.
     "hybla" => Hybla(Box<Hybla>) = |parameters, _| Box::new(Hybla::new(parameters));
     /// Illinois.
     "illinois" => Illinois(Box<Illinois>) = |parameters, _| Box::new(Illinois::new(parameters));
+    /// LEDBAT++.
+    "ledbat++" => LedbatPp(Box<LedbatPp>) = |parameters, _| Box::new(LedbatPp::new(parameters));
     /// TCP-LP.
     "lp" => Lp(Box<Lp>) = |_, dice| Box::new(Lp::new(dice));
     /// NV.
@@ -175,6 +184,18 @@ impl Control for Controller {
 
     fn on_state(&mut self, vitals: &mut Vitals, new: CaState) {
         each!(self, one => one.on_state(vitals, new));
+    }
+
+    fn wants_telemetry(&self) -> bool {
+        each!(self, one => one.wants_telemetry())
+    }
+
+    fn on_telemetry(&mut self, stack: &Stack) {
+        each!(self, one => one.on_telemetry(stack));
+    }
+
+    fn most_segments(&self) -> Option<u32> {
+        each!(self, one => one.most_segments())
     }
 
     fn on_event(&mut self, vitals: &mut Vitals, event: Event) {

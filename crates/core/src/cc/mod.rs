@@ -27,20 +27,28 @@
 //! | [`Veno`] | asks the delay whether a loss was congestion |
 //! | [`Westwood`] | after a loss, what the path carried |
 //! | [`Yeah`] | fast while the queue is short, Reno while it is long |
+//! | [`Copa`] | about two packets in the queue, whatever the rate |
+//! | [`Fixed`] | a window or a rate that stands |
+//! | [`Hpcc`] | what the links themselves say of their load |
+//! | [`LedbatPp`] | LEDBAT++: a background transfer that yields |
 
 mod bbr;
 mod bic;
 mod cdg;
 mod controller;
+mod copa;
 mod cubic;
 mod dctcp;
 mod delay;
+mod fixed;
 mod growth;
 mod highspeed;
+mod hpcc;
 mod htcp;
 mod hybla;
 mod hystart_pp;
 mod illinois;
+mod ledbatpp;
 mod lp;
 mod nv;
 mod parameters;
@@ -58,13 +66,17 @@ pub use bbr::Bbr;
 pub use bic::Bic;
 pub use cdg::Cdg;
 pub use controller::Controller;
+pub use copa::Copa;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
+pub use fixed::Fixed;
 pub use highspeed::HighSpeed;
+pub use hpcc::Hpcc;
 pub use htcp::Htcp;
 pub use hybla::Hybla;
 pub use hystart_pp::HyStartPp;
 pub use illinois::Illinois;
+pub use ledbatpp::LedbatPp;
 pub use lp::Lp;
 pub use nv::Nv;
 pub use parameters::{Known, Parameters, Setting};
@@ -77,6 +89,7 @@ pub use westwood::Westwood;
 pub use yeah::Yeah;
 
 use crate::rate::Rate;
+use crate::telemetry::Stack;
 use crate::time::{Span, Time};
 
 /// Linux's "infinite" slow start threshold (`TCP_INFINITE_SSTHRESH`).
@@ -359,6 +372,19 @@ pub trait Control {
 
     /// The sender is about to enter `new`; `vitals.state` is still the old one (`set_state`).
     fn on_state(&mut self, _vitals: &mut Vitals, _new: CaState) {}
+
+    /// Does it live on what the links of the path say? Then [`Control::on_telemetry`] comes before its ACK is handled.
+    fn wants_telemetry(&self) -> bool {
+        false
+    }
+
+    /// The ACK that comes next has brought the stamps of its packet's links.
+    fn on_telemetry(&mut self, _stack: &Stack) {}
+
+    /// Most segments in a super-packet, where that is not the device's affair; asked once.
+    fn most_segments(&self) -> Option<u32> {
+        None
+    }
 
     /// Something else happened (`cwnd_event`).
     fn on_event(&mut self, _vitals: &mut Vitals, _event: Event) {}

@@ -2,6 +2,7 @@
 
 use super::HostId;
 use crate::agenda::Alarm;
+use crate::telemetry::Meter;
 use dumbbell_core::packet::Packet;
 use dumbbell_core::queue::{Config, Node, Queue, Verdict};
 use dumbbell_core::time::Time;
@@ -18,6 +19,10 @@ pub struct Device {
     pub is_home: bool,
     /// Is it captured?
     pub is_tapped: bool,
+    /// What it stamps packets with, if it does.
+    pub meter: Option<Box<Meter>>,
+    /// Does anybody look at what leaves it: is it a home, captured, or does it stamp?
+    pub is_observed: bool,
     /// Is one of its disciplines sampled? Then their numbers are `watched`.
     pub watched: Vec<u32>,
     /// Its discipline; without one a packet leaves at once.
@@ -62,6 +67,8 @@ impl Device {
             peer,
             is_home: false,
             is_tapped: false,
+            meter: None,
+            is_observed: false,
             watched: Vec::new(),
             queue: None,
             duplicates: false,
@@ -80,6 +87,9 @@ impl Device {
 
     /// Remembers what a discipline does that the world has to know: of a new device, or of one that changes.
     pub fn expect(&mut self, node: &Node) {
+        if let Some(meter) = &mut self.meter {
+            meter.change(node);
+        }
         self.duplicates |= may_duplicate(node);
         self.orphans = delays(node);
     }

@@ -43,8 +43,13 @@ impl World {
         let identity = |direction| Identity { direction, ..flow.identity };
         let is_exchange = matches!(plan.work, Work::Exchange { .. });
         // The agent's receiver of answers reads each as it comes, however rarely others do.
-        let prompt =
-            |settings: &Settings| Settings { prompt_reads: settings.prompt_reads || is_exchange, ..settings.clone() };
+        // Telemetry comes back with each packet's own acknowledgement.
+        let quickack = self.telemetry.wants(number);
+        let prompt = |settings: &Settings| Settings {
+            prompt_reads: settings.prompt_reads || is_exchange,
+            quickack: settings.quickack || quickack,
+            ..settings.clone()
+        };
         let controller = |end: &str| {
             let dice = Dice::named(self.seed, &format!("{}.{end}.cc", flow.report.name));
             Controller::named(&plan.cc, &mut plan.parameters.clone(), dice).expect("checked when the world was made")
@@ -71,6 +76,9 @@ impl World {
             let Some(endpoint) = &mut end.endpoint else { return };
             let polled = endpoint.poll(self.now);
             let Some(packet) = &polled else { break };
+            if end.has_telemetry && side == RECEIVER {
+                self.telemetry.answered(packet);
+            }
             let device = end.device;
             let target = &self.net.devices[device as usize];
             if target.queue.is_none() {
@@ -127,6 +135,13 @@ impl World {
             end.endpoint = None;
             self.reset(flow, side, packet);
             return;
+        }
+        if end.has_telemetry {
+            if side == RECEIVER {
+                self.telemetry.arrived(packet);
+            } else if let Some(stack) = self.telemetry.returned(packet) {
+                endpoint.on_telemetry(&stack);
+            }
         }
         endpoint.on_packet(self.now, packet);
         self.flush(flow, side);

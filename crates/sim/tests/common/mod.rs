@@ -128,7 +128,7 @@ pub fn netem(delay: Span) -> NetemConfig {
 }
 
 pub fn root(at: End, handle: &str, config: Config) -> Device {
-    Device { at, root: Node { handle: handle.into(), config } }
+    Device { at, root: Node { handle: handle.into(), config }, telemetry: false }
 }
 
 /// An htb of one class with a queue of so many packets below it, as the experiment's bottleneck.

@@ -11,10 +11,10 @@ from typing import Any
 from dumbbell.plan.tc import disciplines
 from dumbbell.plan.tc.bands import drr, drr_class, prio
 from dumbbell.plan.tc.disciplines import Device
+from dumbbell.plan.tc.dualpi2 import dualpi2
 from dumbbell.plan.tc.early import choke, sfq
 from dumbbell.plan.tc.filters import Filters, filter_words
 from dumbbell.plan.tc.htb import RATE_TO_QUANTUM, htb, htb_class
-from dumbbell.plan.tc.dualpi2 import dualpi2
 from dumbbell.plan.tc.netem import merged, netem
 from dumbbell.plan.tc.numbers import Options, count
 from dumbbell.plan.tc.pie import fq_pie, pie

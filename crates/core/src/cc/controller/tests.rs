@@ -238,6 +238,11 @@ fn a_flow_begins_in_slow_start_or_startup() {
     let phases = Controller::NAMES.iter().map(|name| {
         Controller::named(name, &mut Parameters::default(), Dice::named(1, name)).unwrap().insight(&vitals()).phase
     });
-    let own = |name: &str| if name == "bbr" { "startup" } else { "slow_start" };
+    let own = |name: &str| match name {
+        "bbr" => "startup",
+        "fixed" => "fixed_window",
+        "hpcc" => "multiplicative",
+        _ => "slow_start",
+    };
     assert!(phases.eq(Controller::NAMES.iter().map(|name| own(name))));
 }

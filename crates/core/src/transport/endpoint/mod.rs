@@ -16,6 +16,7 @@ use crate::cc::{Control, Controller, EcnUse, INFINITE_SSTHRESH};
 use crate::packet::{
     Body, Direction, ETHERNET_BYTES, Ecn, Flags, FlowId, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES,
 };
+use crate::telemetry::Stack;
 use crate::time::{Span, Time};
 use alloc::boxed::Box;
 use handshake::{Handshake, State};
@@ -134,6 +135,13 @@ impl Endpoint {
             self.on_segment(now, packet, segment);
         } else {
             self.shake_hands(now, packet, segment);
+        }
+    }
+
+    /// The ACK that comes next brings the stamps of the links on its packet's way.
+    pub fn on_telemetry(&mut self, stack: &Stack) {
+        if let Some(sender) = &mut self.sender {
+            sender.on_telemetry(stack);
         }
     }
 

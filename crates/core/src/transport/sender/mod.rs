@@ -55,6 +55,7 @@ use super::Settings;
 use crate::cc::{CaState, Control, Controller, EcnUse, INFINITE_SSTHRESH, Vitals};
 use crate::packet::Layout;
 use crate::rate::Rate;
+use crate::telemetry::Stack;
 use crate::time::{Span, Time};
 use host::HostQueue;
 use info::{Chrono, Counters};
@@ -147,7 +148,7 @@ struct Ecn {
 impl<C: Control> Sender<C> {
     /// A sender of a connection that is not established yet.
     pub(crate) fn new(settings: &Settings, controller: C) -> Self {
-        let tso = Tso::new(settings);
+        let tso = Tso::new(settings, controller.most_segments());
         Self {
             vitals: unmeasured(settings, &tso),
             controls: controller.controls(),
@@ -239,6 +240,11 @@ impl<C: Control> Sender<C> {
     /// Is everything acknowledged, FIN included?
     pub(crate) const fn is_done(&self) -> bool {
         self.supply.has_fin() && self.vitals.snd_una == self.supply.end()
+    }
+
+    /// The ACK that comes next brings these stamps.
+    pub(crate) fn on_telemetry(&mut self, stack: &Stack) {
+        self.controller.on_telemetry(stack);
     }
 
     /// A data packet of this size (as a queue counts it) left the host, or died there without a word.
