@@ -3,9 +3,9 @@
 //! A new controller is an entry of the table in [`Controller`]; what it does is its own file's affair. The large ones
 //! are boxed: an idle flow stays small.
 
-use super::{AckSample, CaState, Control, Event, Insight, Known, Parameters, RateSample, Stamps, Vitals};
+use super::{AckSample, CaState, Control, Event, Insight, Known, LostPacket, Parameters, RateSample, Stamps, Vitals};
 use super::{
-    Bbr, Bic, Cdg, Cubic, HighSpeed, Htcp, Hybla, Illinois, Lp, Nv, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
+    Bbr, Bbr3, Bic, Cdg, Cubic, HighSpeed, Htcp, Hybla, Illinois, Lp, Nv, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
 };
 use crate::dice::Dice;
 use alloc::boxed::Box;
@@ -51,6 +51,10 @@ macro_rules! controllers {
 controllers! { ($)
     /// BBR, version 1.
     "bbr" => Bbr(Box<Bbr>) = |_, dice| Box::new(Bbr::new(dice));
+    /// BBR, version 2.
+    "bbr2" => Bbr2(Box<Bbr3>) = |parameters, dice| Box::new(Bbr3::version_2(parameters, dice));
+    /// BBR, version 3.
+    "bbr3" => Bbr3(Box<Bbr3>) = |parameters, dice| Box::new(Bbr3::version_3(parameters, dice));
     /// BIC.
     "bic" => Bic(Box<Bic>) = |parameters, _| Box::new(Bic::new(parameters));
     /// CAIA's delay gradient.
@@ -132,6 +136,10 @@ impl Control for Controller {
 
     fn controls(&self) -> bool {
         each!(self, one => one.controls())
+    }
+
+    fn on_lost(&mut self, vitals: &mut Vitals, packet: &LostPacket) {
+        each!(self, one => one.on_lost(vitals, packet));
     }
 
     fn control(&mut self, vitals: &mut Vitals, sample: &RateSample) {

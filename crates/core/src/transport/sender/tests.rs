@@ -6,6 +6,7 @@
 mod dialogue;
 mod network;
 mod pace;
+pub(crate) mod receiver;
 mod reno;
 mod story;
 mod times;
