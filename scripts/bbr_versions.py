@@ -332,10 +332,20 @@ SECTIONS = {
     "nine": of_nine,
 }
 HEADINGS = {
-    "cc": "version", "buffer": "buffer, BDP", "mbps": "Mbit/s", "loss_percent": "retransmitted, %", "queue_ms": "mean queue, ms",
-    "jain": "Jain's index", "share": "share", "loss": "loss, %", "seconds": "seconds", "cycle": "runs with a cycle",
-    "its_loss_percent": "its retransmits, %", "cubic_loss_percent": "CUBIC's, %", "swing": "swing of the share",
-}  # fmt: skip
+    "cc": "version",
+    "buffer": "buffer, BDP",
+    "mbps": "Mbit/s",
+    "loss_percent": "retransmitted, %",
+    "queue_ms": "mean queue, ms",
+    "jain": "Jain's index",
+    "share": "share",
+    "loss": "loss, %",
+    "seconds": "seconds",
+    "cycle": "runs with a cycle",
+    "its_loss_percent": "its retransmits, %",
+    "cubic_loss_percent": "CUBIC's, %",
+    "swing": "swing of the share",
+}
 
 
 def as_table(table: pl.DataFrame) -> str:
