@@ -3,10 +3,12 @@
 //! A new controller is an entry of the table in [`Controller`]; what it does is its own file's affair. The large ones
 //! are boxed: an idle flow stays small. What is built around another one, and has no name of its own, stands at the end.
 
-use super::{AckSample, CaState, Control, EcnUse, Event, Insight, Known, Parameters, RateSample, Stamps, Vitals};
 use super::{
-    Bbr, Bic, Cdg, Copa, Cubic, Dctcp, Fixed, HighSpeed, Hpcc, Htcp, HyStartPp, Hybla, Illinois, LedbatPp, Lp, Nv,
-    Prague, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
+    AckSample, CaState, Control, EcnUse, Event, Insight, Known, LostPacket, Parameters, RateSample, Stamps, Vitals,
+};
+use super::{
+    Bbr, Bbr3, Bic, Cdg, Copa, Cubic, Dctcp, Fixed, HighSpeed, Hpcc, Htcp, HyStartPp, Hybla, Illinois, LedbatPp, Lp,
+    Nv, Prague, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
 };
 use crate::dice::Dice;
 use crate::telemetry::Stack;
@@ -60,6 +62,10 @@ macro_rules! controllers {
 controllers! { ($)
     /// BBR, version 1.
     "bbr" => Bbr(Box<Bbr>) = |_, dice| Box::new(Bbr::new(dice));
+    /// BBR, version 2.
+    "bbr2" => Bbr2(Box<Bbr3>) = |parameters, dice| Box::new(Bbr3::version_2(parameters, dice));
+    /// BBR, version 3.
+    "bbr3" => Bbr3(Box<Bbr3>) = |parameters, dice| Box::new(Bbr3::version_3(parameters, dice));
     /// BIC.
     "bic" => Bic(Box<Bic>) = |parameters, _| Box::new(Bic::new(parameters));
     /// CAIA's delay gradient.
@@ -176,6 +182,10 @@ impl Control for Controller {
 
     fn controls(&self) -> bool {
         each!(self, one => one.controls())
+    }
+
+    fn on_lost(&mut self, vitals: &mut Vitals, packet: &LostPacket) {
+        each!(self, one => one.on_lost(vitals, packet));
     }
 
     fn control(&mut self, vitals: &mut Vitals, sample: &RateSample) {

@@ -19,6 +19,8 @@ mod sender;
 pub(crate) mod wheel;
 
 pub use endpoint::{Endpoint, Identity};
+#[cfg(test)]
+pub(crate) use sender::{Sender, Transmission, tests::receiver::Receiver as HonestReceiver};
 
 use crate::cc::{CaState, Insight};
 use crate::rate::Rate;

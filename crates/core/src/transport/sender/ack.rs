@@ -43,6 +43,8 @@ pub(super) struct Ack {
     pub dsacks: bool,
     /// That DSACK answers the loss probe.
     pub dsacks_probe: bool,
+    /// It acknowledges up to a loss probe that was a retransmission, no further.
+    pub answers_probe: bool,
     /// A retransmission was found lost.
     pub loses_resent: bool,
     /// It may have been delayed by the receiver.
@@ -355,6 +357,8 @@ impl<C: Control> Sender<C> {
         sample.losses = losses;
         sample.prior_in_flight = prior_in_flight;
         sample.is_ack_delayed = ack.maybe_delayed;
+        sample.answers_probe = ack.answers_probe;
+        sample.is_ece = ack.ece;
         if self.controls {
             self.controller.control(&mut self.vitals, &sample);
             return;

@@ -42,7 +42,7 @@ mod sack;
 mod scoreboard;
 mod supply;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod timer;
 mod todo;
 mod transmit;
@@ -315,6 +315,18 @@ impl<C: Control> Sender<C> {
     #[cfg(test)]
     pub(crate) const fn vitals(&self) -> &Vitals {
         &self.vitals
+    }
+
+    /// Who decides.
+    #[cfg(test)]
+    pub(crate) const fn decided_by(&self) -> &C {
+        &self.controller
+    }
+
+    /// What the application wrote and did not leave yet.
+    #[cfg(test)]
+    pub(crate) fn unsent_bytes(&self) -> u64 {
+        self.supply.end() - self.vitals.snd_nxt
     }
 
     /// The next sequence number that it will use: what an ACK without data carries.

@@ -4,12 +4,12 @@
 //! quarter of the minimum round trip, more after each round with a DSACK.
 
 use super::Sender;
-use super::number::{jiffies_from_us, narrow};
+use super::number::{jiffies_from_us, low, narrow};
 use super::rate::Draft;
 use super::record::{Marks, Record};
 use super::timer::Pending;
 use super::todo::Task;
-use crate::cc::{CaState, Control};
+use crate::cc::{CaState, Control, LostPacket};
 
 /// The most recently sent segment that arrived, and the reordering window.
 #[derive(Clone, Copy, Debug)]
@@ -138,12 +138,25 @@ impl<C: Control> Sender<C> {
             return;
         }
         self.vitals.lost += 1;
+        self.tell_lost(number);
         let marks = &mut self.board.get_mut(number).marks;
         marks.set(Marks::LOST);
         if !marks.has(Marks::RETRANS) {
             self.board.set_due(number);
             self.board.unlist(number);
         }
+    }
+
+    fn tell_lost(&mut self, number: u64) {
+        let record = self.board.get(number);
+        let follows = number > self.board.first() && self.board.get(number - 1).marks.has(Marks::LOST);
+        let packet = LostPacket {
+            tx_in_flight: record.in_flight,
+            lost: low(self.vitals.lost).wrapping_sub(record.lost),
+            is_app_limited: record.marks.has(Marks::APP_LIMITED),
+            begins_range: !follows,
+        };
+        self.controller.on_lost(&mut self.vitals, &packet);
     }
 
     /// Marks what is overdue, oldest transmission first; returns how long the last of the others may take.

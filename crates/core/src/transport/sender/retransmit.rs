@@ -144,6 +144,7 @@ impl<C: Control> Sender<C> {
 
     fn stamp_again(&mut self, run: Run, marks: Marks) {
         let serial = self.host.serial();
+        let mut in_flight = self.vitals.in_flight();
         for number in run.numbers() {
             self.board.list_last(number);
             self.board.clear_due(number);
@@ -152,7 +153,8 @@ impl<C: Control> Sender<C> {
             record.serial = serial;
             record.marks.set(marks);
             record.marks.clear(Marks::OVERDUE);
-            self.rate.stamp(record, &self.vitals);
+            in_flight += 1;
+            self.rate.stamp(record, &self.vitals, in_flight);
         }
     }
 

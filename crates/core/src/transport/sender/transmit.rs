@@ -271,7 +271,7 @@ impl<C: Control> Sender<C> {
 
     fn record(&mut self, packet: &Transmission) {
         let mut record = Record { sent_us: self.now_us, serial: self.host.serial(), ..Record::default() };
-        self.rate.stamp(&mut record, &self.vitals);
+        self.rate.stamp(&mut record, &self.vitals, self.vitals.in_flight());
         record.marks.set(Marks::FIRST);
         let mss = self.vitals.mss;
         let mut left = packet.len;
@@ -279,6 +279,7 @@ impl<C: Control> Sender<C> {
         for remaining in (0..packet.segments).rev() {
             let len = left.min(mss);
             left -= len;
+            record.in_flight += 1;
             record.end += u64::from(len);
             if remaining == 0 {
                 record.end += u64::from(packet.fin);
