@@ -9,6 +9,8 @@ mod bands;
 pub use aqm::{ChokeConfig, FqPieConfig, PieConfig, SfqConfig};
 pub use bands::{DrrClass, DrrConfig, Filter, PoliceConfig, PrioConfig, Rule};
 
+pub use super::cake::config::{AckFilter, CakeConfig, Framing, Isolation, Link};
+pub use super::fq::config::FqConfig;
 use crate::rate::Rate;
 use crate::time::Span;
 use alloc::boxed::Box;
@@ -64,6 +66,10 @@ pub enum Config {
     Prio(Box<PrioConfig>),
     /// Stochastic fairness queueing.
     Sfq(Box<SfqConfig>),
+    /// Fair queueing with pacing.
+    Fq(Box<FqConfig>),
+    /// Shaper, fair queueing among hosts and flows, and controlled delay in one.
+    Cake(Box<CakeConfig>),
 }
 
 /// One discipline somewhere in a device's tree.

@@ -2,10 +2,12 @@
 //!
 //! The kinds are a closed set, each with a file of its own; whatever all of them do alike is here.
 
+use super::cake::Cake;
 use super::choke::Choke;
 use super::codel::Codel;
 use super::drr::Drr;
 use super::fifo::Fifo;
+use super::fq::Fq;
 use super::fq_codel::FqCodel;
 use super::fq_pie::FqPie;
 use super::head_drop::HeadDrop;
@@ -19,7 +21,7 @@ use super::red::Red;
 use super::sfq::Sfq;
 use super::tally::Tally;
 use super::tbf::Tbf;
-use super::{ChangeError, Config, HtbClass, Next, Node, Verdict};
+use super::{ChangeError, Config, HtbClass, Next, Node, Site, Verdict};
 use crate::dice::Dice;
 use crate::packet::Packet;
 use crate::time::Time;
@@ -56,6 +58,8 @@ enum Kind {
     Pie(Box<Pie>),
     Prio(Box<Prio>),
     Sfq(Box<Sfq>),
+    Fq(Box<Fq>),
+    Cake(Box<Cake>),
 }
 
 /// One call into a tree: the time, and where packets go that go neither up nor down.
@@ -70,16 +74,12 @@ pub(super) struct Turn<'a> {
     pub is_copy: bool,
 }
 
-/// What dice are drawn from: a run's seed, and the name of the device.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Lot<'a> {
-    pub seed: u64,
-    pub name: &'a str,
-}
+/// What dice are drawn from, among what is known of a device.
+pub(super) type Lot<'a> = Site<'a>;
 
-impl Lot<'_> {
+impl Site<'_> {
     /// The stream of the discipline with this handle.
-    pub fn dice(&self, handle: &str) -> Dice {
+    pub(super) fn dice(&self, handle: &str) -> Dice {
         Dice::named(self.seed, &format!("{}.{handle}", self.name))
     }
 }
@@ -105,6 +105,8 @@ impl Discipline {
             Config::Pie(config) => Kind::Pie(Box::new(Pie::new(config, lot, handle))),
             Config::Prio(config) => Kind::Prio(Box::new(Prio::new(config, lot))),
             Config::Sfq(config) => Kind::Sfq(Box::new(Sfq::new(config, lot, handle))),
+            Config::Fq(config) => Kind::Fq(Box::new(Fq::new(config, lot, handle))),
+            Config::Cake(config) => Kind::Cake(Box::new(Cake::new(config, lot, handle))),
         };
         Self { handle: node.handle.clone(), tally: Tally::default(), kind }
     }
@@ -153,6 +155,8 @@ impl Discipline {
             Kind::Pie(pie) => pie.enqueue(*packet, &mut self.tally, turn),
             Kind::Prio(prio) => prio.enqueue(packet, &mut self.tally, turn),
             Kind::Sfq(sfq) => sfq.enqueue(*packet, &mut self.tally, turn),
+            Kind::Fq(fq) => fq.enqueue(*packet, &mut self.tally, turn),
+            Kind::Cake(cake) => cake.enqueue(packet, &mut self.tally, turn),
         }
     }
 
@@ -173,6 +177,8 @@ impl Discipline {
             Kind::Pie(pie) => pie.dequeue(&mut self.tally, turn),
             Kind::Prio(prio) => prio.dequeue(&mut self.tally, turn),
             Kind::Sfq(sfq) => sfq.dequeue(&mut self.tally, turn),
+            Kind::Fq(fq) => fq.dequeue(&mut self.tally, turn),
+            Kind::Cake(cake) => cake.dequeue(&mut self.tally, turn),
         }
     }
 
@@ -232,6 +238,8 @@ impl Discipline {
             Kind::Pie(_) => "pie",
             Kind::Prio(_) => "prio",
             Kind::Sfq(_) => "sfq",
+            Kind::Fq(_) => "fq",
+            Kind::Cake(_) => "cake",
         }
     }
 
@@ -239,7 +247,14 @@ impl Discipline {
     pub const fn marks(&self) -> bool {
         matches!(
             self.kind,
-            Kind::Red(_) | Kind::Codel(_) | Kind::FqCodel(_) | Kind::Choke(_) | Kind::FqPie(_) | Kind::Pie(_)
+            Kind::Red(_)
+                | Kind::Codel(_)
+                | Kind::FqCodel(_)
+                | Kind::Choke(_)
+                | Kind::FqPie(_)
+                | Kind::Pie(_)
+                | Kind::Fq(_)
+                | Kind::Cake(_)
         )
     }
 
@@ -259,6 +274,8 @@ impl Discipline {
             (Kind::HeadDrop(fifo), Config::PfifoHeadDrop { limit }) => fifo.change(*limit),
             (Kind::Pie(pie), Config::Pie(config)) => pie.change(config),
             (Kind::Prio(prio), Config::Prio(config)) => prio.change(config),
+            (Kind::Fq(fq), Config::Fq(config)) => fq.change(config),
+            (Kind::Cake(cake), Config::Cake(config)) => cake.change(config),
             _ => return Err(ChangeError::OtherKind),
         }
         Ok(())

@@ -191,7 +191,7 @@ impl Bin for Head<'_> {
 
 /// What a packet costs in kernel memory (`skb->truesize`), reckoned: its payload lies in pages, and around it are a
 /// head, its `sk_buff` and its shared information. A pure acknowledgement counts 2 (`skb_set_tcp_pure_ack`).
-fn memory_of(packet: &Packet) -> u64 {
+pub(super) fn memory_of(packet: &Packet) -> u64 {
     match packet.body {
         Body::Tcp(segment) if segment.len == 0 && !segment.flags.syn && !segment.flags.fin => PURE_ACK_MEMORY,
         Body::Tcp(segment) => SKB_MEMORY + u64::from(segment.len),

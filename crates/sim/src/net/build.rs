@@ -150,7 +150,7 @@ fn furnish(net: &mut Net, plan: &Plan) -> Result<(), Error> {
             return Err(Error::SecondRoot { wire, side });
         }
         let name = format!("{}-{}", net.hosts[target.host as usize], net.hosts[target.peer as usize]);
-        target.furnish(&device.root, plan.seed, &name);
+        target.furnish(&device.root, plan.seed, &name, &net.ends);
     }
     Ok(())
 }
