@@ -122,7 +122,7 @@ impl RateTracker {
         sample.lost = super::number::low(vitals.lost).wrapping_sub(draft.prior_lost);
         sample.tx_in_flight = draft.in_flight;
         // The longer phase: ACKs may arrive in a burst, data may have been sent in one.
-        let interval_us = u64::from(draft.send_phase_us).max(now_us - draft.prior_delivered_us);
+        let interval_us = u64::from(draft.send_phase_us).max(now_us.saturating_sub(draft.prior_delivered_us));
         if interval_us < u64::from(vitals.min_rtt_us) {
             return;
         }

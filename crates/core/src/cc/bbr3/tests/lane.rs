@@ -297,6 +297,7 @@ fn settings() -> Settings {
         sndbuf: None,
         max_pacing_rate: None,
         prompt_reads: false,
+        queue_paces: false,
     }
 }
 
