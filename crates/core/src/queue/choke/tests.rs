@@ -52,9 +52,9 @@ fn above_it_two_packets_of_one_flow_die_together() {
 fn packets_of_many_flows_pass_where_those_of_one_do_not() {
     let crowd = |flows: u32| {
         let mut bench = bench(config(200));
-        for step in 0..2_000 {
-            bench.now = ms(step);
-            bench.offer(tcp(step as u32 % flows, 1_514, 1, u64::from(step as u32)));
+        for step in 0..2_000u32 {
+            bench.now = ms(step.into());
+            bench.offer(tcp(step % flows, 1_514, 1, step.into()));
             if step % 2 == 0 {
                 bench.take();
             }
@@ -88,8 +88,8 @@ fn beyond_the_upper_threshold_what_can_be_marked_is_marked() {
 #[test]
 fn holes_are_passed_over_and_order_stays() {
     let mut bench = bench(config(200));
-    for seq in 0..300 {
-        bench.offer(tcp(seq as u32 % 5, 1_514, 1, seq));
+    for seq in 0..300u32 {
+        bench.offer(tcp(seq % 5, 1_514, 1, seq.into()));
         if seq % 3 == 0 {
             let now = bench.now;
             let taken = bench.take();

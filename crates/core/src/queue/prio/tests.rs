@@ -34,9 +34,7 @@ fn to_port(port: u16) -> Packet {
 #[test]
 fn the_first_band_goes_first_and_the_map_decides_for_what_no_filter_catches() {
     let mut bench = bench(config(vec![port(1, 3), port(2, 1), port(3, 9)]));
-    for port in [1, 7, 3, 2] {
-        bench.offer(to_port(port));
-    }
+    bench.offer_all([1, 7, 3, 2].map(to_port));
     bench.drain();
     let ports: Vec<u16> = bench.sent.iter().map(|(_, packet)| packet.port).collect();
     assert_eq!(ports, [2, 7, 3, 1], "band 0; 7 by the map; 3 too, as there is no class 9; band 2");

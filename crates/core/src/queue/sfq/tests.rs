@@ -75,8 +75,8 @@ fn a_flow_for_which_there_is_no_queue_is_refused() {
 #[test]
 fn another_hash_keeps_each_flow_in_order_and_loses_nothing() {
     let mut bench = bench(SfqConfig { perturb: 1, ..config() });
-    for seq in 0..30 {
-        bench.offer(tcp(seq as u32 % 3, 1_514, 1, seq));
+    for seq in 0..30u32 {
+        bench.offer(tcp(seq % 3, 1_514, 1, seq.into()));
     }
     bench.now = ms(5_000);
     let out = drained(&mut bench);
