@@ -54,6 +54,34 @@ def test_a_request_is_answered_an_rtt_later(tmp_path: Path) -> None:
     assert exchanges[5] == pytest.approx(0.031, abs=0.002)
 
 
+def test_fq_on_a_host_limits_each_of_its_flows(tmp_path: Path) -> None:
+    got = valid(tmp_path, experiment(CUBIC + 'count = 2\nhost_qdisc = "fq maxrate 2mbit"\n'))
+    assert [got.mbps(f"cubic-{number}") for number in (1, 2)] == pytest.approx([1.85, 1.85], abs=0.15)
+
+
+def test_fq_on_a_host_paces_what_never_asked_for_it(tmp_path: Path) -> None:
+    """A window of twenty packets comes as one burst, but for fq: then only the ten that TCP doesn't space."""
+    flow = CUBIC + 'bytes = "29kB"\ninitial_window = 20\n'
+    queues = []
+    for number, rest in enumerate((flow, flow + 'host_qdisc = "fq"\n')):
+        (tmp_path / str(number)).mkdir()
+        got = valid(tmp_path / str(number), experiment(rest, rtt="100ms", top='sample = "100us"'))
+        queues.append(got.numbers["queue"]["packets"]["max"])
+    assert queues[0] >= 18
+    assert queues[1] <= 12
+
+
+def test_cake_shapes_and_shares_among_hosts(tmp_path: Path) -> None:
+    one, many = (CUBIC + f'name = "{name}"\naccess = {{ delay = "1ms" }}\n' for name in ("one", "many"))
+    got = valid(
+        tmp_path,
+        experiment(one + many + "count = 4\n", rate=None, qdisc="cake bandwidth 10mbit dual-srchost", duration="5s"),
+    )
+    shares = [group["throughput_mbps"] for group in got.numbers["groups"].values()]
+    assert sum(shares) == pytest.approx(9.4, abs=0.4)
+    assert shares[0] == pytest.approx(shares[1], rel=0.15)
+
+
 def test_on_and_off_divide_the_time(tmp_path: Path) -> None:
     got = valid(tmp_path, experiment(CUBIC + 'on = "200ms"\noff = "800ms"\n', rtt="4ms", duration="3s"))
     received = got.run.flows.sort("time_ns").select("time_ns", pl.col("bytes_received").diff().alias("new"))

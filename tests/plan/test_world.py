@@ -237,8 +237,8 @@ def test_settings_that_change_nothing_or_that_the_simulator_has_are_taken() -> N
     ("more", "said"),
     [
         (
-            {"qdisc": "cake bandwidth 10mbit", "rate": ""},
-            "path.bottleneck.qdisc: the simulator has no 'cake', got 'cake bandwidth 10mbit'; it has bfifo,",
+            {"qdisc": "hhf limit 10"},
+            "path.bottleneck.qdisc: the simulator has no 'hhf', got 'hhf limit 10'; it has bfifo, cake,",
         ),
         ({"qdisc": "red limit 1000 avpkt 1000"}, "path.bottleneck.qdisc: red's burst of 0 packets is too small"),
         (
@@ -246,8 +246,8 @@ def test_settings_that_change_nothing_or_that_the_simulator_has_are_taken() -> N
             "path.links.wifi.qdisc: the simulator has no 'sfb'",
         ),
         (
-            {"flows": '[path.reverse]\nqdisc = "fq"\n' + CUBIC},
-            "path.reverse.qdisc: the simulator has no 'fq'",
+            {"flows": '[path.reverse]\nqdisc = "cake bandwidth 1mbit autorate-ingress"\n' + CUBIC},
+            "path.reverse.qdisc: the simulator's cake has no 'autorate-ingress'",
         ),
         (
             {"flows": CUBIC + 'access = { qdisc = "hhf limit 10", rate = "1mbit" }'},
@@ -276,6 +276,7 @@ QDISCS = st.one_of(
             "red limit 4000000000 avpkt 1514 min 30000 max 90000 bandwidth 1tbit", "netem rate 1mbit 20 100 5",
             "tbf rate 1mbit burst 1514 latency 50ms", "tbf rate 1mbit burst 3kb limit 1bdp peakrate 2mbit mtu 1540",
             "tbf rate 7bit burst 1 limit 1", "netem delay 1ms reorder 25% 50% gap 3 duplicate 1% corrupt 1%", "cake",
+            "cake bandwidth 1mbit overhead 256 atm mpu 256 ack-filter ingress rtt 1us", "fq maxrate 1bit nopacing",
             "sfq", "fq", "pie", "htb default 10", "prio", "netem slot 5ms", "pfifo limit 4294967296",
             "bfifo limit 99999999999", "codel limit 5000000000",
         ]

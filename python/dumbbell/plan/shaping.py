@@ -71,12 +71,12 @@ def queue(
     try:
         text = discipline.resolved(rate * rtt_ns // (8 * 10**9) if rate and rtt_ns else None, mtu)
     except Wrong as wrong:
-        raise ExperimentError(wrong.problem, key=f"{key}.qdisc", value=discipline.text, right=wrong.right) from None
+        raise ExperimentError(wrong.problem, key=key, value=discipline.text, right=wrong.right) from None
     rates = ((0, rate),) if rate else ()
     leaf = QueuePlan(
-        name, device.host, device.name, LEAF, text, under_test=True, key=f"{key}.qdisc", may_drop=True, rates=rates
+        name, device.host, device.name, LEAF, text, under_test=True, key=key, may_drop=True, rates=rates
     )
-    kind, filters = _policed(device, text, mtu, f"{key}.qdisc") if discipline.kind == POLICE else (text, [])
+    kind, filters = _policed(device, text, mtu, key) if discipline.kind == POLICE else (text, [])
     if rate_bps is None:
         return [Command.of(device.host, f"tc qdisc add dev {device.name} root handle {LEAF} {kind}"), *filters], [leaf]
     burst = mtu + ETHERNET_BYTES

@@ -209,6 +209,7 @@ class Flows(Strict):
     enter: Name | None = None
     leave: Name | None = None
     access: Access | None = None
+    host_qdisc: Discipline | None = None
 
     @property
     def udp_interval_ns(self) -> int:
@@ -334,6 +335,10 @@ class Experiment(Strict):
             raise Wrong("samples closer than 1us", 'such as sample = "10ms"')
         for change in self.changes:
             self._check_change(change)
+        if self.path.tc is not None and any(flows.host_qdisc for flows in self.flows):
+            raise Wrong(
+                "both 'path.tc' and a 'host_qdisc'", "path.tc's commands stand on the senders' own device already"
+            )
         for flows in self.flows:
             if flows.start >= self.duration:
                 raise Wrong(

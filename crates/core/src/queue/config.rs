@@ -12,6 +12,8 @@ mod dualpi2;
 
 pub use dualpi2::{DualPi2Config, StepThreshold};
 
+pub use super::cake::config::{AckFilter, CakeConfig, Framing, Isolation, Link};
+pub use super::fq::config::FqConfig;
 use crate::rate::Rate;
 use crate::time::Span;
 use alloc::boxed::Box;
@@ -70,6 +72,10 @@ pub enum Config {
     /// Two coupled queues.
     #[serde(rename = "dualpi2")]
     DualPi2(DualPi2Config),
+    /// Fair queueing with pacing.
+    Fq(Box<FqConfig>),
+    /// Shaper, fair queueing among hosts and flows, and controlled delay in one.
+    Cake(Box<CakeConfig>),
 }
 
 /// One discipline somewhere in a device's tree.

@@ -2,11 +2,13 @@
 //!
 //! The kinds are a closed set, each with a file of its own; whatever all of them do alike is here.
 
+use super::cake::Cake;
 use super::choke::Choke;
 use super::codel::Codel;
 use super::drr::Drr;
 use super::dualpi2::DualPi2;
 use super::fifo::Fifo;
+use super::fq::Fq;
 use super::fq_codel::FqCodel;
 use super::fq_pie::FqPie;
 use super::head_drop::HeadDrop;
@@ -20,7 +22,7 @@ use super::red::Red;
 use super::sfq::Sfq;
 use super::tally::Tally;
 use super::tbf::Tbf;
-use super::{ChangeError, Config, HtbClass, Next, Node, Verdict};
+use super::{ChangeError, Config, HtbClass, Next, Node, Site, Verdict};
 use crate::dice::Dice;
 use crate::packet::Packet;
 use crate::time::Time;
@@ -58,6 +60,8 @@ enum Kind {
     Prio(Box<Prio>),
     Sfq(Box<Sfq>),
     DualPi2(Box<DualPi2>),
+    Fq(Box<Fq>),
+    Cake(Box<Cake>),
 }
 
 /// One call into a tree: the time, and where packets go that go neither up nor down.
@@ -72,16 +76,12 @@ pub(super) struct Turn<'a> {
     pub is_copy: bool,
 }
 
-/// What dice are drawn from: a run's seed, and the name of the device.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Lot<'a> {
-    pub seed: u64,
-    pub name: &'a str,
-}
+/// What dice are drawn from, among what is known of a device.
+pub(super) type Lot<'a> = Site<'a>;
 
-impl Lot<'_> {
+impl Site<'_> {
     /// The stream of the discipline with this handle.
-    pub fn dice(&self, handle: &str) -> Dice {
+    pub(super) fn dice(&self, handle: &str) -> Dice {
         Dice::named(self.seed, &format!("{}.{handle}", self.name))
     }
 }
@@ -108,6 +108,8 @@ impl Discipline {
             Config::Prio(config) => Kind::Prio(Box::new(Prio::new(config, lot))),
             Config::Sfq(config) => Kind::Sfq(Box::new(Sfq::new(config, lot, handle))),
             Config::DualPi2(config) => Kind::DualPi2(Box::new(DualPi2::new(config, lot, handle))),
+            Config::Fq(config) => Kind::Fq(Box::new(Fq::new(config, lot, handle))),
+            Config::Cake(config) => Kind::Cake(Box::new(Cake::new(config, lot, handle))),
         };
         Self { handle: node.handle.clone(), tally: Tally::default(), kind }
     }
@@ -157,6 +159,8 @@ impl Discipline {
             Kind::Prio(prio) => prio.enqueue(packet, &mut self.tally, turn),
             Kind::Sfq(sfq) => sfq.enqueue(*packet, &mut self.tally, turn),
             Kind::DualPi2(dualpi2) => dualpi2.enqueue(*packet, &mut self.tally, turn),
+            Kind::Fq(fq) => fq.enqueue(*packet, &mut self.tally, turn),
+            Kind::Cake(cake) => cake.enqueue(packet, &mut self.tally, turn),
         }
     }
 
@@ -178,6 +182,8 @@ impl Discipline {
             Kind::Prio(prio) => prio.dequeue(&mut self.tally, turn),
             Kind::Sfq(sfq) => sfq.dequeue(&mut self.tally, turn),
             Kind::DualPi2(dualpi2) => dualpi2.dequeue(&mut self.tally, turn),
+            Kind::Fq(fq) => fq.dequeue(&mut self.tally, turn),
+            Kind::Cake(cake) => cake.dequeue(&mut self.tally, turn),
         }
     }
 
@@ -238,6 +244,8 @@ impl Discipline {
             Kind::Prio(_) => "prio",
             Kind::Sfq(_) => "sfq",
             Kind::DualPi2(_) => "dualpi2",
+            Kind::Fq(_) => "fq",
+            Kind::Cake(_) => "cake",
         }
     }
 
@@ -252,6 +260,8 @@ impl Discipline {
                 | Kind::DualPi2(_)
                 | Kind::FqPie(_)
                 | Kind::Pie(_)
+                | Kind::Fq(_)
+                | Kind::Cake(_)
         )
     }
 
@@ -272,6 +282,8 @@ impl Discipline {
             (Kind::Pie(pie), Config::Pie(config)) => pie.change(config),
             (Kind::Prio(prio), Config::Prio(config)) => prio.change(config),
             (Kind::DualPi2(dualpi2), Config::DualPi2(config)) => dualpi2.change(config),
+            (Kind::Fq(fq), Config::Fq(config)) => fq.change(config),
+            (Kind::Cake(cake), Config::Cake(config)) => cake.change(config),
             _ => return Err(ChangeError::OtherKind),
         }
         Ok(())

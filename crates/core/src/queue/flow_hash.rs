@@ -25,7 +25,7 @@ impl FlowHash {
 }
 
 /// Spreads the bits of a number over all of it (the finisher of splitmix64).
-const fn mixed(number: u64) -> u64 {
+pub(super) const fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     number ^ (number >> 31)

@@ -3,6 +3,7 @@
 extern crate std;
 
 mod aqm;
+mod fair;
 mod trees;
 
 use super::config::{HtbClass, HtbConfig, NetemConfig};

@@ -151,7 +151,7 @@ fn furnish(net: &mut Net, plan: &Plan) -> Result<(), Error> {
             return Err(Error::SecondRoot { wire, side });
         }
         let name = format!("{}-{}", net.hosts[target.host as usize], net.hosts[target.peer as usize]);
-        target.furnish(&device.root, plan.seed, &name);
+        target.furnish(&device.root, plan.seed, &name, &net.ends);
         if device.telemetry {
             let no_rate = || Error::Nonsense { whose: whose(), problem: "it stamps packets, but has no rate".into() };
             target.meter = Some(Box::new(Meter::of(&device.root).ok_or_else(no_rate)?));

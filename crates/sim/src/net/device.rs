@@ -4,7 +4,7 @@ use super::HostId;
 use crate::agenda::Alarm;
 use crate::telemetry::Meter;
 use dumbbell_core::packet::Packet;
-use dumbbell_core::queue::{Config, Node, Queue, Verdict};
+use dumbbell_core::queue::{Config, Node, Queue, Site, Verdict};
 use dumbbell_core::time::Time;
 
 /// A device: its host sends by it, and the peer's host receives.
@@ -31,6 +31,8 @@ pub struct Device {
     pub duplicates: bool,
     /// Does its discipline take packets out of their sockets' count at once, as a netem that delays does?
     pub orphans: bool,
+    /// Does a discipline pace for the sockets of its host?
+    pub paces: bool,
     /// When the discipline wants to be asked.
     pub alarm: Alarm,
     /// What has passed.
@@ -73,15 +75,17 @@ impl Device {
             queue: None,
             duplicates: false,
             orphans: false,
+            paces: false,
             alarm: Alarm::default(),
             tally: Tally::default(),
             has_seen_super: false,
         }
     }
 
-    /// Puts a discipline on it.
-    pub fn furnish(&mut self, root: &Node, seed: u64, name: &str) {
-        self.queue = Some(Box::new(Queue::new(root, seed, name)));
+    /// Puts a discipline on it. `ends`: the hosts of every flow.
+    pub fn furnish(&mut self, root: &Node, seed: u64, name: &str, ends: &[[HostId; 2]]) {
+        let site = Site { seed, name, is_home: self.is_home, ends };
+        self.queue = Some(Box::new(Queue::standing(root, &site)));
         self.expect(root);
     }
 
@@ -92,6 +96,7 @@ impl Device {
         }
         self.duplicates |= may_duplicate(node);
         self.orphans = delays(node);
+        self.paces |= self.is_home && paces(node);
     }
 
     /// Packets that stand there.
@@ -128,6 +133,11 @@ impl Device {
 fn may_duplicate(node: &Node) -> bool {
     let here = matches!(&node.config, Config::Netem(netem) if netem.duplicate.chance.0 > 0);
     here || children(node).iter().any(|child| may_duplicate(child))
+}
+
+/// Does any fq in this tree pace?
+fn paces(node: &Node) -> bool {
+    matches!(&node.config, Config::Fq(fq) if fq.pacing) || children(node).iter().any(|child| paces(child))
 }
 
 /// Does every way through this tree end in a netem that delays? It orphans the packet (`skb_orphan_partial`).

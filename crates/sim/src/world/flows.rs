@@ -45,17 +45,19 @@ impl World {
         // The agent's receiver of answers reads each as it comes, however rarely others do.
         // Telemetry comes back with each packet's own acknowledgement.
         let quickack = self.telemetry.wants(number);
-        let prompt = |settings: &Settings| Settings {
+        let set_up = |side: usize, settings: &Settings| Settings {
             prompt_reads: settings.prompt_reads || is_exchange,
             quickack: settings.quickack || quickack,
+            queue_paces: self.net.devices[self.ends[number][side].device as usize].paces,
             ..settings.clone()
         };
         let controller = |end: &str| {
             let dice = Dice::named(self.seed, &format!("{}.{end}.cc", flow.report.name));
             Controller::named(&plan.cc, &mut plan.parameters.clone(), dice).expect("checked when the world was made")
         };
-        let sender = Endpoint::new(identity(Direction::Forward), prompt(&plan.sender), controller("sender"));
-        let mut receiver = Endpoint::new(identity(Direction::Backward), prompt(&plan.receiver), controller("receiver"));
+        let sender = Endpoint::new(identity(Direction::Forward), set_up(SENDER, &plan.sender), controller("sender"));
+        let mut receiver =
+            Endpoint::new(identity(Direction::Backward), set_up(RECEIVER, &plan.receiver), controller("receiver"));
         if application.most_bytes() < u64::MAX {
             receiver.expect(application.most_bytes());
         }

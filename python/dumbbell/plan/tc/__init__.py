@@ -11,6 +11,7 @@ early        choke and sfq, with red's numbers
 htb          htb and its classes
 bands        prio and drr
 filters      filters to classes, and policers
+fq, cake     fair queueing with pacing, and with everything
 reader       whole commands: which discipline stands where, and what a change makes of it
 ```
 

@@ -1,12 +1,13 @@
 """tc's units, roundings and ticks (iproute2 `tc/tc_core.c`, `lib/utils_math.c`)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from dumbbell.spec import units
 from dumbbell.spec.units import Wrong
 
 __all__ = [
     "ALWAYS",
+    "MOST",
     "Options",
     "bytes_per_second",
     "chance",
@@ -14,6 +15,7 @@ __all__ = [
     "delay_ns",
     "first",
     "jiffies",
+    "last",
     "micros",
     "size",
     "tick_ns",
@@ -53,6 +55,11 @@ def count(options: Options, *names: str, default: int = 0) -> int:
 def first(options: Options, *names: str) -> str | None:
     """First argument of the first of these options that was written."""
     return next((options[name][0] for name in names if name in options), None)
+
+
+def last(options: Options, words: Collection[str], default: str) -> str:
+    """Of words that exclude each other the one that was written last."""
+    return next((option for option in reversed(tuple(options)) if option in words), default)
 
 
 def _small(number: int, word: str) -> int:

@@ -10,10 +10,12 @@ from typing import Any
 
 from dumbbell.plan.tc import disciplines
 from dumbbell.plan.tc.bands import drr, drr_class, prio
+from dumbbell.plan.tc.cake import cake
 from dumbbell.plan.tc.disciplines import Device
 from dumbbell.plan.tc.dualpi2 import dualpi2
 from dumbbell.plan.tc.early import choke, sfq
 from dumbbell.plan.tc.filters import Filters, filter_words
+from dumbbell.plan.tc.fq import fq
 from dumbbell.plan.tc.htb import RATE_TO_QUANTUM, htb, htb_class
 from dumbbell.plan.tc.netem import merged, netem
 from dumbbell.plan.tc.numbers import Options, count
@@ -34,9 +36,11 @@ KINDS: dict[str, Callable[[Options, Device], dict[str, Any]]] = {
     "red": red,
     "codel": disciplines.codel,
     "fq_codel": disciplines.fq_codel,
+    "cake": cake,
     "choke": choke,
     "drr": drr,
     "dualpi2": dualpi2,
+    "fq": fq,
     "fq_pie": fq_pie,
     "pfifo_fast": disciplines.pfifo_fast,
     "pfifo_head_drop": disciplines.pfifo_head_drop,
@@ -46,7 +50,7 @@ KINDS: dict[str, Callable[[Options, Device], dict[str, Any]]] = {
 }
 """Every discipline that the simulator has."""
 HOLDS_ONE = ("tbf", "netem", "red")
-REMEMBERS = ("codel", "fq_codel", "pie", "fq_pie", "dualpi2")
+REMEMBERS = ("codel", "fq_codel", "pie", "fq_pie", "dualpi2", "fq", "cake")
 """A change of these keeps what it does not name."""
 UNCHANGEABLE = ("htb", "drr", "pfifo_fast", "sfq")
 HAS_CLASSES = ("htb", "drr", "prio")
@@ -131,9 +135,10 @@ class Reader:
             raise Wrong(f"a {kind} can't be changed, at most its classes", "the kernel refuses that too")
         before = self._written[there["handle"]]
         if kind in REMEMBERS:
-            if "flows" in options:
+            if "flows" in options and kind != "cake":
                 raise Wrong(f"{kind}'s 'flows' can't be changed", "the kernel refuses that too")
-            options = {key: value for key, value in before.items() if not _contradicts(key, options)} | options
+            kept = {key: value for key, value in before.items() if key not in options}
+            options = {key: value for key, value in kept.items() if not _contradicts(key, options)} | options
         config = KINDS[kind](options, self._device)
         if kind == "netem":
             config = merged(there["config"], options, config)

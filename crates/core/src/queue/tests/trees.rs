@@ -207,6 +207,8 @@ fn leaf() -> BoxedStrategy<Config> {
         (0u64..100_000).prop_map(|limit| Config::Bfifo { limit }),
         codel().prop_map(Config::Codel),
         aqm::leaf(),
+        super::fair::fq().prop_map(Config::Fq),
+        super::fair::cake().prop_map(Config::Cake),
         (codel(), 1u32..50, 1u32..8, 0u32..3_000, 1u64..200_000).prop_map(
             |(codel, limit, flows, quantum, memory_limit)| {
                 Config::FqCodel(FqCodelConfig { limit, flows, quantum, memory_limit, drop_batch: limit % 5, codel })

@@ -25,6 +25,7 @@ pub fn settings() -> Settings {
         sndbuf: None,
         max_pacing_rate: None,
         prompt_reads: true,
+        queue_paces: false,
     }
 }
 

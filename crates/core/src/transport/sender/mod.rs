@@ -92,6 +92,8 @@ pub(crate) struct Transmission {
     pub ect: bool,
     /// Was sent before.
     pub retransmission: bool,
+    /// When it departs: now, or later where the host's queue paces.
+    pub departs_at: Time,
 }
 
 /// The sending half of a connection. The rule of use is the endpoint's: hand in what happened, poll until nothing
@@ -163,7 +165,7 @@ impl<C: Control> Sender<C> {
             usage: Usage::default(),
             timer: Timer::new(),
             paced_until: Time::NEVER,
-            host: HostQueue::new(settings.mss),
+            host: HostQueue::new(settings.mss, settings.queue_paces),
             tso,
             burst: Burst::default(),
             mending: Mending::default(),
@@ -394,7 +396,7 @@ fn unmeasured(settings: &Settings, tso: &Tso) -> Vitals {
         snd_una: FIRST_BYTE,
         pacing_rate: max_pacing_rate,
         max_pacing_rate,
-        paced: settings.max_pacing_rate.is_some(),
+        paced: settings.max_pacing_rate.is_some() || settings.queue_paces,
         gso_max_bytes: tso.largest_bytes(),
         next_send_at: Time::ZERO,
     }

@@ -39,7 +39,7 @@ impl Rack {
     /// A segment arrived (`tcp_rack_advance`). One that was retransmitted less than the shortest round trip ago arrived
     /// by an earlier transmission and tells nothing.
     pub const fn advance(&mut self, record: &Record, now_us: u64, min_rtt_us: u32) {
-        let rtt_us = now_us - record.sent_us;
+        let rtt_us = now_us.saturating_sub(record.sent_us);
         if rtt_us < min_rtt_us as u64 && record.marks.has(Marks::RESENT) {
             return;
         }
@@ -120,7 +120,7 @@ impl<C: Control> Sender<C> {
 
     /// How long ago a segment was due, negative while it may still come (`tcp_rack_skb_timeout`): microseconds left.
     pub(super) const fn time_left(&self, record: &Record, window_us: u64) -> u64 {
-        (self.rack.rtt_us + window_us).saturating_sub(self.now_us - record.sent_us)
+        (self.rack.rtt_us + window_us).saturating_sub(self.now_us.saturating_sub(record.sent_us))
     }
 
     /// One record is lost; if it was retransmitted, that transmission is lost too (`tcp_mark_skb_lost`).

@@ -113,7 +113,7 @@ impl RateTracker {
         sample.delivered = Some(packets);
         sample.delivered_ce = super::number::low(vitals.delivered_ce).wrapping_sub(draft.prior_delivered_ce);
         // The longer phase: ACKs may arrive in a burst, data may have been sent in one.
-        let interval_us = draft.send_phase_us.max(now_us - draft.prior_delivered_us);
+        let interval_us = draft.send_phase_us.max(now_us.saturating_sub(draft.prior_delivered_us));
         if interval_us < u64::from(vitals.min_rtt_us) {
             return;
         }
