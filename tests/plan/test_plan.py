@@ -274,7 +274,7 @@ def test_a_host_s_discipline_and_a_script_exclude_each_other() -> None:
         FLOW
         + 'host_qdisc = "fq"\n[path.tc]\ninterface = "eth0"\ncommands = "tc qdisc add dev eth0 root handle 1: fq"\n'
     )
-    with pytest.raises(ExperimentError, match="'path.tc' and a 'host_qdisc'"):
+    with pytest.raises(ExperimentError, match=r"'path\.tc' and a 'host_qdisc'"):
         plan(experiment(rest=script))
 
 

@@ -73,9 +73,7 @@ def queue(
     except Wrong as wrong:
         raise ExperimentError(wrong.problem, key=key, value=discipline.text, right=wrong.right) from None
     rates = ((0, rate),) if rate else ()
-    leaf = QueuePlan(
-        name, device.host, device.name, LEAF, text, under_test=True, key=key, may_drop=True, rates=rates
-    )
+    leaf = QueuePlan(name, device.host, device.name, LEAF, text, under_test=True, key=key, may_drop=True, rates=rates)
     kind, filters = _policed(device, text, mtu, key) if discipline.kind == POLICE else (text, [])
     if rate_bps is None:
         return [Command.of(device.host, f"tc qdisc add dev {device.name} root handle {LEAF} {kind}"), *filters], [leaf]
