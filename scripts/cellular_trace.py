@@ -5,8 +5,8 @@
 Packets leave as a Poisson process whose rate is itself random, a Cox process: a Brownian motion of SIGMA packets a
 second per √s between 0 and MOST, and at 0 an outage that ends with OUTAGE_ENDS a second (K. Winstein, A. Sivaraman,
 H. Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low Delay over Cellular Networks", NSDI 2013,
-section 3.1, whose SIGMA, MOST and OUTAGE_ENDS these are). One thing is ours: after an outage the rate begins at RESTART,
-because a motion that begins at 0 is back there at once. The seed is fixed: the file is always the same.
+section 3.1, whose SIGMA, MOST and OUTAGE_ENDS these are). One thing is ours: after an outage the rate begins at
+RESTART, because a motion that begins at 0 is back there at once. The seed is fixed, so the file is always the same.
 """
 
 import math

@@ -371,3 +371,11 @@ def test_any_experiment_becomes_a_plan_that_the_simulator_takes_or_is_refused(te
     if error is not None:
         assert error.key
         assert "--engine kernel" in str(error)
+
+
+def test_links_with_a_rate_stamp_where_the_path_has_telemetry() -> None:
+    access = CUBIC + 'access = { rate = "20mbit", delay = "1ms" }\n'
+    told = world(access, path="telemetry = true")
+    stamping = [device["root"]["config"]["kind"] for device in told["devices"] if device.get("telemetry")]
+    assert stamping == ["htb", "htb"], "the bottleneck and the access link, but no netem"
+    assert not any("telemetry" in device for device in world(access)["devices"])

@@ -32,8 +32,8 @@ fn two_links() -> Plan {
 fn a_flow_uses_95_per_cent_of_its_slowest_link() {
     let outcome = run(&two_links());
     let wire_bytes = outcome.report.flows[0].bytes_received * 1_514 / 1_448;
-    let share = wire_bytes as f64 / (0.04 * 125e6);
-    assert!((0.93..=0.96).contains(&share), "{share}");
+    let permille = wire_bytes * 1_000 / (125_000_000 * 40 / 1_000);
+    assert!((930..=960).contains(&permille), "{permille} of 1000");
     assert_eq!(outcome.report.flows[0].retransmits, 0);
 }
 

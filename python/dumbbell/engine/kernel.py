@@ -109,7 +109,7 @@ def _refuse_what_only_the_simulator_sees(request: Request, plan: Plan) -> None:
     if plan.sample_ns < SHORTEST_SAMPLE_NS:
         raise ExperimentError(
             "a guest that asks its sockets so often does little else",
-            file=str(request.case.file), key="sample", value=f"{plan.sample_ns}ns", right="100us or more, or --engine sim",
+            file=str(request.case.file), key="sample", value=f"{plan.sample_ns}ns", right="100us, or --engine sim",
         )  # fmt: skip
     commands = [*plan.setup, *(change.command for change in plan.changes)]
     if any(command.argv[0] == "tc" and "every" in command.argv for command in commands):

@@ -35,7 +35,7 @@ SHORTEST_INTERVAL_NS = 100_000
 """Between two probes; a shorter one measures itself."""
 SHORTEST_UDP_INTERVAL_NS = 1_000
 SHORTEST_SAMPLE_NS = 1_000
-"""TCP's clock has whole microseconds. A guest asks its sockets at every sample and takes 100us at least; see `engine.kernel`."""
+"""TCP's clock has whole microseconds. A guest asks its sockets each time: `engine.kernel` wants 100us."""
 
 
 class Strict(BaseModel):
