@@ -16,6 +16,7 @@ from typing import Any
 
 import altair as alt
 import polars as pl
+from PIL import Image
 
 import dumbbell as db
 
@@ -233,7 +234,9 @@ def draw(name: str, table: pl.DataFrame) -> None:
         )
         for field, text in panels
     ]
-    alt.hconcat(*charts).configure_view(stroke=None).save(PICTURES / f"{name}.png", scale_factor=1.5)
+    file = PICTURES / f"{name}.png"
+    alt.hconcat(*charts).configure_view(stroke=None).save(file, scale_factor=1.5)
+    Image.open(file).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
 def page(tables: Mapping[str, pl.DataFrame], seeds: int) -> str:
