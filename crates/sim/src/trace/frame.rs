@@ -6,7 +6,7 @@
 use crate::net::HostId;
 use crate::world::is_reset;
 use dumbbell_core::packet::{
-    Body, Direction, ETHERNET_BYTES, Ecn, Flags, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES,
+    Ace, Body, Direction, ETHERNET_BYTES, Ecn, Flags, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES,
 };
 use dumbbell_core::time::Time;
 
@@ -166,7 +166,7 @@ fn accurate_bit(flags: Flags) -> u8 {
 }
 
 fn flag_bits(packet: &Packet, flags: Flags) -> u8 {
-    let ace = flags.ace.map_or(0, |ace| ace.bits());
+    let ace = flags.ace.map_or(0, Ace::bits);
     let (ece, cwr) = (flags.ece || ace & 1 > 0, flags.cwr || ace & 2 > 0);
     let bits = [flags.fin, flags.syn, is_reset(packet), flags.psh, flags.ack, false, ece, cwr];
     bits.iter().enumerate().map(|(place, &bit)| u8::from(bit) << place).sum()

@@ -67,7 +67,7 @@ struct Sender {
 
 impl Sender {
     fn new(name: &str, clamp: u32, mss: u32) -> Self {
-        let mut vitals = Vitals { cwnd_clamp: clamp, mss, ecn: mss % 2 == 0, ..vitals() };
+        let mut vitals = Vitals { cwnd_clamp: clamp, mss, ecn: mss.is_multiple_of(2), ..vitals() };
         vitals.cwnd = vitals.cwnd.min(clamp);
         let mut controller = Controller::named(name, &mut Parameters::default(), Dice::named(3, name)).unwrap();
         controller.start(&mut vitals);

@@ -159,7 +159,7 @@ proptest! {
         drop_enqueue in any::<bool>(),
         limit in 1..60_u32,
     ) {
-        let mut queue = queue(DualPi2Config { drop_enqueue, limit, ..config() });
+        let mut queue = queue(DualPi2Config { limit, drop_enqueue, ..config() });
         let (mut now, mut dropped, mut out) = (0, Vec::new(), Vec::new());
         for (number, &(gap, ecn, takes)) in (0..).zip(&arrivals) {
             now += gap;
@@ -174,7 +174,7 @@ proptest! {
         let standing = queue.backlog().packets as usize;
         prop_assert!(standing <= limit as usize);
         prop_assert_eq!(out.len() + dropped.len() + standing, arrivals.len());
-        prop_assert_eq!(look.counters.drops as usize, dropped.len());
+        prop_assert_eq!(look.counters.drops, dropped.len() as u64);
         for scalable in [0, 1] {
             let seqs: Vec<u64> = out.iter().filter(|packet| packet.mark == scalable)
                 .map(|packet| if let Body::Tcp(segment) = packet.body { segment.seq } else { 0 }).collect();

@@ -35,7 +35,7 @@ impl Marks {
 
     /// What a packet carries; `ect` is RFC 3168's word, for new data where ECN was negotiated.
     #[inline]
-    pub fn of(&self, ect: bool) -> Ecn {
+    pub fn of(self, ect: bool) -> Ecn {
         if ect { self.data } else { self.other }
     }
 }
