@@ -4,7 +4,7 @@ BIN := .venv/bin
 PY := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery pages notebook fuzz clean
+.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery pages hpcc versions notebook fuzz clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,12 @@ gallery: kernel ## Run the six scenarios and draw docs/gallery
 
 pages: kernel ## Measure what the pages about controllers and queues show
 	$(PY) scripts/pages.py
+
+hpcc: setup ## Run the incast of docs/hpcc.md and draw it
+	$(PY) scripts/hpcc.py
+
+versions: setup ## Run BBR 1, 2 and 3 through the same experiments and write docs/bbr1-against-bbr3.md
+	$(PY) scripts/bbr_versions.py
 
 notebook: setup ## Execute the examples into notebooks
 	$(PY) scripts/notebook.py

@@ -31,6 +31,10 @@ QUICK = [
     ("codel2012-queue", "drop-tail"),
     ("ucas-bufferbloat", "maxq 50"),
     ("stanford-page-fetch", "100 packets"),
+    ("copa2018-sharing", "beside cubic"),
+    ("ledbatpp-yields", "alone"),
+    ("ledbatpp-yields", "beside cubic"),
+    ("ledbatpp-yields", "two of them"),
 ]
 
 

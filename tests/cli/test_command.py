@@ -83,8 +83,8 @@ def test_ten_thousand_flows_are_refused_with_what_would_do(dumbbell: Dumbbell, f
         (["run", "cyclic", "--engine", "sim", "--kernel", "x"], "the simulator runs no kernel, got 'x'; use --engine"),
         (["run", "lossy-lan", "--pcap", "x"], "--pcap: one capture of 8 runs; choose one case and one seed"),
         (
-            ["run", "cyclic", "--set", "path.bottleneck.qdisc=cake"],
-            "path.bottleneck.qdisc: the simulator has no 'cake'",
+            ["run", "cyclic", "--set", "path.bottleneck.qdisc=hhf"],
+            "path.bottleneck.qdisc: the simulator has no 'hhf'",
         ),
         (["plan", "bufferbloat", "--case", "x"], "no case is called 'x'; there is: maxq 10; maxq 100; maxq 200"),
         (["explain", "cubik"], "there is no page of this name, got 'cubik'; did you mean 'cubic'?"),

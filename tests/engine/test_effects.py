@@ -54,6 +54,34 @@ def test_a_request_is_answered_an_rtt_later(tmp_path: Path) -> None:
     assert exchanges[5] == pytest.approx(0.031, abs=0.002)
 
 
+def test_fq_on_a_host_limits_each_of_its_flows(tmp_path: Path) -> None:
+    got = valid(tmp_path, experiment(CUBIC + 'count = 2\nhost_qdisc = "fq maxrate 2mbit"\n'))
+    assert [got.mbps(f"cubic-{number}") for number in (1, 2)] == pytest.approx([1.85, 1.85], abs=0.15)
+
+
+def test_fq_on_a_host_paces_what_never_asked_for_it(tmp_path: Path) -> None:
+    """A window of twenty packets comes as one burst, but for fq: then only the ten that TCP doesn't space."""
+    flow = CUBIC + 'bytes = "29kB"\ninitial_window = 20\n'
+    queues = []
+    for number, rest in enumerate((flow, flow + 'host_qdisc = "fq"\n')):
+        (tmp_path / str(number)).mkdir()
+        got = valid(tmp_path / str(number), experiment(rest, rtt="100ms", top='sample = "100us"'))
+        queues.append(got.numbers["queue"]["packets"]["max"])
+    assert queues[0] >= 18
+    assert queues[1] <= 12
+
+
+def test_cake_shapes_and_shares_among_hosts(tmp_path: Path) -> None:
+    one, many = (CUBIC + f'name = "{name}"\naccess = {{ delay = "1ms" }}\n' for name in ("one", "many"))
+    got = valid(
+        tmp_path,
+        experiment(one + many + "count = 4\n", rate=None, qdisc="cake bandwidth 10mbit dual-srchost", duration="5s"),
+    )
+    shares = [group["throughput_mbps"] for group in got.numbers["groups"].values()]
+    assert sum(shares) == pytest.approx(9.4, abs=0.4)
+    assert shares[0] == pytest.approx(shares[1], rel=0.15)
+
+
 def test_on_and_off_divide_the_time(tmp_path: Path) -> None:
     got = valid(tmp_path, experiment(CUBIC + 'on = "200ms"\noff = "800ms"\n', rtt="4ms", duration="3s"))
     received = got.run.flows.sort("time_ns").select("time_ns", pl.col("bytes_received").diff().alias("new"))
@@ -306,3 +334,43 @@ def test_slots_let_a_link_send_in_bursts(tmp_path: Path) -> None:
     # On an idle link a packet waits for the next slot, or for what is left of one that another waits for.
     assert got.numbers["ping_ms"]["max"] == pytest.approx(10 + 20, abs=0.5)
     assert 20 < got.ping_ms < 30
+
+
+def test_a_policer_lets_a_burst_pass_drops_the_rest_and_delays_nothing(tmp_path: Path) -> None:
+    line = '[[path.links]]\nname = "line"\nwhere = "before"\nrate = "100mbit"\n'
+    got = valid(tmp_path, experiment(line + CUBIC, rate=None, qdisc="police rate 10mbit burst 50kb", duration="4s"))
+    assert 5 < got.mbps() < 10.1
+    assert got.numbers["queue"]["drops"] > 20
+    assert got.numbers["queue"]["packets"]["max"] == 0
+    assert got.ping_ms < 22
+
+
+@pytest.mark.parametrize(
+    "qdisc", ["pie", "fq_pie", "sfq", "choke limit 200 bandwidth 10mbit", "pfifo_head_drop limit 60"]
+)
+def test_other_queues_fill_the_link_and_drop(tmp_path: Path, qdisc: str) -> None:
+    got = valid(tmp_path, experiment(qdisc=qdisc, duration="4s"))
+    assert got.mbps() > 7
+    assert got.numbers["queue"]["drops"] > 0
+    assert got.queue("bottleneck")["kind"] == qdisc.partition(" ")[0]
+
+
+@pytest.mark.parametrize("qdisc", ["pie ecn", "fq_pie ecn", "codel ce_threshold 3ms"])
+def test_queues_mark_what_can_be_marked(tmp_path: Path, qdisc: str) -> None:
+    rest = '[[flows]]\ncc = "cubic"\ncount = 2\necn = true\n'
+    assert valid(tmp_path, experiment(rest, qdisc=qdisc, duration="4s")).numbers["queue"]["marks"] > 0
+
+
+def test_a_first_band_goes_first(tmp_path: Path) -> None:
+    rest = (
+        '[path.tc]\ninterface = "eth0"\nqueue = "10:"\ncommands = """\n'
+        "tc qdisc add dev eth0 root handle 1: htb default 1\n"
+        "tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit burst 1514 cburst 1514\n"
+        "tc qdisc add dev eth0 parent 1:1 handle 10: prio\n"
+        "tc filter add dev eth0 parent 10: protocol ip prio 1 u32 match ip dport 5201 0xffff flowid 10:1\n"
+        '"""\n[[flows]]\nname = "first"\ncc = "cubic"\nport = 5201\n'
+        '[[flows]]\nname = "last"\ncc = "cubic"\nport = 5202\n'
+    )
+    got = valid(tmp_path, f'duration = "3s"\n[path]\nrtt = "20ms"\n{rest}')
+    assert got.mbps("first") > 9
+    assert got.mbps("last") < 1

@@ -51,6 +51,18 @@ def test_a_setting_that_the_kernel_does_not_have_is_told(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_only_the_simulator_has_is_refused_by_name(tmp_path: Path) -> None:
+    for flows, more, why in (
+        ('[[flows]]\ncc = "hpcc"\n', "telemetry = true", "no congestion control of this name"),
+        (CUBIC, "telemetry = true", "stamp no packets"),
+    ):
+        with pytest.raises(ExperimentError, match=why):
+            measure(tmp_path, experiment(flows, path=more))
+    with pytest.raises(ExperimentError, match="does little else"):
+        measure(tmp_path, experiment(CUBIC, top='sample = "10us"'))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_run_touches_nothing_outside_its_folder(tmp_path: Path) -> None:
     """The guest sees the host's files, read-only: not one of them changes, and none appears."""
     for name in ("before", "deep/er"):

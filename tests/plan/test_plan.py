@@ -46,6 +46,10 @@ VARIED = {
         rest=FLOW + 'access = { rate = "5mbit", delay = "10ms", loss = "1%" }\n[[flows]]\ncc = "bbr"\necn = true\n'
         '[[flows]]\ncc = "bbr"\ninitial_window = 3\ndelayed_ack = false\n[[flows]]\nkind = "udp"\nrate = "1mbit"\n'
     ),
+    "hosts' disciplines": experiment(
+        rest=FLOW
+        + 'host_qdisc = "fq maxrate 5mbit"\naccess = { delay = "1ms" }\n[[flows]]\ncc = "bbr"\nhost_qdisc = "fq"\n'
+    ),
     "changes": experiment(
         path='loss = "1%"',
         rest=FLOW + '[[changes]]\nat = "2s"\nrate = "1mbit"\nloss = "2%"\n[[changes]]\nat = "1s"\nrtt = "50ms"\n'
@@ -256,6 +260,22 @@ def test_a_way_back_longer_than_the_rtt_is_refused() -> None:
 def test_the_delay_of_an_access_link_lies_on_the_way_there() -> None:
     made = plan(experiment(rest=FLOW + 'access = { delay = "10ms" }\n'))
     assert "delay 10ms" in next(queue.text for queue in made.queues if queue.name == "access-cubic.netem")
+
+
+def test_a_host_s_discipline_stands_on_a_host_of_the_group_s_own() -> None:
+    made = plan(experiment(rest=FLOW + 'host_qdisc = "fq"\n' + FLOW + 'host_qdisc = "bfifo limit 30000"\n' + FLOW))
+    places = {queue.name: (queue.host, queue.text) for queue in made.queues if queue.name.startswith("host-")}
+    assert places == {"host-cubic": ("sender1", "fq"), "host-cubic-2": ("sender2", "bfifo limit 30000")}
+    assert [flow.sender for flow in made.flows] == ["sender1", "sender2", "sender"]
+
+
+def test_a_host_s_discipline_and_a_script_exclude_each_other() -> None:
+    script = (
+        FLOW
+        + 'host_qdisc = "fq"\n[path.tc]\ninterface = "eth0"\ncommands = "tc qdisc add dev eth0 root handle 1: fq"\n'
+    )
+    with pytest.raises(ExperimentError, match=r"'path\.tc' and a 'host_qdisc'"):
+        plan(experiment(rest=script))
 
 
 def test_a_udp_flow_has_no_size() -> None:

@@ -36,6 +36,11 @@ PER_CENT = ALWAYS / 100
 MS = 1_000_000
 
 
+def link(overhead: int, *, raw: bool = False, least: int = 0, framing: str = "plain") -> dict[str, Any]:
+    """What a cake is told of its link."""
+    return {"overhead": overhead, "raw": raw, "least": least, "framing": framing}
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -118,6 +123,64 @@ MS = 1_000_000
             "fq_codel quantum 100 limit 5 memory_limit 1mb flows 64 noecn",
             {"limit": 5, "flows": 64, "quantum": 256, "memory_limit": 1 << 20},
         ),
+        # limit 10000p flow_limit 100p buckets 1024 orphan_mask 1023 quantum 3028b initial_quantum 15140b
+        # low_rate_threshold 550Kbit refill_delay 40ms timer_slack 10us horizon 10s horizon_drop
+        (
+            "fq",
+            {"limit": 10_000, "flow_limit": 100, "orphan_mask": 1023, "quantum": 3028, "initial_quantum": 15_140}
+            | {"low_rate_threshold": 68_750, "refill_delay": 40 * MS, "timer_slack": 10_000, "horizon": 10_000 * MS}
+            | {"horizon_drop": True, "pacing": True, "max_rate": None, "ce_threshold": None},
+        ),
+        # limit 5p flow_limit 7p buckets 64 orphan_mask 255 nopacing quantum 256b initial_quantum 9000b maxrate 10Mbit
+        # low_rate_threshold 1Mbit refill_delay 4ms ce_threshold 5ms timer_slack 50us horizon 2s horizon_cap
+        (
+            "fq limit 5 flow_limit 7 quantum 100 initial_quantum 9000 maxrate 10mbit refill_delay 3ms "
+            "low_rate_threshold 1mbit ce_threshold 5ms timer_slack 50us horizon 2s horizon_cap orphan_mask 255 "
+            "buckets 64 nopacing",
+            {"limit": 5, "flow_limit": 7, "orphan_mask": 255, "quantum": 256, "initial_quantum": 9000}
+            | {"low_rate_threshold": 125_000, "timer_slack": 50_000, "horizon": 2_000 * MS, "horizon_drop": False}
+            | {"pacing": False, "max_rate": 1_250_000, "ce_threshold": 5 * MS},
+        ),
+        # bandwidth unlimited diffserv3 triple-isolate nonat nowash no-ack-filter split-gso rtt 100ms raw overhead 0
+        (
+            "cake",
+            {"rate": None, "tin_rate": None, "isolation": "triple_isolate", "ack_filter": "none", "split_gso": True}
+            | {"interval": 100 * MS, "target": 5 * MS, "memory_limit": None, "ingress": False}
+            | {"link": link(0, raw=True)},
+        ),
+        # bandwidth unlimited diffserv3 dual-srchost nonat wash ingress ack-filter no-split-gso rtt 10ms raw ptm
+        # overhead 0 memlimit 1Mb
+        (
+            "cake metro dual-srchost ack-filter memlimit 1mb no-split-gso wash ingress ptm",
+            {"isolation": "dual_srchost", "ack_filter": "filter", "memory_limit": 1 << 20, "split_gso": False}
+            | {"interval": 10 * MS, "target": 500_000, "ingress": True, "link": link(0, raw=True, framing="ptm")},
+        ),
+        # bandwidth 20Mbit besteffort … noatm overhead 38 mpu 84
+        ("cake bandwidth 20mbit overhead 38 mpu 84 besteffort", {"rate": 2_500_000, "link": link(38, least=84)}),
+        # noatm overhead 38 mpu 84
+        ("cake ethernet", {"link": link(38, least=84)}),
+        # noatm overhead 10 mpu 84
+        ("cake bandwidth 20mbit ethernet overhead 10", {"link": link(10, least=84)}),
+        # raw overhead 0 mpu 84
+        ("cake overhead 10 ethernet raw", {"link": link(0, raw=True, least=84)}),
+        # raw overhead 10
+        ("cake raw overhead 10", {"link": link(10, raw=True)}),
+        # atm overhead 10
+        ("cake conservative overhead 10", {"link": link(10, framing="atm")}),
+        # raw overhead 0
+        ("cake conservative raw", {"link": link(0, raw=True)}),
+        # diffserv8 flowblind … rtt 30ms: DSCP 0 goes to the third of eight tins, which gets 49/64 of the rate
+        (
+            "cake bandwidth 64mbit rtt 30ms diffserv8 flowblind",
+            {"rate": 8_000_000, "tin_rate": 6_125_000, "interval": 30 * MS, "target": 1_500_000}
+            | {"isolation": "flowblind"},
+        ),
+        # hosts … rtt 100ms; rtt 80ms; rtt 10ms; rtt 10us; bandwidth unlimited: the last word counts
+        ("cake unlimited triple-isolate flows hosts", {"isolation": "hosts"}),
+        ("cake metro rtt 80ms", {"interval": 80 * MS, "target": 4 * MS}),
+        ("cake rtt 80ms metro", {"interval": 10 * MS, "target": 500_000}),
+        ("cake rtt 10us", {"interval": 10_000, "target": 1_000}),
+        ("cake bandwidth 20mbit unlimited", {"rate": None}),
         # limit 1000000b min 83333b max 250000b ewma 6 probability 0.02 Scell_log 16
         (
             "red limit 1000000 avpkt 1000",
@@ -250,10 +313,18 @@ def test_netem_s_numbers_are_the_kernel_s(words: str, expected: dict[str, Any]) 
         ("dualpi2 max_rtt 100ms target 15ms", "both max_rtt and target"),
         ("dualpi2 max_rtt 10ms typical_rtt 20ms", "typical_rtt is longer than its max_rtt"),
         ("dualpi2 max_rtt 100s", "so long that dualpi2's gains become 0"),
+        ("fq initial_quantum 2000000", "initial_quantum is above"),
+        ("fq buckets 1", "2 to 262144 buckets"),
+        ("fq maxrate 40gbit", "does not fit 32 bits"),
+        ("cake nat", "tracks connections"),
+        ("cake datacentre lan", "one of datacentre and lan"),
+        ("cake overhead 300", "out of range"),
         # These Linux has and the simulator lacks.
-        ("cake bandwidth 80mbit", "the simulator has no 'cake'"),
         ("netem packets 5", "packets and bytes are those of a slot"),
         ("netem slot 5ms 2ms", "most is below their least"),
+        ("hhf", "the simulator has no 'hhf'"),
+        ("cake bandwidth 80mbit autorate-ingress", "the simulator's cake has no 'autorate-ingress'"),
+        ("cake bandwidth 80mbit fwmark 255", "the simulator's cake has no 'fwmark'"),
         ("netem loss 1% ecn", "the simulator's netem has no 'ecn'"),
         ("tbf rate 80mbit burst 1514 limit 3000 mpu 64", "the simulator's tbf has no 'mpu'"),
     ],
@@ -317,8 +388,8 @@ def test_htb_s_default_is_hexadecimal_and_filters_are_asked_in_the_kernel_s_orde
     ("line", "said"),
     [
         ("filter add dev v0 root protocol ip u32 match ip dport 1 0xffff flowid 1:1", "no filter that says 'root'"),
-        ("filter add dev v0 parent 1: protocol ip matchall flowid 1:1", "no filter that says 'matchall'"),
-        ("filter add dev v0 parent 1:1 protocol ip handle 1 fw flowid 1:1", "on an htb itself only"),
+        ("filter add dev v0 parent 1: protocol ip route flowid 1:1", "no filter that says 'route'"),
+        ("filter add dev v0 parent 1:1 protocol ip handle 1 fw flowid 1:1", "on a discipline itself only"),
         ("filter add dev v0 parent 1: protocol ipv6 handle 1 fw flowid 1:1", "no filter for protocol 'ipv6'"),
         ("filter add dev v0 parent 1: protocol ip u32 match ip sport 1 0xffff flowid 1:1", "a server's port only"),
         ("filter add dev v0 parent 1: protocol ip u32 match ip dport 1 0xff flowid 1:1", "a server's port only"),
@@ -326,8 +397,8 @@ def test_htb_s_default_is_hexadecimal_and_filters_are_asked_in_the_kernel_s_orde
         ("filter add dev v0 parent 1: protocol ip handle 7 fw", "names no class"),
         ("class change dev v0 classid 1:7 htb rate 1mbit", "no class 1:7 to change"),
         ("class add dev v0 parent 1:7 classid 1:8 htb rate 1mbit", "no class 1:7 to be the parent"),
-        ("class add dev v0 parent 1: classid 1:1 drr", "no classes of 'drr'"),
-        ("class add dev v0 parent 2: classid 2:1 htb rate 1mbit", "classes and filters on an htb only"),
+        ("class add dev v0 parent 1: classid 1:1 drr", "no drr at '1:1'"),
+        ("class add dev v0 parent 2: classid 2:1 htb rate 1mbit", "no htb at '2:1'"),
         ("qdisc add dev v0 root handle 2: pfifo", "a discipline at 'root' already"),
         ("qdisc add dev v0 parent 1:7 handle 2: pfifo", "no class 1:7"),
         ("qdisc add dev v0 parent 3: handle 2: pfifo", "no discipline of handle 3:"),
@@ -362,6 +433,19 @@ def test_a_class_with_classes_below_it_holds_no_packets() -> None:
     assert tree["config"]["classes"][0]["leaf"] is None
     with pytest.raises(Wrong, match="has classes below it"):
         reader(HTB, one, below, leaf)
+
+
+def test_a_changed_cake_and_fq_keep_what_is_not_said() -> None:
+    """The kernel's `cake_change` and `fq_change` take the attributes that tc sends, one by one."""
+    device = reader("qdisc add dev v0 root handle 1: cake bandwidth 20mbit ethernet metro dual-srchost")
+    got = changed(device, "qdisc change dev v0 root handle 1: cake bandwidth 10mbit rtt 50ms")
+    assert (got["rate"], got["interval"], got["isolation"]) == (1_250_000, 50 * MS, "dual_srchost")
+    assert got["link"] == link(38, least=84)
+    got = changed(device, "qdisc change dev v0 root handle 1: cake metro unlimited")
+    assert (got["rate"], got["interval"]) == (None, 10 * MS)
+    device = reader("qdisc add dev v0 root handle 1: fq nopacing maxrate 10mbit horizon_cap")
+    got = changed(device, "qdisc change dev v0 root handle 1: fq pacing limit 7")
+    assert (got["pacing"], got["max_rate"], got["limit"], got["horizon_drop"]) == (True, 1_250_000, 7, False)
 
 
 FIRST = "qdisc add dev v0 root handle 1: netem delay 10ms 2ms 25% distribution normal loss 5% 10% reorder 25% 50% "

@@ -237,21 +237,21 @@ def test_settings_that_change_nothing_or_that_the_simulator_has_are_taken() -> N
     ("more", "said"),
     [
         (
-            {"qdisc": "cake bandwidth 10mbit", "rate": ""},
-            "path.bottleneck.qdisc: the simulator has no 'cake', got 'cake bandwidth 10mbit'; it has bfifo, codel,",
+            {"qdisc": "hhf limit 10"},
+            "path.bottleneck.qdisc: the simulator has no 'hhf', got 'hhf limit 10'; it has bfifo, cake,",
         ),
         ({"qdisc": "red limit 1000 avpkt 1000"}, "path.bottleneck.qdisc: red's burst of 0 packets is too small"),
         (
-            {"flows": CUBIC + '[[path.links]]\nname = "wifi"\nrate = "5mbit"\nqdisc = "sfq"\n'},
-            "path.links.wifi.qdisc: the simulator has no 'sfq'",
+            {"flows": CUBIC + '[[path.links]]\nname = "wifi"\nrate = "5mbit"\nqdisc = "sfb"\n'},
+            "path.links.wifi.qdisc: the simulator has no 'sfb'",
         ),
         (
-            {"flows": '[path.reverse]\nqdisc = "fq"\n' + CUBIC},
-            "path.reverse.qdisc: the simulator has no 'fq'",
+            {"flows": '[path.reverse]\nqdisc = "cake bandwidth 1mbit autorate-ingress"\n' + CUBIC},
+            "path.reverse.qdisc: the simulator's cake has no 'autorate-ingress'",
         ),
         (
-            {"flows": CUBIC + 'access = { qdisc = "pie limit 10", rate = "1mbit" }'},
-            "flows.0.access.qdisc: the simulator has no 'pie'",
+            {"flows": CUBIC + 'access = { qdisc = "hhf limit 10", rate = "1mbit" }'},
+            "flows.0.access.qdisc: the simulator has no 'hhf'",
         ),
         ({"flows": CUBIC + 'request = "1"\nresponse = "1"\non = "1s"\noff = "1s"'}, "requests that also rests"),
     ],
@@ -276,6 +276,7 @@ QDISCS = st.one_of(
             "red limit 4000000000 avpkt 1514 min 30000 max 90000 bandwidth 1tbit", "netem rate 1mbit 20 100 5",
             "tbf rate 1mbit burst 1514 latency 50ms", "tbf rate 1mbit burst 3kb limit 1bdp peakrate 2mbit mtu 1540",
             "tbf rate 7bit burst 1 limit 1", "netem delay 1ms reorder 25% 50% gap 3 duplicate 1% corrupt 1%", "cake",
+            "cake bandwidth 1mbit overhead 256 atm mpu 256 ack-filter ingress rtt 1us", "fq maxrate 1bit nopacing",
             "sfq", "fq", "pie", "htb default 10", "prio", "netem slot 5ms", "pfifo limit 4294967296",
             "bfifo limit 99999999999", "codel limit 5000000000",
         ]
@@ -370,3 +371,11 @@ def test_any_experiment_becomes_a_plan_that_the_simulator_takes_or_is_refused(te
     if error is not None:
         assert error.key
         assert "--engine kernel" in str(error)
+
+
+def test_links_with_a_rate_stamp_where_the_path_has_telemetry() -> None:
+    access = CUBIC + 'access = { rate = "20mbit", delay = "1ms" }\n'
+    told = world(access, path="telemetry = true")
+    stamping = [device["root"]["config"]["kind"] for device in told["devices"] if device.get("telemetry")]
+    assert stamping == ["htb", "htb"], "the bottleneck and the access link, but no netem"
+    assert not any("telemetry" in device for device in world(access)["devices"])

@@ -88,3 +88,12 @@ def test_rare_phases_stand_out_from_what_lasts(eye: str) -> None:
     assert min(distance(colour, colours["probe_bw"], eye) for colour in rare) > 25
     assert min(distance(one, other, eye) for one, other in itertools.combinations(rare, 2)) > 16
     assert len(set(PALE)) == len(PALE)
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_the_phases_of_a_probe_stand_out_from_cruising(eye: str) -> None:
+    names = ["startup", "drain", "probe_bw_cruise", "probe_bw_refill", "probe_bw_up", "probe_rtt"]
+    colours = phase_colours(names)
+    cruise = colours.pop("probe_bw_cruise")
+    assert min(distance(colour, cruise, eye) for colour in colours.values()) > 25
+    assert min(distance(one, other, eye) for one, other in itertools.combinations(colours.values(), 2)) > 11

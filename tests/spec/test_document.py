@@ -113,7 +113,11 @@ BAD = {
     "flow that starts after the end": (GOOD + 'start = "2s"\n', "", None, "starts after the end", "start it before"),
     "UDP without a rate": (HEAD + PATH + BOTTLENECK + '[[flows]]\nkind = "udp"\n', "flows.0", None, "a UDP flow without a rate", "1mbit"),
     "expectation of no form": ('expect = ["bbr wins"]\n' + GOOD, "expect.0", "bbr wins", "is no expectation", "groups.bbr.share"),
-    "samples without end": ('sample = "1us"\n' + GOOD, "", None, "samples closer than 100us", "10ms"),
+    "samples without end": ('sample = "999ns"\n' + GOOD, "", None, "samples closer than 1us", "10ms"),
+    "telemetry of tc commands": (
+        HEAD + '[path]\nrtt = "1ms"\ntelemetry = true\n[path.tc]\ninterface = "eth0"\ncommands = "tc qdisc add dev eth0 root pfifo"\n'
+        + '[[flows]]\ncc = "bbr"\n', "path", None, "'telemetry' beside tc commands", "[path.bottleneck]",
+    ),
     "seed and seeds": ("seed = 1\nseeds = [2]\n" + GOOD, "", None, "both 'seed' and 'seeds'", "give one"),
     "seed below zero": ("seed = -1\n" + GOOD, "seeds", (-1,), "not a seed", "a whole number"),
     "case without set": (GOOD + '[[cases]]\nname = "a"\n', "cases.0", None, "a case without 'set'", "'name' and 'set'"),

@@ -10,9 +10,9 @@ from dumbbell.errors import ExperimentError
 from dumbbell.plan.tc.reader import KINDS as SIMULATED
 from dumbbell.spec import load
 from dumbbell.spec.pages import KINDS, page, pages
-from dumbbell.spec.qdisc import GRAMMAR
+from dumbbell.spec.qdisc import GRAMMAR, POLICE
 
-HAS = {"controllers": set(_sim.CONTROLLERS), "queues": set(SIMULATED)}
+HAS = {"controllers": set(_sim.CONTROLLERS), "queues": {*SIMULATED, POLICE}}
 PAGES = [(kind, name, file) for kind in KINDS for name, file in pages(kind).items()]
 HEADINGS = ["What it does", "When it does well", "When it does badly", "Parameters", "Beside its source", "Measured"]
 MAY_LACK = {"Beside its source"}

@@ -16,6 +16,7 @@ EXAMPLES = {
     "count": "10",
     "share": "1%",
     "fraction": "0.02",
+    "value/mask": "0x01/0x03",
     "time or number of packets": "5p",
 }
 
@@ -71,7 +72,7 @@ HOSTILE = [
     "1.5bdp",
     "é",
 ]
-SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-% ")
+SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-%/ ")
 
 
 @given(st.sampled_from(sorted(GRAMMAR)), st.lists(st.one_of(st.sampled_from(WORDS + HOSTILE), st.text(max_size=4))))
@@ -82,6 +83,7 @@ def test_what_is_accepted_holds_plain_words_only(kind: str, words: list[str]) ->
         return
     assert set(qdisc.text) <= SAFE
     assert ".." not in qdisc.text
+    assert " /" not in qdisc.text
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,9 @@ def test_a_slip_is_answered_with_the_nearest_word() -> None:
     with pytest.raises(Wrong) as caught:
         parse_qdisc("fq_codel limt 1000")
     assert caught.value.problem == "fq_codel has no option 'limt'"
-    assert caught.value.right.startswith("did you mean 'limit'? there is: ce_threshold, drop_batch, ecn")
+    assert caught.value.right.startswith(
+        "did you mean 'limit'? there is: ce_threshold, ce_threshold_selector, drop_batch, ecn"
+    )
     with pytest.raises(Wrong) as caught:
         parse_qdisc("fq_codle")
     assert caught.value.right.startswith("did you mean 'fq_codel'?")

@@ -6,7 +6,7 @@
 //!
 //! | room | decides |
 //! | --- | --- |
-//! | [`time`], [`rate`], [`packet`], [`dice`] | the words that all other rooms speak |
+//! | [`time`], [`rate`], [`packet`], [`telemetry`], [`dice`] | the words that all other rooms speak |
 //! | [`queue`] | which packet leaves a device next, and when; which one dies |
 //! | [`cc`] | how large the window is, and how fast to send |
 //! | [`transport`] | what to send, what to acknowledge, what was lost |
@@ -23,5 +23,6 @@ pub mod dice;
 pub mod packet;
 pub mod queue;
 pub mod rate;
+pub mod telemetry;
 pub mod time;
 pub mod transport;

@@ -39,6 +39,7 @@ pub mod plan;
 pub mod report;
 mod sampler;
 pub mod table;
+mod telemetry;
 pub mod trace;
 mod traffic;
 pub mod world;

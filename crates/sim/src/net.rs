@@ -63,6 +63,14 @@ impl Net {
         self.next[from as usize * self.hosts.len() + to as usize]
     }
 
+    /// The devices on the way of a flow's data.
+    pub fn way(&self, flow: FlowId) -> impl Iterator<Item = DeviceId> + '_ {
+        let [sender, receiver] = self.ends[flow.0 as usize];
+        let after =
+            move |at: HostId| (at != receiver).then(|| self.next[at as usize * self.hosts.len() + receiver as usize]);
+        std::iter::successors(after(sender), move |&device| after(self.devices[device as usize].peer))
+    }
+
     /// The device at this end of a wire; None when there is no such wire.
     pub fn device_at(&self, end: crate::plan::End) -> Option<DeviceId> {
         self.device_of.get(end.wire).map(|sides| sides[end.side as usize])

@@ -103,6 +103,9 @@ pub struct Device {
     pub at: End,
     /// Its root discipline.
     pub root: Node,
+    /// Does it stamp what passes (in-network telemetry)?
+    #[serde(default)]
+    pub telemetry: bool,
 }
 
 /// A discipline that is sampled.

@@ -24,6 +24,7 @@ use crate::net::{DeviceId, HostId, Net};
 use crate::plan::{Change, Plan, What};
 use crate::report::{Outcome, Progress, QueueReport};
 use crate::sampler::Sampler;
+use crate::telemetry::Telemetry;
 use crate::trace::pcap::Tap;
 use crate::traffic::Flow;
 use crate::traffic::probe::Series;
@@ -62,6 +63,7 @@ pub struct World {
     sampler: Sampler,
     census: Census,
     tap: Option<Tap>,
+    telemetry: Telemetry,
     /// Flows that must be done before an experiment that ends with them may end.
     unfinished: Option<usize>,
     events: u64,
@@ -99,6 +101,8 @@ pub struct End {
     attention: Attention,
     /// Does its device cut super-packets into their segments, having no offloads?
     cuts: bool,
+    /// Do its flow's packets have telemetry?
+    has_telemetry: bool,
     /// Has its program closed the socket? Then new data is answered with a reset.
     shut: bool,
 }
@@ -239,6 +243,8 @@ impl World {
         outcome.map_err(|why| Error::Change { at: self.now, handle: handle.clone(), why })?;
         if let What::Discipline(node) = what {
             device.expect(node);
+        } else if let (What::Class { class, .. }, Some(meter)) = (what, &mut device.meter) {
+            meter.change_class(class);
         }
         if let Some(next) = self.changes.get(number + 1) {
             self.agenda.add(next.at, Kind::Change, rank(number + 1));

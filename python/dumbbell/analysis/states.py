@@ -6,6 +6,7 @@ The simulator says it (`cc_phase`); of a kernel it is inferred, and said so:
 BBR            `tcp_bbr.c` sets its two gains from its mode (bbr_update_gains), so the gains tell the mode:
                cwnd gain ≤ 1 → probe_rtt, else pacing gain ≥ 2 → startup (2.89), ≤ 0.5 → drain (0.35), else probe_bw;
                no gains yet (0, before the first ACK) → startup
+               (versions 2 and 3 are the simulator's only, and it tells their probe_bw_down, _cruise, _refill and _up)
 loss-based     cwnd < ssthresh → slow_start, else avoidance: `tcp_in_slow_start` of net/tcp.h
 ```
 

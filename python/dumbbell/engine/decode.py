@@ -18,7 +18,7 @@ from dumbbell.engine.records import (
     DCTCP_INFO,
     FLOW_RECORD,
     INFINITE_SSTHRESH,
-    MARKS_OFFSET,
+    MARKS_OFFSETS,
     NEVER,
     OPTION_ECN,
     PROBE_RECORD,
@@ -185,9 +185,10 @@ def _marks(records: np.ndarray, kinds: Sequence[str]) -> tuple[np.ndarray, np.nd
     raw = np.ascontiguousarray(records["xstats"]).view(np.uint8).reshape(len(records), XSTATS_BYTES)
     marks, marking = np.zeros(len(records), dtype=np.int64), np.zeros(len(records), dtype=bool)
     for position, kind in enumerate(kinds):
-        if kind in MARKS_OFFSET:
-            mine, offset = records["queue"] == position, MARKS_OFFSET[kind]
-            marks[mine] = raw[mine][:, offset : offset + 4].copy().view("<u4").ravel()
+        if kind in MARKS_OFFSETS:
+            mine = records["queue"] == position
+            for offset in MARKS_OFFSETS[kind]:
+                marks[mine] += raw[mine][:, offset : offset + 4].copy().view("<u4").ravel()
             marking |= mine
     return marks, marking
 

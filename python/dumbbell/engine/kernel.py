@@ -33,6 +33,8 @@ BDP_COPIES = 8
 """Windows' worth of packets that each flow may hold: in flight, queued, waiting to be read."""
 WALL_PER_VIRTUAL_S = 30.0
 LEAST_WALL_S = 300.0
+SHORTEST_SAMPLE_NS = 100_000
+"""An answer of the kernel takes tens of microseconds of wall time for each socket."""
 
 
 class KernelEngine:
@@ -98,6 +100,16 @@ def _refuse_what_only_the_simulator_sees(request: Request, plan: Plan) -> None:
         raise ExperimentError(
             "a kernel shows its flows when it is asked, not at every change",
             file=str(request.case.file), key="trace", value="events", right='trace = "samples", or --engine sim',
+        )  # fmt: skip
+    if plan.telemetry:
+        raise ExperimentError(
+            "Linux's disciplines stamp no packets",
+            file=str(request.case.file), key="path.telemetry", value=True, right="leave it out, or --engine sim",
+        )  # fmt: skip
+    if plan.sample_ns < SHORTEST_SAMPLE_NS:
+        raise ExperimentError(
+            "a guest that asks its sockets so often does little else",
+            file=str(request.case.file), key="sample", value=f"{plan.sample_ns}ns", right="100us, or --engine sim",
         )  # fmt: skip
     commands = [*plan.setup, *(change.command for change in plan.changes)]
     if any(command.argv[0] == "tc" and "every" in command.argv for command in commands):

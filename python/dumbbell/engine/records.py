@@ -17,7 +17,7 @@ __all__ = [
     "DCTCP_INFO",
     "FLOW_RECORD",
     "INFINITE_SSTHRESH",
-    "MARKS_OFFSET",
+    "MARKS_OFFSETS",
     "NEVER",
     "OPTION_ECN",
     "PROBE_RECORD",
@@ -80,6 +80,13 @@ INFINITE_SSTHRESH = 0x7FFFFFFF
 OPTION_ECN = 8
 BBR_UNIT = 256
 DCTCP_ALPHA_ONE = 1024
-MARKS_OFFSET = {"codel": 24, "fq_codel": 12, "red": 12, "pie": 36, "fq_pie": 16, "choke": 12}
-"""Where a discipline's own statistics count packets that it marked."""
+MARKS_OFFSETS = {
+    "codel": (24, 32),
+    "fq_codel": (12, 28),
+    "red": (12,),
+    "pie": (36,),
+    "fq_pie": (16,),
+    "choke": (12,),
+}
+"""Where a discipline's own statistics count packets that it marked; CoDel counts those of `ce_threshold` apart."""
 NEVER = 2**64 - 1

@@ -1,6 +1,7 @@
 """The whole plan, in order: hosts, wires, disciplines, settings, flows, changes."""
 
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 from dumbbell.errors import ExperimentError, PlanError
@@ -38,6 +39,7 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
         duration_ns=experiment.duration,
         sample_ns=experiment.sample,
         ends_when_done=all(flow.bytes is not None and flow.transport == "tcp" for flow in flows),
+        telemetry=experiment.path.telemetry,
         every_change=experiment.trace == "events",
         hosts=tuple(building.layout.hosts),
         net=_net(building),
@@ -125,7 +127,7 @@ def _link_hosts(name: str, link: Link, *, netem_first: bool) -> Chain:
 
 
 def _add_senders(building: Building) -> None:
-    """One host for all plain groups, one each for those that differ in access, ECN, window or ACKs."""
+    """One host for all plain groups, one each for those that differ in access, discipline, ECN, window or ACKs."""
     for number, group in enumerate(building.experiment.flows):
         name = f"{SENDER}{number + 1}" if _stands_alone(group) else SENDER
         building.senders[number] = name
@@ -137,7 +139,8 @@ def _add_senders(building: Building) -> None:
 
 
 def _stands_alone(group: Flows) -> bool:
-    return bool(group.access or group.ecn or group.initial_window or group.enter or not group.delayed_ack)
+    differs = group.access or group.ecn or group.initial_window or group.enter or group.host_qdisc
+    return bool(differs or not group.delayed_ack)
 
 
 def _connect_sender(building: Building, number: int, group: Flows, first: str) -> None:
@@ -156,6 +159,7 @@ def _connect_sender(building: Building, number: int, group: Flows, first: str) -
         building.layout.add(added)
     for left, right in zip(hosts, [*hosts[1:], first], strict=True):
         building.layout.connect(left, right)
+    _host_queue(building, number, group)
     if f"access{number + 1}" in hosts:
         device = building.right_of(f"access{number + 1}")
         _queue(building, device, f"access-{name}", access, f"flows.{number}.access")
@@ -170,6 +174,17 @@ def _connect_receiver(building: Building, number: int, last: str) -> None:
     if host not in building.layout.hosts:
         building.layout.add(host, routes=False)
         building.layout.connect(last, host)
+
+
+def _host_queue(building: Building, number: int, group: Flows) -> None:
+    """The discipline of the group's own host: it may drop, but is not what is tested."""
+    if group.host_qdisc is None:
+        return
+    path, key = building.experiment.path, f"flows.{number}.host_qdisc"
+    device, name = building.right_of(building.senders[number]), f"host-{building.experiment.group_names[number]}"
+    commands, queues = queue(device, name, None, group.host_qdisc, rtt_ns=path.rtt, mtu=path.mtu, key=key)
+    building.disciplines += commands
+    building.queues += [replace(each, under_test=False) for each in queues]
 
 
 def _furnish(building: Building, host: str, link: Link | None, role: str) -> None:
@@ -195,7 +210,7 @@ def _queue(building: Building, device: Device, name: str, what: Bottleneck | Lin
     """The queue of a stretch, behind its rate or, where the bottleneck follows a trace, the trace's first."""
     path, trace = building.experiment.path, building.attachments.trace
     rate = what.rate or (trace[0][1] if trace and what is path.bottleneck else None)
-    commands, queues = queue(device, name, rate, what.qdisc, rtt_ns=path.rtt, mtu=path.mtu, key=key)
+    commands, queues = queue(device, name, rate, what.qdisc, rtt_ns=path.rtt, mtu=path.mtu, key=f"{key}.qdisc")
     building.disciplines += commands
     building.queues += queues
     if rate:

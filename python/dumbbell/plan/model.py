@@ -152,6 +152,8 @@ class Plan:
     duration_ns: int
     sample_ns: int
     ends_when_done: bool
+    telemetry: bool
+    """Do links with a rate stamp the packets that pass?"""
     every_change: bool
     """Is every change to be recorded, not only samples?"""
     hosts: tuple[str, ...]

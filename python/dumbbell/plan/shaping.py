@@ -11,7 +11,7 @@ from dumbbell.errors import ExperimentError
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import QueuePlan
 from dumbbell.spec.model import Impairment
-from dumbbell.spec.qdisc import Qdisc, parse_qdisc
+from dumbbell.spec.qdisc import POLICE, Qdisc, parse_qdisc
 from dumbbell.spec.units import Wrong, rate_text, time_text
 
 __all__ = ["Device", "Netem", "netem", "netem_change", "queue", "rate_change"]
@@ -71,21 +71,34 @@ def queue(
     try:
         text = discipline.resolved(rate * rtt_ns // (8 * 10**9) if rate and rtt_ns else None, mtu)
     except Wrong as wrong:
-        raise ExperimentError(wrong.problem, key=f"{key}.qdisc", value=discipline.text, right=wrong.right) from None
+        raise ExperimentError(wrong.problem, key=key, value=discipline.text, right=wrong.right) from None
     rates = ((0, rate),) if rate else ()
-    leaf = QueuePlan(
-        name, device.host, device.name, LEAF, text, under_test=True, key=f"{key}.qdisc", may_drop=True, rates=rates
-    )
+    leaf = QueuePlan(name, device.host, device.name, LEAF, text, under_test=True, key=key, may_drop=True, rates=rates)
+    kind, filters = _policed(device, text, mtu, key) if discipline.kind == POLICE else (text, [])
     if rate_bps is None:
-        return [Command.of(device.host, f"tc qdisc add dev {device.name} root handle {LEAF} {text}")], [leaf]
+        return [Command.of(device.host, f"tc qdisc add dev {device.name} root handle {LEAF} {kind}"), *filters], [leaf]
     burst = mtu + ETHERNET_BYTES
     lines = [
         f"tc qdisc add dev {device.name} root handle {SHAPER} htb default 1",
         f"tc class add dev {device.name} {_class(rate_bps, burst)}",
-        f"tc qdisc add dev {device.name} parent 1:1 handle {LEAF} {text}",
+        f"tc qdisc add dev {device.name} parent 1:1 handle {LEAF} {kind}",
     ]
     shaper = QueuePlan(f"{name}.shaper", device.host, device.name, SHAPER, "htb default 1", rates=rates)
-    return [Command.of(device.host, line) for line in lines], [shaper, leaf]
+    return [*(Command.of(device.host, line) for line in lines), *filters], [shaper, leaf]
+
+
+def _policed(device: Device, text: str, mtu: int, key: str) -> tuple[str, list[Command]]:
+    """A policer as tc has it: a discipline that counts its drops, and a filter with the action."""
+    words = text.split()[1:]
+    if not {"rate", "burst"} <= set(words):
+        raise ExperimentError(
+            "police needs 'rate' and 'burst'", key=key, value=text, right="police rate 10mbit burst 20kb"
+        )
+    # Without an mtu tc takes 2040 bytes, and larger packets would all die.
+    words += [] if "mtu" in words else ["mtu", str(mtu + ETHERNET_BYTES)]
+    action = f"matchall classid {LEAF}1 action police {' '.join(words)} drop"
+    line = f"tc filter add dev {device.name} parent {LEAF} protocol all prio 1 {action}"
+    return "prio", [Command.of(device.host, line)]
 
 
 def netem(device: Device, name: str, what: Netem, *, loses: bool) -> tuple[list[Command], list[QueuePlan]]:

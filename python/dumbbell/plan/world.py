@@ -57,7 +57,11 @@ def as_world(plan: Plan, seed: int, *, capture: bool = False) -> dict[str, Any]:
         "every_change": plan.every_change,
         "hosts": list(plan.hosts),
         "wires": [{"left": wire.left_host, "right": wire.right_host} for wire in plan.net.wires],
-        "devices": [{"at": ends[place], "root": tree} for place, tree in trees.items() if tree is not None],
+        "devices": [
+            {"at": ends[place], "root": tree} | _stamps(plan, place)
+            for place, tree in trees.items()
+            if tree is not None
+        ],
         "flows": [_flow(plan, flow, sysctls) for flow in plan.flows],
         "probes": [
             {
@@ -85,6 +89,12 @@ def as_world(plan: Plan, seed: int, *, capture: bool = False) -> dict[str, Any]:
         ],
         "capture": {"at": _tap(plan, ends)} if capture else None,
     }
+
+
+def _stamps(plan: Plan, place: Place) -> dict[str, bool]:
+    """A link with a rate stamps what passes, where the path has telemetry."""
+    rated = any((queue.host, queue.device) == place and queue.rates for queue in plan.queues)
+    return {"telemetry": True} if plan.telemetry and rated else {}
 
 
 def _tap(plan: Plan, ends: Mapping[Place, dict[str, Any]]) -> dict[str, Any]:

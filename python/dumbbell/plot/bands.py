@@ -22,6 +22,10 @@ KNOWN = {
     "slow_start": HUES[2],
     "drain": HUES[5],
     "probe_bw": "#CFE3F1",
+    "probe_bw_cruise": "#CFE3F1",
+    "probe_bw_down": "#B9C9A8",
+    "probe_bw_refill": HUES[0],
+    "probe_bw_up": HUES[4],
     "avoidance": "#E9E3D3",
     "probe_rtt": HUES[1],
 }

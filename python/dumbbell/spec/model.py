@@ -34,6 +34,8 @@ FIRST_PORT = 5201
 SHORTEST_INTERVAL_NS = 100_000
 """Between two probes; a shorter one measures itself."""
 SHORTEST_UDP_INTERVAL_NS = 1_000
+SHORTEST_SAMPLE_NS = 1_000
+"""TCP's clock has whole microseconds. A guest asks its sockets each time: `engine.kernel` wants 100us."""
 
 
 class Strict(BaseModel):
@@ -136,6 +138,7 @@ class Path(Impairment):
 
     rtt: Time
     offloads: bool = False
+    telemetry: bool = False
     mtu: Annotated[int, Field(ge=576, le=9000)] = 1500
     bottleneck: Bottleneck | None = None
     links: tuple[Link, ...] = ()
@@ -144,6 +147,10 @@ class Path(Impairment):
 
     @model_validator(mode="after")
     def _whole(self) -> "Path":
+        if self.telemetry and self.tc is not None:
+            raise Wrong(
+                "'telemetry' beside tc commands", "links with a rate stamp packets: [path.bottleneck], links, access"
+            )
         if self.bottleneck is None and self.tc is None:
             raise Wrong("no bottleneck", "add [path.bottleneck] with rate and qdisc, or tc commands in [path.tc]")
         if self.delay > self.rtt:
@@ -202,6 +209,7 @@ class Flows(Strict):
     enter: Name | None = None
     leave: Name | None = None
     access: Access | None = None
+    host_qdisc: Discipline | None = None
 
     @property
     def udp_interval_ns(self) -> int:
@@ -323,10 +331,14 @@ class Experiment(Strict):
         for probe in self.probes:
             if probe.interval < SHORTEST_INTERVAL_NS:
                 raise Wrong("probes closer than 100us", 'such as interval = "100ms"')
-        if self.sample < 100_000:
-            raise Wrong("samples closer than 100us", 'such as sample = "10ms"')
+        if self.sample < SHORTEST_SAMPLE_NS:
+            raise Wrong("samples closer than 1us", 'such as sample = "10ms"')
         for change in self.changes:
             self._check_change(change)
+        if self.path.tc is not None and any(flows.host_qdisc for flows in self.flows):
+            raise Wrong(
+                "both 'path.tc' and a 'host_qdisc'", "path.tc's commands stand on the senders' own device already"
+            )
         for flows in self.flows:
             if flows.start >= self.duration:
                 raise Wrong(

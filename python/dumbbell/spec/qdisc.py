@@ -6,6 +6,7 @@ can say nothing to tc but a discipline: every word is a known option or a checke
 Sources: the manual pages tc-*(8) of iproute2 6.1 and the parsers in its `tc/q_*.c`.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -13,9 +14,17 @@ from difflib import get_close_matches
 from dumbbell.spec import units
 from dumbbell.spec.units import Wrong
 
-__all__ = ["GRAMMAR", "Qdisc", "check_options", "parse_qdisc", "read_options", "suggest"]
+__all__ = ["GRAMMAR", "POLICE", "Qdisc", "check_options", "parse_qdisc", "read_options", "suggest"]
 
 TIME, RATE, SIZE, PACKETS, COUNT, SHARE, FRACTION = "time", "rate", "size", "packets", "count", "share", "fraction"
+BITS = "value/mask"
+
+
+def _value_and_mask(word: object) -> None:
+    if not re.fullmatch(r"0x[0-9a-fA-F]{1,2}/0x[0-9a-fA-F]{1,2}", str(word)):
+        raise ValueError
+
+
 TIME_OR_PACKETS = "time or number of packets"
 
 _CHECKS: dict[str, Callable[[object], object]] = {
@@ -24,8 +33,11 @@ _CHECKS: dict[str, Callable[[object], object]] = {
     SIZE: units.size_or_bdp,
     COUNT: units.count,
     SHARE: units.share,
+    BITS: _value_and_mask,
     TIME_OR_PACKETS: units.duration_or_packets,
 }
+
+POLICE = "police"
 
 Options = dict[str, tuple[str, ...]]
 """An option's arguments; a trailing ? marks one that may be missing; words|like|this are a choice."""
@@ -65,7 +77,8 @@ _RED: Options = {
     "nodrop": _FLAG,
     "adaptive": _FLAG,
 }
-_PRIO: Options = {"bands": (COUNT,)}
+_PRIO: Options = {"bands": (COUNT,), "priomap": (COUNT, *([f"{COUNT}?"] * 15))}
+_POLICE: Options = {"rate": (RATE,), "burst": (SIZE,), "mtu": (SIZE,), "peakrate": (RATE,)}
 
 GRAMMAR: dict[str, Options] = {
     "pfifo": {"limit": (PACKETS,)},
@@ -106,7 +119,9 @@ GRAMMAR: dict[str, Options] = {
     },
     "red": _RED,
     "codel": _CODEL,
-    "fq_codel": _CODEL | {"flows": (COUNT,), "quantum": (SIZE,), "memory_limit": (SIZE,), "drop_batch": (COUNT,)},
+    "fq_codel": _CODEL
+    | {"flows": (COUNT,), "quantum": (SIZE,), "memory_limit": (SIZE,), "drop_batch": (COUNT,)}
+    | {"ce_threshold_selector": (BITS,)},
     "pie": _PIE,
     "fq_pie": _PIE | {"flows": (COUNT,), "quantum": (SIZE,), "memory_limit": (SIZE,), "ecn_prob": (COUNT,)},
     "fq": {
@@ -152,7 +167,8 @@ GRAMMAR: dict[str, Options] = {
         "flows": (COUNT,),
         "headdrop": _FLAG,
     }
-    | {key: _RED[key] for key in ("min", "max", "avpkt", "burst", "probability", "ecn", "harddrop")},
+    | dict.fromkeys(("redflowlimit", "min", "max"), (COUNT,))
+    | {key: _RED[key] for key in ("avpkt", "burst", "probability", "ecn", "harddrop")},
     "choke": {
         "limit": (PACKETS,),
         "min": (COUNT,),
@@ -201,6 +217,7 @@ GRAMMAR: dict[str, Options] = {
         "drop_on_overload overflow drop_enqueue drop_dequeue l4s_ect any_ect split_gso no_split_gso".split(), _FLAG
     ),
     "pfifo_fast": {},
+    POLICE: _POLICE,  # Not tc's: a prio whose one filter polices; packets that come too fast die, none waits.
     "skbprio": {"limit": (PACKETS,)},
     "prio": _PRIO,
     "drr": {},
@@ -238,7 +255,7 @@ class Qdisc:
     @property
     def shaped_rate_bps(self) -> int | None:
         """The rate that it limits to, in bits per second."""
-        option = {"tbf": "rate", "cake": "bandwidth", "netem": "rate"}.get(self.kind)
+        option = {"tbf": "rate", "cake": "bandwidth", "netem": "rate", POLICE: "rate"}.get(self.kind)
         rate = self.option(option) if option else None
         return None if rate is None else units.rate_bps(rate)
 
@@ -342,5 +359,6 @@ def _example(wanted: str) -> str:
         SHARE: "such as 1%",
         TIME_OR_PACKETS: "such as 1ms or 5p",
         FRACTION: "such as 0.02",
+        BITS: "such as 0x01/0x03",
     }
     return examples.get(wanted, "")

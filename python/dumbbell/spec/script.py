@@ -11,10 +11,10 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from dumbbell.spec.qdisc import GRAMMAR, Options, check_options
+from dumbbell.spec.qdisc import GRAMMAR, POLICE, Options, check_options
 from dumbbell.spec.units import Wrong
 
-__all__ = ["CLASS_OPTIONS", "DEVICE", "Script", "read_script"]
+__all__ = ["CLASS_OPTIONS", "DEVICE", "POLICE_OPTIONS", "Script", "read_script"]
 
 DEVICE = "{device}"
 """Stands for the device in the lines of a `Script`."""
@@ -30,6 +30,8 @@ CLASS_OPTIONS: dict[str, Options] = {
     "htb": _HTB,
     "drr": {"quantum": ("size",)},
 }
+POLICE_OPTIONS: Options = GRAMMAR[POLICE] | {"drop": (), "conform-exceed": ("drop|drop/ok|drop/pass",)}
+"""What a filter's `action police` may say."""
 _FILTER_KINDS = ("fw", "u32", "matchall", "flower", "route")
 _FILTER_WORDS = frozenset(
     "dev parent root protocol ip ipv6 all prio pref handle fw u32 matchall flower route match sport dport src dst "
@@ -141,6 +143,11 @@ def _check_qdisc(words: list[str]) -> None:
         raise Wrong(f"no queueing discipline is called '{rest[0] if rest else ''}'", "a discipline that tc knows")
     if check_options(rest[0], rest[1:], GRAMMAR[rest[0]]):
         raise Wrong("sizes in bdp are not tc's", "bytes or packets")
+    if rest[0] == POLICE:
+        raise Wrong(
+            "to tc, police is a filter's action",
+            "tc filter add … matchall flowid 1:1 action police rate 10mbit burst 20kb drop",
+        )
 
 
 def _check_class(words: list[str]) -> None:
@@ -153,7 +160,13 @@ def _check_class(words: list[str]) -> None:
 
 
 def _check_filter(words: list[str]) -> None:
-    for word in words[2:]:
+    end = words.index("action") if "action" in words else len(words)
+    if end < len(words):
+        if words[end + 1 : end + 2] != [POLICE]:
+            raise Wrong("the one action that a filter may have here is police", "action police rate … burst … drop")
+        if check_options(POLICE, words[end + 2 :], POLICE_OPTIONS):
+            raise Wrong("sizes in bdp are not tc's", "bytes")
+    for word in words[2:end]:
         if word != DEVICE and word not in _FILTER_WORDS and not _NUMBERS.match(word):
             raise Wrong(
                 f"filters may not say '{word}' here",

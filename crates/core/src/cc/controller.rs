@@ -1,123 +1,132 @@
 //! The closed set of controllers: the packet path has no virtual calls.
 //!
-//! A new controller is a variant here, a line in [`Controller::named`] and one in [`each`]; what it does is its own
-//! file's affair.
+//! A new controller is an entry of the table in [`Controller`]; what it does is its own file's affair. The large ones
+//! are boxed: an idle flow stays small. What is built around another one, and has no name of its own, stands at the end.
 
-use super::{AckSample, CaState, Control, EcnUse, Event, Insight, Known, Parameters, RateSample, Stamps, Vitals};
 use super::{
-    Bbr, Bic, Cdg, Cubic, Dctcp, HighSpeed, Htcp, HyStartPp, Hybla, Illinois, Lp, Nv, Prague, Reno, Scalable, Vegas,
-    Veno, Westwood, Yeah,
+    AckSample, CaState, Control, EcnUse, Event, Insight, Known, LostPacket, Parameters, RateSample, Stamps, Vitals,
+};
+use super::{
+    Bbr, Bbr3, Bic, Cdg, Copa, Cubic, Dctcp, Fixed, HighSpeed, Hpcc, Htcp, HyStartPp, Hybla, Illinois, LedbatPp, Lp,
+    Nv, Prague, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
 };
 use crate::dice::Dice;
+use crate::telemetry::Stack;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// Every controller that the simulator has. The large ones are boxed: an idle flow stays small.
-#[derive(Clone, Debug)]
-pub enum Controller {
-    /// Reno.
-    Reno(Reno),
-    /// CUBIC.
-    Cubic(Box<Cubic>),
+/// From a table of `"name" => Variant(what it holds) = how it is made;`: the enum, its names, the way from a name to a
+/// controller, and `each!`, one call to whichever controller it is. `$` is handed in for that inner macro's sake.
+macro_rules! controllers {
+    (
+        ($dollar:tt)
+        $($(#[$doc:meta])* $name:literal => $variant:ident($held:ty) = $make:expr;)*
+        $(also $(#[$also_doc:meta])* $also:ident($also_held:ty);)*
+    ) => {
+        /// Every controller that the simulator has.
+        #[derive(Clone, Debug)]
+        pub enum Controller {
+            $($(#[$doc])* $variant($held),)*
+            $($(#[$also_doc])* $also($also_held),)*
+        }
+
+        impl Controller {
+            /// Names that [`Controller::named`] knows, sorted.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
+            /// The controller of this name (Linux's), or None. It takes what it has from `parameters`; `dice` are its own.
+            #[must_use]
+            pub fn named(name: &str, parameters: &mut Parameters, dice: Dice) -> Option<Self> {
+                let plain = match name {
+                    $($name => {
+                        let make: fn(&mut Parameters, Dice) -> $held = $make;
+                        Self::$variant(make(parameters, dice))
+                    })*
+                    _ => return None,
+                };
+                Some(plain.with_slow_start(parameters))
+            }
+        }
+
+        macro_rules! each {
+            ($dollar controller:expr, $dollar one:ident => $dollar call:expr) => {
+                match $dollar controller {
+                    $(Controller::$variant($dollar one) => $dollar call,)*
+                    $(Controller::$also($dollar one) => $dollar call,)*
+                }
+            };
+        }
+    };
+}
+
+controllers! { ($)
     /// BBR, version 1.
-    Bbr(Box<Bbr>),
-    /// DCTCP.
-    Dctcp(Box<Dctcp>),
-    /// Prague.
-    Prague(Box<Prague>),
-    /// Reno behind HyStart++.
-    RenoPp(Box<HyStartPp<Reno>>),
-    /// CUBIC behind HyStart++.
-    CubicPp(Box<HyStartPp<Cubic>>),
+    "bbr" => Bbr(Box<Bbr>) = |_, dice| Box::new(Bbr::new(dice));
+    /// BBR, version 2.
+    "bbr2" => Bbr2(Box<Bbr3>) = |parameters, dice| Box::new(Bbr3::version_2(parameters, dice));
+    /// BBR, version 3.
+    "bbr3" => Bbr3(Box<Bbr3>) = |parameters, dice| Box::new(Bbr3::version_3(parameters, dice));
     /// BIC.
-    Bic(Box<Bic>),
+    "bic" => Bic(Box<Bic>) = |parameters, _| Box::new(Bic::new(parameters));
     /// CAIA's delay gradient.
-    Cdg(Box<Cdg>),
+    "cdg" => Cdg(Box<Cdg>) = |parameters, dice| Box::new(Cdg::new(parameters, dice));
+    /// Copa.
+    "copa" => Copa(Box<Copa>) = |parameters, _| Box::new(Copa::new(parameters));
+    /// CUBIC.
+    "cubic" => Cubic(Box<Cubic>) = |parameters, _| Box::new(Cubic::new(parameters));
+    /// DCTCP.
+    "dctcp" => Dctcp(Box<Dctcp>) = |parameters, _| Box::new(Dctcp::new(parameters));
+    /// A window or a rate that stands.
+    "fixed" => Fixed(Box<Fixed>) = |parameters, _| Box::new(Fixed::new(parameters));
     /// `HighSpeed` TCP.
-    HighSpeed(HighSpeed),
+    "highspeed" => HighSpeed(HighSpeed) = |_, _| HighSpeed::default();
+    /// HPCC.
+    "hpcc" => Hpcc(Box<Hpcc>) = |parameters, _| Box::new(Hpcc::new(parameters));
     /// H-TCP.
-    Htcp(Box<Htcp>),
+    "htcp" => Htcp(Box<Htcp>) = |parameters, _| Box::new(Htcp::new(parameters));
     /// Hybla.
-    Hybla(Box<Hybla>),
+    "hybla" => Hybla(Box<Hybla>) = |parameters, _| Box::new(Hybla::new(parameters));
     /// Illinois.
-    Illinois(Box<Illinois>),
+    "illinois" => Illinois(Box<Illinois>) = |parameters, _| Box::new(Illinois::new(parameters));
+    /// LEDBAT++.
+    "ledbat++" => LedbatPp(Box<LedbatPp>) = |parameters, _| Box::new(LedbatPp::new(parameters));
     /// TCP-LP.
-    Lp(Box<Lp>),
+    "lp" => Lp(Box<Lp>) = |_, dice| Box::new(Lp::new(dice));
     /// NV.
-    Nv(Box<Nv>),
+    "nv" => Nv(Box<Nv>) = |parameters, dice| Box::new(Nv::new(parameters, dice));
+    /// Prague.
+    "prague" => Prague(Box<Prague>) = |parameters, _| Box::new(Prague::new(parameters));
+    /// Reno.
+    "reno" => Reno(Reno) = |_, _| Reno;
     /// Scalable TCP.
-    Scalable(Scalable),
+    "scalable" => Scalable(Scalable) = |_, _| Scalable;
     /// Vegas.
-    Vegas(Box<Vegas>),
+    "vegas" => Vegas(Box<Vegas>) = |parameters, _| Box::new(Vegas::new(parameters));
     /// Veno.
-    Veno(Box<Veno>),
+    "veno" => Veno(Box<Veno>) = |_, _| Box::new(Veno::new());
     /// Westwood+.
-    Westwood(Box<Westwood>),
+    "westwood" => Westwood(Box<Westwood>) = |_, _| Box::default();
     /// `YeAH`.
-    Yeah(Box<Yeah>),
+    "yeah" => Yeah(Box<Yeah>) = |_, _| Box::new(Yeah::new());
+    also /// CUBIC behind HyStart++.
+    CubicPp(Box<HyStartPp<Cubic>>);
+    also /// Reno behind HyStart++.
+    RenoPp(Box<HyStartPp<Reno>>);
 }
 
 impl Controller {
-    /// Names that [`Controller::named`] knows, sorted.
-    pub const NAMES: &'static [&'static str] = &[
-        "bbr",
-        "bic",
-        "cdg",
-        "cubic",
-        "dctcp",
-        "highspeed",
-        "htcp",
-        "hybla",
-        "illinois",
-        "lp",
-        "nv",
-        "prague",
-        "reno",
-        "scalable",
-        "vegas",
-        "veno",
-        "westwood",
-        "yeah",
-    ];
-
-    /// The controller of this name (Linux's), or None. It takes what it has from `parameters`; `dice` are its own.
-    #[must_use]
-    pub fn named(name: &str, parameters: &mut Parameters, dice: Dice) -> Option<Self> {
-        match name {
-            "bbr" => Some(Self::Bbr(Box::new(Bbr::new(dice)))),
-            "bic" => Some(Self::Bic(Box::new(Bic::new(parameters)))),
-            "cdg" => Some(Self::Cdg(Box::new(Cdg::new(parameters, dice)))),
-            "cubic" => Some(Self::cubic(parameters)),
-            "dctcp" => Some(Self::Dctcp(Box::new(Dctcp::new(parameters)))),
-            "prague" => Some(Self::Prague(Box::new(Prague::new(parameters)))),
-            "highspeed" => Some(Self::HighSpeed(HighSpeed::default())),
-            "htcp" => Some(Self::Htcp(Box::new(Htcp::new(parameters)))),
-            "hybla" => Some(Self::Hybla(Box::new(Hybla::new(parameters)))),
-            "illinois" => Some(Self::Illinois(Box::new(Illinois::new(parameters)))),
-            "lp" => Some(Self::Lp(Box::new(Lp::new(dice)))),
-            "nv" => Some(Self::Nv(Box::new(Nv::new(parameters, dice)))),
-            "reno" => Some(Self::reno(parameters)),
-            "scalable" => Some(Self::Scalable(Scalable)),
-            "vegas" => Some(Self::Vegas(Box::new(Vegas::new(parameters)))),
-            "veno" => Some(Self::Veno(Box::new(Veno::new()))),
-            "westwood" => Some(Self::Westwood(Box::default())),
-            "yeah" => Some(Self::Yeah(Box::new(Yeah::new()))),
-            _ => None,
-        }
-    }
-
-    fn cubic(parameters: &mut Parameters) -> Self {
-        let cubic = Cubic::new(parameters);
-        match parameters.choose("slow_start", &["hystart", "hystart++"]) {
-            "hystart++" => Self::CubicPp(Box::new(HyStartPp::before(cubic.without_hystart()))),
-            _ => Self::Cubic(Box::new(cubic)),
-        }
-    }
-
-    fn reno(parameters: &mut Parameters) -> Self {
-        match parameters.choose("slow_start", &["standard", "hystart++"]) {
-            "hystart++" => Self::RenoPp(Box::new(HyStartPp::before(Reno))),
-            _ => Self::Reno(Reno),
+    /// The same with the slow start that was asked for; CUBIC and Reno have a choice.
+    fn with_slow_start(self, parameters: &mut Parameters) -> Self {
+        match self {
+            Self::Cubic(cubic) => match parameters.choose("slow_start", &["hystart", "hystart++"]) {
+                "hystart++" => Self::CubicPp(Box::new(HyStartPp::before(cubic.without_hystart()))),
+                _ => Self::Cubic(cubic),
+            },
+            Self::Reno(reno) => match parameters.choose("slow_start", &["standard", "hystart++"]) {
+                "hystart++" => Self::RenoPp(Box::new(HyStartPp::before(reno))),
+                _ => Self::Reno(reno),
+            },
+            other => other,
         }
     }
 
@@ -128,34 +137,6 @@ impl Controller {
         let _ = Self::named(name, &mut parameters, Dice::named(0, name));
         parameters.known().to_vec()
     }
-}
-
-/// One call, whichever controller it is.
-macro_rules! each {
-    ($controller:expr, $one:ident => $call:expr) => {
-        match $controller {
-            Controller::Reno($one) => $call,
-            Controller::Cubic($one) => $call,
-            Controller::Bbr($one) => $call,
-            Controller::Dctcp($one) => $call,
-            Controller::Prague($one) => $call,
-            Controller::RenoPp($one) => $call,
-            Controller::CubicPp($one) => $call,
-            Controller::Bic($one) => $call,
-            Controller::Cdg($one) => $call,
-            Controller::HighSpeed($one) => $call,
-            Controller::Htcp($one) => $call,
-            Controller::Hybla($one) => $call,
-            Controller::Illinois($one) => $call,
-            Controller::Lp($one) => $call,
-            Controller::Nv($one) => $call,
-            Controller::Scalable($one) => $call,
-            Controller::Vegas($one) => $call,
-            Controller::Veno($one) => $call,
-            Controller::Westwood($one) => $call,
-            Controller::Yeah($one) => $call,
-        }
-    };
 }
 
 impl Control for Controller {
@@ -203,12 +184,28 @@ impl Control for Controller {
         each!(self, one => one.controls())
     }
 
+    fn on_lost(&mut self, vitals: &mut Vitals, packet: &LostPacket) {
+        each!(self, one => one.on_lost(vitals, packet));
+    }
+
     fn control(&mut self, vitals: &mut Vitals, sample: &RateSample) {
         each!(self, one => one.control(vitals, sample));
     }
 
     fn on_state(&mut self, vitals: &mut Vitals, new: CaState) {
         each!(self, one => one.on_state(vitals, new));
+    }
+
+    fn wants_telemetry(&self) -> bool {
+        each!(self, one => one.wants_telemetry())
+    }
+
+    fn on_telemetry(&mut self, stack: &Stack) {
+        each!(self, one => one.on_telemetry(stack));
+    }
+
+    fn most_segments(&self) -> Option<u32> {
+        each!(self, one => one.most_segments())
     }
 
     fn on_event(&mut self, vitals: &mut Vitals, event: Event) {

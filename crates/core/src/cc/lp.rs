@@ -8,8 +8,8 @@
 //! - **Reference**: A. Kuzmanovic, E. Knightly, "TCP-LP: Low-Priority Service via End-Point Congestion Control", 2006.
 //!
 //! Where Linux departs from the paper: the receiver's timestamps begin at a random number of 32 bits. Its arithmetic
-//! keeps the upper three of them in one place and loses them in another: seven flows of eight never find the delay too
-//! long, and are Reno ([`one_way`]).
+//! keeps the upper three of them in one place and loses them in another: most flows never find the delay too long, and
+//! are Reno ([`one_way`]).
 
 mod one_way;
 

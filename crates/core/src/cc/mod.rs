@@ -14,6 +14,7 @@
 //! | [`Dctcp`] | Reno that answers each mark in proportion to how many there are |
 //! | [`Prague`] | the same for the Internet: L4S |
 //! | [`HyStartPp`] | another slow start, in front of Reno or CUBIC |
+//! | [`Bbr3`] | BBR versions 2 and 3: the same, and how much the path holds before it loses |
 //! | [`Bic`] | a binary search for the last maximum; CUBIC's predecessor |
 //! | [`Cdg`] | backs off when the delay grows |
 //! | [`HighSpeed`] | Reno whose growth and decrease depend on the window |
@@ -27,21 +28,31 @@
 //! | [`Veno`] | asks the delay whether a loss was congestion |
 //! | [`Westwood`] | after a loss, what the path carried |
 //! | [`Yeah`] | fast while the queue is short, Reno while it is long |
+//! | [`Copa`] | about two packets in the queue, whatever the rate |
+//! | [`Fixed`] | a window or a rate that stands |
+//! | [`Hpcc`] | what the links themselves say of their load |
+//! | [`LedbatPp`] | LEDBAT++: a background transfer that yields |
 
 mod bbr;
+mod bbr3;
 mod bic;
 mod cdg;
 mod controller;
+mod copa;
 mod cubic;
 mod dctcp;
 mod delay;
+mod fixed;
 mod growth;
 mod highspeed;
+mod hpcc;
 mod htcp;
 mod hybla;
 mod hystart_pp;
 mod illinois;
+mod ledbatpp;
 mod lp;
+mod model;
 mod nv;
 mod parameters;
 mod prague;
@@ -55,16 +66,21 @@ mod westwood;
 mod yeah;
 
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use bic::Bic;
 pub use cdg::Cdg;
 pub use controller::Controller;
+pub use copa::Copa;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
+pub use fixed::Fixed;
 pub use highspeed::HighSpeed;
+pub use hpcc::Hpcc;
 pub use htcp::Htcp;
 pub use hybla::Hybla;
 pub use hystart_pp::HyStartPp;
 pub use illinois::Illinois;
+pub use ledbatpp::LedbatPp;
 pub use lp::Lp;
 pub use nv::Nv;
 pub use parameters::{Known, Parameters, Setting};
@@ -77,6 +93,7 @@ pub use westwood::Westwood;
 pub use yeah::Yeah;
 
 use crate::rate::Rate;
+use crate::telemetry::Stack;
 use crate::time::{Span, Time};
 
 /// Linux's "infinite" slow start threshold (`TCP_INFINITE_SSTHRESH`).
@@ -114,6 +131,8 @@ pub enum Event {
     CompleteCwr,
     /// A retransmission timeout.
     Loss,
+    /// The loss probe mended a loss that nothing else would have shown (`CA_EVENT_TLP_RECOVERY` of BBR's own kernels).
+    LossProbeRecovery,
     /// A packet arrived with CE; or without, in which case [`Event::EcnNoCe`].
     EcnIsCe,
     /// A packet arrived without CE.
@@ -168,6 +187,7 @@ pub struct Stamps {
 
 /// Delivery rate over the last round trip (draft-ietf-ccwg-bbr, "Delivery Rate Samples"; Linux's `rate_sample`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub struct RateSample {
     /// `delivered` when the newest packet acknowledged was sent: a packet-timed round ends when this reaches the round's mark.
     pub prior_delivered: u64,
@@ -191,6 +211,27 @@ pub struct RateSample {
     pub is_retransmission: bool,
     /// Was the ACK likely a delayed one?
     pub is_ack_delayed: bool,
+    /// Packets in flight when the newest packet acknowledged was sent, with it (`tx_in_flight`).
+    pub tx_in_flight: u32,
+    /// Packets marked lost since it was sent.
+    pub lost: u32,
+    /// Does the ACK end at a loss probe that was a retransmission (`is_acking_tlp_retrans_seq`)?
+    pub answers_probe: bool,
+    /// Does the ACK echo congestion?
+    pub is_ece: bool,
+}
+
+/// A packet that was just marked lost (Linux's `skb_marked_lost` of BBR's own kernels; the draft's per-packet state).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostPacket {
+    /// Packets in flight when it was sent, with it.
+    pub tx_in_flight: u32,
+    /// Packets marked lost since it was sent, with it.
+    pub lost: u32,
+    /// Was the application the limit when it was sent?
+    pub is_app_limited: bool,
+    /// Is the packet before it, in sequence, not lost?
+    pub begins_range: bool,
 }
 
 /// What the sender knows that a controller reads, and what the controller decides. Counts are packets.
@@ -354,11 +395,27 @@ pub trait Control {
         false
     }
 
+    /// A packet was marked lost; an ACK that marked it is heard of later.
+    fn on_lost(&mut self, _vitals: &mut Vitals, _packet: &LostPacket) {}
+
     /// Set window and pacing rate (`cong_control`).
     fn control(&mut self, _vitals: &mut Vitals, _sample: &RateSample) {}
 
     /// The sender is about to enter `new`; `vitals.state` is still the old one (`set_state`).
     fn on_state(&mut self, _vitals: &mut Vitals, _new: CaState) {}
+
+    /// Does it live on what the links of the path say? Then [`Control::on_telemetry`] comes before its ACK is handled.
+    fn wants_telemetry(&self) -> bool {
+        false
+    }
+
+    /// The ACK that comes next has brought the stamps of its packet's links.
+    fn on_telemetry(&mut self, _stack: &Stack) {}
+
+    /// Most segments in a super-packet, where that is not the device's affair; asked once.
+    fn most_segments(&self) -> Option<u32> {
+        None
+    }
 
     /// Something else happened (`cwnd_event`).
     fn on_event(&mut self, _vitals: &mut Vitals, _event: Event) {}

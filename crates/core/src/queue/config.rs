@@ -3,10 +3,17 @@
 //! `dumbbell.spec.qdisc` knows what the words of tc mean and turns them into these; each discipline's own file says
 //! what it does with them.
 
+mod aqm;
+mod bands;
+
+pub use aqm::{ChokeConfig, FqPieConfig, PieConfig, SfqConfig};
+pub use bands::{DrrClass, DrrConfig, Filter, PoliceConfig, PrioConfig, Rule};
 mod dualpi2;
 
 pub use dualpi2::{DualPi2Config, StepThreshold};
 
+pub use super::cake::config::{AckFilter, CakeConfig, Framing, Isolation, Link};
+pub use super::fq::config::FqConfig;
 use crate::rate::Rate;
 use crate::time::Span;
 use alloc::boxed::Box;
@@ -40,9 +47,35 @@ pub enum Config {
     Codel(CodelConfig),
     /// Fair queueing with controlled delay.
     FqCodel(FqCodelConfig),
+    /// red that also drops two packets of one flow.
+    Choke(Box<ChokeConfig>),
+    /// Deficit round robin.
+    Drr(Box<DrrConfig>),
+    /// Fair queueing with pie.
+    FqPie(FqPieConfig),
+    /// First in, first out, three bands.
+    PfifoFast {
+        /// Most packets in a band.
+        limit: u32,
+    },
+    /// First in, first out, so many packets; the oldest dies for the newest.
+    PfifoHeadDrop {
+        /// Most packets.
+        limit: u32,
+    },
+    /// Proportional integral controller, enhanced.
+    Pie(PieConfig),
+    /// Strict priorities.
+    Prio(Box<PrioConfig>),
+    /// Stochastic fairness queueing.
+    Sfq(Box<SfqConfig>),
     /// Two coupled queues.
     #[serde(rename = "dualpi2")]
     DualPi2(DualPi2Config),
+    /// Fair queueing with pacing.
+    Fq(Box<FqConfig>),
+    /// Shaper, fair queueing among hosts and flows, and controlled delay in one.
+    Cake(Box<CakeConfig>),
 }
 
 /// One discipline somewhere in a device's tree.
@@ -110,26 +143,6 @@ pub struct HtbClass {
     /// What stands in a leaf; a pfifo of the device's queue length when not said.
     #[serde(default)]
     pub leaf: Option<Node>,
-}
-
-/// Which class a packet belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Filter {
-    /// Packets of this server port, either way.
-    Port {
-        /// Port.
-        port: u16,
-        /// Minor number of the class.
-        minor: u32,
-    },
-    /// Packets of sockets with this mark.
-    Mark {
-        /// `SO_MARK`.
-        mark: u16,
-        /// Minor number of the class.
-        minor: u32,
-    },
 }
 
 /// A probability in units of 2⁻³², as netem keeps it: `u32::MAX` is always.
@@ -337,6 +350,9 @@ pub struct CodelConfig {
     /// Mark above this sojourn time, always.
     #[serde(default)]
     pub ce_threshold: Option<Span>,
+    /// And only packets whose ECN bits, under the second number as mask, are the first (`ce_threshold_selector`).
+    #[serde(default)]
+    pub ce_selector: Option<(u8, u8)>,
     /// The device's MTU with its header: less than this much backlog is never dropped from.
     pub mtu: u32,
 }

@@ -35,6 +35,7 @@ pub(super) struct Params {
     target: Ticks,
     interval: Ticks,
     ce_threshold: Option<Ticks>,
+    ce_selector: Option<(u8, u8)>,
     ecn: bool,
     mtu: u32,
 }
@@ -65,6 +66,7 @@ impl Params {
             target: ticks(config.target),
             interval: ticks(config.interval),
             ce_threshold: config.ce_threshold.map(ticks),
+            ce_selector: config.ce_selector,
             ecn: config.ecn,
             mtu: config.mtu,
         }
@@ -92,7 +94,8 @@ impl Control {
         };
         if let (Some(threshold), Some(packet)) = (params.ce_threshold, &mut left)
             && is_after(self.sojourn, threshold)
-            && matches!(packet.ecn, Ecn::Ect0 | Ecn::Ect1)
+            && packet.ecn.is_capable()
+            && params.ce_selector.is_none_or(|(value, mask)| packet.ecn.bits() & mask == value)
         {
             packet.ecn = Ecn::Ce;
             bin.marked();

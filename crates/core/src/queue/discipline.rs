@@ -2,17 +2,27 @@
 //!
 //! The kinds are a closed set, each with a file of its own; whatever all of them do alike is here.
 
+use super::cake::Cake;
+use super::choke::Choke;
 use super::codel::Codel;
+use super::drr::Drr;
 use super::dualpi2::DualPi2;
 use super::fifo::Fifo;
+use super::fq::Fq;
 use super::fq_codel::FqCodel;
+use super::fq_pie::FqPie;
+use super::head_drop::HeadDrop;
 use super::htb::Htb;
 use super::lookahead::Ahead;
 use super::netem::Netem;
+use super::pfifo_fast::PfifoFast;
+use super::pie::Pie;
+use super::prio::Prio;
 use super::red::Red;
+use super::sfq::Sfq;
 use super::tally::Tally;
 use super::tbf::Tbf;
-use super::{ChangeError, Config, HtbClass, Next, Node, Verdict};
+use super::{ChangeError, Config, HtbClass, Next, Node, Site, Verdict};
 use crate::dice::Dice;
 use crate::packet::Packet;
 use crate::time::Time;
@@ -41,7 +51,17 @@ enum Kind {
     Red(Box<Red>),
     Codel(Box<Codel>),
     FqCodel(Box<FqCodel>),
+    Choke(Box<Choke>),
+    Drr(Box<Drr>),
+    FqPie(Box<FqPie>),
+    PfifoFast(PfifoFast),
+    HeadDrop(HeadDrop),
+    Pie(Box<Pie>),
+    Prio(Box<Prio>),
+    Sfq(Box<Sfq>),
     DualPi2(Box<DualPi2>),
+    Fq(Box<Fq>),
+    Cake(Box<Cake>),
 }
 
 /// One call into a tree: the time, and where packets go that go neither up nor down.
@@ -56,16 +76,12 @@ pub(super) struct Turn<'a> {
     pub is_copy: bool,
 }
 
-/// What dice are drawn from: a run's seed, and the name of the device.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Lot<'a> {
-    pub seed: u64,
-    pub name: &'a str,
-}
+/// What dice are drawn from, among what is known of a device.
+pub(super) type Lot<'a> = Site<'a>;
 
-impl Lot<'_> {
+impl Site<'_> {
     /// The stream of the discipline with this handle.
-    pub fn dice(&self, handle: &str) -> Dice {
+    pub(super) fn dice(&self, handle: &str) -> Dice {
         Dice::named(self.seed, &format!("{}.{handle}", self.name))
     }
 }
@@ -83,7 +99,17 @@ impl Discipline {
             Config::Red(config) => Kind::Red(Box::new(Red::new(config, lot, handle))),
             Config::Codel(config) => Kind::Codel(Box::new(Codel::new(config))),
             Config::FqCodel(config) => Kind::FqCodel(Box::new(FqCodel::new(config, lot, handle))),
+            Config::Choke(config) => Kind::Choke(Box::new(Choke::new(config, lot, handle))),
+            Config::Drr(config) => Kind::Drr(Box::new(Drr::new(config, lot))),
+            Config::FqPie(config) => Kind::FqPie(Box::new(FqPie::new(config, lot, handle))),
+            Config::PfifoFast { limit } => Kind::PfifoFast(PfifoFast::new(*limit)),
+            Config::PfifoHeadDrop { limit } => Kind::HeadDrop(HeadDrop::new(*limit)),
+            Config::Pie(config) => Kind::Pie(Box::new(Pie::new(config, lot, handle))),
+            Config::Prio(config) => Kind::Prio(Box::new(Prio::new(config, lot))),
+            Config::Sfq(config) => Kind::Sfq(Box::new(Sfq::new(config, lot, handle))),
             Config::DualPi2(config) => Kind::DualPi2(Box::new(DualPi2::new(config, lot, handle))),
+            Config::Fq(config) => Kind::Fq(Box::new(Fq::new(config, lot, handle))),
+            Config::Cake(config) => Kind::Cake(Box::new(Cake::new(config, lot, handle))),
         };
         Self { handle: node.handle.clone(), tally: Tally::default(), kind }
     }
@@ -124,7 +150,17 @@ impl Discipline {
             Kind::Red(red) => red.enqueue(*packet, &mut self.tally, turn),
             Kind::Codel(codel) => codel.enqueue(*packet, &mut self.tally, turn),
             Kind::FqCodel(fq_codel) => fq_codel.enqueue(*packet, &mut self.tally, turn),
+            Kind::Choke(choke) => choke.enqueue(*packet, &mut self.tally, turn),
+            Kind::Drr(drr) => drr.enqueue(packet, &mut self.tally, turn),
+            Kind::FqPie(fq_pie) => fq_pie.enqueue(*packet, &mut self.tally, turn),
+            Kind::PfifoFast(fifo) => fifo.enqueue(packet, &mut self.tally, turn),
+            Kind::HeadDrop(fifo) => fifo.enqueue(packet, &mut self.tally, turn),
+            Kind::Pie(pie) => pie.enqueue(*packet, &mut self.tally, turn),
+            Kind::Prio(prio) => prio.enqueue(packet, &mut self.tally, turn),
+            Kind::Sfq(sfq) => sfq.enqueue(*packet, &mut self.tally, turn),
             Kind::DualPi2(dualpi2) => dualpi2.enqueue(*packet, &mut self.tally, turn),
+            Kind::Fq(fq) => fq.enqueue(*packet, &mut self.tally, turn),
+            Kind::Cake(cake) => cake.enqueue(packet, &mut self.tally, turn),
         }
     }
 
@@ -137,7 +173,17 @@ impl Discipline {
             Kind::Red(red) => red.dequeue(&mut self.tally, turn),
             Kind::Codel(codel) => codel.dequeue(&mut self.tally, turn),
             Kind::FqCodel(fq_codel) => fq_codel.dequeue(&mut self.tally, turn),
+            Kind::Choke(choke) => choke.dequeue(&mut self.tally, turn),
+            Kind::Drr(drr) => drr.dequeue(&mut self.tally, turn),
+            Kind::FqPie(fq_pie) => fq_pie.dequeue(&mut self.tally, turn),
+            Kind::PfifoFast(fifo) => fifo.dequeue(&mut self.tally),
+            Kind::HeadDrop(fifo) => fifo.dequeue(&mut self.tally),
+            Kind::Pie(pie) => pie.dequeue(&mut self.tally, turn),
+            Kind::Prio(prio) => prio.dequeue(&mut self.tally, turn),
+            Kind::Sfq(sfq) => sfq.dequeue(&mut self.tally, turn),
             Kind::DualPi2(dualpi2) => dualpi2.dequeue(&mut self.tally, turn),
+            Kind::Fq(fq) => fq.dequeue(&mut self.tally, turn),
+            Kind::Cake(cake) => cake.dequeue(&mut self.tally, turn),
         }
     }
 
@@ -158,6 +204,9 @@ impl Discipline {
         match &mut self.kind {
             Kind::Fifo(fifo) => Some(fifo.peek()),
             Kind::Red(red) => Some(red.peek(&mut self.tally, turn)),
+            Kind::Choke(choke) => Some(choke.peek()),
+            Kind::PfifoFast(fifo) => Some(fifo.peek()),
+            Kind::HeadDrop(fifo) => Some(fifo.peek()),
             _ => None,
         }
     }
@@ -186,13 +235,34 @@ impl Discipline {
             Kind::Red(_) => "red",
             Kind::Codel(_) => "codel",
             Kind::FqCodel(_) => "fq_codel",
+            Kind::Choke(_) => "choke",
+            Kind::Drr(_) => "drr",
+            Kind::FqPie(_) => "fq_pie",
+            Kind::PfifoFast(_) => "pfifo_fast",
+            Kind::HeadDrop(_) => "pfifo_head_drop",
+            Kind::Pie(_) => "pie",
+            Kind::Prio(_) => "prio",
+            Kind::Sfq(_) => "sfq",
             Kind::DualPi2(_) => "dualpi2",
+            Kind::Fq(_) => "fq",
+            Kind::Cake(_) => "cake",
         }
     }
 
     /// Does its kind mark packets?
     pub const fn marks(&self) -> bool {
-        matches!(self.kind, Kind::Red(_) | Kind::Codel(_) | Kind::FqCodel(_) | Kind::DualPi2(_))
+        matches!(
+            self.kind,
+            Kind::Red(_)
+                | Kind::Codel(_)
+                | Kind::FqCodel(_)
+                | Kind::Choke(_)
+                | Kind::DualPi2(_)
+                | Kind::FqPie(_)
+                | Kind::Pie(_)
+                | Kind::Fq(_)
+                | Kind::Cake(_)
+        )
     }
 
     /// New settings; those of the disciplines below stay as they are.
@@ -205,7 +275,15 @@ impl Discipline {
             (Kind::Red(red), Config::Red(config)) => red.change(config),
             (Kind::Codel(codel), Config::Codel(config)) => codel.change(config),
             (Kind::FqCodel(fq_codel), Config::FqCodel(config)) => fq_codel.change(config),
+            (Kind::Choke(choke), Config::Choke(config)) => choke.change(config),
+            (Kind::Drr(drr), Config::Drr(config)) => drr.change(config),
+            (Kind::FqPie(fq_pie), Config::FqPie(config)) => fq_pie.change(config),
+            (Kind::HeadDrop(fifo), Config::PfifoHeadDrop { limit }) => fifo.change(*limit),
+            (Kind::Pie(pie), Config::Pie(config)) => pie.change(config),
+            (Kind::Prio(prio), Config::Prio(config)) => prio.change(config),
             (Kind::DualPi2(dualpi2), Config::DualPi2(config)) => dualpi2.change(config),
+            (Kind::Fq(fq), Config::Fq(config)) => fq.change(config),
+            (Kind::Cake(cake), Config::Cake(config)) => cake.change(config),
             _ => return Err(ChangeError::OtherKind),
         }
         Ok(())
@@ -253,7 +331,9 @@ impl Discipline {
         match &self.kind {
             Kind::Tbf(_) | Kind::Netem(_) | Kind::Red(_) => 1,
             Kind::Htb(htb) => htb.classes(),
-            Kind::Fifo(_) | Kind::Codel(_) | Kind::FqCodel(_) | Kind::DualPi2(_) => 0,
+            Kind::Drr(drr) => drr.classes(),
+            Kind::Prio(prio) => prio.bands(),
+            _ => 0,
         }
     }
 
@@ -263,7 +343,9 @@ impl Discipline {
             Kind::Red(red) => Some(red.inner()),
             Kind::Netem(netem) => netem.inner(),
             Kind::Htb(htb) => htb.leaf(place),
-            Kind::Fifo(_) | Kind::Codel(_) | Kind::FqCodel(_) | Kind::DualPi2(_) => None,
+            Kind::Drr(drr) => drr.leaf(place),
+            Kind::Prio(prio) => prio.band(place),
+            _ => None,
         }
     }
 
@@ -273,7 +355,9 @@ impl Discipline {
             Kind::Red(red) => Some(red.inner_mut()),
             Kind::Netem(netem) => netem.inner_mut(),
             Kind::Htb(htb) => htb.leaf_mut(place),
-            Kind::Fifo(_) | Kind::Codel(_) | Kind::FqCodel(_) | Kind::DualPi2(_) => None,
+            Kind::Drr(drr) => drr.leaf_mut(place),
+            Kind::Prio(prio) => prio.band_mut(place),
+            _ => None,
         }
     }
 }

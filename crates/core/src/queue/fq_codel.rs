@@ -5,9 +5,10 @@
 
 use super::control::{Bin, Control, Params};
 use super::discipline::{Lot, Turn};
+use super::flow_hash::FlowHash;
 use super::tally::Tally;
 use super::{FqCodelConfig, Next, Verdict};
-use crate::packet::{Body, Direction, Packet};
+use crate::packet::{Body, Packet};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -28,8 +29,7 @@ pub(super) struct FqCodel {
     memory_limit: u64,
     drop_batch: u32,
     params: Params,
-    /// Makes the hash another one in every run.
-    secret: u64,
+    hash: FlowHash,
 }
 
 /// One queue.
@@ -57,7 +57,7 @@ impl FqCodel {
             memory_limit: 0,
             drop_batch: 0,
             params: Params::new(&config.codel),
-            secret: lot.dice(handle).long(),
+            hash: FlowHash::new(&mut lot.dice(handle)),
         };
         this.change(config);
         this
@@ -65,7 +65,7 @@ impl FqCodel {
 
     /// Lets a packet in; when that is too much, packets of the fattest flow die.
     pub fn enqueue(&mut self, mut packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
-        let number = self.number_of(&packet);
+        let number = self.hash.queue_of(&packet, self.flows.len());
         packet.queued_at = turn.now;
         self.memory += memory_of(&packet);
         self.backlogs[number] += u64::from(packet.bytes);
@@ -155,14 +155,6 @@ impl FqCodel {
         control.add_drops(count);
         fattest
     }
-
-    /// The queue of a packet's flow; both directions of a flow are flows of their own.
-    fn number_of(&self, packet: &Packet) -> usize {
-        let direction = u64::from(packet.direction == Direction::Backward);
-        let hash = mixed(((u64::from(packet.flow.0) << 1) | direction) ^ self.secret) >> 32;
-        let flows = self.flows.len() as u64;
-        usize::try_from((hash * flows) >> 32).expect("it is less than the number of flows")
-    }
 }
 
 /// One queue as its control loop sees it.
@@ -205,13 +197,6 @@ pub(super) fn memory_of(packet: &Packet) -> u64 {
         Body::Tcp(segment) => SKB_MEMORY + u64::from(segment.len),
         Body::Udp { .. } | Body::Probe { .. } => SKB_MEMORY + u64::from(packet.bytes),
     }
-}
-
-/// Spreads the bits of a number over all of it (the finisher of splitmix64).
-const fn mixed(number: u64) -> u64 {
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
 }
 
 /// Head of 384, `struct sk_buff` of 256, `skb_shared_info` of 320 bytes on a 64-bit machine.

@@ -20,38 +20,55 @@
 //! | room | holds |
 //! | --- | --- |
 //! | `discipline`, `tally`, `lookahead` | what all share: calling down, counting, looking at the next packet |
-//! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel`, `dualpi2` | one discipline each |
-//! | `bucket`, `control` | token buckets, `CoDel`'s control loop |
+//! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel` | one discipline each |
+//! | `cake`, `choke`, `drr`, `dualpi2`, `fq`, `fq_pie`, `head_drop`, `pfifo_fast`, `pie`, `prio`, `sfq` | one discipline each |
+//! | `bucket`, `control`, `flow_hash` | token buckets, `CoDel`'s control loop, flows to queues |
+//! | `classify`, `police` | filters to classes, and their policers |
 
 pub mod config;
 
 mod bucket;
+mod cake;
+mod choke;
+mod classify;
 mod codel;
 mod control;
 mod discipline;
+mod drr;
 mod dualpi2;
 mod fifo;
+mod flow_hash;
+mod fq;
 mod fq_codel;
+mod fq_pie;
+mod head_drop;
 mod htb;
 mod lookahead;
 mod netem;
+mod pfifo_fast;
+mod pie;
+mod police;
+mod prio;
 mod red;
 mod sense;
+mod sfq;
 mod tally;
 mod tbf;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use config::{
-    Chance, CodelConfig, Config, Correlated, Distribution, DualPi2Config, Filter, FqCodelConfig, HtbClass, HtbConfig,
-    Loss, NetemConfig, NetemRate, Node, RedConfig, SlotConfig, StepThreshold, TbfConfig,
+    AckFilter, CakeConfig, Chance, ChokeConfig, CodelConfig, Config, Correlated, Distribution, DrrClass, DrrConfig,
+    DualPi2Config, Filter, FqCodelConfig, FqConfig, FqPieConfig, Framing, HtbClass, HtbConfig, Isolation, Link, Loss,
+    NetemConfig, NetemRate, Node, PieConfig, PoliceConfig, PrioConfig, RedConfig, Rule, SfqConfig, SlotConfig,
+    StepThreshold, TbfConfig,
 };
 
 use crate::packet::Packet;
 use crate::time::Time;
 use alloc::vec::Vec;
 use core::mem;
-use discipline::{Discipline, Lot, Turn};
+use discipline::{Discipline, Turn};
 
 /// What became of a packet that was handed in (Linux's `NET_XMIT_*`): a sender on the same host feels it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +152,19 @@ pub struct Look {
     pub marks: bool,
 }
 
+/// Where a queue stands, as far as its disciplines care.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// The run's seed.
+    pub seed: u64,
+    /// Name of the device, after which dice are named.
+    pub name: &'a str,
+    /// Do the packets come from sockets of this host, with the departure times that these gave them?
+    pub is_home: bool,
+    /// The hosts of every flow's sender and receiver, for disciplines that tell hosts apart; may be shorter.
+    pub ends: &'a [[u32; 2]],
+}
+
 /// Why a change could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeError {
@@ -153,7 +183,17 @@ impl Queue {
     /// an idle damping table of another length than 256.
     #[must_use]
     pub fn new(node: &Node, seed: u64, name: &str) -> Self {
-        Self { root: Discipline::new(node, &Lot { seed, name }), copies: Vec::new(), duplicated: (0, 0) }
+        Self::standing(node, &Site { seed, name, is_home: false, ends: &[] })
+    }
+
+    /// The same on a device of which it has to be known where it stands.
+    ///
+    /// # Panics
+    ///
+    /// As [`Queue::new`] does.
+    #[must_use]
+    pub fn standing(node: &Node, site: &Site) -> Self {
+        Self { root: Discipline::new(node, site), copies: Vec::new(), duplicated: (0, 0) }
     }
 
     /// Hands a packet in. Whatever dies for it, itself included, is appended to `dropped`.

@@ -16,9 +16,11 @@ use super::{Next, RedConfig, Verdict};
 use crate::dice::Dice;
 use crate::packet::{Ecn, Packet};
 use crate::time::{Span, Time};
+use early::Early;
 use slope::Slope;
 
-mod slope;
+pub(super) mod early;
+pub(super) mod slope;
 #[cfg(test)]
 mod tests;
 
@@ -29,10 +31,7 @@ pub(super) struct Red {
     marking: Marking,
     /// The average queue in bytes, shifted left by `wlog` (`qavg`).
     average: u64,
-    /// Packets since the last hit (`qcount`); None when there was none since the average was below `min`.
-    since_hit: Option<u64>,
-    /// The random number that chooses the next hit (`qR`).
-    chosen: u64,
+    early: Early,
     idle_since: Option<Time>,
     /// When `max_p` is next adapted.
     adapts_at: Time,
@@ -71,8 +70,7 @@ impl Red {
             slope: Slope::new(config),
             marking: Marking::new(config),
             average: 0,
-            since_hit: None,
-            chosen: 0,
+            early: Early::default(),
             idle_since: Some(Time::ZERO),
             adapts_at: Time::ZERO + ADAPT_EVERY,
             dice: lot.dice(handle),
@@ -121,7 +119,7 @@ impl Red {
         self.slope = Slope::new(config);
         self.marking = Marking::new(config);
         self.average = 0;
-        self.since_hit = None;
+        self.early.forget();
         self.queue.inner.set_fifo_limit(config.limit);
     }
 
@@ -136,26 +134,14 @@ impl Red {
     }
 
     fn action(&mut self) -> Action {
-        if self.slope.is_below(self.average) {
-            self.since_hit = None;
-            return Action::Pass;
-        }
-        if self.slope.is_above(self.average) {
-            self.since_hit = None;
-            return Action::HitHard;
-        }
-        let Some(count) = self.since_hit.map(|count| count + 1) else {
-            self.since_hit = Some(0);
-            self.chosen = self.slope.throw(&mut self.dice);
-            return Action::Pass;
+        let outside = match (self.slope.is_below(self.average), self.slope.is_above(self.average)) {
+            (true, _) => Action::Pass,
+            (_, true) => Action::HitHard,
+            _ if self.early.hits(&self.slope, self.average, &mut self.dice) => return Action::Hit,
+            _ => return Action::Pass,
         };
-        if self.slope.excess(self.average) * count < self.chosen {
-            self.since_hit = Some(count);
-            return Action::Pass;
-        }
-        self.since_hit = Some(0);
-        self.chosen = self.slope.throw(&mut self.dice);
-        Action::Hit
+        self.early.forget();
+        outside
     }
 
     /// Makes up for the times at which the kernel's timer would have gone off; what it looks at has not changed since.

@@ -1,7 +1,7 @@
 //! Numbers that no discipline could live with: tc and the kernel refuse them, and so does whoever builds a tree from a
 //! file. [`super::Queue::new`] takes them as an error of its caller.
 
-use super::{Config, HtbClass, HtbConfig, Node, RedConfig};
+use super::{Config, HtbClass, HtbConfig, Node, RedConfig, Rule, SfqConfig};
 use crate::rate::Rate;
 use crate::time::Span;
 use alloc::format;
@@ -25,6 +25,14 @@ fn own(config: &Config) -> Option<String> {
         }
         Config::Htb(htb) => classes(htb),
         Config::Red(red) => damping(red),
+        Config::Choke(choke) => damping(&choke.red),
+        Config::Sfq(sfq) => no_flows(sfq).or_else(|| damping(sfq.red.as_ref()?)),
+        Config::Drr(drr) => drr.rules.iter().find_map(no_policer),
+        Config::Prio(prio) => prio
+            .bands
+            .is_empty()
+            .then(|| "it has no bands".to_string())
+            .or_else(|| prio.rules.iter().find_map(no_policer)),
         Config::DualPi2(dualpi2) => {
             let never = dualpi2.tupdate == Span::ZERO || dualpi2.coupling == 0;
             (never || dualpi2.classic_protection > 100).then(|| "its period, coupling or weight is out of range".into())
@@ -39,8 +47,20 @@ fn below(config: &Config) -> Option<String> {
         Config::Netem(netem) => netem.inner.as_ref()?.problem(),
         Config::Red(red) => red.inner.as_ref()?.problem(),
         Config::Htb(htb) => htb.classes.iter().find_map(|class| class.leaf.as_ref()?.problem()),
+        Config::Drr(drr) => drr.classes.iter().find_map(|class| class.leaf.as_ref()?.problem()),
+        Config::Prio(prio) => prio.bands.iter().find_map(|band| band.as_ref()?.problem()),
         _ => None,
     }
+}
+
+fn no_flows(sfq: &SfqConfig) -> Option<String> {
+    (sfq.flows == 0 || sfq.divisor == 0 || sfq.depth == 0).then(|| "it has no queues".to_string())
+}
+
+fn no_policer(rule: &Rule) -> Option<String> {
+    let police = rule.police?;
+    let idle = police.rate == Rate::ZERO || police.peak == Some(Rate::ZERO);
+    idle.then(|| "a policer's rate is zero".to_string())
 }
 
 /// Rates, unique numbers, parents that stand before their children, and not too deep.

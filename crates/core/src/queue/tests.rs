@@ -2,6 +2,8 @@
 
 extern crate std;
 
+mod aqm;
+mod fair;
 mod trees;
 
 use super::config::{HtbClass, HtbConfig, NetemConfig};

@@ -16,9 +16,11 @@
 mod endpoint;
 mod receiver;
 mod sender;
-mod wheel;
+pub(crate) mod wheel;
 
 pub use endpoint::{Endpoint, Identity};
+#[cfg(test)]
+pub(crate) use sender::{Sender, Transmission, tests::receiver::Receiver as HonestReceiver};
 
 use crate::cc::{CaState, Insight};
 use crate::rate::Rate;
@@ -54,6 +56,9 @@ pub struct Settings {
     pub max_pacing_rate: Option<Rate>,
     /// Read each segment as it comes; otherwise the reader wakes rarely, as the agent's does.
     pub prompt_reads: bool,
+    /// Does the discipline on this host's device hold packets back until they depart? For whoever knows the device to set.
+    #[serde(skip)]
+    pub queue_paces: bool,
 }
 
 /// A sender's state as `tcp_info` shows it. Counts are packets, `None` is "not known".

@@ -3,6 +3,7 @@
 use super::{Device, DeviceId, HostId, NOWHERE, Net};
 use crate::error::Error;
 use crate::plan::{Plan, Side, Wire};
+use crate::telemetry::Meter;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Two hosts that want to talk, in the order of their flows' numbers, and in whose name.
@@ -150,7 +151,11 @@ fn furnish(net: &mut Net, plan: &Plan) -> Result<(), Error> {
             return Err(Error::SecondRoot { wire, side });
         }
         let name = format!("{}-{}", net.hosts[target.host as usize], net.hosts[target.peer as usize]);
-        target.furnish(&device.root, plan.seed, &name);
+        target.furnish(&device.root, plan.seed, &name, &net.ends);
+        if device.telemetry {
+            let no_rate = || Error::Nonsense { whose: whose(), problem: "it stamps packets, but has no rate".into() };
+            target.meter = Some(Box::new(Meter::of(&device.root).ok_or_else(no_rate)?));
+        }
     }
     Ok(())
 }

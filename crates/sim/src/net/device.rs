@@ -2,8 +2,9 @@
 
 use super::HostId;
 use crate::agenda::Alarm;
+use crate::telemetry::Meter;
 use dumbbell_core::packet::Packet;
-use dumbbell_core::queue::{Config, Node, Queue, Verdict};
+use dumbbell_core::queue::{Config, Node, Queue, Site, Verdict};
 use dumbbell_core::time::Time;
 
 /// A device: its host sends by it, and the peer's host receives.
@@ -18,6 +19,10 @@ pub struct Device {
     pub is_home: bool,
     /// Is it captured?
     pub is_tapped: bool,
+    /// What it stamps packets with, if it does.
+    pub meter: Option<Box<Meter>>,
+    /// Does anybody look at what leaves it: is it a home, captured, or does it stamp?
+    pub is_observed: bool,
     /// Is one of its disciplines sampled? Then their numbers are `watched`.
     pub watched: Vec<u32>,
     /// Its discipline; without one a packet leaves at once.
@@ -26,6 +31,8 @@ pub struct Device {
     pub duplicates: bool,
     /// Does its discipline take packets out of their sockets' count at once, as a netem that delays does?
     pub orphans: bool,
+    /// Does a discipline pace for the sockets of its host?
+    pub paces: bool,
     /// When the discipline wants to be asked.
     pub alarm: Alarm,
     /// What has passed.
@@ -62,26 +69,34 @@ impl Device {
             peer,
             is_home: false,
             is_tapped: false,
+            meter: None,
+            is_observed: false,
             watched: Vec::new(),
             queue: None,
             duplicates: false,
             orphans: false,
+            paces: false,
             alarm: Alarm::default(),
             tally: Tally::default(),
             has_seen_super: false,
         }
     }
 
-    /// Puts a discipline on it.
-    pub fn furnish(&mut self, root: &Node, seed: u64, name: &str) {
-        self.queue = Some(Box::new(Queue::new(root, seed, name)));
+    /// Puts a discipline on it. `ends`: the hosts of every flow.
+    pub fn furnish(&mut self, root: &Node, seed: u64, name: &str, ends: &[[HostId; 2]]) {
+        let site = Site { seed, name, is_home: self.is_home, ends };
+        self.queue = Some(Box::new(Queue::standing(root, &site)));
         self.expect(root);
     }
 
     /// Remembers what a discipline does that the world has to know: of a new device, or of one that changes.
     pub fn expect(&mut self, node: &Node) {
+        if let Some(meter) = &mut self.meter {
+            meter.change(node);
+        }
         self.duplicates |= may_duplicate(node);
         self.orphans = delays(node);
+        self.paces |= self.is_home && paces(node);
     }
 
     /// Packets that stand there.
@@ -120,6 +135,11 @@ fn may_duplicate(node: &Node) -> bool {
     here || children(node).iter().any(|child| may_duplicate(child))
 }
 
+/// Does any fq in this tree pace?
+fn paces(node: &Node) -> bool {
+    matches!(&node.config, Config::Fq(fq) if fq.pacing) || children(node).iter().any(|child| paces(child))
+}
+
 /// Does every way through this tree end in a netem that delays? It orphans the packet (`skb_orphan_partial`).
 fn delays(node: &Node) -> bool {
     if let Config::Netem(netem) = &node.config
@@ -137,8 +157,8 @@ fn children(node: &Node) -> Vec<&Node> {
         Config::Htb(htb) => htb.classes.iter().filter_map(|class| class.leaf.as_ref()).collect(),
         Config::Netem(netem) => netem.inner.iter().map(AsRef::as_ref).collect(),
         Config::Red(red) => red.inner.iter().collect(),
-        Config::Pfifo { .. } | Config::Bfifo { .. } | Config::Codel(_) | Config::FqCodel(_) | Config::DualPi2(_) => {
-            Vec::new()
-        }
+        Config::Drr(drr) => drr.classes.iter().filter_map(|class| class.leaf.as_ref()).collect(),
+        Config::Prio(prio) => prio.bands.iter().flatten().collect(),
+        _ => Vec::new(),
     }
 }

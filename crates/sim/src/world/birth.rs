@@ -10,6 +10,7 @@ use crate::net::{self, DeviceId, Net};
 use crate::plan::{self, Plan, Traffic as Asked, What};
 use crate::report::FlowReport;
 use crate::sampler::{Sampler, Watched};
+use crate::telemetry::Telemetry;
 use crate::trace::{Talkers, pcap::Tap};
 use crate::traffic::probe::Series;
 use crate::traffic::tcp::Application;
@@ -32,6 +33,10 @@ pub fn world(plan: &Plan) -> Result<World, Error> {
     let series = |(id, &place): (usize, &usize)| Series::new(flow_id(id), &plan.probes[place]);
     let probes: Vec<_> = (flows.len()..).zip(&probe_order).map(series).collect();
     let starts = starts(plan, &flow_order);
+    let telemetry = Telemetry::of(plan, &flow_order, &net)?;
+    for device in &mut net.devices {
+        device.is_observed = device.is_home || device.is_tapped || device.meter.is_some();
+    }
     Ok(World {
         now: Time::ZERO,
         seed: plan.seed,
@@ -40,7 +45,7 @@ pub fn world(plan: &Plan) -> Result<World, Error> {
         every_change: plan.every_change,
         ended: None,
         agenda: agenda(plan, &starts, &probe_order),
-        ends: ends(&net, &flows),
+        ends: ends(&net, &flows, &telemetry),
         net,
         instant: Instant::default(),
         census: Census::of(flows.len() + probes.len()),
@@ -49,6 +54,7 @@ pub fn world(plan: &Plan) -> Result<World, Error> {
         changes: plan.changes.clone(),
         sampler: Sampler::new(plan, numbers(&flow_order), watched),
         tap,
+        telemetry,
         unfinished: plan.ends_when_done.then_some(flows.len()),
         flows,
         probes,
@@ -129,8 +135,11 @@ fn flow(plan: &Plan, id: usize, place: usize) -> Flow {
     Flow { position: rank(place), identity, traffic, stop: asked.stop, report }
 }
 
-fn ends(net: &Net, flows: &[Flow]) -> Vec<[End; 2]> {
-    let end = |id, direction, cuts| End { device: net.first_device(flow_id(id), direction), cuts, ..End::default() };
+fn ends(net: &Net, flows: &[Flow], telemetry: &Telemetry) -> Vec<[End; 2]> {
+    let end = |id, direction, cuts| {
+        let (device, has_telemetry) = (net.first_device(flow_id(id), direction), telemetry.wants(id));
+        End { device, cuts, has_telemetry, ..End::default() }
+    };
     let both = |id, flow: &Flow| {
         let [sender, receiver] = match &flow.traffic {
             Traffic::Tcp(tcp) => {

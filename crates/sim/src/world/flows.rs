@@ -43,14 +43,21 @@ impl World {
         let identity = |direction| Identity { direction, ..flow.identity };
         let is_exchange = matches!(plan.work, Work::Exchange { .. });
         // The agent's receiver of answers reads each as it comes, however rarely others do.
-        let prompt =
-            |settings: &Settings| Settings { prompt_reads: settings.prompt_reads || is_exchange, ..settings.clone() };
+        // Telemetry comes back with each packet's own acknowledgement.
+        let quickack = self.telemetry.wants(number);
+        let set_up = |side: usize, settings: &Settings| Settings {
+            prompt_reads: settings.prompt_reads || is_exchange,
+            quickack: settings.quickack || quickack,
+            queue_paces: self.net.devices[self.ends[number][side].device as usize].paces,
+            ..settings.clone()
+        };
         let controller = |end: &str| {
             let dice = Dice::named(self.seed, &format!("{}.{end}.cc", flow.report.name));
             Controller::named(&plan.cc, &mut plan.parameters.clone(), dice).expect("checked when the world was made")
         };
-        let sender = Endpoint::new(identity(Direction::Forward), prompt(&plan.sender), controller("sender"));
-        let mut receiver = Endpoint::new(identity(Direction::Backward), prompt(&plan.receiver), controller("receiver"));
+        let sender = Endpoint::new(identity(Direction::Forward), set_up(SENDER, &plan.sender), controller("sender"));
+        let mut receiver =
+            Endpoint::new(identity(Direction::Backward), set_up(RECEIVER, &plan.receiver), controller("receiver"));
         if application.most_bytes() < u64::MAX {
             receiver.expect(application.most_bytes());
         }
@@ -71,6 +78,9 @@ impl World {
             let Some(endpoint) = &mut end.endpoint else { return };
             let polled = endpoint.poll(self.now);
             let Some(packet) = &polled else { break };
+            if end.has_telemetry && side == RECEIVER {
+                self.telemetry.answered(packet);
+            }
             let device = end.device;
             let target = &self.net.devices[device as usize];
             if target.queue.is_none() {
@@ -127,6 +137,13 @@ impl World {
             end.endpoint = None;
             self.reset(flow, side, packet);
             return;
+        }
+        if end.has_telemetry {
+            if side == RECEIVER {
+                self.telemetry.arrived(packet);
+            } else if let Some(stack) = self.telemetry.returned(packet) {
+                endpoint.on_telemetry(&stack);
+            }
         }
         endpoint.on_packet(self.now, packet);
         self.flush(flow, side);

@@ -186,7 +186,7 @@ impl World {
         }
         if let Next::Packet(packet) = &next {
             target.tally.left += u64::from(packet.segments);
-            if target.is_home || target.is_tapped {
+            if target.is_observed {
                 self.left(device, packet);
             }
         }
@@ -195,8 +195,13 @@ impl World {
         next
     }
 
-    /// A packet leaves the device of a host that may be its own, or one that is captured.
+    /// A packet leaves the device of a host that may be its own, or one that is captured, or that stamps.
     fn left(&mut self, device: DeviceId, packet: &Packet) {
+        let target = &mut self.net.devices[device as usize];
+        if let (Some(meter), Some(queue)) = (&mut target.meter, &target.queue) {
+            let hop = meter.stamp(self.now, packet, queue.backlog().bytes);
+            self.telemetry.stamp(packet, hop);
+        }
         let target = &self.net.devices[device as usize];
         let is_departure = target.is_home && !target.orphans && self.net.source(packet) == target.host;
         if target.is_tapped {
@@ -233,6 +238,7 @@ impl World {
             let target = &mut self.net.devices[device as usize];
             target.tally.dropped += u64::from(packet.segments);
             self.census.died(&packet);
+            self.telemetry.lost(&packet);
             let is_felt = target.is_home && !target.orphans && refused != Some(packet.flow);
             let host = target.host;
             if is_felt && self.net.source(&packet) == host {

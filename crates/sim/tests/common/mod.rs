@@ -93,6 +93,7 @@ pub fn settings() -> Settings {
         sndbuf: None,
         max_pacing_rate: None,
         prompt_reads: false,
+        queue_paces: false,
     }
 }
 
@@ -128,7 +129,7 @@ pub fn netem(delay: Span) -> NetemConfig {
 }
 
 pub fn root(at: End, handle: &str, config: Config) -> Device {
-    Device { at, root: Node { handle: handle.into(), config } }
+    Device { at, root: Node { handle: handle.into(), config }, telemetry: false }
 }
 
 /// An htb of one class with a queue of so many packets below it, as the experiment's bottleneck.

@@ -2,11 +2,16 @@
 
 ```text
 numbers      tc's units, roundings and ticks
-disciplines  pfifo, bfifo, tbf, codel, fq_codel
+disciplines  pfifo, bfifo, pfifo_head_drop, pfifo_fast, tbf, codel, fq_codel
+pie          pie and fq_pie
 netem        delays and losses
 dualpi2      its words, and the gains that tc reckons from round-trip times
 red          the numbers that tc derives from red's words
-htb          classes and filters
+early        choke and sfq, with red's numbers
+htb          htb and its classes
+bands        prio and drr
+filters      filters to classes, and policers
+fq, cake     fair queueing with pacing, and with everything
 reader       whole commands: which discipline stands where, and what a change makes of it
 ```
 

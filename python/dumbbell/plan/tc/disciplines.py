@@ -7,7 +7,7 @@ from typing import Any
 from dumbbell.plan.tc.numbers import Options, bytes_per_second, count, first, micros, size
 from dumbbell.spec.units import Wrong
 
-__all__ = ["Device", "bfifo", "codel", "fq_codel", "pfifo", "tbf"]
+__all__ = ["Device", "bfifo", "codel", "fq_codel", "pfifo", "pfifo_fast", "pfifo_head_drop", "tbf"]
 
 CODEL_TARGET_US, CODEL_INTERVAL_US = 5_000, 100_000
 CODEL_LIMIT, FQ_CODEL_LIMIT = 1_000, 10_240
@@ -31,6 +31,16 @@ class Device:
 def pfifo(options: Options, device: Device) -> dict[str, Any]:
     """Packets, first in, first out (net/sched/sch_fifo.c)."""
     return {"kind": "pfifo", "limit": count(options, "limit", default=device.queue_length)}
+
+
+def pfifo_head_drop(options: Options, device: Device) -> dict[str, Any]:
+    """The same, but the oldest dies for the newest."""
+    return pfifo(options, device) | {"kind": "pfifo_head_drop"}
+
+
+def pfifo_fast(_options: Options, device: Device) -> dict[str, Any]:
+    """Three bands, each as long as the device's queue (net/sched/sch_generic.c)."""
+    return {"kind": "pfifo_fast", "limit": device.queue_length}
 
 
 def bfifo(options: Options, device: Device) -> dict[str, Any]:
@@ -74,7 +84,7 @@ def fq_codel(options: Options, device: Device) -> dict[str, Any]:
         "quantum": max(quantum, FQ_CODEL_LEAST_QUANTUM) if quantum else device.mtu,
         "memory_limit": min(size(options, "memory_limit", default=FQ_CODEL_MEMORY), MOST_MEMORY),
         "drop_batch": max(count(options, "drop_batch", default=FQ_CODEL_BATCH), 1),
-        "codel": inner,
+        "codel": inner | _selector(options),
     }
 
 
@@ -91,6 +101,13 @@ def _codel(options: Options, device: Device, limit: int, *, ecn: bool) -> dict[s
         "ce_threshold": time_ns("ce_threshold", 0) if "ce_threshold" in options else None,
         "mtu": device.mtu,
     }
+
+
+def _selector(options: Options) -> dict[str, list[int]]:
+    """Value and mask of the ECN and DSCP bits that `ce_threshold` marks; a mask of 0 is none."""
+    word = first(options, "ce_threshold_selector")
+    value, mask = (int(each, 16) for each in (word or "0/0").split("/"))
+    return {"ce_selector": [value, mask]} if mask else {}
 
 
 def _peak(options: Options, rate: int) -> list[int] | None:

@@ -1,18 +1,21 @@
 """tc's units, roundings and ticks (iproute2 `tc/tc_core.c`, `lib/utils_math.c`)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from dumbbell.spec import units
 from dumbbell.spec.units import Wrong
 
 __all__ = [
     "ALWAYS",
+    "MOST",
     "Options",
     "bytes_per_second",
     "chance",
     "count",
     "delay_ns",
     "first",
+    "jiffies",
+    "last",
     "micros",
     "size",
     "tick_ns",
@@ -27,6 +30,8 @@ ALWAYS = 2**32 - 1
 MOST = 2**32 - 1
 TICK_NS = 64
 """What the kernel counts short times in (`PSCHED_SHIFT`)."""
+JIFFY_US = 4_000
+"""HZ 250."""
 TICKS_PER_MICRO = 1000 / TICK_NS
 
 
@@ -50,6 +55,11 @@ def count(options: Options, *names: str, default: int = 0) -> int:
 def first(options: Options, *names: str) -> str | None:
     """First argument of the first of these options that was written."""
     return next((options[name][0] for name in names if name in options), None)
+
+
+def last(options: Options, words: Collection[str], default: str) -> str:
+    """Of words that exclude each other the one that was written last."""
+    return next((option for option in reversed(tuple(options)) if option in words), default)
 
 
 def _small(number: int, word: str) -> int:
@@ -78,6 +88,11 @@ def delay_ns(word: str) -> int:
 def tick_ns(time_us: int) -> int:
     """Whole ticks of a time in microseconds, in nanoseconds."""
     return int(time_us * TICKS_PER_MICRO) * TICK_NS
+
+
+def jiffies(time_us: int) -> int:
+    """A time in whole jiffies, rounded up (`usecs_to_jiffies`)."""
+    return -(-time_us // JIFFY_US)
 
 
 def ticks_for(size_bytes: int, rate: int) -> int:

@@ -9,11 +9,17 @@ from copy import deepcopy
 from typing import Any
 
 from dumbbell.plan.tc import disciplines
+from dumbbell.plan.tc.bands import drr, drr_class, prio
+from dumbbell.plan.tc.cake import cake
 from dumbbell.plan.tc.disciplines import Device
 from dumbbell.plan.tc.dualpi2 import dualpi2
-from dumbbell.plan.tc.htb import RATE_TO_QUANTUM, Filters, filter_words, htb, htb_class
+from dumbbell.plan.tc.early import choke, sfq
+from dumbbell.plan.tc.filters import Filters, filter_words
+from dumbbell.plan.tc.fq import fq
+from dumbbell.plan.tc.htb import RATE_TO_QUANTUM, htb, htb_class
 from dumbbell.plan.tc.netem import merged, netem
 from dumbbell.plan.tc.numbers import Options, count
+from dumbbell.plan.tc.pie import fq_pie, pie
 from dumbbell.plan.tc.red import red
 from dumbbell.spec.qdisc import GRAMMAR, read_options
 from dumbbell.spec.script import CLASS_OPTIONS
@@ -30,14 +36,28 @@ KINDS: dict[str, Callable[[Options, Device], dict[str, Any]]] = {
     "red": red,
     "codel": disciplines.codel,
     "fq_codel": disciplines.fq_codel,
+    "cake": cake,
+    "choke": choke,
+    "drr": drr,
     "dualpi2": dualpi2,
+    "fq": fq,
+    "fq_pie": fq_pie,
+    "pfifo_fast": disciplines.pfifo_fast,
+    "pfifo_head_drop": disciplines.pfifo_head_drop,
+    "pie": pie,
+    "prio": prio,
+    "sfq": sfq,
 }
 """Every discipline that the simulator has."""
 HOLDS_ONE = ("tbf", "netem", "red")
-REMEMBERS = ("codel", "fq_codel", "dualpi2")
+REMEMBERS = ("codel", "fq_codel", "pie", "fq_pie", "dualpi2", "fq", "cake")
 """A change of these keeps what it does not name."""
+UNCHANGEABLE = ("htb", "drr", "pfifo_fast", "sfq")
+HAS_CLASSES = ("htb", "drr", "prio")
 CONTRADICTIONS = (
     ("ecn", "noecn"),
+    ("bytemode", "nobytemode"),
+    ("dq_rate_estimator", "no_dq_rate_estimator"),
     ("drop_on_overload", "overflow"),
     ("drop_enqueue", "drop_dequeue"),
     ("l4s_ect", "any_ect"),
@@ -111,17 +131,22 @@ class Reader:
         return "handle" not in place or handle(place["handle"]) == there["handle"]
 
     def _change(self, there: Node, kind: str, options: dict[str, tuple[str, ...]]) -> Node:
-        if kind == "htb":
-            raise Wrong("an htb can't be changed, only its classes", "the kernel refuses that too")
+        if kind in UNCHANGEABLE:
+            raise Wrong(f"a {kind} can't be changed, at most its classes", "the kernel refuses that too")
         before = self._written[there["handle"]]
         if kind in REMEMBERS:
-            if kind == "fq_codel" and "flows" in options:
-                raise Wrong("fq_codel's 'flows' can't be changed", "the kernel refuses that too")
-            options = {key: value for key, value in before.items() if not _contradicts(key, options)} | options
+            if "flows" in options and kind != "cake":
+                raise Wrong(f"{kind}'s 'flows' can't be changed", "the kernel refuses that too")
+            kept = {key: value for key, value in before.items() if key not in options}
+            options = {key: value for key, value in kept.items() if not _contradicts(key, options)} | options
         config = KINDS[kind](options, self._device)
         if kind == "netem":
             config = merged(there["config"], options, config)
         self._written[there["handle"]] = options
+        if kind == "prio" and len(there["config"]["bands"]) != len(config["bands"]):
+            raise Wrong("the simulator can't change the number of a prio's bands", "the same number of bands")
+        if kind == "prio":
+            config |= {key: there["config"][key] for key in ("bands", "rules")}
         inner = there["config"].get("inner")
         there["config"] = config | ({"inner": inner} if inner is not None else {})
         return {"handle": there["handle"], "config": deepcopy(config)}
@@ -129,13 +154,15 @@ class Reader:
     def _class(self, verb: str, place: dict[str, str], rest: list[str]) -> dict[str, Any] | None:
         if "classid" not in place:
             raise Wrong("a class without a classid", "such as classid 1:10")
-        if not rest or rest[0] != "htb":
-            raise Wrong(f"the simulator has no classes of '{rest[0] if rest else ''}'", "htb")
-        htb, minor = self._htb(place["classid"]), _minor(place["classid"])
+        if not rest or rest[0] not in CLASS_OPTIONS:
+            raise Wrong(f"the simulator has no classes of '{rest[0] if rest else ''}'", "htb or drr")
+        htb, minor = self._classful(place["classid"], rest[0]), _minor(place["classid"])
         there = _class_at(htb, minor)
         if (verb == "add") == (there is not None) and verb != "replace":
             problem = "there is a class {} already" if there else "no class {} to change"
             raise Wrong(problem.format(place["classid"]), "the kernel refuses that too")
+        if rest[0] == "drr":
+            return self._drr_class(htb, minor, read_options("drr", rest[1:], CLASS_OPTIONS["drr"]))
         quantum = max(count(self._written[htb["handle"]], "r2q", default=RATE_TO_QUANTUM), 1)
         parent = there["parent"] if there else _parent(htb, place)
         made = htb_class(minor, parent, read_options("htb", rest[1:], CLASS_OPTIONS["htb"]), quantum)
@@ -145,19 +172,33 @@ class Reader:
         there.update({key: value for key, value in made.items() if key != "leaf"})
         return {"class": {"htb": htb["handle"], "class": made}}
 
+    def _drr_class(self, drr: Node, minor: int, options: Options) -> dict[str, Any] | None:
+        made, there = drr_class(minor, options, self._device), _class_at(drr, minor)
+        if there is None:
+            drr["config"]["classes"].append(made)
+            return None
+        there.update({key: made[key] for key in options})
+        return {"discipline": deepcopy(drr)}
+
     def _filter(self, verb: str, words: list[str]) -> None:
         options, kind, rest = filter_words(words)
-        htb = self._htb(options.get("parent", self._root["handle"] if self._root else ":"))
+        above = self._classful(options.get("parent", self._root["handle"] if self._root else ":"), *HAS_CLASSES)
         if verb != "add" or _minor(options.get("parent", "")):
-            raise Wrong("the simulator has filters on an htb itself only, added once", "tc filter add … parent 1:")
-        self._filters[htb["handle"]].add(options, kind, rest)
-        htb["config"]["filters"] = self._filters[htb["handle"]].ordered()
+            raise Wrong(
+                "the simulator has filters on a discipline itself only, added once", "tc filter add … parent 1:"
+            )
+        filters = self._filters[above["handle"]]
+        filters.add(options, kind, rest)
+        if above["config"]["kind"] == "htb":
+            above["config"]["filters"] = filters.plain()
+        else:
+            above["config"]["rules"] = filters.rules()
 
-    def _htb(self, place: str) -> Node:
-        """The htb whose handle this place begins with."""
+    def _classful(self, place: str, *kinds: str) -> Node:
+        """The discipline of one of these kinds whose handle this place begins with."""
         found = next((node for node in _nodes(self._root) if place != ":" and node["handle"] == handle(place)), None)
-        if found is None or found["config"]["kind"] != "htb":
-            raise Wrong("the simulator has classes and filters on an htb only", "tc qdisc add … htb first")
+        if found is None or found["config"]["kind"] not in kinds:
+            raise Wrong(f"no {' or '.join(kinds)} at '{place}' to have classes or filters", "tc qdisc add … first")
         return found
 
     def _at(self, parent: str) -> Node | None:
@@ -165,7 +206,7 @@ class Reader:
         if parent == "root":
             return self._root
         holder, key = self._holder(parent)
-        found: Node | None = holder.get(key)
+        found: Node | None = holder[key] if isinstance(holder, list) else holder.get(key)
         return found
 
     def _put(self, parent: str, node: Node) -> None:
@@ -175,7 +216,7 @@ class Reader:
         holder, key = self._holder(parent)
         holder[key] = node
 
-    def _holder(self, parent: str) -> tuple[dict[str, Any], str]:
+    def _holder(self, parent: str) -> tuple[Any, Any]:
         """Where a child of this place is kept: the settings that hold it, and the key."""
         above = next((node for node in _nodes(self._root) if node["handle"] == handle(parent)), None)
         if above is None:
@@ -183,12 +224,16 @@ class Reader:
         kind = above["config"]["kind"]
         if kind in HOLDS_ONE:
             return above["config"], "inner"
-        if kind != "htb":
+        if kind not in HAS_CLASSES:
             raise Wrong(f"a {kind} holds no other discipline", "the kernel refuses that too")
+        if kind == "prio":
+            if not 1 <= _minor(parent) <= len(above["config"]["bands"]):
+                raise Wrong(f"no band {parent}", f"{parent.partition(':')[0]}:1 is the first")
+            return above["config"]["bands"], _minor(parent) - 1
         found = _class_at(above, _minor(parent))
         if found is None:
             raise Wrong(f"no class {parent}", "add it first")
-        if any(each["parent"] == found["minor"] for each in above["config"]["classes"]):
+        if any(each.get("parent") == found["minor"] for each in above["config"]["classes"]):
             raise Wrong(f"class {parent} has classes below it", "the kernel refuses that too")
         return found, "leaf"
 
@@ -220,6 +265,8 @@ def _nodes(root: Node | None) -> Iterator[Node]:
     yield from _nodes(config.get("inner"))
     for each in config.get("classes", ()):
         yield from _nodes(each["leaf"])
+    for band in config.get("bands", ()):
+        yield from _nodes(band)
 
 
 def _options(words: list[str]) -> tuple[str, dict[str, tuple[str, ...]]]:

@@ -1,55 +1,8 @@
-//! Bandwidth in Linux's unit, packets a microsecond times 2²⁴, and the sample that each ACK gives of it.
-//!
-//! The unit is kept because its rounding reaches window and pacing rate. It holds 0.06 packets a second to 256
-//! million; what exceeds that is capped here, where Linux would wrap.
+//! The delivery rates that ACKs bring, and the largest of them.
 
 use super::Bbr;
+pub(super) use crate::cc::model::bandwidth::{Bandwidth, UNIT, measured};
 use crate::cc::{RateSample, Vitals};
-use crate::rate::Rate;
-
-/// One, as a gain (`BBR_UNIT`).
-pub(super) const UNIT: u32 = 1 << GAIN_SHIFT;
-/// Gains are in 1/256 (`BBR_SCALE`).
-pub(super) const GAIN_SHIFT: u32 = 8;
-
-/// Packets a microsecond, times 2²⁴.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Bandwidth(pub(super) u32);
-
-impl Bandwidth {
-    pub(super) const ZERO: Self = Self(0);
-
-    /// So many packets in so many microseconds, of which there must be one.
-    pub(super) fn of(packets: u64, micros: u64) -> Self {
-        Self(capped((packets << SHIFT) / micros))
-    }
-
-    /// Whole packets that pass in this time.
-    pub(super) fn packets_in(self, micros: u64) -> u32 {
-        capped(u64::from(self.0).saturating_mul(micros) >> SHIFT)
-    }
-
-    /// Packets that pass in this time at this gain, rounded up lest a small error grow (`bbr_bdp`).
-    pub(super) fn packets_in_at(self, micros: u32, gain: u32) -> u32 {
-        let scaled = (u64::from(self.0) * u64::from(micros)).saturating_mul(u64::from(gain)) >> GAIN_SHIFT;
-        capped(scaled.saturating_add(ONE - 1) >> SHIFT)
-    }
-
-    /// Payload bytes a second.
-    pub(super) fn rate(self, mss: u32) -> Rate {
-        Rate::from_bytes((u64::from(self.0) * u64::from(mss)).saturating_mul(MICROS_A_SECOND) >> SHIFT)
-    }
-
-    /// The rate to pace at for this gain: 1 % less, to leave the queue a chance to drain (`bbr_rate_bytes_per_sec`).
-    pub(super) fn paced(self, mss: u32, gain: u32) -> Rate {
-        let scaled = (u64::from(self.0) * u64::from(mss)).saturating_mul(u64::from(gain)) >> GAIN_SHIFT;
-        Rate::from_bytes(scaled.saturating_mul(MICROS_A_SECOND / 100 * (100 - MARGIN_PERCENT)) >> SHIFT)
-    }
-
-    pub(super) fn scaled(self, gain: u32) -> Self {
-        Self(capped((u64::from(self.0) * u64::from(gain)) >> GAIN_SHIFT))
-    }
-}
 
 impl Bbr {
     /// Counts rounds and takes the delivery rate of this ACK into the maximum.
@@ -63,27 +16,13 @@ impl Bbr {
         let bandwidth = Bandwidth::of(u64::from(delivered), micros);
         // An application that sends little tells nothing of the path, unless it sent more than was known.
         if !sample.is_app_limited || bandwidth >= self.max_bandwidth.best() {
-            self.max_bandwidth.update(self.rounds.count, bandwidth);
+            self.max_bandwidth.update(self.rounds.count, bandwidth, WINDOW);
         }
     }
 }
 
-/// Packets and microseconds of a valid sample.
-pub(super) fn measured(sample: &RateSample) -> Option<(u32, u64)> {
-    let micros = sample.interval.as_micros();
-    sample.delivered.filter(|_| micros > 0).map(|delivered| (delivered, micros))
-}
-
-fn capped(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// `BW_SCALE`.
-const SHIFT: u32 = 24;
-const ONE: u64 = 1 << SHIFT;
-const MICROS_A_SECOND: u64 = 1_000_000;
-/// `bbr_pacing_margin_percent`.
-const MARGIN_PERCENT: u64 = 1;
+/// Rounds that a maximum counts (`bbr_bw_rtts`): a gain cycle and two more.
+pub(super) const WINDOW: u32 = 10;
 
 #[cfg(test)]
 mod tests {
@@ -91,35 +30,6 @@ mod tests {
     use super::super::tests::{TEN_MBIT, bbr_with};
     use super::*;
     use crate::time::Span;
-
-    #[test]
-    fn ten_mbit_is_826_packets_a_second() {
-        assert_eq!(Bandwidth::of(826, 1_000_000), Bandwidth(13_857));
-        assert_eq!(Bandwidth::of(34, 41_182), TEN_MBIT);
-        assert_eq!(TEN_MBIT.rate(1_448), Rate::from_bytes(1_195_445));
-    }
-
-    /// Linux 6.12 on a path of 10 Mbit/s paces at 9467928 bit/s while it cruises and at 11834904 bit/s while it probes.
-    #[test]
-    fn pacing_leaves_a_hundredth() {
-        assert_eq!(TEN_MBIT.paced(1_448, UNIT), Rate::from_bytes(1_183_491));
-        assert_eq!(TEN_MBIT.paced(1_448, UNIT * 5 / 4), Rate::from_bytes(1_479_363));
-    }
-
-    #[test]
-    fn packets_are_rounded_down_in_general_and_up_in_a_bandwidth_delay_product() {
-        assert_eq!(TEN_MBIT.packets_in(40_000), 33);
-        assert_eq!(TEN_MBIT.packets_in_at(40_000, UNIT), 34);
-        assert_eq!(TEN_MBIT.packets_in_at(40_000, 2 * UNIT), 67);
-        assert_eq!(Bandwidth::ZERO.packets_in_at(40_000, UNIT), 0);
-    }
-
-    #[test]
-    fn the_unit_holds_a_terabit_and_caps_what_is_beyond() {
-        let terabit = Bandwidth::of(82_563_000, 1_000_000);
-        assert_eq!(terabit.rate(1_448).as_bits() / 1_000_000_000, 956);
-        assert_eq!(Bandwidth::of(u64::from(u32::MAX), 1), Bandwidth(u32::MAX));
-    }
 
     #[test]
     fn an_idle_application_can_raise_the_estimate_but_not_let_it_expire() {
@@ -138,15 +48,5 @@ mod tests {
         };
         assert!((0..20).all(|_| round(5) == TEN_MBIT));
         assert_eq!(round(40), Bandwidth::of(40, 40_000));
-    }
-
-    #[test]
-    fn a_sample_without_a_time_is_none() {
-        let sample = RateSample { delivered: Some(3), ..RateSample::default() };
-        assert_eq!(measured(&sample), None);
-        let sample = RateSample { interval: Span::from_millis(1), ..RateSample::default() };
-        assert_eq!(measured(&sample), None);
-        let sample = RateSample { delivered: Some(3), interval: Span::from_millis(1), ..RateSample::default() };
-        assert_eq!(measured(&sample), Some((3, 1_000)));
     }
 }

@@ -23,35 +23,36 @@
 //! | file | decides |
 //! | --- | --- |
 //! | [`startup`], [`drain`], [`probe_bw`], [`probe_rtt`] | gains of the phase, and when it ends |
-//! | [`bandwidth`], [`rounds`], [`max_filter`], [`long_term`] | the bandwidth |
+//! | [`bandwidth`], [`long_term`] | the bandwidth |
 //! | [`full_pipe`], [`aggregation`] | two more estimates: is the pipe full, how bunched are ACKs |
 //! | [`pacing`], [`window`], [`recovery`] | what follows for rate and window |
+//!
+//! What it shares with later versions is in [`super::model`]: units, rounds, the filter of maxima, bunched ACKs.
 
 mod aggregation;
 mod bandwidth;
 mod drain;
 mod full_pipe;
 mod long_term;
-mod max_filter;
 mod pacing;
 mod probe_bw;
 mod probe_rtt;
 mod recovery;
-mod rounds;
 mod startup;
 mod window;
 
+use super::model::Gains;
+use super::model::max_filter::MaxFilter;
+use super::model::rounds::Rounds;
 use super::{CaState, Control, Event, INFINITE_SSTHRESH, Insight, RateSample, Vitals};
 use crate::dice::Dice;
-use aggregation::Aggregation;
+use aggregation::{Aggregation, ROUNDS};
 use bandwidth::{Bandwidth, UNIT};
 use full_pipe::FullPipe;
 use long_term::LongTerm;
-use max_filter::MaxFilter;
 use probe_bw::Cycle;
 use probe_rtt::{MinRtt, ProbeRtt};
 use recovery::Recovery;
-use rounds::Rounds;
 
 /// Where BBR stands; the diagram above, as a type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,20 +64,13 @@ enum Mode {
     ProbeRtt,
 }
 
-/// Multipliers of the estimated bandwidth and of the bandwidth-delay product, in 1/256.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Gains {
-    pacing: u32,
-    window: u32,
-}
-
 /// A flow's BBR.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     mode: Mode,
     gains: Gains,
     rounds: Rounds,
-    max_bandwidth: MaxFilter,
+    max_bandwidth: MaxFilter<Bandwidth>,
     min_rtt: MinRtt,
     full_pipe: FullPipe,
     cycle: Cycle,
@@ -122,7 +116,7 @@ impl Bbr {
     fn update_model(&mut self, vitals: &mut Vitals, sample: &RateSample) {
         self.update_bandwidth(vitals, sample);
         let bandwidth = self.bandwidth();
-        self.aggregation.update(vitals, sample, bandwidth, self.rounds.started);
+        self.aggregation.update(vitals, sample, bandwidth, self.rounds.started, ROUNDS);
         self.update_cycle(vitals, sample);
         self.full_pipe.update(self.max_bandwidth.best(), self.rounds.started, sample.is_app_limited);
         self.check_drain(vitals);

@@ -3,19 +3,14 @@
 use super::Bbr;
 use super::bandwidth::Bandwidth;
 use super::startup::HIGH_GAIN;
+use crate::cc::model::pacing::initial_rate;
 use crate::cc::{GSO_MAX_BYTES, Vitals};
 
 impl Bbr {
     /// The initial window in a round trip, at Startup's gain; in a millisecond while none was measured.
     pub(super) fn set_initial_pacing_rate(&mut self, vitals: &mut Vitals) {
-        let micros = if vitals.srtt_us8 > 0 {
-            self.has_seen_rtt = true;
-            (vitals.srtt_us8 >> 3).max(1)
-        } else {
-            NOMINAL_RTT_US
-        };
-        let bandwidth = Bandwidth::of(u64::from(vitals.cwnd), u64::from(micros));
-        vitals.pacing_rate = bandwidth.paced(vitals.mss, HIGH_GAIN).min(vitals.max_pacing_rate);
+        self.has_seen_rtt |= vitals.srtt_us8 > 0;
+        vitals.pacing_rate = initial_rate(vitals, HIGH_GAIN);
     }
 
     /// Paces at this gain; until the pipe is full the rate only grows.
@@ -42,8 +37,6 @@ pub(super) fn tso_segments(vitals: &Vitals) -> u32 {
     segments.max(min_tso_segments(vitals)).min(MOST_SEGMENTS)
 }
 
-/// `USEC_PER_MSEC`: the round-trip time that is assumed.
-const NOMINAL_RTT_US: u32 = 1_000;
 /// `bbr_min_tso_rate`, in bytes.
 const SLOW_BYTES: u64 = 1_200_000 / 8;
 /// `sk_pacing_shift`.

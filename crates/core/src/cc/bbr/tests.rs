@@ -20,7 +20,7 @@ pub(super) fn bbr_with(mode: Mode) -> (Bbr, Vitals) {
     let mut bbr = Bbr::new(Dice::named(1, "bbr"));
     bbr.start(&mut vitals);
     bbr.mode = mode;
-    bbr.max_bandwidth.update(0, TEN_MBIT);
+    bbr.max_bandwidth.update(0, TEN_MBIT, bandwidth::WINDOW);
     for _ in 0..4 {
         bbr.full_pipe.update(TEN_MBIT, true, false);
     }

@@ -4,6 +4,7 @@ use super::bandwidth::{Bandwidth, UNIT};
 use super::pacing::tso_segments;
 use super::probe_rtt::FEWEST_PACKETS;
 use super::{Bbr, Mode};
+use crate::cc::model::pacing::in_network_at_departure;
 use crate::cc::{INITIAL_WINDOW, RateSample, Vitals};
 
 impl Bbr {
@@ -56,12 +57,10 @@ impl Bbr {
         even.saturating_add(if probing { 2 } else { 0 })
     }
 
-    /// Of packets in flight, those that will be in the network when the next one departs (`bbr_packets_in_net_at_edt`):
-    /// pacing may hold it back while others arrive.
+    /// Of packets in flight, those that will be in the network when the next ones have departed.
     pub(super) fn in_network_at_departure(&self, vitals: &Vitals, in_flight: u32) -> u32 {
-        let micros = vitals.next_send_at.since(vitals.now).as_micros();
         let departing = if self.gains.pacing > UNIT { tso_segments(vitals) } else { 0 };
-        (in_flight + departing).saturating_sub(self.bandwidth().packets_in(micros))
+        in_network_at_departure(vitals, in_flight + departing, self.bandwidth())
     }
 }
 

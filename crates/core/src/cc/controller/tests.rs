@@ -42,7 +42,8 @@ fn verb() -> impl Strategy<Value = Verb> {
         Just(Event::CompleteCwr),
         Just(Event::Loss),
         Just(Event::EcnIsCe),
-        Just(Event::EcnNoCe)
+        Just(Event::EcnNoCe),
+        Just(Event::LossProbeRecovery)
     ];
     let after = || prop_oneof![4 => 0..5_000_u64, 2 => 0..200_000_u64, 1 => 0..30_000_000_u64];
     let rtt = prop_oneof![6 => (0..300_000_u64).prop_map(Some), 1 => Just(None)];
@@ -112,6 +113,7 @@ impl Sender {
     fn ack(&mut self, acked: u32, ack: &Ack) {
         let prior_in_flight = self.vitals.in_flight();
         let prior_delivered = self.vitals.delivered.saturating_sub(u64::from(ack.flags));
+        self.lose(ack);
         self.count(acked, ack);
         let vitals = &mut self.vitals;
         let rtt = ack.rtt_us.map(Span::from_micros);
@@ -125,6 +127,11 @@ impl Sender {
             prior_in_flight,
             is_app_limited: ack.app_limited,
             is_ack_delayed: ack.flags & 1 == 1,
+            tx_in_flight: prior_in_flight,
+            lost: ack.losses,
+            delivered_ce: u32::from(ack.flags >> 6),
+            answers_probe: ack.flags & 2 == 2,
+            is_ece: ack.flags & 128 == 128,
             ..RateSample::default()
         };
         self.controller.on_acked(vitals, &AckSample { acked, rtt, in_flight: prior_in_flight });
@@ -133,6 +140,16 @@ impl Sender {
             self.controller.control(vitals, &sample);
         } else if vitals.state < CaState::Cwr {
             self.controller.avoid(vitals, acked);
+        }
+    }
+
+    /// Each lost packet is told of before the ACK is.
+    fn lose(&mut self, ack: &Ack) {
+        let tx_in_flight = self.vitals.in_flight();
+        for lost in 1..=ack.losses {
+            let begins_range = lost % 3 == 1;
+            let packet = LostPacket { tx_in_flight, lost, is_app_limited: ack.app_limited, begins_range };
+            self.controller.on_lost(&mut self.vitals, &packet);
         }
     }
 
@@ -238,6 +255,11 @@ fn a_flow_begins_in_slow_start_or_startup() {
     let phases = Controller::NAMES.iter().map(|name| {
         Controller::named(name, &mut Parameters::default(), Dice::named(1, name)).unwrap().insight(&vitals()).phase
     });
-    let own = |name: &str| if name == "bbr" { "startup" } else { "slow_start" };
+    let own = |name: &str| match name {
+        "bbr" | "bbr2" | "bbr3" => "startup",
+        "fixed" => "fixed_window",
+        "hpcc" => "multiplicative",
+        _ => "slow_start",
+    };
     assert!(phases.eq(Controller::NAMES.iter().map(|name| own(name))));
 }

@@ -12,6 +12,7 @@ fn config() -> CodelConfig {
         interval: Span::from_millis(100),
         ecn: false,
         ce_threshold: None,
+        ce_selector: None,
         mtu: 1_514,
     }
 }

@@ -125,7 +125,7 @@ fn super_packets_are_cut_and_each_part_counts() {
 /// packets are dropped (RFC 9332 section 2.1).
 #[test]
 fn both_queues_are_coupled() {
-    let mut queue = DualPi2::new(&config(), &Lot { seed: 7, name: "eth0" }, "1:");
+    let mut queue = DualPi2::new(&config(), &Lot { seed: 7, name: "eth0", is_home: false, ends: &[] }, "1:");
     let quarter = Control::new(&config()).at_probability(u32::MAX / 4);
     queue.control = quarter;
     let throws = 100_000;
@@ -139,7 +139,7 @@ fn both_queues_are_coupled() {
 
 #[test]
 fn overload_drops_from_both_or_marks_all_of_one() {
-    let mut queue = DualPi2::new(&config(), &Lot { seed: 7, name: "eth0" }, "1:");
+    let mut queue = DualPi2::new(&config(), &Lot { seed: 7, name: "eth0", is_home: false, ends: &[] }, "1:");
     queue.control = Control::new(&config()).at_probability(u32::MAX);
     assert_eq!(queue.scalable_fate(), Fate::Drop);
     assert_eq!(queue.classic_fate(Ecn::Ect0), Fate::Drop, "marks are ignored");

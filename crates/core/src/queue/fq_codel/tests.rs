@@ -13,6 +13,7 @@ fn config() -> FqCodelConfig {
         interval: Span::from_millis(100),
         ecn: true,
         ce_threshold: None,
+        ce_selector: None,
         mtu: 1_514,
     };
     FqCodelConfig { limit: 10_240, flows: 1_024, quantum: 1_514, memory_limit: 32 << 20, drop_batch: 64, codel }

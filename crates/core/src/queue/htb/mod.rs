@@ -141,11 +141,7 @@ impl Htb {
     /// The first filter decides; one that names no leaf leaves the packet to the default class (`htb_classify`).
     fn target(&self, packet: &Packet) -> Target {
         for (filter, target) in &self.filters {
-            let matches = match filter {
-                Filter::Port { port, .. } => packet.port == *port,
-                Filter::Mark { mark, .. } => packet.mark == *mark,
-            };
-            if matches {
+            if filter.catches(packet) {
                 return *target;
             }
         }
@@ -156,9 +152,9 @@ impl Htb {
         let leaf = |minor| self.classes.leaf_of(minor).map(Target::Leaf);
         let default = leaf(config.default).unwrap_or(Target::Direct);
         let filters = config.filters.iter().map(|filter| {
-            let (Filter::Port { minor, .. } | Filter::Mark { minor, .. }) = filter;
+            let minor = filter.minor();
             // Minor 0 is the htb itself: the packet goes direct.
-            let target = if *minor == 0 { Some(Target::Direct) } else { leaf(*minor) };
+            let target = if minor == 0 { Some(Target::Direct) } else { leaf(minor) };
             (*filter, target.unwrap_or(default))
         });
         self.filters = filters.collect();

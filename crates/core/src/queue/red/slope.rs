@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 
 /// Thresholds, weight and probability.
 #[derive(Debug)]
-pub(super) struct Slope {
+pub(in crate::queue) struct Slope {
     /// Thresholds, shifted left by `wlog` as the average is.
     min: u64,
     max: u64,
@@ -45,9 +45,9 @@ impl Slope {
         }
     }
 
-    /// average ← average × (1 − 2⁻ʷˡᵒᵍ) + backlog × 2⁻ʷˡᵒᵍ, all shifted left by `wlog`.
-    pub const fn moved(&self, average: u64, backlog_bytes: u64) -> u64 {
-        average + backlog_bytes - (average >> self.wlog)
+    /// average ← average × (1 − 2⁻ʷˡᵒᵍ) + backlog × 2⁻ʷˡᵒᵍ, all shifted left by `wlog`; bytes, or for choke packets.
+    pub const fn moved(&self, average: u64, backlog: u64) -> u64 {
+        average + backlog - (average >> self.wlog)
     }
 
     /// The average after an idle time, as if small packets had come and found nothing.
@@ -66,6 +66,16 @@ impl Slope {
     /// Is it shorter than `min`?
     pub const fn is_below(&self, average: u64) -> bool {
         average < self.min
+    }
+
+    /// Is it `min` exactly or shorter (`choke` asks so)?
+    pub const fn is_up_to_min(&self, average: u64) -> bool {
+        average <= self.min
+    }
+
+    /// Is it longer than `max` (`choke` asks so)?
+    pub const fn is_beyond_max(&self, average: u64) -> bool {
+        average > self.max
     }
 
     /// Is it `max` or longer?

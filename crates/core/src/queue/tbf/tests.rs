@@ -78,6 +78,7 @@ fn a_packet_that_was_only_looked_at_still_counts_as_standing() {
         interval: Span::from_millis(100),
         ecn: false,
         ce_threshold: None,
+        ce_selector: None,
         mtu: 1_514,
     };
     let mut bench = bench(TbfConfig { inner: Some(node("2:", Config::Codel(codel))), ..config(1_500) });

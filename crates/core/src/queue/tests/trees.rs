@@ -1,7 +1,7 @@
 //! Any tree of disciplines under any traffic: nothing is lost or made unseen, nothing waits for ever, and nobody is
 //! asked in vain.
 
-use super::{Bench, calm_netem, node, packet, seq_of, tcp};
+use super::{Bench, aqm, calm_netem, node, packet, seq_of, tcp};
 use crate::packet::{Body, Direction, Ecn, Packet};
 use crate::queue::config::{
     Chance, CodelConfig, Config, Correlated, Distribution, Filter, FqCodelConfig, HtbClass, HtbConfig, Loss,
@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Offer(Packet),
     Wait(Span),
     Take(u8),
@@ -81,18 +81,18 @@ proptest! {
     }
 }
 
-struct World {
-    bench: Bench,
+pub(super) struct World {
+    pub bench: Bench,
     offered: Sum,
     seq: u64,
 }
 
 impl World {
-    fn new(tree: &Node) -> Self {
+    pub fn new(tree: &Node) -> Self {
         Self { bench: Bench::of(tree), offered: Sum::default(), seq: 0 }
     }
 
-    fn take_step(&mut self, step: &Step) -> Result<(), TestCaseError> {
+    pub fn take_step(&mut self, step: &Step) -> Result<(), TestCaseError> {
         match *step {
             Step::Offer(mut packet) => {
                 let Body::Tcp(segment) = &mut packet.body else { unreachable!() };
@@ -158,7 +158,7 @@ impl Sum {
     }
 }
 
-fn steps() -> BoxedStrategy<Vec<Step>> {
+pub(super) fn steps() -> BoxedStrategy<Vec<Step>> {
     let step = prop_oneof![
         6 => a_packet().prop_map(Step::Offer),
         2 => (1u64..3_000_000).prop_map(|nanos| Step::Wait(Span::from_nanos(nanos))),
@@ -189,7 +189,14 @@ fn a_packet() -> BoxedStrategy<Packet> {
 /// A tree of up to four storeys; an orderly one keeps a flow's packets in order.
 fn tree(orderly: bool) -> impl Strategy<Value = Node> {
     let config = leaf().prop_recursive(3, 12, 3, move |below| {
-        prop_oneof![tbf(below.clone()), red(below.clone()), netem(below.clone(), orderly), htb(below)]
+        prop_oneof![
+            tbf(below.clone()),
+            red(below.clone()),
+            netem(below.clone(), orderly),
+            htb(below.clone()),
+            aqm::prio(below.clone()),
+            aqm::drr(below)
+        ]
     });
     config.prop_map(|config| node("1:", config))
 }
@@ -199,6 +206,9 @@ fn leaf() -> BoxedStrategy<Config> {
         (0u32..40).prop_map(|limit| Config::Pfifo { limit }),
         (0u64..100_000).prop_map(|limit| Config::Bfifo { limit }),
         codel().prop_map(Config::Codel),
+        aqm::leaf(),
+        super::fair::fq().prop_map(Config::Fq),
+        super::fair::cake().prop_map(Config::Cake),
         (codel(), 1u32..50, 1u32..8, 0u32..3_000, 1u64..200_000).prop_map(
             |(codel, limit, flows, quantum, memory_limit)| {
                 Config::FqCodel(FqCodelConfig { limit, flows, quantum, memory_limit, drop_batch: limit % 5, codel })
@@ -216,12 +226,13 @@ fn codel() -> BoxedStrategy<CodelConfig> {
             interval: Span::from_micros(interval),
             ecn,
             ce_threshold: threshold.map(Span::from_micros),
+            ce_selector: limit.is_multiple_of(2).then_some((2, 3)),
             mtu: 1_514,
         })
         .boxed()
 }
 
-fn rate() -> BoxedStrategy<Rate> {
+pub(super) fn rate() -> BoxedStrategy<Rate> {
     (1u64..200_000_000).prop_map(|bits| Rate::from_bits(bits.max(80_000))).boxed()
 }
 

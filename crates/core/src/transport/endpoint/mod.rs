@@ -16,6 +16,7 @@ use crate::cc::{Control, Controller, EcnUse, INFINITE_SSTHRESH};
 use crate::packet::{
     Body, Direction, ETHERNET_BYTES, Ecn, Flags, FlowId, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES,
 };
+use crate::telemetry::Stack;
 use crate::time::{Span, Time};
 use alloc::boxed::Box;
 use handshake::{Handshake, State};
@@ -134,6 +135,13 @@ impl Endpoint {
             self.on_segment(now, packet, segment);
         } else {
             self.shake_hands(now, packet, segment);
+        }
+    }
+
+    /// The ACK that comes next brings the stamps of the links on its packet's way.
+    pub fn on_telemetry(&mut self, stack: &Stack) {
+        if let Some(sender) = &mut self.sender {
+            sender.on_telemetry(stack);
         }
     }
 
@@ -326,13 +334,15 @@ impl Endpoint {
     /// needs ECN.
     fn bare_ack(&mut self, now: Time) -> Packet {
         let seq = self.sender.as_ref().map_or(1, |sender| sender.next_seq());
-        self.pack(now, Transmission { seq, segments: 1, ..Transmission::default() })
+        let departs_at = self.sender.as_ref().map_or(now, |sender| sender.departure());
+        self.pack(now, Transmission { seq, segments: 1, departs_at, ..Transmission::default() })
     }
 
     fn pack(&mut self, now: Time, sent: Transmission) -> Packet {
         let flags = Flags { fin: sent.fin, psh: sent.psh, cwr: sent.cwr, ..Flags::default() };
         let mut segment = Segment { seq: sent.seq, len: sent.len, flags, mss: self.mss, ..Segment::default() };
         self.receiver.fill(now, &mut segment);
+        segment.sent_at = sent.departs_at.max(now);
         if sent.len > 0 {
             segment.layout = self.sender.as_ref().map(|sender| sender.layout(sent.seq, sent.len));
             self.receiver.on_data_sent(now);

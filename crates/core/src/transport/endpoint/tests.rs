@@ -27,6 +27,7 @@ pub fn settings() -> Settings {
         sndbuf: None,
         max_pacing_rate: None,
         prompt_reads: true,
+        queue_paces: false,
     }
 }
 

@@ -43,6 +43,8 @@ pub(super) struct Ack {
     pub dsacks: bool,
     /// That DSACK answers the loss probe.
     pub dsacks_probe: bool,
+    /// It acknowledges up to a loss probe that was a retransmission, no further.
+    pub answers_probe: bool,
     /// A retransmission was found lost.
     pub loses_resent: bool,
     /// It may have been delayed by the receiver.
@@ -226,16 +228,16 @@ impl<C: Control> Sender<C> {
         }
         let mut seq_rtt_us = None;
         if removed.first_sent_us > 0 && !ack.acks_resent {
-            seq_rtt_us = Some(self.now_us - removed.first_sent_us);
-            ack.rtt_us = Some(self.now_us - removed.last_sent_us);
+            seq_rtt_us = Some(self.now_us.saturating_sub(removed.first_sent_us));
+            ack.rtt_us = Some(self.now_us.saturating_sub(removed.last_sent_us));
             ack.maybe_delayed = removed.packets == 1
                 && prior_sacked == 0
                 && self.vitals.snd_una - ack.prior_una < u64::from(self.vitals.mss)
                 && ack.draft.prior_delivered == prior_delivered;
         }
-        let sack_rtt_us = (ack.first_sacked_us > 0).then(|| self.now_us - ack.first_sacked_us);
+        let sack_rtt_us = (ack.first_sacked_us > 0).then(|| self.now_us.saturating_sub(ack.first_sacked_us));
         if sack_rtt_us.is_some() {
-            ack.rtt_us = Some(self.now_us - ack.last_sacked_us);
+            ack.rtt_us = Some(self.now_us.saturating_sub(ack.last_sacked_us));
         }
         let measured = self.measure_rtt(ack, seq_rtt_us.or(sack_rtt_us));
         if ack.acks_data {
@@ -245,7 +247,7 @@ impl<C: Control> Sender<C> {
             }
         } else if let (Some(front), true, Some(rtt_us)) = (self.board.front(), measured, sack_rtt_us) {
             // Only what was sent after the first outstanding segment: the timeout may not be put off for ever.
-            ack.sets_timer = rtt_us > self.now_us - front.sent_us;
+            ack.sets_timer = rtt_us > self.now_us.saturating_sub(front.sent_us);
         }
         self.tell_acked(ack, removed.packets);
     }
@@ -355,6 +357,8 @@ impl<C: Control> Sender<C> {
         sample.losses = losses;
         sample.prior_in_flight = prior_in_flight;
         sample.is_ack_delayed = ack.maybe_delayed;
+        sample.answers_probe = ack.answers_probe;
+        sample.is_ece = ack.ece;
         if self.controls {
             self.controller.control(&mut self.vitals, &sample);
             return;

@@ -16,13 +16,15 @@ pub(super) struct HostQueue {
     departed: u64,
     /// Was something held back for it? Then a departure makes the sender go on.
     pub throttled: bool,
+    /// Does it hold packets back until they depart (`SK_PACING_FQ`)?
+    pub paces: bool,
     mss: u32,
 }
 
 impl HostQueue {
     /// Nothing stands there.
-    pub const fn new(mss: u32) -> Self {
-        Self { bytes: 0, sent: 0, departed: 0, throttled: false, mss }
+    pub const fn new(mss: u32, paces: bool) -> Self {
+        Self { bytes: 0, sent: 0, departed: 0, throttled: false, paces, mss }
     }
 
     /// Is next to nothing there (`sk_wmem_alloc < SKB_TRUESIZE(1)`)?
@@ -99,7 +101,7 @@ mod tests {
 
     #[test]
     fn departures_are_told_in_order() {
-        let mut host = HostQueue::new(1448);
+        let mut host = HostQueue::new(1448, false);
         let serials = [0, 1, 2].map(|_| {
             let serial = host.serial();
             host.hand_over(1448);
@@ -115,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_super_packet_gives_back_what_it_took() {
-        let mut host = HostQueue::new(1448);
+        let mut host = HostQueue::new(1448, false);
         host.hand_over(100);
         host.hand_over(3 * 1448 + 7);
         host.depart(3 * 1448 + 7 + 4 * TCP_HEADERS_BYTES);

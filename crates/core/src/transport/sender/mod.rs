@@ -42,7 +42,7 @@ mod sack;
 mod scoreboard;
 mod supply;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod timer;
 mod todo;
 mod transmit;
@@ -55,6 +55,7 @@ use super::Settings;
 use crate::cc::{CaState, Control, Controller, EcnUse, INFINITE_SSTHRESH, Vitals};
 use crate::packet::Layout;
 use crate::rate::Rate;
+use crate::telemetry::Stack;
 use crate::time::{Span, Time};
 use host::HostQueue;
 use info::{Chrono, Counters};
@@ -91,6 +92,8 @@ pub(crate) struct Transmission {
     pub ect: bool,
     /// Was sent before.
     pub retransmission: bool,
+    /// When it departs: now, or later where the host's queue paces.
+    pub departs_at: Time,
 }
 
 /// The sending half of a connection. The rule of use is the endpoint's: hand in what happened, poll until nothing
@@ -147,7 +150,7 @@ struct Ecn {
 impl<C: Control> Sender<C> {
     /// A sender of a connection that is not established yet.
     pub(crate) fn new(settings: &Settings, controller: C) -> Self {
-        let tso = Tso::new(settings);
+        let tso = Tso::new(settings, controller.most_segments());
         Self {
             vitals: unmeasured(settings, &tso),
             controls: controller.controls(),
@@ -162,7 +165,7 @@ impl<C: Control> Sender<C> {
             usage: Usage::default(),
             timer: Timer::new(),
             paced_until: Time::NEVER,
-            host: HostQueue::new(settings.mss),
+            host: HostQueue::new(settings.mss, settings.queue_paces),
             tso,
             burst: Burst::default(),
             mending: Mending::default(),
@@ -241,6 +244,11 @@ impl<C: Control> Sender<C> {
         self.supply.has_fin() && self.vitals.snd_una == self.supply.end()
     }
 
+    /// The ACK that comes next brings these stamps.
+    pub(crate) fn on_telemetry(&mut self, stack: &Stack) {
+        self.controller.on_telemetry(stack);
+    }
+
     /// A data packet of this size (as a queue counts it) left the host, or died there without a word.
     #[inline]
     pub(crate) fn on_departed(&mut self, now: Time, packet_bytes: u32) {
@@ -309,6 +317,18 @@ impl<C: Control> Sender<C> {
     #[cfg(test)]
     pub(crate) const fn vitals(&self) -> &Vitals {
         &self.vitals
+    }
+
+    /// Who decides.
+    #[cfg(test)]
+    pub(crate) const fn decided_by(&self) -> &C {
+        &self.controller
+    }
+
+    /// What the application wrote and did not leave yet.
+    #[cfg(test)]
+    pub(crate) fn unsent_bytes(&self) -> u64 {
+        self.supply.end() - self.vitals.snd_nxt
     }
 
     /// The next sequence number that it will use: what an ACK without data carries.
@@ -388,7 +408,7 @@ fn unmeasured(settings: &Settings, tso: &Tso) -> Vitals {
         snd_una: FIRST_BYTE,
         pacing_rate: max_pacing_rate,
         max_pacing_rate,
-        paced: settings.max_pacing_rate.is_some(),
+        paced: settings.max_pacing_rate.is_some() || settings.queue_paces,
         gso_max_bytes: tso.largest_bytes(),
         next_send_at: Time::ZERO,
     }

@@ -1,7 +1,8 @@
 //! Pacing: when the next packet may leave (earliest departure time), and the rate for controllers that set none.
 //!
 //! The socket paces itself with a fine timer (`tcp_pacing_check`, `tcp_update_skb_after_send`): what was sent late is
-//! credited, half a packet's time at most, and the first ten segments are not spaced.
+//! credited, half a packet's time at most, and the first ten segments are not spaced. Where an fq stands on the host's
+//! device it leaves that to the fq: packets leave the socket early, stamped with their departure time.
 
 use super::Sender;
 use super::tso::PACING_SHIFT;
@@ -13,7 +14,7 @@ impl<C: Control> Sender<C> {
     /// Must the next packet wait? Then the pacing timer is set.
     #[inline]
     pub(super) fn must_wait(&mut self) -> bool {
-        if !self.vitals.paced || self.vitals.next_send_at <= self.vitals.now {
+        if self.vitals.next_send_at <= self.vitals.now || !self.vitals.paced || self.host.paces {
             return false;
         }
         if !self.paced_until.is_set() {
@@ -35,6 +36,18 @@ impl<C: Control> Sender<C> {
         let before = self.vitals.next_send_at;
         self.vitals.next_send_at = before.max(self.vitals.now);
         before
+    }
+
+    /// When the packet that is being sent departs, in microseconds as `now_us` counts them. It is time-stamped so.
+    #[inline]
+    pub(super) fn departure_us(&self) -> u64 {
+        if self.vitals.next_send_at <= self.vitals.now { self.now_us } else { self.vitals.next_send_at.as_micros() + 1 }
+    }
+
+    /// When a packet that is sent now departs.
+    #[inline]
+    pub(crate) fn departure(&self) -> Time {
+        self.vitals.next_send_at.max(self.vitals.now)
     }
 
     /// A packet with `payload` bytes has left: spaces the next one.

@@ -8,7 +8,7 @@ use super::rtt::{RTO_INIT_JIFFIES, RTO_MAX_JIFFIES, RTO_MIN_US};
 use super::timer::Pending;
 use super::todo::Task;
 use super::{Sender, Transmission};
-use crate::cc::{CaState, Control};
+use crate::cc::{CaState, Control, Event};
 use crate::time::HZ;
 
 impl<C: Control> Sender<C> {
@@ -50,7 +50,7 @@ impl<C: Control> Sender<C> {
 
     /// An ACK while a probe is unanswered (`tcp_process_tlp_ack`).
     #[cold]
-    pub(super) fn on_probe_acked(&mut self, acked: u64, ack: &Ack) {
+    pub(super) fn on_probe_acked(&mut self, acked: u64, ack: &mut Ack) {
         let Some(end) = self.recovery.probe_end.filter(|end| acked >= *end) else { return };
         let is_pure_duplicate = !ack.advances && ack.is_duplicate() && !ack.sacks_data;
         if !self.recovery.probe_resent || ack.dsacks_probe {
@@ -61,8 +61,11 @@ impl<C: Control> Sender<C> {
             self.set_state(CaState::Cwr);
             self.end_reduction();
             self.keep_open();
+            self.controller.on_event(&mut self.vitals, Event::LossProbeRecovery);
         } else if is_pure_duplicate {
             self.recovery.probe_end = None;
+        } else {
+            ack.answers_probe = true;
         }
     }
 

@@ -4,12 +4,12 @@
 //! quarter of the minimum round trip, more after each round with a DSACK.
 
 use super::Sender;
-use super::number::{jiffies_from_us, narrow};
+use super::number::{jiffies_from_us, low, narrow};
 use super::rate::Draft;
 use super::record::{Marks, Record};
 use super::timer::Pending;
 use super::todo::Task;
-use crate::cc::{CaState, Control};
+use crate::cc::{CaState, Control, LostPacket};
 
 /// The most recently sent segment that arrived, and the reordering window.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ impl Rack {
     /// A segment arrived (`tcp_rack_advance`). One that was retransmitted less than the shortest round trip ago arrived
     /// by an earlier transmission and tells nothing.
     pub const fn advance(&mut self, record: &Record, now_us: u64, min_rtt_us: u32) {
-        let rtt_us = now_us - record.sent_us;
+        let rtt_us = now_us.saturating_sub(record.sent_us);
         if rtt_us < min_rtt_us as u64 && record.marks.has(Marks::RESENT) {
             return;
         }
@@ -120,7 +120,7 @@ impl<C: Control> Sender<C> {
 
     /// How long ago a segment was due, negative while it may still come (`tcp_rack_skb_timeout`): microseconds left.
     pub(super) const fn time_left(&self, record: &Record, window_us: u64) -> u64 {
-        (self.rack.rtt_us + window_us).saturating_sub(self.now_us - record.sent_us)
+        (self.rack.rtt_us + window_us).saturating_sub(self.now_us.saturating_sub(record.sent_us))
     }
 
     /// One record is lost; if it was retransmitted, that transmission is lost too (`tcp_mark_skb_lost`).
@@ -138,12 +138,25 @@ impl<C: Control> Sender<C> {
             return;
         }
         self.vitals.lost += 1;
+        self.tell_lost(number);
         let marks = &mut self.board.get_mut(number).marks;
         marks.set(Marks::LOST);
         if !marks.has(Marks::RETRANS) {
             self.board.set_due(number);
             self.board.unlist(number);
         }
+    }
+
+    fn tell_lost(&mut self, number: u64) {
+        let record = self.board.get(number);
+        let follows = number > self.board.first() && self.board.get(number - 1).marks.has(Marks::LOST);
+        let packet = LostPacket {
+            tx_in_flight: record.in_flight,
+            lost: low(self.vitals.lost).wrapping_sub(record.lost),
+            is_app_limited: record.marks.has(Marks::APP_LIMITED),
+            begins_range: !follows,
+        };
+        self.controller.on_lost(&mut self.vitals, &packet);
     }
 
     /// Marks what is overdue, oldest transmission first; returns how long the last of the others may take.

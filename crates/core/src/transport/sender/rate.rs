@@ -29,7 +29,9 @@ pub(super) struct Draft {
     pub prior_delivered: u64,
     prior_delivered_us: u64,
     prior_delivered_ce: u32,
-    send_phase_us: u64,
+    prior_lost: u32,
+    in_flight: u32,
+    send_phase_us: u32,
     last_end: u64,
     is_app_limited: bool,
     is_retransmission: bool,
@@ -41,17 +43,20 @@ impl RateTracker {
         Self { first_tx_us: 0, delivered_us: 0, shown_packets: 0, shown_interval_us: 0, shown_app_limited: true }
     }
 
-    /// Stamps a segment that is sent now; with nothing outstanding a new flight begins (`tcp_rate_skb_sent`).
+    /// Stamps a segment that is sent now, with so many in flight; with nothing outstanding a new flight begins
+    /// (`tcp_rate_skb_sent`).
     #[inline]
-    pub fn stamp(&mut self, record: &mut Record, vitals: &Vitals) {
+    pub fn stamp(&mut self, record: &mut Record, vitals: &Vitals, in_flight: u32) {
         if vitals.packets_out == 0 {
             self.first_tx_us = record.sent_us;
             self.delivered_us = record.sent_us;
         }
-        record.first_tx_us = self.first_tx_us;
+        record.send_phase_us = super::number::low(record.sent_us - self.first_tx_us);
         record.delivered_us = self.delivered_us;
         record.delivered = vitals.delivered;
         record.delivered_ce = super::number::low(vitals.delivered_ce);
+        record.lost = super::number::low(vitals.lost);
+        record.in_flight = in_flight;
         record.marks.clear(Marks::APP_LIMITED);
         record.marks.set(Marks::APP_LIMITED.when(vitals.app_limited != 0));
     }
@@ -68,7 +73,9 @@ impl RateTracker {
                 prior_delivered: record.delivered,
                 prior_delivered_us: record.delivered_us,
                 prior_delivered_ce: record.delivered_ce,
-                send_phase_us: record.sent_us - record.first_tx_us,
+                prior_lost: record.lost,
+                in_flight: record.in_flight,
+                send_phase_us: record.send_phase_us,
                 last_end: record.end,
                 is_app_limited: record.marks.has(Marks::APP_LIMITED),
                 is_retransmission: record.marks.has(Marks::RESENT),
@@ -112,8 +119,10 @@ impl RateTracker {
         let packets = super::number::narrow(vitals.delivered - draft.prior_delivered);
         sample.delivered = Some(packets);
         sample.delivered_ce = super::number::low(vitals.delivered_ce).wrapping_sub(draft.prior_delivered_ce);
+        sample.lost = super::number::low(vitals.lost).wrapping_sub(draft.prior_lost);
+        sample.tx_in_flight = draft.in_flight;
         // The longer phase: ACKs may arrive in a burst, data may have been sent in one.
-        let interval_us = draft.send_phase_us.max(now_us - draft.prior_delivered_us);
+        let interval_us = u64::from(draft.send_phase_us).max(now_us.saturating_sub(draft.prior_delivered_us));
         if interval_us < u64::from(vitals.min_rtt_us) {
             return;
         }

@@ -85,14 +85,18 @@ pub(super) struct Record {
     pub end: u64,
     /// When it was last transmitted.
     pub sent_us: u64,
-    /// Delivery rate: start of the send phase.
-    pub first_tx_us: u64,
     /// Delivery rate: time of the last delivery then; 0 when its sample was used.
     pub delivered_us: u64,
     /// Delivery rate: packets delivered by then.
     pub delivered: u64,
     /// Of those with CE, modulo 2^32.
     pub delivered_ce: u32,
+    /// Delivery rate: length of the send phase (`tcp_stamp_us_delta` has 32 bits, too).
+    pub send_phase_us: u32,
+    /// Packets in flight with it.
+    pub in_flight: u32,
+    /// Packets lost by then, modulo 2^32.
+    pub lost: u32,
     /// Number of its last transmission; tells whether it still stands in the host's queue.
     pub serial: u32,
     pub(super) older: u32,

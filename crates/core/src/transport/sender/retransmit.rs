@@ -101,9 +101,10 @@ impl<C: Control> Sender<C> {
         // After an undo a retransmission may be out whose record is not lost; a timeout sends that one again. Linux
         // counts it twice then ("retrans_out leaked") and never gets rid of it.
         let known = run.numbers().filter(|number| self.board.get(*number).marks.has(Marks::RETRANS)).count();
+        let departs_us = self.departure_us();
         let transmission = self.resend(run, Marks::RETRANS.with(Marks::EVER));
         let recovery = &mut self.recovery;
-        recovery.retrans_stamp_ms = recovery.retrans_stamp_ms.or(Some((self.now_us - 1) / 1_000));
+        recovery.retrans_stamp_ms = recovery.retrans_stamp_ms.or(Some((departs_us - 1) / 1_000));
         recovery.undo_retrans = recovery.undo_retrans.max(0) + i64::from(run.segments);
         transmission?;
         self.vitals.retrans_out += run.segments - narrow(known as u64);
@@ -130,29 +131,33 @@ impl<C: Control> Sender<C> {
         let (fin, psh, end) = (last.marks.has(Marks::FIN), last.marks.has(Marks::PSH), last.end);
         let len = narrow(end - u64::from(fin) - seq);
         let before = self.depart();
+        let (departs_at, sent_us) = (self.vitals.next_send_at, self.departure_us());
         self.note_sent(len, run.segments);
         self.counters.total_retrans = self.counters.total_retrans.wrapping_add(run.segments);
         self.counters.bytes_retrans += u64::from(len);
         self.space_next(len, before);
-        self.stamp_again(run, marks);
+        self.stamp_again(run, marks, sent_us);
         self.mending.last = run;
         let segments = u16::try_from(run.segments).unwrap_or(u16::MAX);
         self.host.hand_over(len);
         let psh = psh || segments > 1;
-        Some(Transmission { seq, len, segments, fin, psh, retransmission: true, ..Transmission::default() })
+        let retransmission = true;
+        Some(Transmission { seq, len, segments, fin, psh, retransmission, departs_at, ..Transmission::default() })
     }
 
-    fn stamp_again(&mut self, run: Run, marks: Marks) {
+    fn stamp_again(&mut self, run: Run, marks: Marks, sent_us: u64) {
         let serial = self.host.serial();
+        let mut in_flight = self.vitals.in_flight();
         for number in run.numbers() {
             self.board.list_last(number);
             self.board.clear_due(number);
             let record = self.board.get_mut(number);
-            record.sent_us = self.now_us;
+            record.sent_us = sent_us;
             record.serial = serial;
             record.marks.set(marks);
             record.marks.clear(Marks::OVERDUE);
-            self.rate.stamp(record, &self.vitals);
+            in_flight += 1;
+            self.rate.stamp(record, &self.vitals, in_flight);
         }
     }
 

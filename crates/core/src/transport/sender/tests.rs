@@ -4,8 +4,10 @@
 //! a plain Reno: the window halves on loss and grows by what is acknowledged.
 
 mod dialogue;
+mod hooks;
 mod network;
 mod pace;
+pub(crate) mod receiver;
 mod reno;
 mod story;
 mod times;

@@ -234,6 +234,7 @@ impl<C: Control> Sender<C> {
         let (seq, len) = (self.vitals.snd_nxt, piece.len);
         let segments = if len <= self.vitals.mss { 1 } else { len.div_ceil(self.vitals.mss) };
         let before = self.depart();
+        let departs_at = self.vitals.next_send_at;
         self.note_sent(len, segments);
         let end = seq + u64::from(len);
         let psh = segments > 1 || (len > 0 && end == self.supply.written() && self.supply.is_whole());
@@ -246,6 +247,7 @@ impl<C: Control> Sender<C> {
             cwr: self.ecn.negotiated && len > 0 && core::mem::take(&mut self.ecn.cwr_queued),
             ect: self.ecn.negotiated && len > 0,
             retransmission: false,
+            departs_at,
         };
         self.record(&transmission);
         self.space_next(len, before);
@@ -270,8 +272,8 @@ impl<C: Control> Sender<C> {
     }
 
     fn record(&mut self, packet: &Transmission) {
-        let mut record = Record { sent_us: self.now_us, serial: self.host.serial(), ..Record::default() };
-        self.rate.stamp(&mut record, &self.vitals);
+        let mut record = Record { sent_us: self.departure_us(), serial: self.host.serial(), ..Record::default() };
+        self.rate.stamp(&mut record, &self.vitals, self.vitals.in_flight());
         record.marks.set(Marks::FIRST);
         let mss = self.vitals.mss;
         let mut left = packet.len;
@@ -279,6 +281,7 @@ impl<C: Control> Sender<C> {
         for remaining in (0..packet.segments).rev() {
             let len = left.min(mss);
             left -= len;
+            record.in_flight += 1;
             record.end += u64::from(len);
             if remaining == 0 {
                 record.end += u64::from(packet.fin);

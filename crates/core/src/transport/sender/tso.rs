@@ -36,10 +36,11 @@ pub(super) enum Defer {
 }
 
 impl Tso {
-    /// As the device allows.
-    pub fn new(settings: &Settings) -> Self {
+    /// As the device allows, and the controller where it says so.
+    pub fn new(settings: &Settings, most_segments: Option<u32>) -> Self {
         let device = settings.gso_max_bytes.unwrap_or(DEVICE_MAX_BYTES);
         let largest = device.saturating_sub(low(MAX_TCP_HEADER) + 1).max(settings.mss);
+        let largest = most_segments.map_or(largest, |most| largest.min(most.saturating_mul(settings.mss)));
         let mut tso = Self { largest, mss: settings.mss, goal: 0 };
         tso.fit_window(u32::MAX);
         tso

@@ -28,6 +28,7 @@ pub fn settings() -> Settings {
         sndbuf: None,
         max_pacing_rate: None,
         prompt_reads: false,
+        queue_paces: false,
     }
 }
 

@@ -27,6 +27,7 @@ pub(in super::super) fn settings() -> Settings {
         sndbuf: None,
         max_pacing_rate: None,
         prompt_reads: false,
+        queue_paces: false,
     }
 }
 

@@ -85,3 +85,29 @@ fn a_maximum_rate_paces_reno() {
     d.sends();
     assert_eq!(d.info().pacing_rate, Some(Rate::from_bytes(500_000)), "2 * 10 * 1000 B / 40 ms");
 }
+
+/// Where the host's queue paces, a socket hands over as much as small queues allow, each packet with its departure
+/// time, and its round trips begin then.
+#[test]
+fn a_queue_that_paces_gets_departure_times_instead_of_a_timer() {
+    let settings = Settings { queue_paces: true, ..settings() };
+    let mut d = Dialogue::of(&settings, steady(Rate::from_bytes(2_000_000)), 40, u64::MAX);
+    let mut handed = Vec::new();
+    while handed.len() < 12 {
+        let packet = d.sender.poll(d.now).expect("there is no timer to wait for");
+        handed.push(packet.departs_at.since(d.now).as_micros());
+        d.sender.on_departed(d.now, 2 * 1_066);
+    }
+    assert_eq!(handed, [0, 0, 0, 0, 0, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000]);
+    assert!(d.sender.next_timer() > d.now + Span::from_millis(40), "{:?}", d.sender.next_timer());
+}
+
+/// A standing fq paces controllers that never asked for it.
+#[test]
+fn a_queue_that_paces_paces_reno_too() {
+    let settings = Settings { queue_paces: true, ..settings() };
+    let mut d = Dialogue::of(&settings, Reno, 40, u64::MAX);
+    assert!(d.sender.vitals().paced);
+    d.sends();
+    assert_eq!(d.info().pacing_rate, Some(Rate::from_bytes(500_000)), "2 * 10 * 1000 B / 40 ms");
+}

@@ -1,58 +1,53 @@
-//! The largest bandwidth of the last ten rounds, in the space of three samples (Linux's `lib/win_minmax.c`).
+//! The largest sample of the last so many rounds, in the space of three (Linux's `lib/win_minmax.c`).
 //!
 //! Kathleen Nichols' algorithm: the best sample, the best since then, and the best since that one, kept apart in
 //! time so that a good second choice stands ready when the first expires. It is approximate, and BBR's behaviour after a drop
 //! in bandwidth depends on how.
 
-use super::bandwidth::Bandwidth;
-
-/// Rounds that a maximum counts (`bbr_bw_rtts`): a gain cycle and two more.
-const WINDOW: u32 = 10;
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Choice {
+struct Choice<V> {
     round: u32,
-    bandwidth: Bandwidth,
+    value: V,
 }
 
 /// Three choices: each is as new as the one before or newer, and no larger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct MaxFilter([Choice; 3]);
+pub(in crate::cc) struct MaxFilter<V>([Choice<V>; 3]);
 
-impl MaxFilter {
+impl<V: Copy + Ord> MaxFilter<V> {
     /// The maximum.
-    pub(super) fn best(&self) -> Bandwidth {
-        self.0[0].bandwidth
+    pub(in crate::cc) fn best(&self) -> V {
+        self.0[0].value
     }
 
-    /// Takes a sample of this round.
-    pub(super) fn update(&mut self, round: u32, bandwidth: Bandwidth) {
-        let new = Choice { round, bandwidth };
+    /// Takes a sample of this round; what is older than `window` rounds is forgotten.
+    pub(in crate::cc) fn update(&mut self, round: u32, value: V, window: u32) {
+        let new = Choice { round, value };
         let [first, second, third] = &mut self.0;
-        if bandwidth >= first.bandwidth || round - third.round > WINDOW {
+        if value >= first.value || round - third.round > window {
             self.0 = [new; 3];
             return;
         }
-        if bandwidth >= second.bandwidth {
+        if value >= second.value {
             (*second, *third) = (new, new);
-        } else if bandwidth >= third.bandwidth {
+        } else if value >= third.value {
             *third = new;
         }
-        self.expire(new);
+        self.expire(new, window);
     }
 
     /// Drops what is too old, and takes later choices from later quarters of the window.
-    fn expire(&mut self, new: Choice) {
+    fn expire(&mut self, new: Choice<V>, window: u32) {
         let [first, second, third] = &mut self.0;
         let age = new.round - first.round;
-        if age > WINDOW {
+        if age > window {
             (*first, *second, *third) = (*second, *third, new);
-            if new.round - first.round > WINDOW {
+            if new.round - first.round > window {
                 (*first, *second, *third) = (*second, *third, new);
             }
-        } else if second.round == first.round && age > WINDOW / 4 {
+        } else if second.round == first.round && age > window / 4 {
             (*second, *third) = (new, new);
-        } else if third.round == second.round && age > WINDOW / 2 {
+        } else if third.round == second.round && age > window / 2 {
             *third = new;
         }
     }
@@ -64,14 +59,16 @@ mod tests {
     use alloc::vec::Vec;
     use proptest::prelude::*;
 
+    const WINDOW: u32 = 10;
+
     #[test]
     fn a_maximum_lasts_for_ten_rounds() {
         let mut filter = MaxFilter::default();
-        filter.update(1, Bandwidth(100));
+        filter.update(1, 100, WINDOW);
         let best: Vec<u32> = (2..=14)
             .map(|round| {
-                filter.update(round, Bandwidth(60));
-                filter.best().0
+                filter.update(round, 60, WINDOW);
+                filter.best()
             })
             .collect();
         assert_eq!(best, [100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 60, 60, 60]);
@@ -80,29 +77,29 @@ mod tests {
     #[test]
     fn a_new_maximum_counts_at_once() {
         let mut filter = MaxFilter::default();
-        filter.update(1, Bandwidth(100));
-        filter.update(2, Bandwidth(101));
-        assert_eq!(filter.best(), Bandwidth(101));
+        filter.update(1, 100, WINDOW);
+        filter.update(2, 101, WINDOW);
+        assert_eq!(filter.best(), 101);
     }
 
     #[test]
     fn second_and_third_choices_come_from_later_quarters() {
         let mut filter = MaxFilter::default();
-        filter.update(0, Bandwidth(100));
+        filter.update(0, 100, WINDOW);
         for (round, bandwidth) in [(1, 90), (3, 80), (6, 70), (11, 60), (12, 50)] {
-            filter.update(round, Bandwidth(bandwidth));
+            filter.update(round, bandwidth, WINDOW);
         }
-        assert_eq!(filter.0.map(|choice| (choice.round, choice.bandwidth.0)), [(3, 80), (6, 70), (11, 60)]);
+        assert_eq!(filter.0.map(|choice| (choice.round, choice.value)), [(3, 80), (6, 70), (11, 60)]);
     }
 
     #[test]
     fn a_third_choice_waits_for_the_last_half() {
         let mut filter = MaxFilter::default();
         for (round, bandwidth) in [(0, 100), (3, 90), (5, 80)] {
-            filter.update(round, Bandwidth(bandwidth));
+            filter.update(round, bandwidth, WINDOW);
         }
         assert_eq!(filter.0.map(|choice| choice.round), [0, 3, 3]);
-        filter.update(6, Bandwidth(70));
+        filter.update(6, 70, WINDOW);
         assert_eq!(filter.0.map(|choice| choice.round), [0, 3, 6]);
     }
 
@@ -116,11 +113,11 @@ mod tests {
             for (later, bandwidth) in samples {
                 round += later;
                 history.push((round, bandwidth));
-                filter.update(round, Bandwidth(bandwidth));
-                let best = filter.best().0;
+                filter.update(round, bandwidth, WINDOW);
+                let best = filter.best();
                 prop_assert!(best >= bandwidth);
                 prop_assert!(history.iter().any(|&(at, seen)| seen == best && round - at <= WINDOW));
-                prop_assert!(filter.0.windows(2).all(|pair| pair[0].round <= pair[1].round && pair[0].bandwidth >= pair[1].bandwidth));
+                prop_assert!(filter.0.windows(2).all(|pair| pair[0].round <= pair[1].round && pair[0].value >= pair[1].value));
             }
         }
     }

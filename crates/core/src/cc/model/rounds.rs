@@ -4,22 +4,22 @@ use crate::cc::Vitals;
 
 /// How many rounds there were, and where this one ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Rounds {
+pub(in crate::cc) struct Rounds {
     /// Rounds so far.
-    pub(super) count: u32,
+    pub(in crate::cc) count: u32,
     /// A packet sent when so much was delivered ends the round by its ACK.
-    pub(super) end: u64,
+    pub(in crate::cc) end: u64,
     /// Did this ACK start a round?
-    pub(super) started: bool,
+    pub(in crate::cc) started: bool,
 }
 
 impl Rounds {
-    pub(super) fn new(vitals: &Vitals) -> Self {
+    pub(in crate::cc) fn new(vitals: &Vitals) -> Self {
         Self { count: 0, end: vitals.delivered, started: false }
     }
 
     /// Starts a round if the packet acknowledged was sent in this one; says so.
-    pub(super) fn advance(&mut self, vitals: &Vitals, prior_delivered: u64) -> bool {
+    pub(in crate::cc) fn advance(&mut self, vitals: &Vitals, prior_delivered: u64) -> bool {
         self.started = prior_delivered >= self.end;
         if self.started {
             self.restart(vitals);
@@ -29,7 +29,7 @@ impl Rounds {
     }
 
     /// Lets the round end one round trip from now.
-    pub(super) fn restart(&mut self, vitals: &Vitals) {
+    pub(in crate::cc) fn restart(&mut self, vitals: &Vitals) {
         self.end = vitals.delivered;
     }
 }

@@ -1,0 +1,133 @@
+//! The short-term model: what the last rounds delivered, and how far losses since the last probe pull the flow down.
+//!
+//! Once a round with loss, outside of probes: `bw_shortterm` and `inflight_shortterm` fall to 0.7 of themselves, but
+//! not below what the round delivered. Each probe begins by forgetting them.
+
+use super::Bbr3;
+use super::profile::Marks;
+use crate::cc::model::bandwidth::{Bandwidth, measured};
+use crate::cc::{RateSample, Vitals};
+
+/// Bounds; without limit at first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ShortTerm {
+    pub(super) bw_shortterm: Bandwidth,
+    pub(super) inflight_shortterm: u32,
+}
+
+impl Default for ShortTerm {
+    fn default() -> Self {
+        Self { bw_shortterm: UNLIMITED, inflight_shortterm: u32::MAX }
+    }
+}
+
+/// Signals of the present round.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
+pub(super) struct Signals {
+    bw_latest: Bandwidth,
+    pub(super) inflight_latest: u32,
+    /// Rounds for losses are timed by their own mark: the first loss begins one.
+    pub(super) loss_round_delivered: u64,
+    pub(super) loss_round_start: bool,
+    pub(super) is_loss_in_round: bool,
+    pub(super) is_mark_in_round: bool,
+    /// Lossy events in this round (Startup).
+    pub(super) loss_events: u32,
+    /// Since the last probe.
+    pub(super) is_loss_in_cycle: bool,
+    pub(super) is_mark_in_cycle: bool,
+}
+
+impl Bbr3 {
+    /// At the start of an ACK (`UpdateLatestDeliverySignals`).
+    pub(super) fn update_latest(&mut self, vitals: &Vitals, sample: &RateSample) {
+        self.signals.loss_round_start = false;
+        self.delivery_rate = Bandwidth::ZERO;
+        let Some((delivered, micros)) = measured(sample).filter(|_| sample.acked_sacked > 0) else { return };
+        self.delivery_rate = Bandwidth::of_at_least(u64::from(delivered), micros);
+        let signals = &mut self.signals;
+        signals.bw_latest = signals.bw_latest.max(self.delivery_rate);
+        signals.inflight_latest = signals.inflight_latest.max(delivered);
+        if sample.prior_delivered >= signals.loss_round_delivered {
+            signals.loss_round_delivered = vitals.delivered;
+            signals.loss_round_start = true;
+        }
+    }
+
+    /// Takes the rate into the maximum, and once a round adapts the bounds (`UpdateCongestionSignals`).
+    pub(super) fn update_congestion(&mut self, vitals: &Vitals, sample: &RateSample) {
+        if self.delivery_rate == Bandwidth::ZERO {
+            return;
+        }
+        self.update_max_bw(sample);
+        self.signals.is_loss_in_round |= sample.losses > 0;
+        if !self.signals.loss_round_start {
+            return;
+        }
+        if !self.phase.is_probing() {
+            self.adapt_lower_bounds(vitals);
+        }
+        self.signals.is_loss_in_round = false;
+        self.signals.is_mark_in_round = false;
+    }
+
+    /// At the end of an ACK (`AdvanceLatestDeliverySignals`). While a loss probe is being answered the old signals
+    /// stay: they say what the path delivered before the loss that the probe may have mended.
+    pub(super) fn advance_latest(&mut self, sample: &RateSample) {
+        if self.signals.loss_round_start && !(sample.answers_probe && self.profile.minds_probes) {
+            self.signals.bw_latest = self.delivery_rate;
+            self.signals.inflight_latest = sample.delivered.unwrap_or(0);
+        }
+    }
+
+    /// A packet was lost: the round of losses begins with the first one (`NoteLoss`).
+    pub(super) fn note_loss(&mut self, vitals: &Vitals) {
+        if !self.signals.is_loss_in_round {
+            self.signals.loss_round_delivered = vitals.delivered;
+        }
+        self.signals.is_loss_in_round = true;
+        self.signals.is_loss_in_cycle = true;
+    }
+
+    /// `ResetCongestionSignals`.
+    pub(super) fn reset_signals(&mut self) {
+        let signals = &mut self.signals;
+        (signals.is_loss_in_round, signals.is_mark_in_round) = (false, false);
+        (signals.is_loss_in_cycle, signals.is_mark_in_cycle) = (false, false);
+        signals.bw_latest = Bandwidth::ZERO;
+        signals.inflight_latest = 0;
+    }
+
+    /// `AdaptLowerBoundsFromCongestion`.
+    fn adapt_lower_bounds(&mut self, vitals: &Vitals) {
+        let mut by_marks = u32::MAX;
+        if self.signals.is_mark_in_round && self.profile.marks == Marks::Low {
+            let inflight = self.begun_inflight(vitals);
+            by_marks = self.ecn.cut(inflight);
+        }
+        if self.signals.is_loss_in_round {
+            let inflight = self.begun_inflight(vitals);
+            let beta = self.profile.beta;
+            let bounds = &mut self.short_term;
+            if bounds.bw_shortterm == UNLIMITED {
+                bounds.bw_shortterm = self.max_bw.best();
+            }
+            bounds.bw_shortterm = self.signals.bw_latest.max(Bandwidth(beta.of(bounds.bw_shortterm.0)));
+            bounds.inflight_shortterm = self.signals.inflight_latest.max(beta.of(inflight));
+        }
+        let bounds = &mut self.short_term;
+        bounds.inflight_shortterm = bounds.inflight_shortterm.min(by_marks);
+    }
+
+    /// The bound on what is in flight; the window, if there is none yet.
+    fn begun_inflight(&mut self, vitals: &Vitals) -> u32 {
+        if self.short_term.inflight_shortterm == u32::MAX {
+            self.short_term.inflight_shortterm = vitals.cwnd;
+        }
+        self.short_term.inflight_shortterm
+    }
+}
+
+/// Infinity.
+pub(super) const UNLIMITED: Bandwidth = Bandwidth(u32::MAX);

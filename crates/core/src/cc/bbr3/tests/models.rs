@@ -1,0 +1,159 @@
+//! Single rules of the model, by numbers.
+
+use super::super::Bbr3;
+use super::super::profile::{Marks, Profile};
+use super::lane::bbr3;
+use crate::cc::testing::vitals;
+use crate::cc::{CaState, Control, Event, LostPacket, Parameters, RateSample, Setting};
+use crate::dice::Dice;
+use proptest::prelude::*;
+
+fn version_2() -> Bbr3 {
+    Bbr3::version_2(&mut Parameters::default(), Dice::named(1, "bbr2"))
+}
+
+#[test]
+fn gains_are_as_each_version_has_them() {
+    let of = |profile: &Profile| {
+        [profile.startup, profile.drain, profile.probe_down, profile.cruise, profile.probe_up]
+            .map(|gains| (gains.pacing, gains.window))
+    };
+    assert_eq!(of(&Profile::DRAFT), [(709, 512), (128, 512), (230, 512), (256, 512), (320, 576)]);
+    assert_eq!(of(&Profile::GOOGLE), [(710, 512), (88, 512), (232, 512), (256, 512), (320, 576)]);
+    assert_eq!(of(&Profile::VERSION_2), [(739, 739), (88, 739), (192, 512), (256, 512), (320, 512)]);
+}
+
+#[test]
+fn names_are_those_of_the_versions() {
+    assert_eq!((bbr3("draft").name(), bbr3("google").name(), version_2().name()), ("bbr3", "bbr3", "bbr2"));
+}
+
+/// 2 % of 100 packets are 2 (1.95 in Linux's integers: 1).
+#[test]
+fn more_than_two_per_cent_of_a_flight_is_too_much() {
+    let sample = |lost, tx_in_flight| RateSample { tx_in_flight, lost, ..RateSample::default() };
+    for (variant, fine, too_much) in [("draft", 2, 3), ("google", 1, 2)] {
+        let bbr = bbr3(variant);
+        assert!(!bbr.is_inflight_too_high(&sample(fine, 100)), "{variant}");
+        assert!(bbr.is_inflight_too_high(&sample(too_much, 100)), "{variant}");
+        assert!(!bbr.is_inflight_too_high(&sample(0, 0)));
+    }
+}
+
+/// The flight at which losses reach 2 %: 3 of 100 packets lost, 97 were in flight before the first, and so on.
+#[test]
+fn the_flight_is_told_at_which_losses_crossed_the_threshold() {
+    let mut vitals = vitals();
+    let mut bbr = bbr3("draft");
+    bbr.start(&mut vitals);
+    bbr.long_term.is_bw_probe_sample = true;
+    let packet = |lost, is_app_limited| LostPacket { tx_in_flight: 100, lost, is_app_limited, begins_range: true };
+    bbr.on_lost(&mut vitals, &packet(2, false));
+    assert_eq!(bbr.long_term.inflight_longterm, u32::MAX, "not yet");
+    bbr.on_lost(&mut vitals, &packet(3, false));
+    assert_eq!(bbr.long_term.inflight_longterm, 99);
+    bbr.on_lost(&mut vitals, &packet(40, false));
+    assert_eq!(bbr.long_term.inflight_longterm, 99, "once a probe");
+}
+
+#[test]
+fn an_application_that_is_the_limit_sets_no_bound() {
+    let mut vitals = vitals();
+    let mut bbr = bbr3("draft");
+    bbr.start(&mut vitals);
+    bbr.long_term.is_bw_probe_sample = true;
+    let packet = LostPacket { tx_in_flight: 10, lost: 5, is_app_limited: true, begins_range: true };
+    bbr.on_lost(&mut vitals, &packet);
+    assert_eq!(bbr.long_term.inflight_longterm, u32::MAX);
+    assert!(bbr.long_term.prev_probe_too_high);
+}
+
+#[test]
+fn marks_count_as_losses_in_the_draft_and_not_at_all_elsewhere() {
+    let marked = RateSample { tx_in_flight: 100, delivered_ce: 10, delivered: Some(100), ..RateSample::default() };
+    assert!(bbr3("draft").is_inflight_too_high(&marked));
+    assert!(!bbr3("google").is_inflight_too_high(&marked));
+    assert!(!version_2().is_inflight_too_high(&marked));
+}
+
+/// DCTCP's share: all at first, then a sixteenth of the way to what a round shows.
+#[test]
+fn on_paths_that_mark_early_google_cuts_by_the_share_of_marks() {
+    let mut vitals = vitals();
+    vitals.min_rtt_us = 1_000;
+    let set = [("variant".into(), Setting::Word("google".into())), ("ecn_low".into(), Setting::Number(1))];
+    let mut bbr = Bbr3::version_3(&mut Parameters::of(set), Dice::named(1, "bbr3"));
+    assert_eq!(bbr.profile.marks, Marks::Low);
+    bbr.start(&mut vitals);
+    assert_eq!(bbr.ecn.cut(256), 256 - 85, "a third");
+    for _ in 0..200 {
+        vitals.delivered += 100;
+        bbr.rounds.started = true;
+        bbr.hear_marks(&vitals, &RateSample::default());
+    }
+    assert_eq!(bbr.ecn.cut(256), 256, "nothing was marked for long");
+    assert!(bbr.ecn.exceeds(51, 100) && !bbr.ecn.exceeds(50, 100));
+}
+
+#[test]
+fn parameters_change_what_they_name() {
+    let set = |name: &str, number| Parameters::of([(name.into(), Setting::Number(number))]);
+    let kept = Bbr3::version_3(&mut set("beta_cut_percent", 40), Dice::named(1, "x")).profile.beta;
+    assert_eq!(kept.of(1_000), 600);
+    let kept = Bbr3::version_2(&mut set("beta", 128), Dice::named(1, "x")).profile.beta;
+    assert_eq!(kept.of(1_000), 500);
+    let interval = Bbr3::version_3(&mut set("probe_rtt_win_ms", 3_000), Dice::named(1, "x")).profile;
+    assert_eq!(interval.probe_rtt_interval_us, 3_000_000);
+    for (mut parameters, version) in [(Parameters::default(), 2), (Parameters::default(), 3)] {
+        let profile =
+            if version == 2 { Profile::version_2(&mut parameters) } else { Profile::version_3(&mut parameters) };
+        assert_eq!(profile, if version == 2 { Profile::VERSION_2 } else { Profile::DRAFT });
+        assert_eq!(parameters.finish(), Ok(()));
+    }
+}
+
+#[test]
+fn sending_after_an_idle_time_goes_at_the_bandwidth() {
+    let mut vitals = vitals();
+    let mut bbr = bbr3("draft");
+    bbr.start(&mut vitals);
+    bbr.on_event(&mut vitals, Event::TxStart);
+    assert!(!bbr.idle_restart, "the application was not the limit");
+    vitals.app_limited = 1;
+    bbr.on_event(&mut vitals, Event::TxStart);
+    assert!(bbr.idle_restart);
+}
+
+#[test]
+fn a_timeout_keeps_the_bound_that_the_window_gave() {
+    let mut vitals = vitals();
+    let mut bbr = bbr3("draft");
+    bbr.start(&mut vitals);
+    bbr.phase = super::super::phase::Phase::ProbeBwCruise;
+    vitals.cwnd = 80;
+    bbr.ssthresh(&mut vitals);
+    vitals.cwnd = 1;
+    bbr.on_state(&mut vitals, CaState::Loss);
+    assert_eq!(bbr.short_term.inflight_shortterm, 80);
+    vitals.state = CaState::Loss;
+    bbr.on_state(&mut vitals, CaState::Open);
+    assert_eq!(vitals.cwnd, 80, "and it returns");
+}
+
+proptest! {
+    /// Of all flights that the losses of a probe can tell, none is more than what was in flight.
+    #[test]
+    fn the_bound_is_never_above_the_flight_that_lost(tx_in_flight in 1_u32..10_000, lost in 1_u32..10_000) {
+        let mut vitals = vitals();
+        for variant in ["draft", "google"] {
+            let mut bbr = bbr3(variant);
+            bbr.start(&mut vitals);
+            bbr.long_term.is_bw_probe_sample = true;
+            let lost = lost.min(tx_in_flight);
+            bbr.on_lost(&mut vitals, &LostPacket { tx_in_flight, lost, is_app_limited: false, begins_range: true });
+            let bound = bbr.long_term.inflight_longterm;
+            let least = bbr.target_inflight(&vitals) * 7 / 10;
+            prop_assert!(bound == u32::MAX || bound <= tx_in_flight.max(least + 1), "{bound} of {tx_in_flight}");
+        }
+    }
+}

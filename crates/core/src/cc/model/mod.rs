@@ -1,0 +1,16 @@
+//! What the versions of BBR share of a path's model: units, rounds, maxima, bunched ACKs, the first pacing rate.
+//!
+//! What each makes of them is in [`super::bbr`] (version 1) and [`super::bbr3`] (versions 2 and 3).
+
+pub(super) mod aggregation;
+pub(super) mod bandwidth;
+pub(super) mod max_filter;
+pub(super) mod pacing;
+pub(super) mod rounds;
+
+/// Multipliers of the estimated bandwidth and of the bandwidth-delay product, in 1/256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Gains {
+    pub(super) pacing: u32,
+    pub(super) window: u32,
+}

@@ -1,0 +1,280 @@
+//! pie's probability: how it follows the delay, and which packet it hits (Linux `include/net/pie.h`,
+//! `net/sched/sch_pie.c`).
+//!
+//! ```text
+//!   every tupdate:  p += alpha × (delay − target) + beta × (delay − delay before)
+//! ```
+//!
+//! with gains that are smaller the smaller p is (RFC 8033 section 5.1). Arithmetic is Linux's: times are ticks of 64 ns
+//! in 64 bits that wrap, probabilities units of 2⁻⁵⁶.
+
+use crate::dice::Dice;
+use crate::packet::{Packet, TCP_HEADERS_BYTES};
+use crate::queue::PieConfig;
+use crate::time::{HZ, Time};
+use crate::transport::wheel;
+
+/// What the probability is told.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::queue) struct Params {
+    target: Ticks,
+    alpha: u64,
+    beta: u64,
+    pub ecn: bool,
+    bytemode: bool,
+    estimates: bool,
+    mtu: u32,
+}
+
+/// What it remembers (`struct pie_vars`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::queue) struct Control {
+    delay: Ticks,
+    delay_before: Ticks,
+    /// Time for which nothing is hit.
+    burst: Ticks,
+    /// When a packet left last, or since when bytes are counted.
+    left_at: Option<Ticks>,
+    probability: u64,
+    /// Sum of the probabilities since the last drop: gaps become even.
+    sum: u64,
+    /// Bytes that left since `left_at`; None while they are not counted.
+    counted: Option<u64>,
+    /// Bytes that leave in a tick, shifted left by 8.
+    rate: u32,
+}
+
+/// The timer that Linux has and a pure machine has not: it says how often it would have gone off by now.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::queue) struct Ticker {
+    next: Time,
+    /// When it went off last.
+    last: u64,
+    /// What the timer is set to; it goes off in the jiffy after (`transport::wheel`).
+    pub period_jiffies: u32,
+}
+
+/// Times in units of 64 ns (`PSCHED_SHIFT`).
+type Ticks = u64;
+
+impl Params {
+    /// From numbers as tc hands them over.
+    pub const fn new(config: &PieConfig) -> Self {
+        Self {
+            target: config.target.as_nanos() >> TICK_SHIFT,
+            alpha: gain(config.alpha),
+            beta: gain(config.beta),
+            ecn: config.ecn,
+            bytemode: config.bytemode,
+            estimates: config.dq_rate_estimator,
+            mtu: config.mtu,
+        }
+    }
+}
+
+/// Sixteenths of a probability a second, for a tick.
+const fn gain(sixteenths: u32) -> u64 {
+    (sixteenths as u64 * (CERTAIN / TICKS_PER_SECOND)) >> 4
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self { delay: 0, delay_before: 0, burst: BURST, left_at: None, probability: 0, sum: 0, counted: None, rate: 0 }
+    }
+}
+
+impl Control {
+    /// Is a packet that comes to this backlog to be dropped or marked (`pie_drop_early`)?
+    pub fn hits(&mut self, params: &Params, backlog_bytes: u64, packet: &Packet, dice: &mut Dice) -> bool {
+        let calm = self.delay < params.target / 2 && self.probability < CERTAIN / 5;
+        if self.burst > 0 || calm || backlog_bytes < 2 * u64::from(params.mtu) {
+            return false;
+        }
+        let size = buffer_bytes(packet);
+        let chance = if params.bytemode && size <= params.mtu {
+            u64::from(size) * (self.probability / u64::from(params.mtu.max(1)))
+        } else {
+            self.probability
+        };
+        self.sum = if chance == 0 { 0 } else { self.sum.wrapping_add(chance) };
+        if self.sum < CERTAIN / 100 * 85 {
+            return false;
+        }
+        if self.sum >= CERTAIN / 2 * 17 {
+            return true;
+        }
+        let hit = dice.long() >> 8 < chance;
+        if hit {
+            self.sum = 0;
+        }
+        hit
+    }
+
+    /// A packet was dropped, for whatever reason.
+    pub const fn dropped(&mut self) {
+        self.sum = 0;
+    }
+
+    /// A packet left and this backlog stays (`pie_process_dequeue`).
+    pub fn left(&mut self, params: &Params, packet: &Packet, backlog_bytes: u64, now: Time) {
+        let now = ticks(now);
+        let passed = if params.estimates {
+            self.estimate(buffer_bytes(packet), backlog_bytes, now)
+        } else {
+            self.delay = if backlog_bytes > 0 { now.wrapping_sub(ticks(packet.queued_at)) } else { 0 };
+            self.left_at.replace(now).map(|before| now - before)
+        };
+        self.burst = self.burst.saturating_sub(passed.unwrap_or(0));
+    }
+
+    /// The timer went off (`pie_calculate_probability`); says whether nothing changed, as nothing will at the next one.
+    pub fn tick(&mut self, params: &Params, backlog_bytes: u64) -> bool {
+        let before = *self;
+        let (delay, delay_before) = self.delays(params, backlog_bytes);
+        let step = step(self.gains(params), delay.wrapping_sub(params.target), delay.wrapping_sub(delay_before));
+        let mut settled = delay == 0 && delay_before == 0 && backlog_bytes == 0;
+        let delta = self.limited(step, delay);
+        self.probability = match self.probability.checked_add_signed(delta) {
+            Some(moved) => moved,
+            None if delta > 0 => {
+                settled = false;
+                CERTAIN
+            }
+            None => 0,
+        };
+        if settled {
+            self.probability -= self.probability / 64;
+        }
+        self.delay = delay;
+        let calm = delay < params.target / 2 && self.delay_before < params.target / 2;
+        if calm && self.probability == 0 && (!params.estimates || self.rate > 0) {
+            let Self { delay, delay_before, probability, .. } = *self;
+            *self = Self { delay, delay_before, probability, ..Self::default() };
+        }
+        if !params.estimates {
+            self.delay_before = delay;
+        }
+        before == *self
+    }
+
+    /// In units of 2⁻⁵⁶.
+    pub const fn probability(&self) -> u64 {
+        self.probability
+    }
+
+    /// Counts bytes while the queue is long, and once they are enough, how fast they left; says how long that took.
+    fn estimate(&mut self, bytes: u32, backlog_bytes: u64, now: Ticks) -> Option<Ticks> {
+        if backlog_bytes >= ENOUGH_BYTES && self.counted.is_none() {
+            self.left_at = Some(now);
+            self.counted = Some(0);
+        }
+        let counted = self.counted.as_mut()?;
+        *counted += u64::from(bytes);
+        if *counted < ENOUGH_BYTES {
+            return None;
+        }
+        let took = now - self.left_at.unwrap_or(now);
+        let per_tick = low(*counted << RATE_SHIFT).checked_div(low(took))?;
+        self.rate = if self.rate == 0 { per_tick } else { self.rate - (self.rate >> 3) + (per_tick >> 3) };
+        if backlog_bytes < ENOUGH_BYTES {
+            self.counted = None;
+        } else {
+            self.counted = Some(0);
+            self.left_at = Some(now);
+        }
+        Some(took)
+    }
+
+    /// The delay, and the one before; a backlog has the delay that it takes to leave at the estimated rate.
+    fn delays(&mut self, params: &Params, backlog_bytes: u64) -> (Ticks, Ticks) {
+        if !params.estimates {
+            return (self.delay, self.delay_before);
+        }
+        self.delay_before = self.delay;
+        let delay = low(backlog_bytes << RATE_SHIFT).checked_div(self.rate).unwrap_or(0);
+        (u64::from(delay), self.delay_before)
+    }
+
+    /// alpha and beta: at a probability below 10 % an eighth or less, a quarter less for each power of ten.
+    fn gains(&self, params: &Params) -> (u64, u64) {
+        let mut shift = 0;
+        if self.probability < TEN_PERCENT {
+            shift = 1;
+            let mut power = 100;
+            while power <= 1_000_000 && self.probability < CERTAIN / power {
+                shift += 2;
+                power *= 10;
+            }
+        }
+        (params.alpha >> shift, params.beta >> shift)
+    }
+
+    /// Above 10 % no more than 2 % at once, and 2 % more while the delay is above 250 ms.
+    const fn limited(&self, step: i64, delay: Ticks) -> i64 {
+        let is_large = step > TWO_PERCENT && self.probability >= TEN_PERCENT;
+        let step = if is_large { (CERTAIN / 100 * 2).cast_signed() } else { step };
+        if delay > LONG_DELAY { step + TWO_PERCENT } else { step }
+    }
+}
+
+impl Ticker {
+    /// Of a discipline that was made just before the experiment's start: `pie_init` sets it half a second ahead, and in a
+    /// guest it goes off at 504 ms.
+    pub fn new(period_jiffies: u32) -> Self {
+        Self { next: wheel::at_jiffy(HZ / 2 + 1), last: 0, period_jiffies }
+    }
+
+    /// Has it gone off once more by now? Ask until it has not.
+    pub fn is_due(&mut self, now: Time) -> bool {
+        let due = self.next <= now;
+        if due {
+            self.last = self.next.jiffies();
+            self.next = wheel::fires_from(self.last, self.period_jiffies.into());
+        }
+        due
+    }
+
+    /// It has not done all: it goes on with the next jiffy, not after a period.
+    pub fn hurry(&mut self) {
+        self.next = wheel::fires_from(self.last, 0);
+    }
+}
+
+/// alpha × distance + beta × change, on 64 bits that wrap.
+const fn step(gains: (u64, u64), distance: u64, change: u64) -> i64 {
+    gains.0.wrapping_mul(distance).wrapping_add(gains.1.wrapping_mul(change)).cast_signed()
+}
+
+/// The length of a packet's buffer (`skb->len`): headers once, however many segments it holds.
+fn buffer_bytes(packet: &Packet) -> u32 {
+    packet.bytes - (u32::from(packet.segments.max(1)) - 1) * TCP_HEADERS_BYTES
+}
+
+const fn ticks(time: Time) -> Ticks {
+    time.as_nanos() >> TICK_SHIFT
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "Linux keeps it in 32 bits, and it wraps")]
+const fn low(number: u64) -> u32 {
+    number as u32
+}
+
+const TICK_SHIFT: u32 = 6;
+const TICKS_PER_SECOND: u64 = 1_000_000_000 >> TICK_SHIFT;
+/// A probability of one (`MAX_PROB`).
+const CERTAIN: u64 = u64::MAX >> 8;
+/// Up to this probability pie marks instead of dropping.
+pub(in crate::queue) const TEN_PERCENT: u64 = CERTAIN / 10;
+const TWO_PERCENT: i64 = (CERTAIN / 50).cast_signed();
+/// After a calm time nothing is hit for 150 ms.
+const BURST: Ticks = 150_000_000 >> TICK_SHIFT;
+const LONG_DELAY: Ticks = 250_000_000 >> TICK_SHIFT;
+/// Bytes over which the rate is measured, and that must stand for it (`QUEUE_THRESHOLD`).
+const ENOUGH_BYTES: u64 = 16_384;
+/// `PIE_SCALE`.
+const RATE_SHIFT: u32 = 8;
+
+/// Per cent of a probability, in its units.
+pub(in crate::queue) const fn percent(share: u32) -> u64 {
+    CERTAIN / 100 * share as u64
+}

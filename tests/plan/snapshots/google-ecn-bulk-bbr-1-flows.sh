@@ -1,0 +1,84 @@
+#!/bin/sh
+# Google's ECN matrix, shorter: marks above 242 microseconds of queue: bbr, 1 flows
+# Needs root, iproute2, ethtool, iperf3 and ping; every host is a network namespace.
+set -e
+trap 'for n in sender1 router receiver; do ip netns del $n; done' EXIT
+
+
+# namespaces and wires
+ip netns add sender1
+ip netns add router
+ip netns add receiver
+ip link add right address 02:00:00:00:01:01 netns sender1 type veth peer name left address 02:00:00:00:01:02 netns router
+ip link add right address 02:00:00:00:02:01 netns router type veth peer name left address 02:00:00:00:02:02 netns receiver
+
+# sender1
+ip netns exec sender1 sysctl -w net.ipv6.conf.all.disable_ipv6=1
+ip netns exec sender1 sysctl -w net.ipv6.conf.default.disable_ipv6=1
+ip -n sender1 link set lo up
+ip -n sender1 addr add 10.0.1.1/24 dev right
+ip -n sender1 link set right up
+ip -n sender1 neigh add 10.0.1.2 lladdr 02:00:00:00:01:02 dev right nud permanent
+ip -n sender1 route add default via 10.0.1.2 features ecn
+
+# router
+ip netns exec router sysctl -w net.ipv6.conf.all.disable_ipv6=1
+ip netns exec router sysctl -w net.ipv6.conf.default.disable_ipv6=1
+ip netns exec router sysctl -w net.ipv4.ip_forward=1
+ip -n router link set lo up
+ip -n router addr add 10.0.2.1/24 dev right
+ip -n router link set right up
+ip -n router neigh add 10.0.2.2 lladdr 02:00:00:00:02:02 dev right nud permanent
+ip -n router addr add 10.0.1.2/24 dev left
+ip -n router link set left up
+ip -n router neigh add 10.0.1.1 lladdr 02:00:00:00:01:01 dev left nud permanent
+ip -n router route add default via 10.0.2.2
+
+# receiver
+ip netns exec receiver sysctl -w net.ipv6.conf.all.disable_ipv6=1
+ip netns exec receiver sysctl -w net.ipv6.conf.default.disable_ipv6=1
+ip -n receiver link set lo up
+ip -n receiver addr add 10.0.2.2/24 dev left
+ip -n receiver link set left up
+ip -n receiver neigh add 10.0.2.1 lladdr 02:00:00:00:02:01 dev left nud permanent
+ip -n receiver route add 10.0.1.0/24 via 10.0.2.1
+
+# sender1
+ip netns exec sender1 ethtool -K right tso off gso off gro off
+
+# router
+ip netns exec router ethtool -K left tso off gso off gro off
+ip netns exec router ethtool -K right tso off gso off gro off
+
+# receiver
+ip netns exec receiver ethtool -K left tso off gso off gro off
+
+# sender1
+ip netns exec sender1 sysctl -w net.ipv4.tcp_no_metrics_save=1
+ip netns exec sender1 sysctl -w 'net.ipv4.tcp_rmem=4096 131072 67108864'
+ip netns exec sender1 sysctl -w 'net.ipv4.tcp_wmem=4096 16384 67108864'
+
+# receiver
+ip netns exec receiver sysctl -w net.ipv4.tcp_no_metrics_save=1
+ip netns exec receiver sysctl -w 'net.ipv4.tcp_rmem=4096 131072 67108864'
+ip netns exec receiver sysctl -w 'net.ipv4.tcp_wmem=4096 16384 67108864'
+
+# router
+tc -n router qdisc add dev right root handle 1: htb default 1
+tc -n router class add dev right parent 1: classid 1:1 htb rate 1gbit burst 1514 cburst 1514 quantum 1514
+tc -n router qdisc add dev right parent 1:1 handle 10: codel limit 1000 target 100ms ce_threshold 242us ecn
+tc -n router qdisc add dev left root handle 1: netem limit 101250 delay 1ms
+
+# receivers
+ip netns exec receiver iperf3 -s -D -1 -p 5201
+sleep 1
+
+# probes
+ip netns exec sender1 ping -q -i 0.1 -s 56 -w 5 10.0.2.2 &
+
+# flows
+(sleep 0.00834354; exec ip netns exec sender1 iperf3 -c 10.0.2.2 -p 5201 -C bbr -t 4.99166) &
+wait
+
+# What the queues did
+tc -n router -s qdisc show
