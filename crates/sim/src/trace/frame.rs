@@ -6,7 +6,7 @@
 use crate::net::HostId;
 use crate::world::is_reset;
 use dumbbell_core::packet::{
-    Body, Direction, ETHERNET_BYTES, Ecn, Flags, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES,
+    Ace, Body, Direction, ETHERNET_BYTES, Ecn, Flags, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES,
 };
 use dumbbell_core::time::Time;
 

@@ -1,5 +1,7 @@
 //! Two endpoints and a wire between them: handshakes, sizes, answers, and transfers over a wire that loses.
 
+mod ecn;
+
 use super::{Endpoint, Identity};
 use crate::cc::{Controller, Parameters};
 use crate::dice::Dice;
