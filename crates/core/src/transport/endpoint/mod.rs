@@ -6,6 +6,7 @@
 
 mod handshake;
 mod marks;
+mod packing;
 #[cfg(test)]
 mod tests;
 
@@ -13,9 +14,7 @@ use super::receiver::Receiver;
 use super::sender::{Sender, Transmission};
 use super::{Info, Received, Settings};
 use crate::cc::{Control, Controller, EcnUse, INFINITE_SSTHRESH};
-use crate::packet::{
-    Body, Direction, ETHERNET_BYTES, Ecn, Flags, FlowId, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES,
-};
+use crate::packet::{Body, Direction, ETHERNET_BYTES, FlowId, IPV4_BYTES, Packet, Segment};
 use crate::telemetry::Stack;
 use crate::time::{Span, Time};
 use alloc::boxed::Box;
@@ -328,45 +327,6 @@ impl Endpoint {
     fn next_data(&mut self, now: Time) -> Option<Transmission> {
         let sender = self.sender.as_mut()?;
         if self.receiver.is_ack_due() { None } else { sender.poll(now) }
-    }
-
-    /// An ACK alone is a segment without payload; RFC 3168 section 6.1.4: it is not ECN-capable, unless the controller
-    /// needs ECN.
-    fn bare_ack(&mut self, now: Time) -> Packet {
-        let seq = self.sender.as_ref().map_or(1, |sender| sender.next_seq());
-        let departs_at = self.sender.as_ref().map_or(now, |sender| sender.departure());
-        self.pack(now, Transmission { seq, segments: 1, departs_at, ..Transmission::default() })
-    }
-
-    fn pack(&mut self, now: Time, sent: Transmission) -> Packet {
-        let flags = Flags { fin: sent.fin, psh: sent.psh, cwr: sent.cwr, ..Flags::default() };
-        let mut segment = Segment { seq: sent.seq, len: sent.len, flags, mss: self.mss, ..Segment::default() };
-        self.receiver.fill(now, &mut segment);
-        segment.sent_at = sent.departs_at.max(now);
-        if sent.len > 0 {
-            segment.layout = self.sender.as_ref().map(|sender| sender.layout(sent.seq, sent.len));
-            self.receiver.on_data_sent(now);
-        }
-        let headers = TCP_HEADERS_BYTES + segment.sack.bytes();
-        // A super-packet counts each of its segments' headers (`qdisc_pkt_len_init`).
-        let bytes = sent.len + headers * u32::from(sent.segments);
-        self.address(segment, self.marks.of(sent.ect), sent.segments, bytes)
-    }
-
-    #[inline]
-    fn address(&mut self, segment: Segment, ecn: Ecn, segments: u16, bytes: u32) -> Packet {
-        self.segs_out += u32::from(segments);
-        Packet {
-            flow: self.identity.flow,
-            direction: self.identity.direction,
-            ecn,
-            segments,
-            bytes,
-            port: self.identity.port,
-            mark: self.identity.mark,
-            queued_at: Time::ZERO,
-            body: Body::Tcp(segment),
-        }
     }
 
     /// The state's number in Linux (`include/net/tcp_states.h`).

@@ -18,12 +18,13 @@
 //! | [`recovery`], [`undo`] | states, window reduction (PRR), and taking it back (DSACK, Eifel, F-RTO) |
 //! | [`rtt`], [`rate`], [`timer`] | what is measured and when to act |
 //! | [`transmit`], [`retransmit`], [`tso`], [`window`], [`pacing`], [`host`] | what leaves, in which packets, and when |
-//! | [`supply`], [`pages`], [`writing`], [`info`] | the application's side, and what a socket shows |
+//! | [`birth`], [`supply`], [`pages`], [`writing`], [`info`] | how it begins, the application's side, what a socket shows |
 //!
 //! The handshake and the packets' headers are the endpoint's affair, the window's size the controller's
 //! ([`crate::cc`]). A super-packet is built as TCP builds it even without offloads; cutting it is the device's affair.
 
 mod ack;
+mod birth;
 mod due;
 mod host;
 mod info;
@@ -40,6 +41,8 @@ mod rto;
 mod rtt;
 mod sack;
 mod scoreboard;
+#[cfg(test)]
+mod seen;
 mod supply;
 #[cfg(test)]
 pub(super) mod tests;
@@ -52,11 +55,11 @@ mod window;
 mod writing;
 
 use super::Settings;
-use crate::cc::{CaState, Control, Controller, EcnUse, INFINITE_SSTHRESH, Vitals};
+use crate::cc::{CaState, Control, Controller, EcnUse, Vitals};
 use crate::packet::Layout;
-use crate::rate::Rate;
 use crate::telemetry::Stack;
 use crate::time::{Span, Time};
+use birth::{FIRST_BYTE, unmeasured};
 use host::HostQueue;
 use info::{Chrono, Counters};
 use rack::Rack;
@@ -313,24 +316,6 @@ impl<C: Control> Sender<C> {
         self.supply.layout(seq, len)
     }
 
-    /// What the sender knows.
-    #[cfg(test)]
-    pub(crate) const fn vitals(&self) -> &Vitals {
-        &self.vitals
-    }
-
-    /// Who decides.
-    #[cfg(test)]
-    pub(crate) const fn decided_by(&self) -> &C {
-        &self.controller
-    }
-
-    /// What the application wrote and did not leave yet.
-    #[cfg(test)]
-    pub(crate) fn unsent_bytes(&self) -> u64 {
-        self.supply.end() - self.vitals.snd_nxt
-    }
-
     /// The next sequence number that it will use: what an ACK without data carries.
     pub(crate) const fn next_seq(&self) -> u64 {
         self.vitals.snd_nxt
@@ -376,43 +361,3 @@ impl<C: Control> Sender<C> {
         self.vitals.state = state;
     }
 }
-
-fn unmeasured(settings: &Settings, tso: &Tso) -> Vitals {
-    let max_pacing_rate = settings.max_pacing_rate.unwrap_or(Rate::UNLIMITED);
-    Vitals {
-        now: Time::ZERO,
-        mss: settings.mss,
-        cwnd: settings.initial_window,
-        cwnd_count: 0,
-        cwnd_clamp: u32::MAX,
-        ssthresh: INFINITE_SSTHRESH,
-        prior_cwnd: 0,
-        cwnd_limited: false,
-        max_packets_out: 0,
-        state: CaState::Open,
-        ecn: false,
-        srtt_us8: 0,
-        min_rtt_us: u32::MAX,
-        packets_out: 0,
-        sacked_out: 0,
-        lost_out: 0,
-        retrans_out: 0,
-        // The handshake's packet counts (`tcp_clean_rtx_queue`, `tcp_rcv_state_process`).
-        delivered: 1,
-        delivered_ce: 0,
-        delivered_at: Time::ZERO,
-        lost: 0,
-        app_limited: 0,
-        last_sent_at: Time::ZERO,
-        snd_nxt: FIRST_BYTE,
-        snd_una: FIRST_BYTE,
-        pacing_rate: max_pacing_rate,
-        max_pacing_rate,
-        paced: settings.max_pacing_rate.is_some() || settings.queue_paces,
-        gso_max_bytes: tso.largest_bytes(),
-        next_send_at: Time::ZERO,
-    }
-}
-
-/// 0 was the SYN.
-const FIRST_BYTE: u64 = 1;
