@@ -197,7 +197,7 @@ def test_queues_are_listed_with_their_options(dumbbell: Dumbbell) -> None:
 def test_a_page_is_printed(dumbbell: Dumbbell) -> None:
     done = dumbbell("explain", "codel")
     assert done.returncode == 0
-    for word in ("CoDel", "sojourn", "target"):
+    for word in ("Controlled delay", "What it does", "ce_threshold"):
         assert word in done.stdout
     assert "<!--" not in done.stdout
 

@@ -222,7 +222,7 @@ def sampled(folder: Path, named: list[QueuePlan], kinds: list[str], *fields: dic
 
 def test_every_column_of_a_queue(tmp_path: Path) -> None:
     queue = QueuePlan("bottleneck", "router", "right", "10:", "codel", under_test=True, rates=((0, 8_000_000),))
-    xstats = b"\xff" * 24 + (17).to_bytes(4, "little") + b"\xff" * 8
+    xstats = b"\xff" * 24 + (14).to_bytes(4, "little") + b"\xff" * 4 + (3).to_bytes(4, "little")
     fields = {"time_ns": 7, "queue": 0, "qlen": 3, "backlog": 4500, "drops": 5, "requeues": 99, "overlimits": 6,
               "sent_bytes": 10**12, "sent_packets": 10**10, "xstats": xstats}  # fmt: skip
     assert sampled(tmp_path, [queue], ["codel"], fields) == [
@@ -235,12 +235,17 @@ def test_every_column_of_a_queue(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "offset"), [("codel", 24), ("fq_codel", 12), ("red", 12), ("pie", 36), ("fq_pie", 16), ("choke", 12)]
+    ("kind", "offsets"),
+    [("codel", [24, 32]), ("fq_codel", [12, 28]), ("red", [12]), ("pie", [36]), ("fq_pie", [16]), ("choke", [12])],
 )
-def test_marks_stand_where_pkt_sched_h_has_them(tmp_path: Path, kind: str, offset: int) -> None:
+def test_marks_stand_where_pkt_sched_h_has_them(tmp_path: Path, kind: str, offsets: list[int]) -> None:
+    """CoDel counts those of its control law and those of `ce_threshold` apart: both are marks."""
     queue = QueuePlan("q", "router", "right", "10:", kind)
-    xstats = b"\xee" * offset + (3).to_bytes(4, "little") + b"\xee" * (60 - offset)
-    assert sampled(tmp_path, [queue], [kind], {"xstats": xstats})[0]["marks_packets"] == 3
+    xstats = bytearray(b"\xee" * 64)
+    for offset in offsets:
+        xstats[offset : offset + 4] = (3).to_bytes(4, "little")
+    marks = sampled(tmp_path, [queue], [kind], {"xstats": bytes(xstats)})[0]["marks_packets"]
+    assert marks == 3 * len(offsets)
 
 
 def test_a_queue_that_marks_nothing_says_nothing_of_marks(tmp_path: Path) -> None:
