@@ -26,6 +26,13 @@ impl Rate {
         Self(bits_per_second / 8)
     }
 
+    /// So many bytes in so much time: a byte a second at least, and limited; no time counts as a nanosecond.
+    #[must_use]
+    pub fn of(bytes: u128, time: Span) -> Self {
+        let rate = bytes * 1_000_000_000 / u128::from(time.as_nanos().max(1));
+        Self(u64::try_from(rate).unwrap_or(u64::MAX - 1).max(1))
+    }
+
     /// In bytes per second.
     #[must_use]
     pub const fn as_bytes(self) -> u64 {
@@ -77,6 +84,13 @@ mod tests {
     #[test]
     fn a_full_packet_at_80_mbit_takes_151_microseconds() {
         assert_eq!(Rate::from_bits(80_000_000).time_for(1_514), Span::from_nanos(151_400));
+    }
+
+    #[test]
+    fn a_rate_of_bytes_in_time_is_never_zero_and_always_limited() {
+        assert_eq!(Rate::of(1_514, Span::from_nanos(151_400)), Rate::from_bits(80_000_000));
+        assert_eq!(Rate::of(0, Span::from_secs(1)), Rate::from_bytes(1));
+        assert!(Rate::of(u128::from(u64::MAX), Span::ZERO).is_limited());
     }
 
     #[test]

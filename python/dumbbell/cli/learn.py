@@ -4,12 +4,16 @@
 
 import json
 import sys
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from dumbbell.kernel import Kernel
 
 __all__ = ["entries", "explain", "list_"]
 
@@ -96,7 +100,7 @@ def _queues() -> list[dict[str, Any]]:
     return [_entry(kind, has, [{"name": name} for name in options]) for kind, options in sorted(GRAMMAR.items())]
 
 
-def _built(offers: Any) -> tuple[str, ...]:
+def _built(offers: "Callable[[Kernel], tuple[str, ...] | None]") -> tuple[str, ...]:
     """What the kernel that is used by default has; nothing where none is built."""
     from dumbbell.kernel import find, kernels
 

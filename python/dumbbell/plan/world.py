@@ -203,9 +203,10 @@ def _tcp(plan: Plan, flow: FlowPlan, sysctls: Sysctls) -> dict[str, Any]:
 
 def _setting(value: int | str) -> int | str:
     """A controller's parameter: a time in nanoseconds, a rate in bits per second, or else as it is written."""
-    for parse in (duration_ns, rate_bps):
-        with suppress(Wrong):
-            return value if isinstance(value, int) else parse(value)
+    if isinstance(value, str):
+        for parse in (duration_ns, rate_bps):
+            with suppress(Wrong):
+                return parse(value)
     return value
 
 

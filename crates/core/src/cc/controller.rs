@@ -135,7 +135,7 @@ impl Controller {
     pub fn parameters(name: &str) -> Vec<Known> {
         let mut parameters = Parameters::default();
         let _ = Self::named(name, &mut parameters, Dice::named(0, name));
-        parameters.known().to_vec()
+        parameters.known()
     }
 }
 

@@ -14,6 +14,19 @@ pub(super) fn beyond_slow_start(vitals: &mut Vitals, acked: u32) -> Option<u32> 
     Some(slow_start(vitals, acked)).filter(|left_over| *left_over > 0)
 }
 
+/// May a window grow as avoidance has it? Not where it is not the limit, nor where this ACK belongs to slow start, which
+/// is done here: what is left over of it is lost.
+pub(super) fn in_avoidance(vitals: &mut Vitals, acked: u32) -> bool {
+    if !vitals.is_cwnd_limited() {
+        return false;
+    }
+    if vitals.in_slow_start() {
+        slow_start(vitals, acked);
+        return false;
+    }
+    true
+}
+
 /// Slow start (RFC 5681 section 3.1, without its limit of one packet an ACK): a packet for each one
 /// acknowledged, up to the threshold. Answers how many acknowledged packets were left over.
 pub(super) fn slow_start(vitals: &mut Vitals, acked: u32) -> u32 {

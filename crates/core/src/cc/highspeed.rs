@@ -42,11 +42,7 @@ impl Control for HighSpeed {
     }
 
     fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        if !vitals.is_cwnd_limited() {
-            return;
-        }
-        if vitals.in_slow_start() {
-            growth::slow_start(vitals, acked);
+        if !growth::in_avoidance(vitals, acked) {
             return;
         }
         self.find_row(vitals.cwnd);

@@ -173,11 +173,7 @@ impl Control for Htcp {
     }
 
     fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        if !vitals.is_cwnd_limited() {
-            return;
-        }
-        if vitals.in_slow_start() {
-            growth::slow_start(vitals, acked);
+        if !growth::in_avoidance(vitals, acked) {
             return;
         }
         if vitals.cwnd_count.wrapping_mul(self.alpha) >> 7 >= vitals.cwnd {

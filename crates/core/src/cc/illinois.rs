@@ -99,11 +99,7 @@ impl Control for Illinois {
         if vitals.snd_una > self.round.ends {
             self.end_round(vitals);
         }
-        if !vitals.is_cwnd_limited() {
-            return;
-        }
-        if vitals.in_slow_start() {
-            growth::slow_start(vitals, acked);
+        if !growth::in_avoidance(vitals, acked) {
             return;
         }
         vitals.cwnd_count = vitals.cwnd_count.wrapping_add(self.acked);

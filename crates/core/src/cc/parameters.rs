@@ -7,7 +7,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt::Display;
+use core::fmt::{self, Display, Formatter};
 use core::ops::RangeInclusive;
 use serde::Deserialize;
 
@@ -32,13 +32,28 @@ pub struct Known {
     pub takes: String,
 }
 
+/// What a controller asked for, as it stands: a flow that sets nothing costs no text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Asked {
+    name: &'static str,
+    takes: Takes,
+}
+
+/// A default, and the values beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Takes {
+    Number(u64, RangeInclusive<u64>),
+    /// The first is the default.
+    Word(&'static [&'static str]),
+}
+
 /// Everything that was set for one controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Parameters {
     set: BTreeMap<String, Setting>,
     #[serde(skip)]
-    known: Vec<Known>,
+    asked: Vec<Asked>,
     #[serde(skip)]
     problem: Option<String>,
 }
@@ -53,20 +68,22 @@ impl Parameters {
     /// The number of this name, or `default`, within `range`.
     pub fn take<T>(&mut self, name: &'static str, default: T, range: RangeInclusive<T>) -> T
     where
-        T: Copy + Display + PartialOrd + TryFrom<u64>,
+        T: Copy + PartialOrd + TryFrom<u64> + Into<u64>,
     {
-        let takes = format!("a whole number from {} to {}", range.start(), range.end());
-        self.known.push(Known { name, default: format!("{default}"), takes: takes.clone() });
-        let wrong = match self.set.remove(name) {
-            None => return default,
-            Some(Setting::Word(word)) => format!("parameter '{name}' is '{word}'; it takes {takes}"),
-            Some(Setting::Number(number)) => match T::try_from(number) {
-                Ok(fits) if range.contains(&fits) => return fits,
-                _ => format!("parameter '{name}' is {number}; it takes {takes}"),
-            },
+        let takes = Takes::Number(default.into(), (*range.start()).into()..=(*range.end()).into());
+        let chosen = match self.set.remove(name) {
+            None => Ok(default),
+            Some(Setting::Word(word)) => Err(format!("'{word}'")),
+            Some(Setting::Number(number)) => {
+                T::try_from(number).ok().filter(|fits| range.contains(fits)).ok_or_else(|| format!("{number}"))
+            }
         };
-        self.problem.get_or_insert(wrong);
-        default
+        let chosen = chosen.unwrap_or_else(|given| {
+            self.problem.get_or_insert(format!("parameter '{name}' is {given}; it takes {takes}"));
+            default
+        });
+        self.asked.push(Asked { name, takes });
+        chosen
     }
 
     /// Is the switch of this name on? Linux writes them 0 and 1.
@@ -79,25 +96,25 @@ impl Parameters {
     /// # Panics
     ///
     /// When there is no choice.
-    pub fn choose(&mut self, name: &'static str, choices: &[&'static str]) -> &'static str {
-        let takes = choices.join(", ");
-        self.known.push(Known { name, default: choices[0].into(), takes: takes.clone() });
-        let asked = match self.set.remove(name) {
-            None => return choices[0],
-            Some(Setting::Word(word)) => word,
-            Some(Setting::Number(number)) => format!("{number}"),
+    pub fn choose(&mut self, name: &'static str, choices: &'static [&'static str]) -> &'static str {
+        let takes = Takes::Word(choices);
+        let chosen = match self.set.remove(name) {
+            None => Ok(choices[0]),
+            Some(Setting::Word(word)) => choices.iter().find(|choice| **choice == word).copied().ok_or(word),
+            Some(Setting::Number(number)) => Err(format!("{number}")),
         };
-        if let Some(choice) = choices.iter().find(|choice| **choice == asked) {
-            return choice;
-        }
-        self.problem.get_or_insert(format!("parameter '{name}' is '{asked}'; it takes {takes}"));
-        choices[0]
+        let chosen = chosen.unwrap_or_else(|word| {
+            self.problem.get_or_insert(format!("parameter '{name}' is '{word}'; it takes {takes}"));
+            choices[0]
+        });
+        self.asked.push(Asked { name, takes });
+        chosen
     }
 
     /// What was asked for so far: all that a controller has, once it is made.
     #[must_use]
-    pub fn known(&self) -> &[Known] {
-        &self.known
+    pub fn known(&self) -> Vec<Known> {
+        self.asked.iter().map(Asked::told).collect()
     }
 
     /// Was all of it taken, and sound?
@@ -110,9 +127,28 @@ impl Parameters {
             return Err(problem.clone());
         }
         let Some(name) = self.set.keys().next() else { return Ok(()) };
-        let names: Vec<_> = self.known.iter().map(|known| known.name).collect();
+        let names: Vec<_> = self.asked.iter().map(|asked| asked.name).collect();
         let has = if names.is_empty() { "there are none".into() } else { format!("there is: {}", names.join(", ")) };
         Err(format!("no parameter '{name}'; {has}"))
+    }
+}
+
+impl Asked {
+    fn told(&self) -> Known {
+        let default = match &self.takes {
+            Takes::Number(default, _) => format!("{default}"),
+            Takes::Word(choices) => choices[0].into(),
+        };
+        Known { name: self.name, default, takes: format!("{}", self.takes) }
+    }
+}
+
+impl Display for Takes {
+    fn fmt(&self, to: &mut Formatter) -> fmt::Result {
+        match self {
+            Self::Number(_, range) => write!(to, "a whole number from {} to {}", range.start(), range.end()),
+            Self::Word(choices) => to.write_str(&choices.join(", ")),
+        }
     }
 }
 

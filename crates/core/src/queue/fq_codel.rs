@@ -6,6 +6,7 @@
 use super::control::{Bin, Control, Params};
 use super::discipline::{Lot, Turn};
 use super::flow_hash::FlowHash;
+use super::rounds::Rounds;
 use super::tally::Tally;
 use super::{FqCodelConfig, Next, Verdict};
 use crate::packet::{Body, Packet};
@@ -21,10 +22,8 @@ pub(super) struct FqCodel {
     flows: Vec<Flow>,
     /// Bytes a flow, apart from the flows because the fattest one is searched for.
     backlogs: Vec<u64>,
-    new: VecDeque<usize>,
-    old: VecDeque<usize>,
+    rounds: Rounds,
     limit: u32,
-    quantum: i64,
     memory: u64,
     memory_limit: u64,
     drop_batch: u32,
@@ -36,9 +35,6 @@ pub(super) struct FqCodel {
 #[derive(Clone, Debug, Default)]
 struct Flow {
     packets: VecDeque<Packet>,
-    deficit: i64,
-    /// Does it stand in one of the two lists?
-    listed: bool,
     control: Control,
 }
 
@@ -49,10 +45,8 @@ impl FqCodel {
         let mut this = Self {
             flows: alloc::vec![Flow::default(); flows],
             backlogs: alloc::vec![0; flows],
-            new: VecDeque::new(),
-            old: VecDeque::new(),
+            rounds: Rounds::new(flows),
             limit: 0,
-            quantum: 0,
             memory: 0,
             memory_limit: 0,
             drop_batch: 0,
@@ -70,13 +64,8 @@ impl FqCodel {
         self.memory += memory_of(&packet);
         self.backlogs[number] += u64::from(packet.bytes);
         tally.stand(packet.bytes);
-        let flow = &mut self.flows[number];
-        flow.packets.push_back(packet);
-        if !flow.listed {
-            flow.listed = true;
-            flow.deficit = self.quantum;
-            self.new.push_back(number);
-        }
+        self.flows[number].packets.push_back(packet);
+        self.rounds.join(number);
         if tally.backlog.packets <= self.limit && self.memory <= self.memory_limit {
             return Verdict::Queued;
         }
@@ -85,42 +74,23 @@ impl FqCodel {
 
     /// The next packet of the flow whose turn it is.
     pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
-        loop {
-            let from_new = !self.new.is_empty();
-            let list = if from_new { &mut self.new } else { &mut self.old };
-            let Some(&number) = list.front() else { return Next::Empty };
-            if self.flows[number].deficit <= 0 {
-                list.pop_front();
-                self.flows[number].deficit += self.quantum;
-                self.old.push_back(number);
-                continue;
-            }
+        while let Some(number) = self.rounds.next() {
             if let Some(packet) = self.next_of(number, tally, turn) {
-                self.flows[number].deficit -= i64::from(packet.bytes);
+                self.rounds.sent(number, packet.bytes);
                 return Next::Packet(packet);
             }
-            self.retire(number, from_new);
+            self.rounds.retire(number);
         }
+        Next::Empty
     }
 
     /// New settings; the number of flows stays. Linux drops what stands beyond a smaller limit: here it stays.
     pub fn change(&mut self, config: &FqCodelConfig) {
         self.limit = config.limit;
-        self.quantum = i64::from(config.quantum.max(SMALLEST_QUANTUM));
+        self.rounds.set_quantum(config.quantum);
         self.memory_limit = config.memory_limit.min(MOST_MEMORY);
         self.drop_batch = config.drop_batch.max(1);
         self.params = Params::new(&config.codel);
-    }
-
-    /// An empty flow leaves its list; a new one passes through the old ones first, so that it can't starve them.
-    fn retire(&mut self, number: usize, from_new: bool) {
-        let list = if from_new { &mut self.new } else { &mut self.old };
-        list.pop_front();
-        if from_new && !self.old.is_empty() {
-            self.old.push_back(number);
-        } else {
-            self.flows[number].listed = false;
-        }
     }
 
     fn next_of(&mut self, number: usize, tally: &mut Tally, turn: &mut Turn) -> Option<Packet> {
@@ -205,5 +175,4 @@ const SKB_MEMORY: u64 = 960;
 const PURE_ACK_MEMORY: u64 = 2;
 /// Limits of `fq_codel_change`.
 const MOST_FLOWS: u32 = 65_536;
-const SMALLEST_QUANTUM: u32 = 256;
 const MOST_MEMORY: u64 = 1 << 31;

@@ -5,11 +5,12 @@
 
 use super::discipline::{Lot, Turn};
 use super::flow_hash::FlowHash;
-use super::pie::control::{Control, Params, Ticker, percent};
+use super::pie::control::{Control, Fate, Params, Ticker, percent};
+use super::rounds::Rounds;
 use super::tally::Tally;
 use super::{FqPieConfig, Next, Verdict};
 use crate::dice::Dice;
-use crate::packet::{Ecn, Packet};
+use crate::packet::Packet;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -20,10 +21,8 @@ mod tests;
 #[derive(Debug)]
 pub(super) struct FqPie {
     flows: Vec<Flow>,
-    new: VecDeque<usize>,
-    old: VecDeque<usize>,
+    rounds: Rounds,
     limit: u32,
-    quantum: i64,
     /// Up to this probability packets are marked.
     marks_up_to: u64,
     params: Params,
@@ -39,9 +38,6 @@ pub(super) struct FqPie {
 struct Flow {
     packets: VecDeque<Packet>,
     bytes: u64,
-    deficit: i64,
-    /// Does it stand in one of the two lists?
-    listed: bool,
     control: Control,
     /// Will the timer change nothing?
     rests: bool,
@@ -55,10 +51,8 @@ impl FqPie {
         let hash = FlowHash::new(&mut dice);
         let mut this = Self {
             flows: alloc::vec![Flow::default(); flows],
-            new: VecDeque::new(),
-            old: VecDeque::new(),
+            rounds: Rounds::new(flows),
             limit: 0,
-            quantum: 0,
             marks_up_to: 0,
             params: Params::new(&config.pie),
             ticker: Ticker::new(config.pie.tupdate),
@@ -77,75 +71,50 @@ impl FqPie {
         let flow = &mut self.flows[number];
         flow.rests = false;
         let full = tally.backlog.packets >= self.limit;
-        if full || flow.control.hits(&self.params, flow.bytes, &packet, &mut self.dice) {
-            let marks = !full && self.params.ecn && flow.control.probability() <= self.marks_up_to;
-            if !(marks && packet.ecn.is_capable()) {
-                flow.control.dropped();
+        match flow.control.admit(&self.params, full, flow.bytes, &mut packet, self.marks_up_to, &mut self.dice) {
+            Fate::Enters => {}
+            Fate::EntersMarked => tally.counters.marks += 1,
+            Fate::Dies => {
                 tally.counters.drops += 1;
                 turn.dropped.push(packet);
                 return Verdict::Congested;
             }
-            packet.ecn = Ecn::Ce;
-            tally.counters.marks += 1;
         }
         packet.queued_at = turn.now;
         tally.stand(packet.bytes);
         flow.bytes += u64::from(packet.bytes);
         flow.packets.push_back(packet);
-        if !flow.listed {
-            flow.listed = true;
-            flow.deficit = self.quantum;
-            self.new.push_back(number);
-        }
+        self.rounds.join(number);
         Verdict::Queued
     }
 
     /// The next packet of the flow whose turn it is.
     pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
         self.catch_up(turn);
-        loop {
-            let from_new = !self.new.is_empty();
-            let list = if from_new { &mut self.new } else { &mut self.old };
-            let Some(&number) = list.front() else { return Next::Empty };
+        while let Some(number) = self.rounds.next() {
             let flow = &mut self.flows[number];
-            if flow.deficit <= 0 {
-                list.pop_front();
-                flow.deficit += self.quantum;
-                self.old.push_back(number);
-                continue;
-            }
             let Some(packet) = flow.packets.pop_front() else {
-                self.retire(number, from_new);
+                self.rounds.retire(number);
                 continue;
             };
             tally.leave(packet.bytes);
             flow.rests = false;
-            flow.deficit -= i64::from(packet.bytes);
             flow.bytes -= u64::from(packet.bytes);
             flow.control.left(&self.params, &packet, flow.bytes, turn.now);
+            self.rounds.sent(number, packet.bytes);
             return Next::Packet(packet);
         }
+        Next::Empty
     }
 
     /// New settings; the number of flows stays. Linux drops what stands beyond a smaller limit: here it stays.
     pub fn change(&mut self, config: &FqPieConfig) {
         self.limit = config.limit;
-        self.quantum = i64::from(config.quantum.max(SMALLEST_QUANTUM));
+        self.rounds.set_quantum(config.quantum);
         self.marks_up_to = percent(config.ecn_prob);
         self.params = Params::new(&config.pie);
         self.ticker.period_jiffies = config.pie.tupdate;
         self.flows.iter_mut().for_each(|flow| flow.rests = false);
-    }
-
-    /// An empty flow leaves its list; a new one passes through the old ones first, so that it can't starve them.
-    fn retire(&mut self, number: usize, from_new: bool) {
-        let list = if from_new { &mut self.new } else { &mut self.old };
-        list.pop_front();
-        if from_new && !self.old.is_empty() {
-            self.old.push_back(number);
-        } else {
-            self.flows[number].listed = false;
-        }
     }
 
     /// Makes up for the ticks that the kernel's timer would have had; backlogs have not changed since.
@@ -165,6 +134,5 @@ impl FqPie {
 
 /// Limits of `fq_pie_change`.
 const MOST_FLOWS: u32 = 65_536;
-const SMALLEST_QUANTUM: u32 = 256;
 /// Flows that the timer looks at before it waits for the next jiffy.
 const FLOWS_PER_TICK: usize = 2_048;

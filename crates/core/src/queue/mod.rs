@@ -23,6 +23,7 @@
 //! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel` | one discipline each |
 //! | `cake`, `choke`, `drr`, `dualpi2`, `fq`, `fq_pie`, `head_drop`, `pfifo_fast`, `pie`, `prio`, `sfq` | one discipline each |
 //! | `bucket`, `control`, `flow_hash` | token buckets, `CoDel`'s control loop, flows to queues |
+//! | `rounds` | whose turn it is among the queues of `fq_codel` and `fq_pie` |
 //! | `classify`, `police` | filters to classes, and their policers |
 
 pub mod config;
@@ -50,6 +51,7 @@ mod pie;
 mod police;
 mod prio;
 mod red;
+mod rounds;
 mod sense;
 mod sfq;
 mod tally;

@@ -16,6 +16,8 @@
 mod endpoint;
 mod receiver;
 mod sender;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod wheel;
 
 pub use endpoint::{Endpoint, Identity};

@@ -103,9 +103,8 @@ impl Copa {
         let packets = u32::try_from(self.window / PACKET).unwrap_or(u32::MAX);
         vitals.cwnd = packets.max(1).min(vitals.cwnd_clamp);
         if let Some(standing) = self.delays.standing() {
-            let bits = 2 * u128::from(self.window) * u128::from(vitals.mss) * 1_000_000_000 / u128::from(PACKET);
-            let rate = bits / u128::from(standing.as_nanos().max(1_000));
-            let rate = Rate::from_bytes(u64::try_from(rate).unwrap_or(u64::MAX - 1).max(1));
+            let bytes = 2 * u128::from(self.window) * u128::from(vitals.mss);
+            let rate = Rate::of(bytes, standing.max(Span::from_micros(1)) * PACKET);
             vitals.pacing_rate = rate.min(vitals.max_pacing_rate);
         }
     }

@@ -89,8 +89,7 @@ impl Hpcc {
     fn set(&self, vitals: &mut Vitals, round_trip: Span) {
         let packets = self.window_bytes.div_ceil(u64::from(vitals.mss)).max(1);
         vitals.cwnd = u32::try_from(packets).unwrap_or(u32::MAX).min(vitals.cwnd_clamp);
-        let rate = u128::from(self.window_bytes) * 1_000_000_000 / u128::from(round_trip.as_nanos().max(1));
-        let rate = Rate::from_bytes(u64::try_from(rate).unwrap_or(u64::MAX - 1).max(1));
+        let rate = Rate::of(u128::from(self.window_bytes), round_trip);
         vitals.pacing_rate = rate.min(vitals.max_pacing_rate);
     }
 }

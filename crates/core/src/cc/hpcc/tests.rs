@@ -94,6 +94,7 @@ fn without_telemetry_the_window_stands() {
 fn its_parameters_are_the_papers() {
     let mut parameters = Parameters::default();
     let _ = Hpcc::new(&mut parameters);
-    let defaults: Vec<_> = parameters.known().iter().map(|Known { name, default, .. }| (*name, &**default)).collect();
+    let known = parameters.known();
+    let defaults: Vec<_> = known.iter().map(|Known { name, default, .. }| (*name, &**default)).collect();
     assert_eq!(defaults, [("base_rtt", "0"), ("eta_percent", "95"), ("max_stage", "5"), ("w_ai", "80")]);
 }

@@ -9,7 +9,7 @@
 //! in 64 bits that wrap, probabilities units of 2⁻⁵⁶.
 
 use crate::dice::Dice;
-use crate::packet::{Packet, TCP_HEADERS_BYTES};
+use crate::packet::{Ecn, Packet, TCP_HEADERS_BYTES};
 use crate::queue::PieConfig;
 use crate::time::{HZ, Time};
 use crate::transport::wheel;
@@ -42,6 +42,17 @@ pub(in crate::queue) struct Control {
     counted: Option<u64>,
     /// Bytes that leave in a tick, shifted left by 8.
     rate: u32,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::queue) enum Fate {
+    /// It may wait.
+    Enters,
+    /// It may wait, and carries CE now.
+    EntersMarked,
+    /// There is no place for it.
+    Dies,
 }
 
 /// The timer that Linux has and a pure machine has not: it says how often it would have gone off by now.
@@ -84,6 +95,28 @@ impl Default for Control {
 }
 
 impl Control {
+    /// What becomes of a packet that comes to this backlog, or finds the queue full. One that is hit is marked, where it
+    /// and the settings allow that and the probability is `marks_up_to` or less, or it dies.
+    pub fn admit(
+        &mut self,
+        params: &Params,
+        full: bool,
+        backlog_bytes: u64,
+        packet: &mut Packet,
+        marks_up_to: u64,
+        dice: &mut Dice,
+    ) -> Fate {
+        if !full && !self.hits(params, backlog_bytes, packet, dice) {
+            return Fate::Enters;
+        }
+        if !full && params.ecn && self.probability <= marks_up_to && packet.ecn.is_capable() {
+            packet.ecn = Ecn::Ce;
+            return Fate::EntersMarked;
+        }
+        self.dropped();
+        Fate::Dies
+    }
+
     /// Is a packet that comes to this backlog to be dropped or marked (`pie_drop_early`)?
     pub fn hits(&mut self, params: &Params, backlog_bytes: u64, packet: &Packet, dice: &mut Dice) -> bool {
         let calm = self.delay < params.target / 2 && self.probability < CERTAIN / 5;
@@ -158,6 +191,7 @@ impl Control {
     }
 
     /// In units of 2⁻⁵⁶.
+    #[cfg(test)]
     pub const fn probability(&self) -> u64 {
         self.probability
     }

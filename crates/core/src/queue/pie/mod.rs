@@ -5,9 +5,9 @@ use super::discipline::{Lot, Turn};
 use super::tally::Tally;
 use super::{Next, PieConfig, Verdict};
 use crate::dice::Dice;
-use crate::packet::{Ecn, Packet};
+use crate::packet::Packet;
 use alloc::collections::VecDeque;
-use control::{Control, Params, TEN_PERCENT, Ticker};
+use control::{Control, Fate, Params, TEN_PERCENT, Ticker};
 
 pub(super) mod control;
 #[cfg(test)]
@@ -41,16 +41,15 @@ impl Pie {
     pub fn enqueue(&mut self, mut packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
         self.catch_up(tally, turn);
         let full = tally.backlog.packets >= self.limit;
-        if full || self.control.hits(&self.params, tally.backlog.bytes, &packet, &mut self.dice) {
-            let marks = !full && self.params.ecn && self.control.probability() <= TEN_PERCENT;
-            if !(marks && packet.ecn.is_capable()) {
-                self.control.dropped();
+        let backlog_bytes = tally.backlog.bytes;
+        match self.control.admit(&self.params, full, backlog_bytes, &mut packet, TEN_PERCENT, &mut self.dice) {
+            Fate::Enters => {}
+            Fate::EntersMarked => tally.counters.marks += 1,
+            Fate::Dies => {
                 tally.counters.drops += 1;
                 turn.dropped.push(packet);
                 return Verdict::Dropped;
             }
-            packet.ecn = Ecn::Ce;
-            tally.counters.marks += 1;
         }
         packet.queued_at = turn.now;
         tally.stand(packet.bytes);

@@ -8,27 +8,14 @@ use crate::dice::Dice;
 use crate::packet::{Body, Direction, Ecn, FlowId, Packet, Segment};
 use crate::time::{Span, Time};
 use crate::transport::Settings;
+use crate::transport::testing;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
 pub fn settings() -> Settings {
-    Settings {
-        mss: 1_448,
-        initial_window: 10,
-        ecn: false,
-        gso_max_bytes: None,
-        quickack: false,
-        slow_start_after_idle: true,
-        rmem_max: 64 << 20,
-        rcvbuf: None,
-        wmem_max: 64 << 20,
-        sndbuf: None,
-        max_pacing_rate: None,
-        prompt_reads: true,
-        queue_paces: false,
-    }
+    Settings { prompt_reads: true, ..testing::settings(1_448) }
 }
 
 fn endpoint(direction: Direction, settings: &Settings) -> Endpoint {

@@ -10,6 +10,7 @@ use crate::dice::Dice;
 use crate::packet::{Segment, TCP_HEADERS_BYTES};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
+use crate::transport::testing;
 use crate::transport::{HonestReceiver, Sender, Settings, Transmission};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -284,21 +285,7 @@ impl Lane {
 }
 
 fn settings() -> Settings {
-    Settings {
-        mss: MSS,
-        initial_window: 10,
-        ecn: false,
-        gso_max_bytes: None,
-        quickack: false,
-        slow_start_after_idle: true,
-        rmem_max: 64 << 20,
-        rcvbuf: None,
-        wmem_max: 64 << 20,
-        sndbuf: None,
-        max_pacing_rate: None,
-        prompt_reads: false,
-        queue_paces: false,
-    }
+    testing::settings(MSS)
 }
 
 const MSS: u32 = 1_448;

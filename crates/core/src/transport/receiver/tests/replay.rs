@@ -9,27 +9,14 @@ use crate::rate::Rate;
 use crate::time::{Span, Time};
 use crate::transport::Settings;
 use crate::transport::receiver::Receiver;
+use crate::transport::testing;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 pub const MSS: u32 = 1_448;
 
 pub fn settings() -> Settings {
-    Settings {
-        mss: MSS,
-        initial_window: 10,
-        ecn: false,
-        gso_max_bytes: None,
-        quickack: false,
-        slow_start_after_idle: true,
-        rmem_max: 64 << 20,
-        rcvbuf: None,
-        wmem_max: 64 << 20,
-        sndbuf: None,
-        max_pacing_rate: None,
-        prompt_reads: false,
-        queue_paces: false,
-    }
+    testing::settings(MSS)
 }
 
 /// Plays slow start against a receiver; answers each ACK as segments and window.

@@ -6,6 +6,7 @@ use super::reno::Reno;
 use crate::cc::{CaState, Control};
 use crate::packet::{Flags, Sack, Segment, TCP_HEADERS_BYTES};
 use crate::time::{Span, Time};
+use crate::transport::testing;
 use crate::transport::{Info, Settings};
 use alloc::vec::Vec;
 
@@ -14,21 +15,7 @@ pub(super) const MSS: u32 = 1_000;
 
 /// Default sysctls, no offloads.
 pub(in super::super) fn settings() -> Settings {
-    Settings {
-        mss: MSS,
-        initial_window: 10,
-        ecn: false,
-        gso_max_bytes: None,
-        quickack: false,
-        slow_start_after_idle: true,
-        rmem_max: 64 << 20,
-        rcvbuf: None,
-        wmem_max: 64 << 20,
-        sndbuf: None,
-        max_pacing_rate: None,
-        prompt_reads: false,
-        queue_paces: false,
-    }
+    testing::settings(MSS)
 }
 
 /// A sender and the time.
