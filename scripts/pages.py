@@ -4,19 +4,25 @@
 
 Every controller meets the same few paths, every queue the same few loads, on each engine that has them; the
 experiments stand in `docs/controllers/measured.toml` and `docs/queues/measured.toml`, so that anybody can run them.
+A queue that says nothing without classes or a line before it has a file of its own, such as `docs/queues/htb.toml`.
 `make pages` calls this.
 """
 
 import sys
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import dumbbell as db
+from dumbbell import result
+from dumbbell.analysis import summary
 from dumbbell.cli.learn import entries
 from dumbbell.spec.pages import KINDS, pages
 
+TOGETHER = (20 * 10**9, 30 * 10**9)
+"""When two have shared the path for long enough to have settled, in nanoseconds."""
 ROOT = Path(__file__).resolve().parents[1]
 MARK = "<!-- measured -->"
 FIGURE = {"controllers": ("throughput", "cwnd", "queue"), "queues": ("throughput", "rtt", "queue")}
@@ -24,9 +30,12 @@ NEEDS: dict[str, dict[str, Any]] = {
     "dctcp": {"path.bottleneck.qdisc": "codel ce_threshold 1ms", "tcp.ecn": True},
     "prague": {"path.bottleneck.qdisc": "dualpi2", "tcp.ecn": True},
     "hpcc": {"path.telemetry": True},
-    "fixed": {"flows.0.cc_parameters": {"cwnd": 60}},
 }
-"""What a controller can't do without: its path or its numbers."""
+"""What a controller can't do without of its path."""
+NUMBERS = {"fixed": {"cwnd": 60}}
+"""Parameters that a controller can't do without."""
+BUFFER = "buffer of"
+"""Begins what a case says of its queue, where the queue is not the page's own."""
 ARGUMENTS = {
     "tbf": "rate 20mbit burst 5kb limit 100000",
     "netem": "delay 0 rate 20mbit limit 67",
@@ -37,9 +46,6 @@ ARGUMENTS = {
     "cake": "bandwidth 20mbit",
 }
 """What tc can't do without, for a link of 20 Mbit/s and 40 ms."""
-SHAPES = ("tbf", "netem", "cake")
-ELSEWHERE = {"htb": "classes", "prio": "classes", "drr": "classes", "police": "a filter"}
-"""Kinds that say nothing alone; their pages show an experiment of their own."""
 
 
 def main(asked: list[str]) -> int:
@@ -49,7 +55,7 @@ def main(asked: list[str]) -> int:
         (kind, name, file)
         for kind in KINDS
         for name, file in pages(kind).items()
-        if (name in asked or not asked) and has.get(name) and name not in ELSEWHERE
+        if (name in asked or not asked) and has.get(name)
     ]
     if unknown := set(asked) - {name for _, name, _ in todo}:
         sys.stderr.write(f"no page to measure: {', '.join(sorted(unknown))}\n")
@@ -62,15 +68,18 @@ def main(asked: list[str]) -> int:
 
 def measure(kind: str, name: str, file: Path, engines: list[str]) -> str:
     """Run the page's cases, draw its figure, write its last section."""
-    lines = [MARK, "", f"`docs/{kind}/measured.toml`, seed 1: `make pages` runs it.", ""]
+    told = experiments(kind, name).relative_to(ROOT)
+    lines = [MARK, "", f"`{told}`, seed 1: `make pages` runs it.", ""]
     lines += ["| case | engine | Mbit/s | share | retransmits | queue, ms (mean, p95) | ping p95, ms | utilisation |"]
     lines += ["| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     shown = None
     for title, case in experiment(kind, name):
         for engine in engines:
             run = db.run(case, engine=engine)
-            lines.append(row(title, engine, run.summary, run.valid))
-            if title.startswith("joined") and (shown is None or engine == "kernel"):
+            joined = title.startswith("joined")
+            numbers = summary(result.load(run.folder), TOGETHER if joined else None)
+            lines.append(row(f"{title}: from 20 s" if joined else title, engine, numbers))
+            if joined and (shown is None or engine == "kernel"):
                 shown = run
     if shown is not None:
         picture = file.with_suffix(".svg")
@@ -81,25 +90,51 @@ def measure(kind: str, name: str, file: Path, engines: list[str]) -> str:
     return name
 
 
+def experiments(kind: str, name: str) -> Path:
+    """The file that the page's cases are in."""
+    own = ROOT / "docs" / kind / f"{name}.toml"
+    return own if own.exists() else own.with_name("measured.toml")
+
+
 def experiment(kind: str, name: str) -> Iterator[tuple[str, Any]]:
     """The page's cases by title."""
-    base = db.experiment(ROOT / "docs" / kind / "measured.toml")
+    file = experiments(kind, name)
+    document = tomllib.loads(file.read_text(encoding="utf-8"))
+    own: dict[str, Any] = {}
+    if kind == "queues" and file.stem != name:
+        own = {"path.bottleneck.qdisc": f"{name} {ARGUMENTS.get(name, '')}".strip()}
+    elif kind == "controllers":
+        own = NEEDS.get(name, {})
+        _play(document, {"cc": name} | ({"cc_parameters": NUMBERS[name]} if name in NUMBERS else {}))
+    qdisc = own.get("path.bottleneck.qdisc", "")
+    base = db.experiment(document).set(**own)
     for case in base.cases:
-        one = base.case(case)
-        if kind == "controllers":
-            one = one.set(**{"flows.0.cc": name} | NEEDS.get(name, {}))
-        else:
-            one = one.set(**{"path.bottleneck.qdisc": f"{name} {ARGUMENTS.get(name, '')}".strip()})
-        yield case, one
+        where, _, buffer = case.partition(BUFFER)
+        if kind == "queues" or not (qdisc and buffer):
+            yield case, base.case(case)
+        elif buffer == base.cases[0].partition(BUFFER)[2]:
+            yield f"{where}{qdisc}", base.case(case)
 
 
-def row(case: str, engine: str, numbers: dict[str, Any], valid: bool) -> str:
+def _play(place: Any, role: dict[str, Any]) -> None:
+    """Give the role to every group that is called `it`, wherever in the document it stands."""
+    if isinstance(place, dict):
+        if place.get("name") == "it":
+            place.update(role)
+        for inner in place.values():
+            _play(inner, role)
+    elif isinstance(place, list):
+        for inner in place:
+            _play(inner, role)
+
+
+def row(case: str, engine: str, numbers: dict[str, Any]) -> str:
     """A case on an engine."""
     name, group = next(iter(numbers["groups"].items()))
     retransmits = sum(flow["retransmits"] for flow in numbers["flows"] if flow["group"] == name)
     cells = (
         case,
-        engine if valid else f"{engine} (invalid)",
+        engine if numbers["valid"] else f"{engine} (invalid)",
         number(group["throughput_mbps"]),
         number(group["share"]),
         number(retransmits),

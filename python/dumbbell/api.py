@@ -220,9 +220,20 @@ def compare(first: Run | Sequence[Run], second: Run | Sequence[Run], names: Sequ
 def _settings(settings: Mapping[str, Any]) -> list[str]:
     """As `--set` takes them: a value as TOML writes it; text as it stands."""
     return [
-        f"{key.replace('__', '.')}={value if isinstance(value, str) else json.dumps(value)}"
+        f"{key.replace('__', '.')}={value if isinstance(value, str) else _toml(value)}"
         for key, value in settings.items()
     ]
+
+
+def _toml(value: Any) -> str:
+    """On one line; only tables differ from JSON."""
+    match value:
+        case Mapping():
+            return f"{{ {', '.join(f'{json.dumps(key)} = {_toml(inner)}' for key, inner in value.items())} }}"
+        case list() | tuple():
+            return f"[{', '.join(map(_toml, value))}]"
+        case _:
+            return json.dumps(value)
 
 
 def _repeat(asked: Experiment, case: spec.Case, engine: str, seed: int, kernel: str | None) -> str:
