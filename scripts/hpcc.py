@@ -46,6 +46,7 @@ All begin with what a link of their own holds in a round trip, so the first peak
 that come back bring the queue's length to HPCC's senders, which divide their windows by it: the queue
 is gone when the others' begins to grow. From then on HPCC leaves 5 % of the link free, and the queue empty.
 
+DCTCP, whose queue marks, comes nearest: it fills the link and keeps the queue about where the marks begin.
 CUBIC's slow start goes on until something is lost, and this buffer loses nothing. BBR keeps what its windows of two
 bandwidth-delay products leave standing, and those are reckoned from round trips that held the queue already. (A share
 above 1: a packet of 1066 bytes takes 85.28 ns here, and a shaper counts 85.)
