@@ -1,5 +1,6 @@
 """What stands around every figure: its title, its style, and how a mouse moves it."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -13,6 +14,8 @@ __all__ = ["PAN", "SINGLE_HEIGHT", "WHEEL", "WIDTH", "framed", "run_title", "run
 WIDTH = 760
 SINGLE_HEIGHT = 320
 """Of a figure with one panel."""
+TITLE_COLUMNS = 90
+"""A longer title takes a second line."""
 
 WHEEL = "wheel![event.ctrlKey || event.altKey]"
 PAN = "[pointerdown[event.pointerType === 'mouse'], window:pointerup] > window:pointermove!"
@@ -95,4 +98,5 @@ def styled(chart: Chart) -> Chart:
 
 def _title(text: str, facts: Sequence[str], *, valid: bool) -> alt.TitleParams:
     colour = "#555555" if valid else "#B00020"
-    return alt.TitleParams(text, subtitle=", ".join(facts), subtitleColor=colour, anchor="start")
+    lines = textwrap.wrap(text, TITLE_COLUMNS)
+    return alt.TitleParams(lines if len(lines) > 1 else text, subtitle=", ".join(facts), subtitleColor=colour, anchor="start")
