@@ -21,11 +21,19 @@ BELOW = re.compile(r"In `(crates/\S+\.rs)`, below `([^`]+)`:\n\n```rust\n(.*?)``
 
 @pytest.fixture
 def copy() -> Path:
-    """Always in one place, and built into our own target folder: what it depends on is built already."""
+    """Always in one place, and built into our own target folder: what it depends on is built already.
+
+    Its crates have a version of their own: cargo would else take its objects for ours of the same path in a workspace.
+    """
     folder = ROOT / "target" / "walk"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for name in ("Cargo.toml", "Cargo.lock", "clippy.toml", "rustfmt.toml"):
+    ours, walk = 'version = "0.1.0"', 'version = "0.1.0-walk"'
+    for name in ("Cargo.toml", "Cargo.lock"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert ours in text
+        (folder / name).write_text(text.replace(ours, walk), encoding="utf-8")
+    for name in ("clippy.toml", "rustfmt.toml"):
         shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "crates", folder / "crates")
     return folder

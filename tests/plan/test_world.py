@@ -226,11 +226,12 @@ def test_settings_that_change_nothing_or_that_the_simulator_has_are_taken() -> N
         accepted(
             world(
                 top='[tcp.sysctl]\n"net.ipv4.tcp_sack" = 1\n"net.ipv4.tcp_fin_timeout" = 5\n"net.ipv4.tcp_ecn" = 1\n'
-                '"net.ipv4.tcp_slow_start_after_idle" = 0\n'
+                '"net.ipv4.tcp_slow_start_after_idle" = 0\n"net.ipv4.tcp_min_tso_segs" = 4\n'
             )
         )
     )
     assert (ends["sender"]["ecn"], ends["receiver"]["slow_start_after_idle"]) == (True, False)
+    assert ends["sender"]["min_tso_segments"] == 4
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,10 @@ UNSEEN = frozenset(
 """Of other connections, of dead ones, or of what every flow says for itself."""
 
 
+MOST_TSO_SEGS = 255
+"""One byte keeps it."""
+
+
 @dataclass(frozen=True)
 class Sysctls:
     """Settings that the simulator has; None where nothing was said."""
@@ -43,18 +47,21 @@ class Sysctls:
     ecn: bool | None = None
     """True asks for it, False refuses it even when asked."""
     slow_start_after_idle: bool | None = None
+    min_tso_segs: int | None = None
 
 
 def read_sysctls(settings: Iterable[tuple[str, str]]) -> Sysctls:
     """Raises `Wrong` for the first that the simulator can't follow."""
-    ecn = idle = None
+    ecn = idle = fewest = None
     for key, value in settings:
         name = key.removeprefix(PREFIX)
         if name == "ecn" and value in ("0", "1", "2"):
             ecn = {"0": False, "1": True, "2": None}[value]
         elif name == "slow_start_after_idle" and value in ("0", "1"):
             idle = value == "1"
+        elif name == "min_tso_segs" and value.isdecimal() and 1 <= int(value) <= MOST_TSO_SEGS:
+            fewest = int(value)
         elif name not in UNSEEN and LINUX.get(name) != value:
             has = f"it has {LINUX[name]}, as Linux does" if name in LINUX else ""
             raise Wrong(f"the simulator has no {key} = {value}", has)
-    return Sysctls(ecn, idle)
+    return Sysctls(ecn, idle, fewest)

@@ -189,6 +189,8 @@ def _tcp(plan: Plan, flow: FlowPlan, sysctls: Sysctls) -> dict[str, Any]:
         "max_pacing_rate": None,
         "prompt_reads": prompt,
     }
+    if sysctls.min_tso_segs is not None:
+        both["min_tso_segments"] = sysctls.min_tso_segs
     sends: Mapping[str, Any] = {
         "initial_window": sender.initial_window or INITIAL_WINDOW,
         "sndbuf": _buffer(flow.sndbuf, LEAST_SNDBUF),

@@ -212,7 +212,7 @@ impl Control for Controller {
         each!(self, one => one.on_event(vitals, event));
     }
 
-    fn min_tso_segments(&self, vitals: &Vitals) -> u32 {
+    fn min_tso_segments(&self, vitals: &Vitals) -> Option<u32> {
         each!(self, one => one.min_tso_segments(vitals))
     }
 

@@ -292,9 +292,9 @@ pub trait Control {
     /// Something else happened (`cwnd_event`).
     fn on_event(&mut self, _vitals: &mut Vitals, _event: Event) {}
 
-    /// Fewest segments in a super-packet (`min_tso_segs`).
-    fn min_tso_segments(&self, _vitals: &Vitals) -> u32 {
-        2
+    /// Fewest segments in a super-packet (`min_tso_segs`), where that is not the host's setting.
+    fn min_tso_segments(&self, _vitals: &Vitals) -> Option<u32> {
+        None
     }
 
     /// Segments in a super-packet, where it decides that by itself (L4S's `tso_segs`).

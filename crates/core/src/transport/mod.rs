@@ -42,6 +42,9 @@ pub struct Settings {
     pub ecn: bool,
     /// Largest super-packet in bytes when offloads are on; None: the device cuts them into segments on their way out.
     pub gso_max_bytes: Option<u32>,
+    /// Fewest segments in a super-packet (`tcp_min_tso_segs`), where the controller does not say.
+    #[serde(default = "default_min_tso_segments")]
+    pub min_tso_segments: u32,
     /// Acknowledge every segment at once (`quickack` on the route).
     pub quickack: bool,
     /// `tcp_slow_start_after_idle`.
@@ -61,6 +64,10 @@ pub struct Settings {
     /// Does the discipline on this host's device hold packets back until they depart? For whoever knows the device to set.
     #[serde(skip)]
     pub queue_paces: bool,
+}
+
+const fn default_min_tso_segments() -> u32 {
+    2
 }
 
 /// A sender's state as `tcp_info` shows it. Counts are packets, `None` is "not known".

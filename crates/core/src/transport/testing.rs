@@ -9,6 +9,7 @@ pub(crate) fn settings(mss: u32) -> Settings {
         initial_window: 10,
         ecn: false,
         gso_max_bytes: None,
+        min_tso_segments: 2,
         quickack: false,
         slow_start_after_idle: true,
         rmem_max: 64 << 20,

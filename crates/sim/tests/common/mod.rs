@@ -85,6 +85,7 @@ pub fn settings() -> Settings {
         initial_window: 10,
         ecn: false,
         gso_max_bytes: None,
+        min_tso_segments: 2,
         quickack: false,
         slow_start_after_idle: true,
         rmem_max: 33_554_432,

@@ -200,8 +200,8 @@ impl Control for Bbr {
         }
     }
 
-    fn min_tso_segments(&self, vitals: &Vitals) -> u32 {
-        pacing::min_tso_segments(vitals)
+    fn min_tso_segments(&self, vitals: &Vitals) -> Option<u32> {
+        Some(pacing::min_tso_segments(vitals))
     }
 
     /// BBR may slow-start even during recovery.

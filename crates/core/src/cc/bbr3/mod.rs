@@ -236,8 +236,8 @@ impl Control for Bbr3 {
         }
     }
 
-    fn min_tso_segments(&self, vitals: &Vitals) -> u32 {
-        if vitals.pacing_rate.as_bytes() < self.profile.slow_bytes { 1 } else { 2 }
+    fn min_tso_segments(&self, vitals: &Vitals) -> Option<u32> {
+        Some(if vitals.pacing_rate.as_bytes() < self.profile.slow_bytes { 1 } else { 2 })
     }
 
     /// BBR may slow-start even during recovery.

@@ -124,4 +124,6 @@ impl Cubic {
 }
 
 #[cfg(test)]
+mod script;
+#[cfg(test)]
 mod tests;

@@ -147,8 +147,8 @@ impl Control for Hpcc {
         self.set(vitals, round_trip);
     }
 
-    fn min_tso_segments(&self, _vitals: &Vitals) -> u32 {
-        1
+    fn min_tso_segments(&self, _vitals: &Vitals) -> Option<u32> {
+        Some(1)
     }
 
     fn most_segments(&self) -> Option<u32> {

@@ -14,6 +14,11 @@ impl<C: Control> Sender<C> {
         &self.controller
     }
 
+    /// The same, for whoever turns a parameter meanwhile.
+    pub(crate) const fn decided_by_mut(&mut self) -> &mut C {
+        &mut self.controller
+    }
+
     /// What the application wrote and did not leave yet.
     pub(crate) fn unsent_bytes(&self) -> u64 {
         self.supply.end() - self.vitals.snd_nxt

@@ -19,6 +19,8 @@ pub(super) struct Tso {
     /// `sk_gso_max_size`.
     largest: u32,
     mss: u32,
+    /// `tcp_min_tso_segs`.
+    fewest: u32,
     /// Payload that the application's writes are cut into (`tcp_xmit_size_goal`).
     pub goal: u32,
 }
@@ -41,7 +43,7 @@ impl Tso {
         let device = settings.gso_max_bytes.unwrap_or(DEVICE_MAX_BYTES);
         let largest = device.saturating_sub(low(MAX_TCP_HEADER) + 1).max(settings.mss);
         let largest = most_segments.map_or(largest, |most| largest.min(most.saturating_mul(settings.mss)));
-        let mut tso = Self { largest, mss: settings.mss, goal: 0 };
+        let mut tso = Self { largest, mss: settings.mss, fewest: settings.min_tso_segments, goal: 0 };
         tso.fit_window(u32::MAX);
         tso
     }
@@ -69,7 +71,7 @@ impl<C: Control> Sender<C> {
         let mut bytes = narrow(self.paced_burst());
         let halvings = self.vitals.min_rtt_us >> TSO_RTT_LOG;
         bytes = bytes.saturating_add(largest.checked_shr(halvings).unwrap_or(0)).min(largest);
-        (bytes / self.vitals.mss).max(self.controller.min_tso_segments(&self.vitals))
+        (bytes / self.vitals.mss).max(self.controller.min_tso_segments(&self.vitals).unwrap_or(self.tso.fewest))
     }
 
     /// Is it better to wait for a fuller packet than to send what the windows allow of `len` bytes now?
