@@ -99,4 +99,6 @@ def styled(chart: Chart) -> Chart:
 def _title(text: str, facts: Sequence[str], *, valid: bool) -> alt.TitleParams:
     colour = "#555555" if valid else "#B00020"
     lines = textwrap.wrap(text, TITLE_COLUMNS)
-    return alt.TitleParams(lines if len(lines) > 1 else text, subtitle=", ".join(facts), subtitleColor=colour, anchor="start")
+    return alt.TitleParams(
+        lines if len(lines) > 1 else text, subtitle=", ".join(facts), subtitleColor=colour, anchor="start"
+    )
