@@ -24,7 +24,7 @@ def queue(run: Run, points: int) -> list[alt.Chart]:
     y = y_axis("Queue, packets", alt.Scale(domain=[0, top], nice=False), note=f"dashed: {shown[1]}" if shown else "")
     queues = list(dict.fromkeys(table["flow"]))
     # "stroke", not "color": queues must not enter the legend of the flows.
-    colours = [INK, *HUES[::-1]][: len(queues)]
+    colours = [INK, *HUES[-2::-1]][: len(queues)]  # The last hue is black, too.
     legend = alt.Legend(title="queue") if len(queues) > 1 else None
     stroke = alt.Stroke("flow:N", legend=legend).scale(domain=queues[: len(colours)], range=colours)
     base = alt.Chart(data(table)).mark_line(strokeWidth=1, clip=True)
