@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from dumbbell.analysis import Verdict
 from dumbbell.cli.learn import entries
+from dumbbell.plan import plan_case
 from dumbbell.spec import Case
 from dumbbell.spec.pages import pages
 
@@ -23,10 +24,20 @@ def controllers_of(case: Case) -> frozenset[str]:
 
 
 def queues_of(case: Case) -> frozenset[str]:
-    """Kinds of disciplines that an experiment names for its bottleneck, its links and its groups' access links."""
+    """Kinds of disciplines that an experiment names: for links and hosts, in its changes or in tc's own words."""
+    own = [flows.host_qdisc for flows in case.experiment.flows if flows.host_qdisc]
     path = case.experiment.path
     places = [path.bottleneck, *path.links, path.reverse, *(flows.access for flows in case.experiment.flows)]
-    return frozenset(place.qdisc.kind for place in places if place is not None and place.qdisc is not None)
+    own += [place.qdisc for place in places if place is not None and place.qdisc is not None]
+    kinds = frozenset(qdisc.kind for qdisc in own)
+    return kinds if path.tc is None else kinds | _told(case)
+
+
+def _told(case: Case) -> frozenset[str]:
+    """Kinds that a script gives to tc."""
+    known = {entry["name"] for entry in entries("queues")}
+    commands = (command.argv for command in plan_case(case, seed=1).setup)
+    return frozenset(word for argv in commands if argv[:3] == ("tc", "qdisc", "add") for word in argv if word in known)
 
 
 def agreement(kind: str, cases: Sequence["Compared"]) -> Iterator[str]:
