@@ -41,10 +41,10 @@ static u32 target_us(void)
 	return max(READ_ONCE(target_ms), 1) * USEC_PER_MSEC;
 }
 
-/* The queue that an RTT tells of. */
-static u32 queue_us(const struct target *t, u32 rtt_us)
+/* The queue that the samples since they were begun tell of. */
+static u32 queue_us(const struct target *t)
 {
-	return rtt_us - min(rtt_us, t->path_us);
+	return t->round_us - min(t->round_us, t->path_us);
 }
 
 static void set_window(struct tcp_sock *tp, u32 window)
@@ -83,6 +83,7 @@ static void go_on_looking(struct tcp_sock *tp, struct target *t)
 		t->drained = true;
 		return;
 	}
+
 	t->path_us = t->round_us;
 	t->seen_at = tcp_jiffies32;
 	set_window(tp, t->kept_window);
@@ -92,11 +93,9 @@ static void go_on_looking(struct tcp_sock *tp, struct target *t)
 /* Let the queue run empty: of the window only that share which the path itself holds, and of it three quarters. */
 static void begin_look(struct tcp_sock *tp, struct target *t)
 {
-	u32 window = tcp_snd_cwnd(tp);
-
-	t->kept_window = window;
+	t->kept_window = tcp_snd_cwnd(tp);
 	t->drained = false;
-	set_window(tp, div_u64((u64)window * t->path_us * 3, t->round_us * 4));
+	set_window(tp, div_u64((u64)t->kept_window * t->path_us * 3, t->round_us * 4));
 }
 
 /* What is acknowledged now left under half of this window: slow start doubles it every round. */
@@ -112,14 +111,13 @@ static void leave_slow_start(struct tcp_sock *tp, struct target *t)
 static void end_round(struct tcp_sock *tp, struct target *t)
 {
 	u32 window = tcp_snd_cwnd(tp);
-	u32 queue = queue_us(t, t->round_us);
+	u32 queue = queue_us(t);
 
 	t->above = queue > target_us();
 	if (!t->above)
 		return;
 	/* Half of what is too much: what this round does, only the next one will show. */
-	window -= div_u64((u64)window * (queue - target_us()), 2 * t->round_us);
-	set_window(tp, window);
+	set_window(tp, window - div_u64((u64)window * (queue - target_us()), 2 * t->round_us));
 	tp->snd_ssthresh = tcp_snd_cwnd(tp);
 }
 
@@ -129,7 +127,7 @@ static void target_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	struct target *t = inet_csk_ca(sk);
 
 	if (tcp_in_slow_start(tp) && !t->kept_window && t->samples >= FEW_SAMPLES) {
-		if (queue_us(t, t->round_us) > target_us())
+		if (queue_us(t) > target_us())
 			leave_slow_start(tp, t);
 		else
 			begin_samples(t);
@@ -192,12 +190,5 @@ static int __init target_register(void)
 	return tcp_register_congestion_control(&target);
 }
 
-static void __exit target_unregister(void)
-{
-	tcp_unregister_congestion_control(&target);
-}
-
 module_init(target_register);
-module_exit(target_unregister);
 MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("A window that holds a target queue delay");

@@ -47,8 +47,12 @@ class KernelEngine:
 
     name = "kernel"
 
-    def __init__(self, kernel: str | None = None) -> None:
-        """Find the kernel now, so that its absence is told before anything else happens."""
+    def __init__(self, kernel: str | None = None, *, wall_limit_s: float | None = None) -> None:
+        """Find the kernel now, so that its absence is told before anything else happens.
+
+        `wall_limit_s`: when a guest is given up; by default what the slowest experiment would take.
+        """
+        self.wall_limit_s = wall_limit_s
         self.kernel = find(kernel)
         self.agent = _agent()
         for tool in ("ip", "tc"):
@@ -65,7 +69,9 @@ class KernelEngine:
         with staged(request.out) as folder:
             room = folder / "guest"
             room.mkdir()
-            guest = Guest(self.kernel, self.agent, room, request.seed, _memory_mib(plan), _wall_limit_s(plan))
+            guest = Guest(
+                self.kernel, self.agent, room, request.seed, _memory_mib(plan), self.wall_limit_s or _wall_limit_s(plan)
+            )
             try:
                 (room / "plan.json").write_text(json.dumps(_for_agent(plan, self.kernel)), encoding="utf-8")
                 planned = time.perf_counter()

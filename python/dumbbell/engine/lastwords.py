@@ -89,7 +89,7 @@ def _functions_added(kernel: Kernel) -> frozenset[str]:
 
 
 def _addresses(process: int) -> list[int]:
-    """Where a process is, and what on its stack may be a return address; empty when it can't be looked at (ptrace(2))."""
+    """Where a process is, and what on its stack may be a return address; empty when ptrace(2) won't look at it."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
     libc.ptrace.restype = ctypes.c_long
@@ -101,7 +101,8 @@ def _addresses(process: int) -> list[int]:
         if libc.ptrace(_GETREGS, process, None, registers) != 0:
             return []
         at, stack = (struct.unpack_from("<Q", registers, offset)[0] for offset in (_RIP, _RSP))
-        with Path(f"/proc/{process}/mem").open("rb") as memory:
+        # Unbuffered: where the stack ends sooner, what there is of it comes.
+        with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
             memory.seek(stack)
             words = memory.read(STACK_BYTES)
     except OSError:
