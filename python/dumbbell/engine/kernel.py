@@ -64,6 +64,7 @@ class KernelEngine:
         began = time.perf_counter()
         if (known := controllers(self.kernel)) is not None:
             check_controllers(request, known, f"kernel '{self.kernel.name}'")
+        _refuse_unknown_parameters(request, self.kernel)
         plan = plan_case(request.case, request.seed)
         _refuse_what_only_the_simulator_sees(request, plan)
         with staged(request.out) as folder:
@@ -106,6 +107,21 @@ class KernelEngine:
             "agent": {"version": __version__, "sha256": sha256(self.agent)},
             "generator": "agent: sendfile of large pieces, MSG_TRUNC reads",
         }
+
+
+def _refuse_unknown_parameters(request: Request, kernel: Kernel) -> None:
+    """Of a controller that somebody added, the kernel said what can be set; of Linux's own, it says so in the guest."""
+    for number, group in enumerate(request.case.experiment.flows):
+        known = next((added.parameters for added in kernel.added if group.cc in added.names), None)
+        if known is None:
+            continue
+        for name in group.cc_parameters:
+            if name not in known:
+                raise ExperimentError(
+                    f"'{group.cc}' has no such parameter",
+                    file=str(request.case.file), key=f"flows.{number}.cc_parameters", value=name,
+                    right=f"there is: {', '.join(known) or 'none'}",
+                )  # fmt: skip
 
 
 def _for_agent(plan: Plan, kernel: Kernel) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """A kernel's tree once more, to add files to: its source shared, its objects its own.
 
 ```text
-<cache>/build/<name>/added/tree/   the twin, and what was added last; stays, for the next time
-                    /added/of      the hash of the kernel that it is the twin of
-                    /added/build.log
+<cache>/build/<name>/<name>+/tree/   the twin, and what was added last; stays, for the next time
+                            /of      the hash of the kernel that it is the twin of
+                            /build.log
 ```
 
 Files that `make` has not touched are the same files by hard links (of a person's folder: the same symbolic links), for
@@ -33,7 +33,7 @@ ARCHIVE = "built-in.a"
 
 def work_of(root: Kernel) -> Path:
     """Where the twin of a kernel is, whether it is there or not."""
-    return store.cache_dir() / "build" / root.name / "added"
+    return store.cache_dir() / "build" / root.name / f"{root.name}+"
 
 
 def twin(root: Kernel, *, progress: Progress) -> Path:
