@@ -68,6 +68,9 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
     folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the result goes.")] = None,
     kernel: Annotated[str | None, typer.Option(metavar="NAME", help="Which kernel; see kernel list.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs side by side; default: one a core.")] = None,
+    wall_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=1, help="Give a guest up after so long (kernel only).")
+    ] = None,
     pcap: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the packets too (sim only).")] = None,
     as_json: Json = False,
 ) -> None:
@@ -77,7 +80,15 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
 
     engine = engine or ("kernel" if kernel else "sim")
     done = run_all(
-        scenario, engine=engine, seed=seed, settings=settings, out=folder, kernel=kernel, jobs=jobs, capture=pcap
+        scenario,
+        engine=engine,
+        seed=seed,
+        settings=settings,
+        out=folder,
+        kernel=kernel,
+        jobs=jobs,
+        capture=pcap,
+        wall_limit_s=wall_limit,
     )
     if as_json:
         print_json(done.as_json())

@@ -11,9 +11,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from dumbbell.cli import adding
+
 __all__ = ["kernel_app"]
 
 kernel_app = typer.Typer(help="Build and list kernels in virtual time.", no_args_is_help=True)
+kernel_app.command()(adding.add)
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
@@ -61,7 +64,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.
         keys = ("name", "release", "source", "config_sha256", "binary_sha256", "built_at")
         entries = [
             {key: getattr(kernel, key) for key in keys}
-            | {"folder": str(kernel.folder), "default": kernel.name == default}
+            | {"folder": str(kernel.folder), "default": kernel.name == default, "added": adding.entries(kernel)}
             for kernel in found
         ]
         sys.stdout.write(json.dumps({"kernels": entries}) + "\n")
@@ -74,5 +77,6 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.
         table.add_column(column, overflow="fold")
     for kernel in found:
         mark = "*" if kernel.name == default else ""
-        table.add_row(mark, kernel.name, kernel.release, kernel.source, kernel.config_sha256[:12], kernel.built_at)
+        source = "; ".join([kernel.source, *(f"with {each.file}" for each in kernel.added)])
+        table.add_row(mark, kernel.name, kernel.release, source, kernel.config_sha256[:12], kernel.built_at)
     out.print(table)

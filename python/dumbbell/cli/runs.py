@@ -68,9 +68,9 @@ class Done:
         }
 
 
-def run_all(
+def run_all(  # noqa: PLR0913 — what `run` may be asked
     scenario: str, *, engine: str, seed: str | None, settings: Sequence[str], out: Path | None, kernel: str | None,
-    jobs: int | None, capture: Path | None = None,
+    jobs: int | None, capture: Path | None = None, wall_limit_s: float | None = None,
 ) -> Done:  # fmt: skip
     """Run every case with every seed.
 
@@ -79,7 +79,7 @@ def run_all(
     began = time.perf_counter()
     file = find(scenario)
     cases = load(file, settings)
-    chosen = engine_called(engine, kernel)
+    chosen = engine_called(engine, kernel, wall_limit_s=wall_limit_s)
     asked_seeds = seeds_of(seed, "--seed")
     wanted = [(case, number) for case in cases for number in (asked_seeds or case.experiment.seeds)]
     folder = out or default_folder(f"{file.stem}-{engine}")

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from dumbbell.errors import ExperimentError
+from dumbbell.errors import ExperimentError, KernelError
+from dumbbell.kernel import kernels
 from dumbbell.spec.document import Case
 from dumbbell.spec.qdisc import suggest
 
@@ -53,5 +54,19 @@ def check_controllers(request: Request, known: Sequence[str], owner: str, elsewh
                 file=str(request.case.file),
                 key=f"flows.{number}.cc",
                 value=group.cc,
-                right="; ".join(part for part in (suggest(group.cc, list(known)), elsewhere) if part),
+                right=_held(group.cc)
+                or "; ".join(part for part in (suggest(group.cc, list(known)), elsewhere) if part),
             )
+
+
+def _held(name: str) -> str:
+    """Which stored kernels have a controller of this name because somebody added it; nothing where none has."""
+    try:
+        holders = [kernel.name for kernel in kernels() if any(name in added.names for added in kernel.added)]
+    except KernelError:
+        return ""
+    if not holders:
+        return ""
+    if len(holders) == 1:
+        return f"kernel '{holders[0]}' has it: add --kernel {holders[0]}"
+    return f"these kernels have it: {', '.join(holders)}; add --kernel with one of them"

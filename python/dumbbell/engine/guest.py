@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dumbbell.engine.cores import claimed
+from dumbbell.engine.lastwords import last_words, place_of_panic, place_of_process
 from dumbbell.errors import (
     EngineError,
     ExperimentError,
@@ -35,8 +36,6 @@ START_NS = 1_700_000_000_000_000_000
 """When every guest's time starts: a day in November 2023."""
 POLL_S = 0.02
 LEAST_FREE_BYTES = 64 << 10
-CHATTER = ("Using a channel type", "setup_one_line failed", "Checking ", "Core dump limits", "\tsoft", "\thard")
-"""What User-Mode Linux says at every start: of consoles that it was not given, and of its host."""
 MEMORY_SIGNS = ("out of memory", "deadlocked on memory", "too few physical memory")
 FAULTS = ("BUG:", "Oops", "Bad page", "kernel BUG")
 CPU_MARGIN_S = 60
@@ -78,7 +77,7 @@ def live(guest: Guest, watch: Callable[[], None]) -> int:
             # Should this process be killed, the guest still has an end.
             cpu_limit_s = round(guest.wall_limit_s) + CPU_MARGIN_S
             resource.prlimit(process.pid, resource.RLIMIT_CPU, (cpu_limit_s, cpu_limit_s))
-            peak_bytes = _wait(process, guest.wall_limit_s, watch)
+            peak_bytes = _wait(process, guest, watch)
         finally:
             _end(process)
     _judge(guest, console.read_text(errors="replace"))
@@ -114,8 +113,8 @@ def _environment(seed: int) -> dict[str, str]:
     }
 
 
-def _wait(process: subprocess.Popen[bytes], limit_s: float, watch: Callable[[], None]) -> int:
-    deadline, peak_bytes = time.monotonic() + limit_s, 0
+def _wait(process: subprocess.Popen[bytes], guest: Guest, watch: Callable[[], None]) -> int:
+    deadline, peak_bytes = time.monotonic() + guest.wall_limit_s, 0
     while True:
         try:
             process.wait(timeout=POLL_S)
@@ -124,7 +123,10 @@ def _wait(process: subprocess.Popen[bytes], limit_s: float, watch: Callable[[], 
             peak_bytes = _peak_bytes(process.pid) or peak_bytes
             watch()
         if time.monotonic() > deadline:
-            raise GuestHang(f"the guest was still running after {limit_s:.0f} s of wall time, and was stopped")
+            where = _below(place_of_process(guest.kernel, process.pid))
+            raise GuestHang(
+                f"the guest was still running after {guest.wall_limit_s:.0f} s of wall time, and was stopped{where}"
+            )
 
 
 def _peak_bytes(process: int) -> int:
@@ -156,7 +158,7 @@ def _judge(guest: Guest, console: str) -> None:
         _check_soundness(console)
         return
     _explain_full_disk(guest, console)
-    last = _last_words(console)
+    last = last_words(console) + _below(place_of_panic(guest.kernel, console))
     if any(sign in console.lower() for sign in MEMORY_SIGNS):
         raise GuestOutOfMemory(f"the guest ran out of its {guest.memory_mib} MiB of memory; its last words:\n{last}")
     raise GuestPanic(f"the guest kernel died without a result; its last words:\n{last}")
@@ -170,7 +172,5 @@ def _check_soundness(console: str) -> None:
         )
 
 
-def _last_words(console: str) -> str:
-    """What the kernel said of its end, without its chatter at the start and without stack traces."""
-    lines, _, _ = console.partition("\nStack:")
-    return "\n".join([line for line in lines.splitlines() if line.strip() and not line.startswith(CHATTER)][-12:])
+def _below(place: str) -> str:
+    return f"\n{place}" if place else ""

@@ -7,6 +7,7 @@ it, and hands over a result folder. What the guest is, `guest` knows; what to ru
 import json
 import shutil
 import time
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,14 @@ from dumbbell.engine import decode
 from dumbbell.engine.base import Progress, Request, check_controllers
 from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256, totals
 from dumbbell.engine.guest import Guest, live
+from dumbbell.engine.lastwords import complaints
 from dumbbell.engine.output import staged
-from dumbbell.engine.validity import judge
+from dumbbell.engine.validity import closed_windows, judge
 from dumbbell.errors import ExperimentError, KernelError, ToolMissing
-from dumbbell.kernel import find
+from dumbbell.kernel import Kernel, find
 from dumbbell.kernel.offers import controllers
 from dumbbell.plan import Plan, QueuePlan, plan_case
+from dumbbell.plan.layout import Command
 
 __all__ = ["KernelEngine"]
 
@@ -33,6 +36,8 @@ BDP_COPIES = 8
 """Windows' worth of packets that each flow may hold: in flight, queued, waiting to be read."""
 WALL_PER_VIRTUAL_S = 30.0
 LEAST_WALL_S = 300.0
+LOUDER = ("sysctl", "-w", "kernel.printk=7")
+"""The whole machine's, whichever host sets it."""
 SHORTEST_SAMPLE_NS = 100_000
 """An answer of the kernel takes tens of microseconds of wall time for each socket."""
 
@@ -42,8 +47,12 @@ class KernelEngine:
 
     name = "kernel"
 
-    def __init__(self, kernel: str | None = None) -> None:
-        """Find the kernel now, so that its absence is told before anything else happens."""
+    def __init__(self, kernel: str | None = None, *, wall_limit_s: float | None = None) -> None:
+        """Find the kernel now, so that its absence is told before anything else happens.
+
+        `wall_limit_s`: when a guest is given up; by default what the slowest experiment would take.
+        """
+        self.wall_limit_s = wall_limit_s
         self.kernel = find(kernel)
         self.agent = _agent()
         for tool in ("ip", "tc"):
@@ -55,14 +64,17 @@ class KernelEngine:
         began = time.perf_counter()
         if (known := controllers(self.kernel)) is not None:
             check_controllers(request, known, f"kernel '{self.kernel.name}'")
+        _refuse_unknown_parameters(request, self.kernel)
         plan = plan_case(request.case, request.seed)
         _refuse_what_only_the_simulator_sees(request, plan)
         with staged(request.out) as folder:
             room = folder / "guest"
             room.mkdir()
-            guest = Guest(self.kernel, self.agent, room, request.seed, _memory_mib(plan), _wall_limit_s(plan))
+            guest = Guest(
+                self.kernel, self.agent, room, request.seed, _memory_mib(plan), self.wall_limit_s or _wall_limit_s(plan)
+            )
             try:
-                (room / "plan.json").write_text(json.dumps(plan.for_agent()), encoding="utf-8")
+                (room / "plan.json").write_text(json.dumps(_for_agent(plan, self.kernel)), encoding="utf-8")
                 planned = time.perf_counter()
                 peak_bytes = live(guest, lambda: progress(_seconds_done(room / "queues.bin", plan)))
             except ExperimentError as error:
@@ -71,6 +83,8 @@ class KernelEngine:
             progress(plan.duration_ns / 1e9)
             tables, end, named = _decode(room, plan)
             verdict = judge(plan, end, named, totals(tables["queues"], "drops_packets"))
+            console = (room / "console.txt").read_text(errors="replace")
+            verdict.warnings.extend([*closed_windows(tables["flows"]), *complaints(self.kernel, console)])
             lived_through = Life(end["duration_ns"], end["flows"], queue_entries(named, tables["queues"]))
             birth = certificate(self.name, request, plan, lived_through, verdict) | self._born_in()
             birth["counters"] = end["counters"]
@@ -89,10 +103,41 @@ class KernelEngine:
         """What a birth certificate says of the kernel and the agent."""
         keys = ("name", "release", "version", "config_sha256", "binary_sha256")
         return {
-            "kernel": {key: getattr(self.kernel, key) for key in keys},
+            "kernel": {key: getattr(self.kernel, key) for key in keys} | _added(self.kernel),
             "agent": {"version": __version__, "sha256": sha256(self.agent)},
             "generator": "agent: sendfile of large pieces, MSG_TRUNC reads",
         }
+
+
+def _refuse_unknown_parameters(request: Request, kernel: Kernel) -> None:
+    """Of a controller that somebody added, the kernel said what can be set; of Linux's own, it says so in the guest."""
+    for number, group in enumerate(request.case.experiment.flows):
+        known = next((added.parameters for added in kernel.added if group.cc in added.names), None)
+        if known is None:
+            continue
+        for name in group.cc_parameters:
+            if name not in known:
+                raise ExperimentError(
+                    f"'{group.cc}' has no such parameter",
+                    file=str(request.case.file), key=f"flows.{number}.cc_parameters", value=name,
+                    right=f"there is: {', '.join(known) or 'none'}",
+                )  # fmt: skip
+
+
+def _for_agent(plan: Plan, kernel: Kernel) -> dict[str, Any]:
+    """A kernel with somebody's own code in it says more on its console: where it was when it died, what it warns of."""
+    told = plan.for_agent()
+    if kernel.added:
+        told["setup"].append(asdict(Command(plan.hosts[0], LOUDER)))
+    return told
+
+
+def _added(kernel: Kernel) -> dict[str, Any]:
+    """What a person put into the kernel, and into which one."""
+    if not kernel.added:
+        return {}
+    files = [{"names": each.names, "file": each.file, "sha256": each.sha256} for each in kernel.added]
+    return {"base": kernel.base, "base_sha256": kernel.base_sha256, "added": files}
 
 
 def _refuse_what_only_the_simulator_sees(request: Request, plan: Plan) -> None:

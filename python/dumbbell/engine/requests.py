@@ -39,16 +39,18 @@ def repeat_command(scenario: str, engine: str, seed: int, settings: Sequence[str
     return shlex.join(words + [word for setting in settings for word in ("--set", setting)])
 
 
-def engine_called(name: str, kernel: str | None, key: str = "--engine") -> Engine:
+def engine_called(name: str, kernel: str | None, key: str = "--engine", *, wall_limit_s: float | None = None) -> Engine:
     """The engine of this name; `key` is the option that named it. Raises `DumbbellError` where there is none."""
     if name == "kernel":
-        return KernelEngine(kernel)
+        return KernelEngine(kernel, wall_limit_s=wall_limit_s)
     if name == "host":
         raise ExperimentError("the engine 'host' is not built yet", key=key, right="use sim or kernel")
     if name != "sim":
         raise ExperimentError("no engine is called that", key=key, value=name, right="there is: sim, kernel")
     if kernel is not None:
         raise ExperimentError("the simulator runs no kernel", key="--kernel", value=kernel, right="use --engine kernel")
+    if wall_limit_s is not None:
+        raise ExperimentError("a limit in wall time is for guests", key="--wall-limit", right="use --engine kernel")
     return Simulator()
 
 

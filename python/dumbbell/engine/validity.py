@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
+
 from dumbbell.plan.model import FlowPlan, Plan, QueuePlan
 
-__all__ = ["Verdict", "judge", "judge_flows"]
+__all__ = ["Verdict", "closed_windows", "judge", "judge_flows"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ SOCKET_DROPS = {
 }
 PRESSURE = "TCPMemoryPressures"
 NAMES_SHOWN = 5
+ESTABLISHED = 1
+"""As tcp_info numbers the states (include/net/tcp_states.h)."""
 
 
 def judge(plan: Plan, end: Mapping[str, Any], named: Sequence[QueuePlan], drops: Mapping[str, int]) -> Verdict:
@@ -64,6 +68,18 @@ def judge_flows(
         if (count := _own_drops(queue.name, drops)) and not queue.may_drop
     ]
     return Verdict(invalid + _flows(plan, reports), [*plan.warnings, *_unfinished(plan, reports)])
+
+
+def closed_windows(flows: pl.DataFrame) -> list[str]:
+    """Flows whose controller left them no window at all: a controller's fault, and no run's."""
+    closed = flows.filter((pl.col("cwnd_packets") == 0) & (pl.col("state") == ESTABLISHED))
+    return [
+        f"flow '{name}' had a cwnd of 0 in {count} samples, first at {first / 1e9:g} s: its controller set it, and "
+        "Linux sends nothing while it is so"
+        for name, count, first in closed.group_by("flow", maintain_order=True)
+        .agg(pl.len(), pl.col("time_ns").min())
+        .iter_rows()
+    ]
 
 
 def _own_drops(name: str, drops: Mapping[str, int]) -> int:

@@ -1,4 +1,4 @@
-"""What a kernel has, as its configuration tells: congestion controls and queueing disciplines, by their names."""
+"""What a kernel has, by name, as its configuration and its birth certificate tell: congestion controls, disciplines."""
 
 import re
 
@@ -21,7 +21,7 @@ def controllers(kernel: Kernel) -> tuple[str, ...] | None:
     if config is None:
         return None
     found = {_NAMES.get(symbol, symbol.lower()) for symbol in _CONTROLS.findall(config) if symbol not in _NOT_ONE}
-    return tuple(sorted(found | {_ALWAYS}))
+    return tuple(sorted(found | {_ALWAYS} | {name for added in kernel.added for name in added.names}))
 
 
 def disciplines(kernel: Kernel) -> tuple[str, ...] | None:

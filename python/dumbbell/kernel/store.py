@@ -17,23 +17,56 @@ import json
 import os
 import re
 import struct
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from dumbbell.errors import KernelError
 
 __all__ = [
+    "Added",
     "Kernel",
     "banner",
     "cache_dir",
     "check_binary",
     "check_name",
     "find",
+    "hash_of",
     "kernels",
     "kernels_dir",
     "mark_default",
+    "now",
     "sha256",
 ]
+
+
+@dataclass(frozen=True)
+class Added:
+    """A congestion control that a person added to a kernel: one C file."""
+
+    names: tuple[str, ...]
+    """As an experiment's `cc` has them; the first one names the file in the kernel and its module."""
+    file: str
+    """What the person called it."""
+    sha256: str
+    parameters: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """What can be set of it, with the values that it has when nobody does."""
+
+    @property
+    def name(self) -> str:
+        """The first of them."""
+        return self.names[0]
+
+    @property
+    def module(self) -> str:
+        """As /sys/module has it."""
+        return f"tcp_{self.name.replace('-', '_')}"
+
+    @property
+    def module_file(self) -> str:
+        """Its name in the kernel's tree."""
+        return f"{self.module}.c"
 
 
 @dataclass(frozen=True)
@@ -54,6 +87,10 @@ class Kernel:
     built_at: str = ""
     absent: tuple[str, ...] = ()
     """Symbols of our fragment that this version of Linux does not have."""
+    base: str = ""
+    """The kernel that files were added to; empty where none were."""
+    base_sha256: str = ""
+    added: tuple[Added, ...] = ()
     binary_path: Path | None = None
     preload_path: Path | None = None
 
@@ -152,6 +189,16 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def hash_of(content: bytes) -> str:
+    """The same of bytes that are no file yet."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def now() -> str:
+    """The moment, as a birth certificate has it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
 def _manifests() -> list[Path]:
     return sorted(kernels_dir().glob(f"*/{MANIFEST}"))
 
@@ -169,6 +216,9 @@ def _read(manifest: Path) -> Kernel:
             source=str(told["source"]),
             built_at=str(told["built_at"]),
             absent=tuple(told["absent"]),
+            base=str(told.get("base", "")),
+            base_sha256=str(told.get("base_sha256", "")),
+            added=tuple(Added(**each | {"names": tuple(each["names"])}) for each in told.get("added", ())),
         )
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise KernelError(f"{manifest}: is damaged ({problem!r}); {_rebuild(manifest.parent.name)}") from problem

@@ -29,7 +29,7 @@ def module_writes(controllers: Iterable[tuple[str | None, Parameters]]) -> list[
                 right=f"the same as {dict(asked[cc])}, or run it with --engine sim",
             )
     return [
-        Command("", ("write", f"/sys/module/tcp_{cc}/parameters/{name}", str(value)))
+        Command("", ("write", f"/sys/module/tcp_{cc.replace('-', '_')}/parameters/{name}", str(value)))
         for cc, parameters in asked.items()
         for name, value in parameters
     ]
