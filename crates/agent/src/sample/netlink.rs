@@ -74,13 +74,38 @@ impl Netlink {
         while !done {
             let length = recv(socket, &mut datagram, MsgFlags::empty()).attempt(|| "reading netlink".into())?;
             for answer in messages(&datagram[..length]) {
-                done |= answer.kind == DONE;
-                if answer.kind != DONE {
+                // An error is an answer too, and the only one.
+                let over = answer.kind == DONE || answer.kind == ERROR;
+                done |= over;
+                if !over {
                     hear(answer);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Joins a group that the kernel tells its news.
+    pub fn join(&self, group: u32) -> Result<()> {
+        sys::set_option(self.descriptor(), libc::SOL_NETLINK, libc::NETLINK_ADD_MEMBERSHIP, group)
+            .attempt(|| "joining a group of netlink".into())
+    }
+
+    /// What to wait for.
+    pub fn descriptor(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// Hands over the news that have come, and waits for none.
+    pub fn hear_what_is_there(&self, mut hear: impl FnMut(Answer<'_>)) -> Result<()> {
+        let mut datagram = vec![0; DUMP_BYTES];
+        loop {
+            match recv(self.descriptor(), &mut datagram, MsgFlags::MSG_DONTWAIT) {
+                Ok(length) => messages(&datagram[..length]).for_each(&mut hear),
+                Err(Errno::EAGAIN) => return Ok(()),
+                Err(error) => return Err(error).attempt(|| "reading netlink".into()),
+            }
+        }
     }
 
     /// Orders something, and waits until it is done; the request asks for an acknowledgement.
