@@ -13,6 +13,7 @@ from rich.table import Table
 
 import dumbbell
 from dumbbell.cli import learn, logs
+from dumbbell.cli.exec import exec_
 from dumbbell.cli.kernels import kernel_app
 
 __all__ = ["app", "err", "out", "print_json"]
@@ -30,6 +31,7 @@ app.command(name="import")(logs.import_)
 app.command(name="export")(logs.export)
 app.command(name="list")(learn.list_)
 app.command()(learn.explain)
+app.command(name="exec")(exec_)
 
 out = Console(highlight=False, soft_wrap=False)
 err = Console(stderr=True, highlight=False)
@@ -120,19 +122,17 @@ def plan(
     case: Annotated[str | None, typer.Option(help="Which case; default: the first.")] = None,
 ) -> None:
     """Print the exact tc and ip commands as a script that runs on a Linux box."""
-    from dumbbell.errors import ExperimentError
     from dumbbell.plan import as_script, plan_case
     from dumbbell.spec import find, load
+    from dumbbell.spec.document import chosen
 
     cases = load(find(scenario), settings)
-    names = [each.name for each in cases]
-    if case is not None and case not in names:
-        raise ExperimentError(f"no case is called '{case}'", file=scenario, right="there is: " + "; ".join(names))
-    chosen = cases[names.index(case)] if case is not None else cases[0]
+    one = chosen(cases, case, scenario)
     if case is None and len(cases) > 1:
-        err.print(f"the first of {len(cases)} cases; choose one with --case: {'; '.join(names)}", markup=False)
-    title = ": ".join(part for part in (chosen.experiment.title, chosen.name) if part)
-    sys.stdout.write(as_script(plan_case(chosen, seed), title))
+        names = "; ".join(each.name for each in cases)
+        err.print(f"the first of {len(cases)} cases; choose one with --case: {names}", markup=False)
+    title = ": ".join(part for part in (one.experiment.title, one.name) if part)
+    sys.stdout.write(as_script(plan_case(one, seed), title))
 
 
 @app.command()

@@ -69,9 +69,13 @@ impl Lab<'_> {
     }
 
     fn serve(&mut self, number: usize, port: u16) -> Result<()> {
-        self.launch(number, 0)?;
         let host = self.company.running[number].plan.host.clone();
-        let before = if port == 0 { listening(&host)? } else { BTreeSet::new() };
+        let before = listening(&host)?;
+        if port != 0 && before.contains(&port) {
+            self.company.running[number].report.fault = Some(format!("somebody listens at TCP port {port} already"));
+            return Ok(());
+        }
+        self.launch(number, 0)?;
         for _ in 0..LOOKS {
             let program = &mut self.company.running[number];
             if program.reap(0)? {
