@@ -4,7 +4,6 @@ The sender is the end that sent more payload. A flow is named after the program 
 group is the program. The agent's records are those of `records.FLOW_RECORD`, one for each end.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,9 +15,6 @@ from dumbbell.engine.records import FLOW_RECORD
 from dumbbell.plan.model import FlowPlan, Plan
 
 __all__ = ["Connections", "pair_up", "read_connections"]
-
-CANDIDATES = 64
-"""Ends that are looked at for one whose port nobody saw."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +41,6 @@ class _End:
         """Payload, each byte once."""
         return int(_payload(self.records)[-1]) if len(self.records) else 0
 
-    def speaks_to(self, other: "_End") -> bool:
-        """Is `other` its peer, as far as the ports are known?"""
-        (ours, port), (theirs, other_port) = _address(self.told["local"]), _address(self.told["remote"])
-        (local, local_port), (remote, remote_port) = _address(other.told["local"]), _address(other.told["remote"])
-        same = (ours, theirs) == (remote, local)
-        return same and all(0 in pair or pair[0] == pair[1] for pair in ((port, remote_port), (other_port, local_port)))
-
 
 def read_connections(file: Path, plan: Plan, end: Mapping[str, Any]) -> Connections:
     """`connections.bin` and what `end.json` says of it. Numbers are kept at the run's own samples."""
@@ -74,27 +63,20 @@ def read_connections(file: Path, plan: Plan, end: Mapping[str, Any]) -> Connecti
 
 
 def pair_up(ends: Sequence[_End]) -> list[tuple[_End, _End | None]]:
-    """The two ends of each connection, in the order in which they were seen; a peer may be unknown."""
-    waiting: dict[frozenset[str], list[_End]] = defaultdict(list)
-    peers: dict[int, _End | None] = {}
-    order = sorted(ends, key=lambda end: (end.told["seen_ns"], end.told["local"], end.told["remote"]))
-    # Those whose ports are all known first: they can't be taken for others.
-    for end in sorted(order, key=lambda end: _address(end.told["local"])[1] == 0):
-        between = waiting[frozenset(_address(end.told[key])[0] for key in ("local", "remote"))]
-        fitting = [other for other in between[:CANDIDATES] if end.speaks_to(other)]
-        if not fitting:
-            between.append(end)
-            continue
-        peer = min(fitting, key=lambda other: _mismatch(end, other))
-        between.remove(peer)
-        peers[id(end)] = peer
-        peers[id(peer)] = end
-    pairs, done = [], set[int]()
-    for end in order:
-        if id(end) not in done:
-            peer_or_none = peers.get(id(end))
-            done |= {id(end), id(peer_or_none)}
-            pairs.append((end, peer_or_none))
+    """The two ends of each connection, in the order in which they were seen; a peer may be unknown.
+
+    A port may serve one connection after the other, so an end belongs to the first that still waits for it.
+    """
+    waiting: dict[tuple[str, str], list[int]] = {}
+    pairs: list[tuple[_End, _End | None]] = []
+    for end in sorted(ends, key=lambda end: (end.told["seen_ns"], end.told["local"], end.told["remote"])):
+        peers = waiting.get((end.told["remote"], end.told["local"]))
+        if peers:
+            place = peers.pop(0)
+            pairs[place] = (pairs[place][0], end)
+        else:
+            waiting.setdefault((end.told["local"], end.told["remote"]), []).append(len(pairs))
+            pairs.append((end, None))
     return pairs
 
 
@@ -167,18 +149,14 @@ def _in_order(records: np.ndarray) -> np.ndarray:
     return kept
 
 
-def _mismatch(end: _End, other: _End) -> int:
-    """How many bytes one sent and the other did not get."""
-    got = [int(each.records["bytes_received"].max(initial=0)) for each in (end, other)]
-    return abs(end.sent_bytes - got[1]) + abs(other.sent_bytes - got[0])
-
-
 def _program(told: Mapping[str, Any], plan: Plan) -> str:
     """The program whose socket it is; where several share a host and nobody could tell, the host."""
     if told["program"] is not None:
         return plan.programs[int(told["program"])].name
-    here = [program.name for program in plan.programs if program.host == told["host"]]
-    return here[0] if len(here) == 1 else f"programs of {told['host']}"
+    here = [program for program in plan.programs if program.host == told["host"]]
+    port = _address(told["local"])[1]
+    likely = here if len(here) == 1 else [program for program in here if program.serves == port]
+    return likely[0].name if likely else f"programs of {told['host']}"
 
 
 def _named(flows: Sequence[FlowPlan], taken: set[str]) -> list[FlowPlan]:

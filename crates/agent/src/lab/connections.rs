@@ -20,15 +20,15 @@ use std::path::Path;
 
 /// IPv4, and sockets of IPv6 that carry IPv4 (a server that listens at `::`).
 const FAMILIES: [u8; 2] = [2, 10];
-/// `SKNLGRP_INET_TCP_DESTROY` and `SKNLGRP_INET6_TCP_DESTROY`.
-const GONE: [u32; 2] = [1, 3];
+/// `SKNLGRP_INET_TCP_DESTROY` and `SKNLGRP_INET6_TCP_DESTROY`, groups 1 and 3.
+const GONE: u32 = 0b101;
 
 /// One end of a connection, as `end.json` tells of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct End {
     /// Where the socket is.
     pub host: String,
-    /// Its own address; the port is 0 where it was gone before anybody looked.
+    /// Its own address.
     pub local: SocketAddrV4,
     /// The peer's.
     pub remote: SocketAddrV4,
@@ -68,7 +68,7 @@ impl Connections {
         let hosts = hosts.into_iter().map(|host| {
             let [ask, gone] = [(); 2].map(|()| Netlink::open(host, SockProtocol::NetlinkSockDiag));
             let gone = gone?;
-            GONE.iter().try_for_each(|&group| gone.join(group))?;
+            gone.join(GONE)?;
             Ok(Watched { host: host.clone(), ask: ask?, gone })
         });
         let hosts = hosts.collect::<Result<_>>()?;
@@ -105,7 +105,6 @@ impl Connections {
         self.hosts[place].gone.hear_what_is_there(|answer| found.extend(diag::socket(&answer)))?;
         for socket in found {
             let known = self.known.remove(&(place, socket.cookie));
-            // A port is free again before the socket is gone, so that ours can be told by the peer's address alone.
             if known.is_none() && (ours(&socket.remote) || ours(&socket.local)) {
                 continue;
             }

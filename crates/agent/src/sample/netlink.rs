@@ -6,8 +6,8 @@ use crate::sys::ring::{Letter, Ring, refused};
 use netlink_packet_core::NlasIterator;
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, MultiHeaders, SockFlag, SockProtocol, SockType, recv, recvmmsg, send, setsockopt, socket,
-    sockopt,
+    AddressFamily, MsgFlags, MultiHeaders, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, recvmmsg, send,
+    setsockopt, socket, sockopt,
 };
 use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -85,10 +85,9 @@ impl Netlink {
         Ok(())
     }
 
-    /// Joins a group that the kernel tells its news.
-    pub fn join(&self, group: u32) -> Result<()> {
-        sys::set_option(self.descriptor(), libc::SOL_NETLINK, libc::NETLINK_ADD_MEMBERSHIP, group)
-            .attempt(|| "joining a group of netlink".into())
+    /// Joins groups that the kernel tells its news: bit 0 is group 1.
+    pub fn join(&self, groups: u32) -> Result<()> {
+        bind(self.descriptor(), &NetlinkAddr::new(0, groups)).attempt(|| "joining groups of netlink".into())
     }
 
     /// What to wait for.
