@@ -18,6 +18,7 @@ from pathlib import Path
 from scipy import stats
 
 from dumbbell.result import load_birth
+from dumbbell.spec import find, load
 
 ROOT = Path(__file__).parents[1]
 PAIRS = {"lossy-download": "lossy-download-nginx", "lossy-lan": "lossy-lan-nginx"}
@@ -53,7 +54,7 @@ def main() -> None:
 
 def measured(name: str, seeds: str, jobs: str) -> dict[str, Times]:
     """Every case with every seed, by the case's name."""
-    found: dict[str, Times] = {}
+    found = {case.name: Times([], []) for case in load(find(name))}
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "runs"
         command = [sys.executable, "-m", "dumbbell", "run", name, "--engine", "kernel", "--seed", seeds, "--jobs", jobs]
@@ -65,7 +66,7 @@ def measured(name: str, seeds: str, jobs: str) -> dict[str, Times]:
             birth = load_birth(folder)
             if not birth["valid"]:
                 sys.exit(f"{name}, {birth['case']}, seed {birth['seed']}: {birth['invalid']}")
-            times = found.setdefault(birth["case"], Times([], []))
+            times = found[birth["case"]]
             times.transfer_s.append(transfer_s(birth, folder))
             times.wall_s.append(birth["wall_s"])
     return found

@@ -93,14 +93,18 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
 @app.command()
 def scenarios(as_json: Json = False) -> None:
     """List the built-in experiments and their sources."""
-    from dumbbell.spec import load, published
+    from dumbbell.spec import load, published, with_programs
     from dumbbell.spec import scenarios as known
 
-    cases = {name: load(file) for name, file in known().items()}
+    cases = {name: load(file) for name, file in (known() | with_programs()).items()}
     if as_json:
         print_json({"scenarios": [_scenario_entry(name, case[0], len(case)) for name, case in cases.items()]})
         return
-    for heading, names in (("from laboratories", known().keys() - published()), ("published results", published())):
+    for heading, names in (
+        ("from laboratories", known().keys() - published()),
+        ("published results", published()),
+        ("with programs of the machine (kernel only)", with_programs()),
+    ):
         out.print(f"[bold]{heading}[/bold]")
         table = Table(box=None, padding=(0, 2, 0, 0), expand=True)
         for column in ("scenario", "cases", "title", "source"):
