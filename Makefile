@@ -4,7 +4,7 @@ BIN := .venv/bin
 PY := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery pages hpcc versions notebook fuzz clean
+.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery pages hpcc versions notebook programs fuzz clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -62,6 +62,9 @@ versions: setup ## Run BBR 1, 2 and 3 through the same experiments and write doc
 
 notebook: setup ## Execute the examples into notebooks
 	$(PY) scripts/notebook.py
+
+programs: kernel ## Compare nginx and curl with the agent's own generator and write docs/programs.md
+	$(PY) scripts/programs.py
 
 fuzz: setup ## Fuzz every parser and every machine for longer than the tests do
 	PROPTEST_CASES=5000 cargo test --release --quiet -p dumbbell-core -p dumbbell-sim

@@ -13,7 +13,7 @@ from dumbbell import __version__
 from dumbbell.engine.requests import run_names
 from dumbbell.plan import as_script, make
 from dumbbell.plan.model import FlowPlan
-from dumbbell.spec import load, parse, scenarios
+from dumbbell.spec import load, parse, scenarios, with_programs
 from dumbbell.spec.attachments import Attachments
 
 HEAD = 'duration = "1s"\n[path]\nrtt = "10ms"\n'
@@ -151,7 +151,7 @@ def test_a_plan_is_printed_and_nothing_else(dumbbell: Dumbbell, file: Path) -> N
 
 def test_every_case_of_every_scenario_can_be_printed(dumbbell: Dumbbell) -> None:
     """One process for each scenario; every case in this one is `tests/plan`'s."""
-    for name, path in scenarios().items():
+    for name, path in (scenarios() | with_programs()).items():
         last = load(path)[-1].name
         done = dumbbell("plan", name, *(["--case", last] if last else []))
         assert done.returncode == 0, done.stderr
@@ -179,10 +179,10 @@ def test_a_name_that_tries_something_is_no_name(dumbbell: Dumbbell, file: Path, 
 
 def test_scenarios_are_listed_for_people_and_for_programs(dumbbell: Dumbbell) -> None:
     listed = json.loads(dumbbell("scenarios", "--json").stdout)["scenarios"]
-    assert [entry["name"] for entry in listed] == list(scenarios())
+    assert [entry["name"] for entry in listed] == [*scenarios(), *with_programs()]
     assert all(entry["source"] and entry["title"] for entry in listed)
     shown = dumbbell("scenarios").stdout
-    assert all(name in shown for name in scenarios())
+    assert all(name in shown for name in [*scenarios(), *with_programs()])
 
 
 def test_queues_are_listed_with_their_options(dumbbell: Dumbbell) -> None:

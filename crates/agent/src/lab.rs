@@ -8,14 +8,16 @@
 //! `end.json` (reports, queues found, counters) in the run's folder.
 
 mod agenda;
+mod connections;
 mod doors;
 mod listener;
+mod programs;
 mod sampler;
 
 use crate::counters;
 use crate::dice;
 use crate::error::{Attempt, Result};
-use crate::plan::{Change, Plan, Transport};
+use crate::plan::{Plan, Transport};
 use crate::sample::record::Records;
 use crate::setup::{self, Standby};
 use crate::sys::Clock;
@@ -26,6 +28,8 @@ use crate::traffic::{Turn, report::Report};
 use agenda::{Agenda, Kind};
 use doors::{Door, Doors, Knock};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::Signal;
+use programs::Company;
 use sampler::Sampler;
 use serde::Serialize;
 use socket2::Socket;
@@ -69,6 +73,8 @@ struct End<'a> {
     duration_ns: u64,
     flows: Vec<&'a Report>,
     queues: Vec<crate::sample::qdisc::Found>,
+    programs: Vec<&'a crate::programs::running::Report>,
+    connections: Vec<connections::End>,
     counters_before: counters::Counters,
     counters: counters::Counters,
 }
@@ -91,6 +97,7 @@ struct Lab<'a> {
     expected: BTreeMap<SocketAddrV4, usize>,
     probes: Vec<Probing>,
     sampler: Sampler,
+    company: Company,
     standbys: Vec<Standby>,
     payload: Payload,
     unfinished: usize,
@@ -111,7 +118,8 @@ impl<'a> Lab<'a> {
             expected: BTreeMap::new(),
             probes: Vec::new(),
             sampler: Sampler::open(plan, folder)?,
-            standbys: standbys(&plan.changes)?,
+            company: Company::assemble(plan, folder)?,
+            standbys: Standby::for_all(&plan.changes)?,
             payload: Payload::new()?,
             unfinished: plan.flows.len(),
             starters: (0..plan.flows.len()).collect(),
@@ -119,6 +127,7 @@ impl<'a> Lab<'a> {
         lab.listen()?;
         lab.prepare_flows()?;
         lab.prepare_probes()?;
+        lab.prepare_programs()?;
         for (number, change) in plan.changes.iter().enumerate() {
             lab.agenda.add(change.at_ns, Kind::Change, number);
         }
@@ -207,6 +216,8 @@ impl<'a> Lab<'a> {
     fn act(&mut self, now_ns: u64, kind: Kind, number: usize) -> Result<()> {
         match kind {
             Kind::Change => self.change(number)?,
+            Kind::Launch => self.launch(number, now_ns)?,
+            Kind::Halt => self.company.running[number].stop(Signal::SIGTERM),
             Kind::Start => self.start(self.starters[number], now_ns)?,
             Kind::Packet => self.send_packet(now_ns, number)?,
             Kind::Probe => {
@@ -278,6 +289,7 @@ impl<'a> Lab<'a> {
 
     fn sample(&mut self, now_ns: u64) -> Result<()> {
         self.sampler.sample(now_ns, &self.flows)?;
+        self.sample_connections(now_ns)?;
         if now_ns < self.plan.duration_ns {
             self.agenda.add((now_ns + self.plan.sample_ns).min(self.plan.duration_ns), Kind::Sample, 0);
         }
@@ -313,6 +325,9 @@ impl<'a> Lab<'a> {
             }
             Door::Answer(number) => self.probes[number].answered(self.clock.now_ns()),
             Door::Arrival(number) => self.probes[number].arrived(self.clock.now_ns()),
+            Door::Ended(number) => self.program_ended(number)?,
+            Door::Stream(number) => self.hear_program(number)?,
+            Door::Gone(place) => self.sockets_gone(place)?,
         }
         Ok(())
     }
@@ -339,18 +354,14 @@ impl<'a> Lab<'a> {
             Turn::WakeAt(at_ns) => self.agenda.add(at_ns, Kind::Wake, number),
             Turn::Done => {
                 self.closed(number)?;
-                self.unfinished -= 1;
-                if self.unfinished == 0 && self.plan.ends_when_done {
-                    let now_ns = self.now_ns();
-                    self.agenda.add(now_ns, Kind::Sample, 0);
-                    self.agenda.add(now_ns, Kind::End, 0);
-                }
+                self.one_is_done();
             }
         }
         Ok(())
     }
 
-    fn finish(self, folder: &Path, hosts: &[String], counters_before: counters::Counters) -> Result<()> {
+    fn finish(mut self, folder: &Path, hosts: &[String], counters_before: counters::Counters) -> Result<()> {
+        self.dismiss()?;
         self.standbys.into_iter().try_for_each(Standby::finish)?;
         let mut records = Records::create(folder, "probes.bin")?;
         self.probes.iter().try_for_each(|probing| probing.write(&mut records))?;
@@ -367,20 +378,12 @@ impl<'a> Lab<'a> {
             duration_ns: self.ended_ns.expect("the lab has ended"),
             flows,
             queues: self.sampler.finish()?,
+            programs: self.company.running.iter().map(|program| &program.report).collect(),
+            connections: self.company.connections.map_or(Ok(Vec::new()), connections::Connections::finish)?,
             counters_before,
             counters: counters::read(hosts)?,
         };
         let text = serde_json::to_vec(&end)?;
         fs::write(folder.join("end.json"), text).attempt(|| "writing end.json".into())
     }
-}
-
-fn standbys(changes: &[Change]) -> Result<Vec<Standby>> {
-    let mut standbys: Vec<Standby> = Vec::new();
-    for change in changes {
-        if !standbys.iter().any(|standby| standby.serves(&change.command)) {
-            standbys.push(Standby::start(&change.command)?);
-        }
-    }
-    Ok(standbys)
 }

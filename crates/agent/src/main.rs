@@ -8,6 +8,7 @@
 //! lab       the event loop: agenda, flows, probes, samples, changes
 //! traffic/  flows and probes
 //! sample/   what the sockets and queues say, as raw records
+//! programs/ the machine's own programs in the experiment's hosts
 //! counters  what the kernel counted, to find packets that died elsewhere
 //! sys       every line of unsafe, and the clock
 //! ```
@@ -22,6 +23,7 @@ mod error;
 mod guest;
 mod lab;
 mod plan;
+mod programs;
 mod sample;
 mod setup;
 mod sys;
@@ -34,12 +36,16 @@ fn main() -> ExitCode {
     if std::process::id() == 1 {
         guest::live();
     }
-    let mut arguments = std::env::args_os().skip(1);
-    let (Some(folder), None) = (arguments.next(), arguments.next()) else {
-        eprintln!("usage: dumbbell-agent FOLDER   (a folder with plan.json; needs root)");
-        return ExitCode::from(2);
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let folder = match arguments.as_slice() {
+        [folder] => folder,
+        [verb, folder, number] if verb == "launch" => return programs::launch::launch(folder, number),
+        _ => {
+            eprintln!("usage: dumbbell-agent FOLDER   (a folder with plan.json; needs root)");
+            return ExitCode::from(2);
+        }
     };
-    match lab::run(Path::new(&folder)) {
+    match lab::run(Path::new(folder)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("dumbbell-agent: {error}");

@@ -2,6 +2,7 @@
 //!
 //! `dumbbell.plan` writes it and explains every choice; here it is only read.
 
+use crate::programs::plan::Programs;
 use serde::Deserialize;
 use std::net::Ipv4Addr;
 
@@ -27,6 +28,9 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// Where random numbers begin.
     pub dice: Vec<Dice>,
+    /// The machine's own programs; none in most experiments.
+    #[serde(default)]
+    pub programs: Programs,
 }
 
 /// Where the random numbers of a netem begin.

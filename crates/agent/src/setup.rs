@@ -4,7 +4,7 @@
 //! host go to one `ip -batch` or `tc -batch`. Which commands, and why, is `dumbbell.plan`'s.
 
 use crate::error::{Attempt, Error, Result};
-use crate::plan::Command;
+use crate::plan::{Change, Command};
 use crate::sys;
 use std::fs;
 use std::io::{self, Write};
@@ -116,8 +116,19 @@ pub struct Standby {
 }
 
 impl Standby {
+    /// One for each program and host of the changes.
+    pub fn for_all(changes: &[Change]) -> Result<Vec<Self>> {
+        let mut standbys: Vec<Self> = Vec::new();
+        for change in changes {
+            if !standbys.iter().any(|standby| standby.serves(&change.command)) {
+                standbys.push(Self::start(&change.command)?);
+            }
+        }
+        Ok(standbys)
+    }
+
     /// Starts the program in a host.
-    pub fn start(command: &Command) -> Result<Self> {
+    fn start(command: &Command) -> Result<Self> {
         let mut child = spawn(&command.argv[0], &command.host)?;
         let input = child.stdin.take().expect("stdin is piped");
         Ok(Self { host: command.host.clone(), program: command.argv[0].clone(), child, input, sent: Vec::new() })

@@ -11,7 +11,7 @@ use nix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// Bytes kept of `struct tcp_info`; Linux 6.12 fills 248, older ones fewer.
 pub const TCP_INFO_BYTES: usize = 256;
@@ -109,6 +109,29 @@ pub fn set_option<T: Copy>(socket: RawFd, level: i32, option: i32, value: T) -> 
     // SAFETY: `value` lives until the call returns and has `length` bytes.
     let answer = unsafe { libc::setsockopt(socket, level, option, (&raw const value).cast(), length) };
     Errno::result(answer).map(drop)
+}
+
+/// A descriptor that becomes readable when a process has ended (`pidfd_open`, Linux 5.3).
+pub fn process_descriptor(process: u32) -> nix::Result<OwnedFd> {
+    // SAFETY: the call takes two integers, and what it returns is a new descriptor that nobody else owns.
+    unsafe {
+        let descriptor = Errno::result(libc::syscall(libc::SYS_pidfd_open, process, 0))?;
+        Ok(OwnedFd::from_raw_fd(i32::try_from(descriptor).expect("a descriptor fits")))
+    }
+}
+
+/// Gives up capabilities for this process and all that it will become (`PR_CAPBSET_DROP`: what root is given by an exec).
+pub fn give_up(capabilities: &[u8]) -> nix::Result<()> {
+    for &capability in capabilities {
+        // SAFETY: the call takes integers and changes nothing but this process's own set.
+        let answer = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(capability), 0, 0, 0) };
+        match Errno::result(answer) {
+            // A kernel that is older than the capability.
+            Err(Errno::EINVAL) | Ok(_) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// `getsockopt` of a plain integer.

@@ -40,6 +40,9 @@ def summary_with(run: Run, found: Cycle | None, window: Window | None = None) ->
         "jain": jain(run, window),
         "cycle": None if found is None else {"period_s": found.period_s, "strength": found.strength},
     }
+    if programs := run.birth.get("programs"):
+        keys = ("name", "host", "started_s", "ended_s", "status", "signal", "stopped")
+        result["programs"] = [{key: program[key] for key in keys} for program in programs]
     return {key: _plain(value) for key, value in result.items()}
 
 

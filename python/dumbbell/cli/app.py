@@ -13,6 +13,7 @@ from rich.table import Table
 
 import dumbbell
 from dumbbell.cli import learn, logs
+from dumbbell.cli.exec import exec_
 from dumbbell.cli.kernels import kernel_app
 
 __all__ = ["app", "err", "out", "print_json"]
@@ -30,6 +31,7 @@ app.command(name="import")(logs.import_)
 app.command(name="export")(logs.export)
 app.command(name="list")(learn.list_)
 app.command()(learn.explain)
+app.command(name="exec")(exec_)
 
 out = Console(highlight=False, soft_wrap=False)
 err = Console(stderr=True, highlight=False)
@@ -102,14 +104,18 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
 @app.command()
 def scenarios(as_json: Json = False) -> None:
     """List the built-in experiments and their sources."""
-    from dumbbell.spec import load, published
+    from dumbbell.spec import load, published, with_programs
     from dumbbell.spec import scenarios as known
 
-    cases = {name: load(file) for name, file in known().items()}
+    cases = {name: load(file) for name, file in (known() | with_programs()).items()}
     if as_json:
         print_json({"scenarios": [_scenario_entry(name, case[0], len(case)) for name, case in cases.items()]})
         return
-    for heading, names in (("from laboratories", known().keys() - published()), ("published results", published())):
+    for heading, names in (
+        ("from laboratories", known().keys() - published()),
+        ("published results", published()),
+        ("with programs of the machine (kernel only)", with_programs()),
+    ):
         out.print(f"[bold]{heading}[/bold]")
         table = Table(box=None, padding=(0, 2, 0, 0), expand=True)
         for column in ("scenario", "cases", "title", "source"):
@@ -131,19 +137,17 @@ def plan(
     case: Annotated[str | None, typer.Option(help="Which case; default: the first.")] = None,
 ) -> None:
     """Print the exact tc and ip commands as a script that runs on a Linux box."""
-    from dumbbell.errors import ExperimentError
     from dumbbell.plan import as_script, plan_case
     from dumbbell.spec import find, load
+    from dumbbell.spec.document import chosen
 
     cases = load(find(scenario), settings)
-    names = [each.name for each in cases]
-    if case is not None and case not in names:
-        raise ExperimentError(f"no case is called '{case}'", file=scenario, right="there is: " + "; ".join(names))
-    chosen = cases[names.index(case)] if case is not None else cases[0]
+    one = chosen(cases, case, scenario)
     if case is None and len(cases) > 1:
-        err.print(f"the first of {len(cases)} cases; choose one with --case: {'; '.join(names)}", markup=False)
-    title = ": ".join(part for part in (chosen.experiment.title, chosen.name) if part)
-    sys.stdout.write(as_script(plan_case(chosen, seed), title))
+        names = "; ".join(each.name for each in cases)
+        err.print(f"the first of {len(cases)} cases; choose one with --case: {names}", markup=False)
+    title = ": ".join(part for part in (one.experiment.title, one.name) if part)
+    sys.stdout.write(as_script(plan_case(one, seed), title))
 
 
 @app.command()

@@ -36,6 +36,8 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
     out.print()
     for name, text in _lines(numbers):
         out.print(Text.assemble((f"{name:<12}", "dim"), text))
+    for program in birth.get("programs", []):
+        out.print(Text.assemble((f"{program['name']:<12}", "dim"), _program(program)))
     reader = Reader(run, numbers)
     _show_seen(out, birth, reader)
     _show_expectations(out, reader.check(birth["expect"]))
@@ -43,6 +45,15 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
         out.print(Text(f"note: {warning}", style="yellow"))
     out.print()
     out.print(Text(f"{run.folder}", style="cyan"), soft_wrap=True)
+
+
+def _program(program: Mapping[str, Any]) -> str:
+    """When it ran and how it ended."""
+    if program["fault"] or program["started_s"] is None:
+        return "did not start"
+    how = f"by signal {program['signal']}" if program["signal"] is not None else f"with status {program['status']}"
+    how = "stopped" if program["stopped"] else f"ended {how}"
+    return f"on {program['host']}, {program['started_s']:g} s to {program['ended_s'] or 0:.6g} s, {how}"
 
 
 def show_cases(out: Console, done: "Done") -> None:

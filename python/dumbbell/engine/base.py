@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from dumbbell.engine.programs import Typed
 from dumbbell.errors import ExperimentError, KernelError
 from dumbbell.kernel import kernels
 from dumbbell.spec.document import Case
@@ -30,6 +31,8 @@ class Request:
     """What a person would type to get the same again."""
     capture: Path | None = None
     """A file for the run's packets, where the engine can; it must not exist."""
+    typed: Typed | None = None
+    """Programs whose commands somebody typed."""
 
 
 class Engine(Protocol):

@@ -35,9 +35,10 @@ from dumbbell.result import FLOWS, PROBES, QUEUES
 __all__ = ["FLOW_RECORD", "PROBE_RECORD", "QUEUE_RECORD", "flows", "name_queues", "probes", "queues"]
 
 
-def flows(file: Path, plan: Plan) -> pl.DataFrame:
-    """`flows.bin` as the table `flows`."""
+def flows(file: Path, plan: Plan, more: np.ndarray | None = None) -> pl.DataFrame:
+    """`flows.bin`, and `more` records of its layout, as the table `flows`."""
     records = np.fromfile(file, FLOW_RECORD)
+    records = records if more is None else np.concatenate([records, more])
     records = records[np.lexsort((records["flow"], records["time_ns"]))]
     info, number = records["info"], records["flow"]
     tcp = records["cc_kind"] != UDP

@@ -18,9 +18,11 @@ from dumbbell import __version__, result
 from dumbbell.engine import decode
 from dumbbell.engine.base import Progress, Request, check_controllers
 from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256, totals
+from dumbbell.engine.connections import read_connections
 from dumbbell.engine.guest import Guest, live
 from dumbbell.engine.lastwords import complaints
 from dumbbell.engine.output import staged
+from dumbbell.engine.programs import judge_programs, keep_programs, tell_programs
 from dumbbell.engine.validity import closed_windows, judge
 from dumbbell.errors import ExperimentError, KernelError, ToolMissing
 from dumbbell.kernel import Kernel, find
@@ -32,6 +34,7 @@ __all__ = ["KernelEngine"]
 
 BASE_MEMORY_MIB = 512
 FLOW_MEMORY_MIB = 0.25
+PROGRAM_MEMORY_MIB = 128
 BDP_COPIES = 8
 """Windows' worth of packets that each flow may hold: in flight, queued, waiting to be read."""
 WALL_PER_VIRTUAL_S = 30.0
@@ -74,20 +77,24 @@ class KernelEngine:
                 self.kernel, self.agent, room, request.seed, _memory_mib(plan), self.wall_limit_s or _wall_limit_s(plan)
             )
             try:
-                (room / "plan.json").write_text(json.dumps(_for_agent(plan, self.kernel)), encoding="utf-8")
+                told = tell_programs(_for_agent(plan, self.kernel), request.typed)
+                (room / "plan.json").write_text(json.dumps(told), encoding="utf-8")
                 planned = time.perf_counter()
                 peak_bytes = live(guest, lambda: progress(_seconds_done(room / "queues.bin", plan)))
             except ExperimentError as error:
                 raise error.within(str(request.case.file)) from None
             lived = time.perf_counter()
             progress(plan.duration_ns / 1e9)
-            tables, end, named = _decode(room, plan)
+            plan, tables, end, named = _decode(room, plan)
+            programs = keep_programs(room, folder, plan, end["programs"])
             verdict = judge(plan, end, named, totals(tables["queues"], "drops_packets"))
+            verdict = verdict.beside(judge_programs(plan, programs, folder))
             console = (room / "console.txt").read_text(errors="replace")
             verdict.warnings.extend([*closed_windows(tables["flows"]), *complaints(self.kernel, console)])
             lived_through = Life(end["duration_ns"], end["flows"], queue_entries(named, tables["queues"]))
             birth = certificate(self.name, request, plan, lived_through, verdict) | self._born_in()
             birth["counters"] = end["counters"]
+            birth |= {"programs": programs} if programs else {}
             birth["guest_peak_bytes"] = peak_bytes
             birth["phases_s"] = {
                 "plan": planned - began,
@@ -170,7 +177,12 @@ def _memory_mib(plan: Plan) -> int:
     """Memory for the guest: what a fast path holds in flight and in queues, and a little a flow."""
     fastest = max((rate for queue in plan.queues for _, rate in queue.rates), default=10**10)
     in_flight = BDP_COPIES * len(plan.flows) * 2**20 + fastest // 8 // 2
-    wanted = BASE_MEMORY_MIB + round(FLOW_MEMORY_MIB * len(plan.flows)) + min(in_flight >> 20, 4096)
+    wanted = (
+        BASE_MEMORY_MIB
+        + PROGRAM_MEMORY_MIB * len(plan.programs)
+        + round(FLOW_MEMORY_MIB * len(plan.flows))
+        + min(in_flight >> 20, 4096)
+    )
     return -(-wanted // 256) * 256
 
 
@@ -187,15 +199,17 @@ def _seconds_done(records: Path, plan: Plan) -> float:
     return written // max(len(plan.queues), 1) * plan.sample_ns / 1e9
 
 
-def _decode(room: Path, plan: Plan) -> tuple[dict[str, pl.DataFrame], dict[str, Any], list[QueuePlan]]:
+def _decode(room: Path, plan: Plan) -> tuple[Plan, dict[str, pl.DataFrame], dict[str, Any], list[QueuePlan]]:
     end = json.loads((room / "end.json").read_text(encoding="utf-8"))
     named = decode.name_queues(end["queues"], plan.queues)
+    found = read_connections(room / "connections.bin", plan, end)
+    end["flows"] += found.reports
     tables = {
-        "flows": decode.flows(room / "flows.bin", plan),
+        "flows": decode.flows(room / "flows.bin", found.plan, found.records),
         "queues": decode.queues(room / "queues.bin", named, [queue["kind"] for queue in end["queues"]]),
         "probes": decode.probes(room / "probes.bin", plan),
     }
-    return tables, end, named
+    return found.plan, tables, end, named
 
 
 def _agent() -> Path:

@@ -46,6 +46,7 @@ class Simulator:
         began = time.perf_counter()
         check_controllers(request, self.controllers(), "the simulator", ELSEWHERE)
         plan = plan_case(request.case, request.seed)
+        _refuse_programs(request)
         try:
             world = json.dumps(as_world(plan, request.seed, capture=request.capture is not None))
         except ExperimentError as error:
@@ -72,6 +73,14 @@ class Simulator:
             birth["wall_s"] = time.perf_counter() - began
             result.write(folder, birth, tables)
         return request.out
+
+
+def _refuse_programs(request: Request) -> None:
+    for number, program in enumerate(request.case.experiment.programs):
+        raise ExperimentError(
+            "the simulator runs no programs",
+            file=str(request.case.file), key=f"programs.{number}", value=program.name, right="use --engine kernel",
+        )  # fmt: skip
 
 
 def _simulated(

@@ -24,6 +24,10 @@ class Verdict:
     invalid: list[str]
     warnings: list[str]
 
+    def beside(self, other: "Verdict") -> "Verdict":
+        """Both verdicts as one."""
+        return Verdict([*self.invalid, *other.invalid], [*self.warnings, *other.warnings])
+
 
 SOCKET_DROPS = {
     "TCPBacklogDrop": "segments that a busy socket dropped",

@@ -10,6 +10,7 @@ from dumbbell.plan import verbatim
 from dumbbell.plan.building import Building
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import DicePlan, NetPlan, Plan, QueuePlan, SenderPlan, TcpPlan
+from dumbbell.plan.programs import ends_when_done, hosts_file, program_plans, program_settings
 from dumbbell.plan.shaping import Device, Netem, netem, queue
 from dumbbell.plan.traffic import flow_plans, probe_plans
 from dumbbell.spec.attachments import Attachments, read_attachments
@@ -34,16 +35,19 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
     _lay_out(building)
     path_changes = timed.changes(building)
     marks = dict(attachments.script.marks) if attachments.script else {}
+    programs = program_plans(building)
     flows = flow_plans(experiment, building.senders, _ends(building), marks, seed)
     plan = Plan(
         duration_ns=experiment.duration,
         sample_ns=experiment.sample,
-        ends_when_done=all(flow.bytes is not None and flow.transport == "tcp" for flow in flows),
+        ends_when_done=ends_when_done(
+            experiment, all(flow.bytes is not None and flow.transport == "tcp" for flow in flows)
+        ),
         telemetry=experiment.path.telemetry,
         every_change=experiment.trace == "events",
         hosts=tuple(building.layout.hosts),
         net=_net(building),
-        setup=tuple(_setup(building)),
+        setup=(*_setup(building), *program_settings(programs)),
         flows=tuple(flows),
         probes=tuple(probe_plans(experiment, _prober(building), *_end(building, RECEIVER))),
         changes=tuple(path_changes),
@@ -51,6 +55,8 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
         dice=tuple(_dice(queue, seed) for queue in building.queues if _throws(queue)),
         bottleneck=_bottleneck(building),
         warnings=tuple(_warnings(building)),
+        programs=programs,
+        hosts_file=hosts_file(building.layout) if programs else "",
     )
     _refuse_too_much(plan)
     return plan

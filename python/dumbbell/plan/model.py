@@ -5,6 +5,7 @@ from typing import Any
 
 from dumbbell.plan.layout import Command, Wire
 from dumbbell.plan.modules import module_writes
+from dumbbell.plan.programs import ProgramPlan
 
 __all__ = [
     "DicePlan",
@@ -167,6 +168,9 @@ class Plan:
     bottleneck: str | None
     """Name of the queue that a summary calls the queue."""
     warnings: tuple[str, ...] = ()
+    programs: tuple[ProgramPlan, ...] = ()
+    hosts_file: str = ""
+    """What programs read as `/etc/hosts`."""
 
     def module_writes(self) -> list[Command]:
         """What is set of Linux's controllers; see `module_writes`."""
@@ -187,4 +191,11 @@ class Plan:
             "probes": [asdict(probe) for probe in self.probes],
             "changes": [asdict(change) for change in self.changes],
             "dice": [asdict(dice) for dice in self.dice],
+        } | ({"programs": self._programs()} if self.programs else {})
+
+    def _programs(self) -> dict[str, Any]:
+        return {
+            "hosts_file": self.hosts_file,
+            "homes": [],
+            "all": [program.for_agent() for program in self.programs],
         }

@@ -25,6 +25,7 @@ def as_script(plan: Plan, title: str) -> str:
         *_changes(plan),
         *_probes(plan),
         *_senders(plan),
+        *_programs(plan),
         "wait",
         "",
         "# What the queues did",
@@ -82,6 +83,33 @@ def _sender(plan: Plan, flow: FlowPlan, port: int) -> str:
         how = f"-C {flow.cc}"
     wait = f"sleep {flow.start_ns / 1e9:g}; " if flow.start_ns else ""
     return f"({wait}exec ip netns exec {flow.sender} iperf3 -c {flow.address} -p {port} {how} {amount}) &"
+
+
+def _programs(plan: Plan) -> list[str]:
+    """Each in a folder of its own with its files; a box's own files are not guarded as a guest's are."""
+    lines = ["", "# programs: here they run as root of this machine, so read what they do"] if plan.programs else []
+    for program in plan.programs:
+        folder = f'"$(mktemp -d)/{program.name}"'
+        lines.append(f'folder={folder}; mkdir -p "$folder"; cd "$folder"')
+        for path, text in program.texts:
+            lines += _made(path, f"printf %s {shlex.quote(text)} > {shlex.quote(path)}")
+        for path, size in program.zeros:
+            lines += _made(path, f"truncate -s {size} {shlex.quote(path)}")
+        wait = "" if program.serves is not None or not program.start_ns else f"sleep {program.start_ns / 1e9:g}; "
+        env = shlex.join(["env", *(f"{key}={text}" for key, text in program.env)]) + " " if program.env else ""
+        lines.append(f"({wait}exec ip netns exec {program.host} {env}{shlex.join(program.argv)}) &")
+        if program.stays or program.stop_ns is not None:
+            until_ns = program.stop_ns or plan.duration_ns
+            lines.append(f"(p=$!; sleep {until_ns / 1e9:g}; kill $p) &")
+        if program.serves is not None:
+            lines.append("sleep 1")
+    names = ["# their /etc/hosts:", *(f"#   {line}" for line in plan.hosts_file.splitlines())]
+    return [*lines[:2], *names, *lines[2:]] if lines else []
+
+
+def _made(path: str, command: str) -> list[str]:
+    folder, slash, _ = path.rpartition("/")
+    return [f"mkdir -p {shlex.quote(folder)}", command] if slash else [command]
 
 
 def _ports(plan: Plan) -> list[int]:

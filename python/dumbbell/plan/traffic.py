@@ -67,7 +67,7 @@ def probe_plans(experiment: Experiment, sender: str, receiver: str, address: str
 
 
 def _starts(flows: Flows, group: str, duration_ns: int, seed: int) -> Iterator[int]:
-    if flows.arrivals is None:
+    if flows.arrivals is None or flows.count == 0:
         late = random.Random(f"{seed}/start/{group}")  # noqa: S311 — drawn for an experiment, not for a secret
         for position in range(flows.count):
             yield flows.start + position * flows.stagger + late.randrange(flows.start_jitter + 1)

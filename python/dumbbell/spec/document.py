@@ -16,7 +16,7 @@ from dumbbell.spec.model import Experiment
 from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.units import Wrong
 
-__all__ = ["Case", "load", "parse", "read"]
+__all__ = ["Case", "chosen", "load", "parse", "read"]
 
 MOST_CASES = 10_000
 
@@ -46,6 +46,16 @@ def load(file: Path, settings: Sequence[str] = ()) -> list[Case]:
     except (OSError, UnicodeDecodeError) as error:
         raise ExperimentError(f"can't be read: {error}", file=str(file)) from error
     return parse(text, file, settings)
+
+
+def chosen(cases: Sequence[Case], name: str | None, file: str) -> Case:
+    """The case of this name; the first when none is named. Raises `ExperimentError`."""
+    if name is None:
+        return cases[0]
+    names = [case.name for case in cases]
+    if name not in names:
+        raise ExperimentError(f"no case is called '{name}'", file=file, right="there is: " + "; ".join(names))
+    return cases[names.index(name)]
 
 
 def parse(text: str, file: Path, settings: Sequence[str] = ()) -> list[Case]:

@@ -8,7 +8,7 @@ file and key.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from dumbbell.spec.fields import (
     Arrivals,
@@ -25,7 +25,9 @@ from dumbbell.spec.fields import (
     Sysctls,
     Time,
 )
+from dumbbell.spec.programs import Program, check_programs
 from dumbbell.spec.qdisc import parse_qdisc
+from dumbbell.spec.strict import Strict
 from dumbbell.spec.units import Wrong
 
 __all__ = ["Access", "Bottleneck", "Change", "Experiment", "Flows", "Impairment", "Link", "Path", "Probe", "Verbatim"]
@@ -36,12 +38,6 @@ SHORTEST_INTERVAL_NS = 100_000
 SHORTEST_UDP_INTERVAL_NS = 1_000
 SHORTEST_SAMPLE_NS = 1_000
 """TCP's clock has whole microseconds. A guest asks its sockets each time: `engine.kernel` wants 100us."""
-
-
-class Strict(BaseModel):
-    """Frozen, and no key that nobody reads."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
 class Impairment(Strict):
@@ -184,7 +180,7 @@ class Flows(Strict):
     kind: Literal["tcp", "udp"] = "tcp"
     cc: Controller | None = None
     cc_parameters: Parameters = Field(default_factory=dict)
-    count: Annotated[int, Field(ge=1, le=100_000)] = 1
+    count: Annotated[int, Field(ge=0, le=100_000)] = 1
     start: Time = 0
     stop: Time | None = None
     stagger: Time = 0
@@ -325,9 +321,19 @@ class Experiment(Strict):
     probes: tuple[Probe, ...] = (Probe(),)
     tcp: Tcp = Tcp()
     changes: tuple[Change, ...] = ()
+    programs: tuple[Program, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _hosts_for_programs(cls, value: Any) -> Any:
+        """Programs alone need a sender and a receiver too: a group of no flows."""
+        if isinstance(value, dict) and value.get("programs") and "flows" not in value:
+            return value | {"flows": [{"name": "none", "cc": "cubic", "count": 0}]}
+        return value
 
     @model_validator(mode="after")
     def _sound(self) -> "Experiment":
+        check_programs(self.programs, self.duration, self.group_names, sum(flows.count for flows in self.flows))
         for probe in self.probes:
             if probe.interval < SHORTEST_INTERVAL_NS:
                 raise Wrong("probes closer than 100us", 'such as interval = "100ms"')

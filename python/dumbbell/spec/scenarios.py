@@ -1,6 +1,7 @@
 """The experiments that come with Dumbbell, by name.
 
-Those of laboratories lie in `scenarios/`, published results in `scenarios/published/`; names are theirs alone.
+Those of laboratories lie in `scenarios/`, published results in `scenarios/published/`, those that need programs of the
+machine in `scenarios/programs/`; names are theirs alone.
 """
 
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.qdisc import suggest
 
-__all__ = ["find", "published", "scenarios"]
+__all__ = ["find", "published", "scenarios", "with_programs"]
 
 _INSTALLED = Path(__file__).parent.parent / "scenarios"
 _CHECKOUT = Path(__file__).parents[3] / "scenarios"
@@ -26,12 +27,18 @@ def published() -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("published/*.toml"))}
 
 
+def with_programs() -> dict[str, Path]:
+    """The files of experiments that run programs, by name; not every machine has these programs."""
+    folder = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
+    return {file.stem: file for file in sorted(folder.glob("programs/*.toml"))}
+
+
 def find(name: str) -> Path:
     """The file of a scenario, or the file itself.
 
     Raises `ExperimentError` naming what there is.
     """
-    known = scenarios()
+    known = scenarios() | with_programs()
     if name in known:
         return known[name]
     path = Path(name)

@@ -11,6 +11,8 @@ pub enum Kind {
     Change,
     /// A flow starts.
     Start,
+    /// A program starts.
+    Launch,
     /// A UDP flow sends.
     Packet,
     /// A probe is sent.
@@ -21,6 +23,8 @@ pub enum Kind {
     Sample,
     /// A flow stops.
     Stop,
+    /// A program is asked to end.
+    Halt,
     /// The experiment is over.
     End,
 }

@@ -31,6 +31,12 @@ pub enum Door {
     Answer(usize),
     /// The listening end of a probe.
     Arrival(usize),
+    /// The end of a program.
+    Ended(usize),
+    /// What a program says: twice its number, and one more for standard error.
+    Stream(usize),
+    /// Sockets of a host with programs are gone.
+    Gone(usize),
 }
 
 /// Something has happened at a door.
@@ -132,6 +138,9 @@ impl Door {
             Self::Sink(number) => (4, number),
             Self::Answer(number) => (5, number),
             Self::Arrival(number) => (6, number),
+            Self::Ended(number) => (7, number),
+            Self::Stream(number) => (8, number),
+            Self::Gone(number) => (9, number),
         };
         (kind << 32) | number as u64
     }
@@ -146,6 +155,9 @@ impl Door {
             4 => Self::Sink(number),
             5 => Self::Answer(number),
             6 => Self::Arrival(number),
+            7 => Self::Ended(number),
+            8 => Self::Stream(number),
+            9 => Self::Gone(number),
             other => panic!("Linux returned a door that was never packed: {other}"),
         }
     }

@@ -3,14 +3,14 @@
 //! Linux `net/ipv4/inet_diag.c` answers a request that names one socket with one message;
 //! requests for all sockets of a host travel together.
 
-use super::netlink::{Answer, Netlink, Questions, attributes};
+use super::netlink::{Answer, Netlink, Questions, attributes, number};
 use crate::error::Result;
 use crate::sys::TCP_INFO_BYTES;
-use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
 use nix::sys::socket::SockProtocol;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
 
 const AF_INET: u8 = 2;
 const TCP: u8 = 6;
@@ -19,6 +19,10 @@ const MESSAGE_BYTES: usize = 72;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 
 const INFO: u16 = 2;
+const CONTROLLER: u16 = 4;
+/// `TCPF_*` of `include/net/tcp_states.h` without listeners and what has no sender any more: `LISTEN`, `TIME_WAIT`,
+/// `CLOSE`, `NEW_SYN_RECV`.
+const CONNECTED: u32 = 0xb3e;
 /// Attributes with a controller's own info: vegas, dctcp, bbr.
 const CC_INFO: [u16; 3] = [3, 9, 16];
 
@@ -82,6 +86,73 @@ fn parse(number: u32, bytes: &[u8]) -> SocketInfo<'_> {
     info
 }
 
+/// One socket of a dump, or one that is gone.
+pub struct Found {
+    /// Its own address.
+    pub local: SocketAddrV4,
+    /// The peer's.
+    pub remote: SocketAddrV4,
+    /// Names it for as long as the machine runs.
+    pub cookie: u64,
+    /// 0 while nobody has it open.
+    pub inode: u32,
+    /// `struct tcp_info`.
+    pub tcp_info: Vec<u8>,
+    /// Name of its controller, in a dump.
+    pub cc: Option<String>,
+    /// As in [`SocketInfo`].
+    pub cc_kind: u16,
+    /// As in [`SocketInfo`].
+    pub cc_info: Vec<u8>,
+}
+
+/// The request for all connections of a family.
+pub fn everything(family: u8) -> Vec<u8> {
+    let socket_id = SocketId { cookie: [0; 8], ..SocketId::new_v4() };
+    let request = InetRequest {
+        family,
+        protocol: TCP,
+        extensions: ExtensionFlags::INFO | ExtensionFlags::VEGASINFO | ExtensionFlags::CONG,
+        states: StateFlags::from_bits_retain(CONNECTED),
+        socket_id,
+    };
+    bytes(request, 0, NLM_F_REQUEST | NLM_F_DUMP)
+}
+
+/// Reads an answer to [`everything`], or the news of a socket that is gone; none of a socket of this host with itself.
+pub fn socket(answer: &Answer<'_>) -> Option<Found> {
+    let payload = answer.payload;
+    if answer.kind != SOCK_DIAG_BY_FAMILY || payload.len() < MESSAGE_BYTES {
+        return None;
+    }
+    let (local, remote) = (address(payload, 4, 8)?, address(payload, 6, 24)?);
+    let SocketInfo { tcp_info, cc_kind, cc_info, .. } = parse(0, &payload[MESSAGE_BYTES..]);
+    let cc = attributes(&payload[MESSAGE_BYTES..]).find(|(kind, _)| *kind == CONTROLLER);
+    let cookie = u64::from(number(payload, 44)) | (u64::from(number(payload, 48)) << 32);
+    let crosses = !(local.ip().is_loopback() || remote.ip().is_unspecified() || local.ip() == remote.ip());
+    (crosses && !tcp_info.is_empty()).then(|| Found {
+        local,
+        remote,
+        cookie,
+        inode: number(payload, 68),
+        tcp_info: tcp_info.into(),
+        cc: cc.map(|(_, name)| String::from_utf8_lossy(name).trim_end_matches('\0').to_string()),
+        cc_kind,
+        cc_info: cc_info.into(),
+    })
+}
+
+/// An IPv4 address, or one in IPv6's clothes (RFC 4291 section 2.5.5.2).
+fn address(message: &[u8], port_at: usize, at: usize) -> Option<SocketAddrV4> {
+    let port = u16::from_be_bytes([message[port_at], message[port_at + 1]]);
+    let bytes: [u8; 16] = message[at..at + 16].try_into().expect("sixteen bytes");
+    let ip = match message[0] {
+        AF_INET => Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]),
+        _ => Ipv6Addr::from(bytes).to_ipv4_mapped()?,
+    };
+    Some(SocketAddrV4::new(ip, port))
+}
+
 fn request(number: u32, local: SocketAddrV4, remote: SocketAddrV4) -> Vec<u8> {
     let socket_id = SocketId {
         source_port: local.port(),
@@ -98,8 +169,12 @@ fn request(number: u32, local: SocketAddrV4, remote: SocketAddrV4) -> Vec<u8> {
         states: StateFlags::all(),
         socket_id,
     };
+    bytes(request, number, NLM_F_REQUEST)
+}
+
+fn bytes(request: InetRequest, number: u32, flags: u16) -> Vec<u8> {
     let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST;
+    header.flags = flags;
     header.sequence_number = number;
     let mut message = NetlinkMessage::new(header, NetlinkPayload::from(SockDiagMessage::InetRequest(request)));
     message.finalize();

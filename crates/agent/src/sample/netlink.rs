@@ -6,8 +6,8 @@ use crate::sys::ring::{Letter, Ring, refused};
 use netlink_packet_core::NlasIterator;
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, MultiHeaders, SockFlag, SockProtocol, SockType, recv, recvmmsg, send, setsockopt, socket,
-    sockopt,
+    AddressFamily, MsgFlags, MultiHeaders, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, recvmmsg, send,
+    setsockopt, socket, sockopt,
 };
 use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -74,13 +74,37 @@ impl Netlink {
         while !done {
             let length = recv(socket, &mut datagram, MsgFlags::empty()).attempt(|| "reading netlink".into())?;
             for answer in messages(&datagram[..length]) {
-                done |= answer.kind == DONE;
-                if answer.kind != DONE {
+                // An error is an answer too, and the only one.
+                let over = answer.kind == DONE || answer.kind == ERROR;
+                done |= over;
+                if !over {
                     hear(answer);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Joins groups that the kernel tells its news: bit 0 is group 1.
+    pub fn join(&self, groups: u32) -> Result<()> {
+        bind(self.descriptor(), &NetlinkAddr::new(0, groups)).attempt(|| "joining groups of netlink".into())
+    }
+
+    /// What to wait for.
+    pub fn descriptor(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// Hands over the news that have come, and waits for none.
+    pub fn hear_what_is_there(&self, mut hear: impl FnMut(Answer<'_>)) -> Result<()> {
+        let mut datagram = vec![0; DUMP_BYTES];
+        loop {
+            match recv(self.descriptor(), &mut datagram, MsgFlags::MSG_DONTWAIT) {
+                Ok(length) => messages(&datagram[..length]).for_each(&mut hear),
+                Err(Errno::EAGAIN) => return Ok(()),
+                Err(error) => return Err(error).attempt(|| "reading netlink".into()),
+            }
+        }
     }
 
     /// Orders something, and waits until it is done; the request asks for an acknowledgement.

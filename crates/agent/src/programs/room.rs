@@ -1,0 +1,119 @@
+//! What a program sees of the machine, and what it may write.
+//!
+//! It sees the machine's files, read-only, and in place of some folders empty ones of its own, in memory,
+//! which end with it: `/tmp`, `/run` (with its working folder), those for logs and caches, and those of
+//! people unless somebody typed the command. It is root of its host, but may mount nothing, open no device of
+//! the machine, trace no other, and set nothing of the kernel but its own network.
+
+use super::launch::WORKING_FOLDER;
+use super::plan::{Content, Program, Programs};
+use crate::error::{Attempt, Result};
+use nix::mount::{MsFlags, mount};
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Component, Path};
+
+/// Folders that programs expect to be writable.
+const COVERED: [&str; 5] = ["/tmp", "/var/tmp", "/var/log", "/var/cache", "/mnt"];
+/// Devices that programs expect: name, major and minor number (Linux Documentation/admin-guide/devices.txt).
+const DEVICES: [(&str, u64, u64); 6] =
+    [("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0)];
+const STREAMS: [(&str, &str); 4] = [("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")];
+
+/// Capabilities without which root can't leave its room or write the machine's files, by their numbers in
+/// include/uapi/linux/capability.h: `DAC_READ_SEARCH` (opens by handle), `SETPCAP`, `SYS_MODULE`, `SYS_RAWIO`,
+/// `SYS_CHROOT`, `SYS_PTRACE`, `SYS_PACCT`, `SYS_ADMIN` (mounts), `SYS_BOOT`, `SYS_TIME`, `MKNOD`, `SETFCAP`,
+/// `MAC_OVERRIDE`, `MAC_ADMIN`, `SYSLOG`, `WAKE_ALARM`, `BLOCK_SUSPEND`, `PERFMON`, `BPF`, `CHECKPOINT_RESTORE`.
+pub const POWERS_GIVEN_UP: [u8; 20] = [2, 8, 16, 17, 18, 19, 20, 21, 22, 25, 27, 31, 32, 33, 34, 35, 36, 38, 39, 40];
+
+/// Makes the room; the caller has mounts and a network of its own.
+pub fn furnish(shared: &Programs, program: &Program) -> Result<()> {
+    let none: Option<&str> = None;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).attempt(|| "parting the mounts".into())?;
+    let homes = shared.homes.iter().filter(|_| !program.sees_homes);
+    for folder in COVERED.map(String::from).iter().chain(homes).chain(&program.writable) {
+        cover(folder, program.writable.contains(folder))?;
+    }
+    guard_kernel()?;
+    furnish_devices()?;
+    // Last: what was reached below /run, hosts and the run's folder, is out of sight from here on.
+    cover("/run", true)?;
+    fs::create_dir_all(WORKING_FOLDER).attempt(|| "making the working folder".into())?;
+    program.files.iter().try_for_each(put)?;
+    name_hosts(&shared.hosts_file)
+}
+
+/// An empty folder in memory in place of one of the machine's.
+fn cover(folder: &str, wanted: bool) -> Result<()> {
+    if !Path::new(folder).is_dir() {
+        let missing = || io::Error::new(io::ErrorKind::NotFound, "this machine has no such folder");
+        return if wanted { Err(missing()).attempt(|| format!("making {folder} writable")) } else { Ok(()) };
+    }
+    mount(Some("none"), folder, Some("tmpfs"), MsFlags::empty(), Some("mode=1777"))
+        .attempt(|| format!("covering {folder}"))
+}
+
+/// `/proc/sys` and `/sys` to read only, for there are settings that make the kernel start programs; but the
+/// network's, which are the host's own, may be set.
+fn guard_kernel() -> Result<()> {
+    let none: Option<&str> = None;
+    let bind = |path: &str, flags: MsFlags| {
+        mount(Some(path), path, none, MsFlags::MS_BIND, none)
+            .and_then(|()| mount(none, path, none, MsFlags::MS_BIND | MsFlags::MS_REMOUNT | flags, none))
+            .attempt(|| format!("guarding {path}"))
+    };
+    bind("/proc/sys", MsFlags::MS_RDONLY)?;
+    bind("/proc/sys/net", MsFlags::empty())?;
+    // A new one: devices of this host, not of the agent's.
+    mount(Some("none"), "/sys", Some("sysfs"), MsFlags::MS_RDONLY, none).attempt(|| "mounting /sys".into())
+}
+
+fn furnish_devices() -> Result<()> {
+    cover("/dev", true)?;
+    for (name, major, minor) in DEVICES {
+        let path = Path::new("/dev").join(name);
+        mknod(&path, SFlag::S_IFCHR, Mode::empty(), makedev(major, minor))
+            .map_err(io::Error::from)
+            .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o666)))
+            .attempt(|| format!("making {}", path.display()))?;
+    }
+    for (name, to) in STREAMS {
+        symlink(to, Path::new("/dev").join(name)).attempt(|| format!("making /dev/{name}"))?;
+    }
+    fs::create_dir("/dev/shm").attempt(|| "making /dev/shm".into())
+}
+
+/// One file of the working folder.
+fn put(content: &Content) -> Result<()> {
+    let inside = Path::new(&content.path).components().all(|part| matches!(part, Component::Normal(_)));
+    assert!(inside, "the plan puts a file where it may not");
+    let path = Path::new(WORKING_FOLDER).join(&content.path);
+    let make = || -> io::Result<()> {
+        fs::create_dir_all(path.parent().expect("it lies in a folder"))?;
+        if let Some(to) = &content.link {
+            return symlink(to, &path);
+        }
+        let mut file = File::create(&path)?;
+        file.write_all(content.text.as_deref().unwrap_or_default().as_bytes())?;
+        // Zero bytes that nobody has written take no memory.
+        content.bytes.map_or(Ok(()), |bytes| file.set_len(bytes))
+    };
+    make().attempt(|| format!("making the file '{}'", content.path))
+}
+
+/// The hosts' names by `/etc/hosts`, and nobody to ask about other names.
+fn name_hosts(text: &str) -> Result<()> {
+    let none: Option<&str> = None;
+    for (path, text) in [("/etc/hosts", text), ("/etc/resolv.conf", "")] {
+        // A link leads below /run on many machines, where there is nothing now: nobody to ask either.
+        if !fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
+            continue;
+        }
+        let ours = format!("/run/{}", path.rsplit('/').next().expect("it has a name"));
+        fs::write(&ours, text).attempt(|| format!("writing {ours}"))?;
+        mount(Some(ours.as_str()), path, none, MsFlags::MS_BIND, none).attempt(|| format!("replacing {path}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! The agent's side of programs: starts them, keeps what they say, stops them, reports.
+
+use super::launch::fault_file;
+use super::plan::Program;
+use crate::error::{Attempt, Result};
+use crate::sys;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use serde::Serialize;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Kept of each of a program's two streams; the rest is counted.
+const MOST_KEPT: u64 = 16 << 20;
+/// Read at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What is told of a program at the end; `dumbbell.engine.programs` reads it. Times are since the experiment's start.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// Name from the plan.
+    pub name: String,
+    /// When it was started; 0 for one that serves.
+    pub started_ns: Option<u64>,
+    /// When it had ended.
+    pub ended_ns: Option<u64>,
+    /// Its exit status.
+    pub status: Option<i32>,
+    /// Number of the signal that ended it.
+    pub signal: Option<i32>,
+    /// Was it asked to end?
+    pub stopped: bool,
+    /// Why it could not start, or was not ready in time.
+    pub fault: Option<String>,
+    /// Bytes that it wrote to its two streams beyond those kept.
+    pub dropped_bytes: [u64; 2],
+}
+
+/// One program and what it says.
+pub struct Running {
+    /// What was asked.
+    pub plan: Program,
+    /// What will be reported.
+    pub report: Report,
+    folder: PathBuf,
+    number: usize,
+    child: Option<Child>,
+    ended: Option<OwnedFd>,
+    streams: [Option<Stream>; 2],
+}
+
+/// A pipe from the program, and the file that keeps what comes out.
+struct Stream {
+    pipe: File,
+    kept: File,
+    kept_bytes: u64,
+}
+
+impl Running {
+    /// A program that has not started.
+    pub fn new(plan: Program, number: usize, folder: &Path) -> Self {
+        let report = Report { name: plan.name.clone(), ..Report::default() };
+        Self { plan, report, folder: folder.into(), number, child: None, ended: None, streams: [None, None] }
+    }
+
+    /// Starts it, in a process group of its own.
+    pub fn start(&mut self, now_ns: u64) -> Result<()> {
+        let mut command = Command::new(self.folder.join("agent"));
+        command.arg("launch").arg(&self.folder).arg(self.number.to_string()).env_clear().process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().attempt(|| format!("starting program '{}'", self.plan.name))?;
+        self.report.started_ns = Some(now_ns);
+        let pipes: [Option<OwnedFd>; 2] = [child.stdout.take().map(Into::into), child.stderr.take().map(Into::into)];
+        for ((slot, pipe), name) in self.streams.iter_mut().zip(pipes).zip(["out", "err"]) {
+            let file = self.folder.join("programs").join(format!("{}.{name}", self.number));
+            *slot = Some(Stream::open(pipe.expect("it is piped"), &file)?);
+        }
+        self.ended = Some(sys::process_descriptor(child.id()).attempt(|| "watching a program".into())?);
+        self.child = Some(child);
+        Ok(())
+    }
+
+    /// Descriptors to wait for: its end, and its two streams.
+    pub fn descriptors(&self) -> Option<[RawFd; 3]> {
+        let [Some(out), Some(err)] = &self.streams else { return None };
+        Some([self.ended.as_ref()?.as_raw_fd(), out.pipe.as_raw_fd(), err.pipe.as_raw_fd()])
+    }
+
+    /// Keeps what a stream holds; false when it has ended.
+    pub fn hear(&mut self, which: usize) -> Result<bool> {
+        let Some(stream) = &mut self.streams[which] else { return Ok(false) };
+        let open = stream.drain(&mut self.report.dropped_bytes[which]);
+        open.attempt(|| format!("keeping what program '{}' says", self.plan.name))
+    }
+
+    /// Has it ended just now? Then what it said last is kept too.
+    pub fn reap(&mut self, now_ns: u64) -> Result<bool> {
+        let Some(child) = &mut self.child else { return Ok(false) };
+        let status = child.try_wait().attempt(|| format!("waiting for program '{}'", self.plan.name))?;
+        let Some(status) = status else { return Ok(false) };
+        self.child = None;
+        self.report.ended_ns = Some(now_ns);
+        self.report.status = status.code();
+        self.report.signal = status.signal();
+        self.hear(0)?;
+        self.hear(1)?;
+        let fault = fs::read_to_string(fault_file(&self.folder, &self.number.to_string())).unwrap_or_default();
+        self.report.fault = self.report.fault.take().or((!fault.is_empty()).then_some(fault));
+        Ok(true)
+    }
+
+    /// Is it running?
+    pub fn is_running(&self) -> bool {
+        self.child.is_some()
+    }
+
+    /// Its process group, while it runs.
+    pub fn group(&self) -> Option<i32> {
+        self.child.as_ref().map(|child| i32::try_from(child.id()).expect("a process number fits"))
+    }
+
+    /// Asks it and all that it started to end, or insists.
+    pub fn stop(&mut self, signal: Signal) {
+        if let Some(group) = self.group() {
+            self.report.stopped = true;
+            // It may have ended by itself in the meantime.
+            let _ = killpg(Pid::from_raw(group), signal);
+        }
+    }
+}
+
+impl Stream {
+    fn open(pipe: OwnedFd, file: &Path) -> Result<Self> {
+        fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).attempt(|| "making a pipe non-blocking".into())?;
+        let kept = File::create(file).attempt(|| format!("making {}", file.display()))?;
+        Ok(Self { pipe: pipe.into(), kept, kept_bytes: 0 })
+    }
+
+    fn drain(&mut self, dropped: &mut u64) -> io::Result<bool> {
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            let length = match self.pipe.read(&mut piece) {
+                Ok(0) => return Ok(false),
+                Ok(length) => length,
+                Err(error) if error.raw_os_error() == Some(Errno::EAGAIN as i32) => return Ok(true),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let room = usize::try_from(MOST_KEPT - self.kept_bytes).unwrap_or(usize::MAX).min(length);
+            self.kept.write_all(&piece[..room])?;
+            self.kept_bytes += room as u64;
+            *dropped += (length - room) as u64;
+        }
+    }
+}

@@ -1,0 +1,125 @@
+"""An experiment with programs that somebody typed: what `dumbbell exec` makes of a file and a command line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from dumbbell.errors import ExperimentError
+from dumbbell.spec.document import Case
+from dumbbell.spec.model import Experiment
+from dumbbell.spec.programs import Program, check_programs, command_words
+from dumbbell.spec.units import Wrong, duration_ns, size_bytes
+
+__all__ = ["COMMAND", "Asked", "with_typed"]
+
+COMMAND = "command"
+SERVER = "server"
+OTHER_END = {"receiver": "sender"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What stands on the command line."""
+
+    command: Sequence[str]
+    on: str = "receiver"
+    servers: Sequence[str] = ()
+    """Commands, each as one text; they run at the other end, and must listen before `command` starts."""
+    files: Sequence[str] = ()
+    """NAME=SIZE: a file of zero bytes in every typed program's working folder."""
+    cc: str | None = None
+    start: str | None = None
+    timeout: str | None = None
+    flows: bool = True
+    """Do the experiment's own flows run too?"""
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def with_typed(case: Case, asked: Asked) -> tuple[Case, str, frozenset[str]]:
+    """The case with the typed programs; the command's name among them, and the names of all.
+
+    Raises `ExperimentError`.
+    """
+    experiment = case.experiment
+    taken = {program.name for program in experiment.programs} | set(experiment.group_names)
+    files = dict(_file(each) for each in asked.files)
+    name = _free(COMMAND, taken)
+    made = [_server(command, _free(SERVER, taken), asked, files) for command in asked.servers]
+    made.append(
+        _program("the command", name=name, on=asked.on, run=tuple(asked.command), cc=asked.cc, files=files,
+                 start=asked.start or "0s", ends=True, env=asked.env)
+    )  # fmt: skip
+    changed: dict[str, Any] = {"programs": (*experiment.programs, *made)}
+    if not asked.flows:
+        changed["flows"] = tuple(group.model_copy(update={"count": 0}) for group in experiment.flows)
+    if asked.timeout is not None:
+        changed["duration"] = _time("--timeout", asked.timeout)
+    return (
+        replace(case, experiment=_checked(experiment, changed)),
+        name,
+        frozenset(program.name for program in made),
+    )
+
+
+def _server(command: str, name: str, asked: Asked, files: dict[str, Any]) -> Program:
+    try:
+        words = command_words(command)
+    except Wrong as wrong:
+        raise ExperimentError(wrong.problem, key="--server", value=command, right="such as 'nginx -c x'") from None
+    on = OTHER_END.get(asked.on, "receiver" if asked.on == "sender" else "sender")
+    return _program("--server", name=name, on=on, run=words, cc=asked.cc, files=files, serves="any")
+
+
+def _program(key: str, **values: Any) -> Program:
+    try:
+        return Program.model_validate(values)
+    except ValidationError as error:
+        raise _told(error, key) from None
+
+
+def _checked(experiment: Experiment, changed: dict[str, Any]) -> Experiment:
+    """The same experiment with some values changed; what programs must keep to is looked at again."""
+    made = experiment.model_copy(update=changed)
+    try:
+        check_programs(made.programs, made.duration, made.group_names, sum(group.count for group in made.flows))
+    except Wrong as wrong:
+        raise ExperimentError(wrong.problem, key="exec", right=wrong.right) from None
+    return made
+
+
+def _told(error: ValidationError, key: str) -> ExperimentError:
+    first = error.errors()[0]
+    wrong = first.get("ctx", {}).get("error")
+    if isinstance(wrong, Wrong):
+        return ExperimentError(wrong.problem, key=key, right=wrong.right)
+    return ExperimentError(first["msg"], key=key, value=first["input"])
+
+
+def _time(key: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return duration_ns(text)
+    except Wrong as wrong:
+        raise ExperimentError(wrong.problem, key=key, value=text, right=wrong.right) from None
+
+
+def _file(text: str) -> tuple[str, dict[str, int]]:
+    name, equals, size = text.partition("=")
+    try:
+        if equals and name:
+            return name, {"bytes": size_bytes(size)}
+    except Wrong as wrong:
+        raise ExperimentError(wrong.problem, key="--file", value=text, right=wrong.right) from None
+    raise ExperimentError("not a file", key="--file", value=text, right="NAME=SIZE, such as --file big=61MB")
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}-{number}"
+    taken.add(free)
+    return free

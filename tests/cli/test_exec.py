@@ -1,0 +1,83 @@
+"""`dumbbell exec`: the program's words and status are the command's own; a slip is told before anything runs."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import Dumbbell
+from engine.lab import CUBIC, experiment
+
+PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(experiment(CUBIC, duration="20s"))
+    return path
+
+
+@pytest.mark.kernel
+def test_a_command_says_what_it_says_and_its_status_is_ours(dumbbell: Dumbbell, file: Path, tmp_path: Path) -> None:
+    script = "echo hello; echo oops >&2; exit 3"
+    done = dumbbell("exec", file.name, "--no-flows", "--out", "result", "--", "sh", "-c", script)
+    assert (done.returncode, done.stdout) == (3, "hello\n")
+    assert done.stderr.startswith("oops\n")
+    assert "dumbbell: invalid: program 'command' ended with status 3, not 0" in done.stderr
+    birth = json.loads((tmp_path / "result" / "run.json").read_text())
+    assert birth["command"].startswith("dumbbell exec mine.toml --no-flows")
+    assert birth["duration_s"] < 1
+    assert birth["flows"] == []
+
+
+@pytest.mark.kernel
+def test_a_command_speaks_to_a_server_at_the_other_end_beside_the_flows(dumbbell: Dumbbell, file: Path) -> None:
+    ask = "import urllib.request; print(len(urllib.request.urlopen('http://sender/big').read()))"
+    server = f"{PYTHON} -m http.server 80"
+    words = ("exec", file.name, "--server", server, "--file", "big=1MB", "--cc", "bbr", "--out", "result")
+    done = dumbbell(*words, "--", PYTHON, "-c", ask)
+    assert (done.returncode, done.stdout) == (0, "1000000\n"), done.stderr
+    shown = json.loads(dumbbell("stats", "result", "--json").stdout)
+    assert [(flow["name"], flow["cc"]) for flow in shown["flows"]] == [("cubic", "cubic"), ("server", "bbr")]
+    assert {program["name"]: program["status"] for program in shown["programs"]} == {"server": None, "command": 0}
+    # Two flows share 10 Mbit/s.
+    assert 8 / 10 < shown["duration_s"] < 10
+    assert dumbbell("report", "result", "-o", "page.html").returncode == 0
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(
+    ("command", "status"), [(["sleep", "9"], 124), (["no-such-program"], 127), (["sh", "-c", "kill -9 $$"], 137)]
+)
+def test_a_command_that_did_not_end_by_itself_has_a_shell_s_status(
+    dumbbell: Dumbbell, file: Path, command: list[str], status: int
+) -> None:
+    assert dumbbell("exec", file.name, "--no-flows", "--timeout", "1s", "--", *command).returncode == status
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--on", "nowhere", "--", "true"), "programs.0.on: no host is called that, got 'nowhere'"),
+        (("--case", "x", "--", "true"), "no case is called 'x'"),
+        (("--file", "big", "--", "true"), "--file: not a file, got 'big'"),
+        (("--",), "Missing argument"),
+    ],
+)
+def test_a_slip_is_told_and_leaves_nothing(dumbbell: Dumbbell, file: Path, words: tuple[str, ...], why: str) -> None:
+    done: subprocess.CompletedProcess[str] = dumbbell("exec", file.name, *words)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("name", ["lossy-download-nginx"])
+def test_a_plan_by_hand_has_the_programs_too(dumbbell: Dumbbell, name: str) -> None:
+    script = dumbbell("plan", name).stdout
+    assert "(exec ip netns exec sender nginx -e stderr -p . -c nginx.conf) &" in script
+    assert "truncate -s 61000000 file" in script
+    assert "sysctl -w net.ipv4.tcp_congestion_control=cubic" in script
+    subprocess.run(["sh", "-n"], input=script, text=True, check=True)

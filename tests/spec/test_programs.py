@@ -1,0 +1,129 @@
+"""`[[programs]]`: what is read, and what is wrong in the words of whoever wrote it."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dumbbell.errors import ExperimentError
+from dumbbell.plan import plan_case
+from dumbbell.spec import Case, parse
+from dumbbell.spec.programs import command_words
+from dumbbell.spec.typed import Asked, with_typed
+from dumbbell.spec.units import Wrong
+from engine.lab import CUBIC, experiment
+
+
+def case(programs: str, rest: str = "") -> Case:
+    return parse(experiment(rest + programs), Path("x.toml"))[0]
+
+
+def program(more: str = "", *, name: str = "p", on: str = "sender", run: str = '"true"') -> str:
+    return f'[[programs]]\nname = "{name}"\non = "{on}"\nrun = {run}\n{more}\n'
+
+
+def test_a_command_is_split_as_a_shell_splits_it() -> None:
+    assert command_words("curl -w '%{a} b' \"c d\" e\\ f") == ("curl", "-w", "%{a} b", "c d", "e f")
+    assert command_words(["a b", "c"]) == ("a b", "c")
+
+
+@given(st.one_of(st.text(), st.lists(st.one_of(st.text(), st.integers())), st.integers(), st.none()))
+def test_any_value_is_a_command_or_wrong(value: object) -> None:
+    try:
+        words = command_words(value)
+    except Wrong:
+        return
+    assert words
+    assert all("\0" not in word for word in words)
+
+
+def test_programs_alone_have_a_sender_and_a_receiver() -> None:
+    plan = plan_case(case(program() + program(name="q", on="receiver")), 1)
+    assert plan.flows == ()
+    assert [each.host for each in plan.programs] == ["sender", "receiver"]
+    assert plan.ends_when_done
+    assert "10.0.1.1\tsender\n" in plan.hosts_file
+
+
+def test_a_program_runs_on_its_group_s_host_with_the_controller_asked_for() -> None:
+    groups = '[[flows]]\nname = "far"\ncc = "bbr"\ncount = 0\naccess = { delay = "5ms" }\n' + CUBIC
+    plan = plan_case(case(program('group = "far"\ncc = "bbr"') + program('group = "cubic"', name="q"), groups), 1)
+    assert [each.host for each in plan.programs] == ["sender1", "sender"]
+    assert [command.line for command in plan.setup if "tcp_congestion_control" in command.line] == [
+        "sysctl -w net.ipv4.tcp_congestion_control=bbr"
+    ]
+    assert [flow.group for flow in plan.flows] == ["cubic"]
+    # The bulk flow goes on for ever, so nobody waits for programs.
+    assert not plan.ends_when_done
+
+
+@pytest.mark.parametrize(
+    ("programs", "why"),
+    [
+        (program(run='"it\'s"'), r"programs\.0\.run: not a command: no closing quotation"),
+        (program(run="[]"), "an empty command"),
+        (program('files = { "../x" = "" }'), "is no file of the working folder"),
+        (program('files = { "/etc/passwd" = "" }'), "is no file of the working folder"),
+        (program('writable = ["/proc"]'), "not a folder that can be made writable"),
+        (program('writable = ["/var/../proc"]'), "not a folder that can be made writable"),
+        (program("serves = 0.5"), "not a TCP port"),
+        (program("serves = false"), "not a TCP port"),
+        (program('serves = 80\nstart = "1s"'), "a program that serves, with a start"),
+        (program('start = "1s"\nstop = "1s"'), "stopped before it starts"),
+        (program('start = "5s"'), "program 'p' starts after the end"),
+        (program('stop = "end"\nends = true'), "'ends' of a program that runs to the end"),
+        (program('group = "nobody"'), "no group of flows is called 'nobody'; there is: none"),
+        (program() + program(), "two programs called 'p'"),
+        (program(name="none"), "called like a group of flows"),
+        (program('env = { "A=B" = "" }'), "is not a variable"),
+        (program("expect_status = 256"), r"programs\.0\.expect_status"),
+        (program("sees_homes = true"), "unknown key 'sees_homes'"),
+        ('[[flows]]\ncc = "cubic"\ncount = 0\n', "neither flows nor programs"),
+    ],
+)
+def test_what_is_wrong_is_named(programs: str, why: str) -> None:
+    with pytest.raises(ExperimentError, match=why):
+        case(programs)
+
+
+@pytest.mark.parametrize(
+    ("programs", "why"),
+    [
+        (program(on="nowhere"), "no host is called that, got 'nowhere'; there is: sender, receiver, router"),
+        (program(on="router") + program('group = "none"', name="q", on="router"), "says whose sender or receiver"),
+        (program('cc = "bbr"') + program('cc = "reno"', name="q"), "share host 'sender', which has one default"),
+    ],
+)
+def test_what_the_hosts_lack_is_named(programs: str, why: str) -> None:
+    with pytest.raises(ExperimentError, match=why):
+        plan_case(case(programs), 1)
+
+
+def test_what_was_typed_joins_the_experiment() -> None:
+    asked = Asked(["curl", "x"], servers=["python3 -m http.server"], files=["big=1MB"], cc="bbr", flows=False)
+    typed, name, names = with_typed(case(program(name="command"), CUBIC), asked)
+    plan = plan_case(typed, 1)
+    assert (name, names) == ("command-2", frozenset({"server", "command-2"}))
+    assert [(each.name, each.host, each.serves) for each in plan.programs] == [
+        ("command", "sender", None), ("server", "sender", 0), ("command-2", "receiver", None)
+    ]  # fmt: skip
+    assert plan.programs[1].zeros == (("big", 1_000_000),)
+    assert plan.flows == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (Asked(["x"], files=["big"]), "--file: not a file, got 'big'; NAME=SIZE"),
+        (Asked(["x"], files=["big=much"]), "--file"),
+        (Asked(["x"], servers=["'"]), "--server: not a command"),
+        (Asked(["x"], timeout="soon"), "--timeout"),
+        (Asked(["x"], start="9s"), "'command' starts after the end"),
+        (Asked([""]), "an empty command"),
+        (Asked(["x"], cc="BBR"), "not the name of a congestion control"),
+    ],
+)
+def test_what_is_wrong_on_the_command_line_is_named(asked: Asked, why: str) -> None:
+    with pytest.raises(ExperimentError, match=why):
+        with_typed(case(CUBIC), asked)
