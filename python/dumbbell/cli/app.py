@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dumbbell
-from dumbbell.cli import learn, logs
+from dumbbell.cli import learn, logs, searches
 from dumbbell.cli.kernels import kernel_app
 
 __all__ = ["app", "err", "out", "print_json"]
@@ -30,6 +30,7 @@ app.command(name="import")(logs.import_)
 app.command(name="export")(logs.export)
 app.command(name="list")(learn.list_)
 app.command()(learn.explain)
+app.command()(searches.bisect)
 
 out = Console(highlight=False, soft_wrap=False)
 err = Console(stderr=True, highlight=False)

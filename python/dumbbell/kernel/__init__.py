@@ -4,9 +4,14 @@
 build      the verb: one kernel from source to store, locked, resumable
 ├── source     where the source comes from: package, tarball, folder
 │   └── tree       how it is laid out: extracted without its bulk, or a shadow
-├── configure  HZ, tinyconfig, our fragment (linux.config), and what came of it
+├── edits      the lines of arch/um that virtual time needs otherwise
+├── configure  tinyconfig, our fragment (linux.config), and what came of it
+│   └── fragment   a person's own fragment, laid over ours
+├── lock       one process at a time in a folder
 ├── tools      what must be on the machine, and the package that has it
 └── process    the only place that starts another program
+bisect     which commit changed a figure
+└── checkout   a checkout that leaves a person's repository alone
 store      where kernels live, and which one a run gets
 ```
 
