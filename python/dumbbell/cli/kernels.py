@@ -3,15 +3,18 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from dumbbell.kernel import Progress as Heard
 
 __all__ = ["bars_on", "kernel_app"]
 
@@ -81,7 +84,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.
 
 
 @contextmanager
-def bars_on(console: Console) -> Iterator[Callable[[str, int, int], None]]:
+def bars_on(console: Console) -> Iterator["Heard"]:
     """A bar for each phase of a build; where there is no terminal, a line when it begins."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars:

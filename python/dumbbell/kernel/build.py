@@ -173,16 +173,18 @@ def _build(home: Path, wanted: Wish, work: Path, jobs: int, progress: Progress) 
 
 
 def _compile(tree: Path, jobs: int, *, log: Path, progress: Progress) -> None:
-    """Run make; what an interrupted one compiled is counted as done."""
-    done = sum(1 for path in tree.rglob("*.o") if "scripts" not in path.parts)
+    """Run make; what an interrupted one compiled is counted as done, after a complete one only what is new."""
+    again = (tree / "linux").is_file()
+    done = 0 if again else sum(1 for path in tree.rglob("*.o") if "scripts" not in path.parts)
+    expected = 0 if again else COMPILATIONS
 
     def heard(line: str) -> None:
         nonlocal done
         if line.startswith("  CC "):
             done += 1
-            progress("build", done, max(done, COMPILATIONS))
+            progress("build", done, max(done, expected))
 
-    progress("build", done, max(done, COMPILATIONS))
+    progress("build", done, max(done, expected))
     process.stream([*MAKE, "-L", f"-j{jobs}", "linux"], log=log, cwd=tree, env=_environment(), heard=heard)
     progress("build", done, done)
 

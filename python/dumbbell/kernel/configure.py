@@ -6,12 +6,16 @@ without a word, so every wish is looked up afterwards. Lines of the source that
 must change first are `edits`' affair, compiling is `build`'s.
 """
 
+import hashlib
+import json
 import re
 from pathlib import Path
 
 from dumbbell.errors import KernelError
-from dumbbell.kernel import process
+from dumbbell.kernel import process, store, tools
+from dumbbell.kernel.edits import HZ_FILE
 from dumbbell.kernel.fragment import Fragment, without
+from dumbbell.kernel.tree import of_kconfig, recorded
 
 __all__ = ["FRAGMENT", "MAKE", "configure"]
 
@@ -21,9 +25,19 @@ def configure(
 ) -> tuple[str, ...]:
     """Write `tree/.config` and return the symbols of ours that this version of Linux lacks.
 
-    Raises KernelError when Linux has something and refuses it, lacks something
+    Where nothing that Kconfig reads has changed since it was written, it stays: Kconfig takes longer than a file to
+    compile. Raises KernelError when Linux has something and refuses it, lacks something
     without which there is no virtual time, or does not take the person's fragment.
     """
+    record, state = work / RECORD, _state(tree, fragment)
+    if state and (absent := _recorded(record, state, tree / ".config")) is not None:
+        return absent
+    absent = _configure(tree, work, log=log, env=env, fragment=fragment)
+    record.write_text(json.dumps([state, store.sha256(tree / ".config"), absent]), encoding="utf-8")
+    return absent
+
+
+def _configure(tree: Path, work: Path, *, log: Path, env: dict[str, str], fragment: Fragment | None) -> tuple[str, ...]:
     symbols = _symbols(tree)
     ours = without(FRAGMENT.read_text(encoding="utf-8") + _others_controllers(tree), fragment)
     asked = ours + (fragment.text if fragment else "")
@@ -39,6 +53,31 @@ def configure(
     if fragment:
         fragment.check(got, symbols)
     return _verify(ours, got, symbols, fragment)
+
+
+def _state(tree: Path, fragment: Fragment | None) -> str:
+    """Changes when the configuration might; empty where that can't be told, as of a tree that is no shadow."""
+    files = recorded(tree, of_kconfig)
+    if not files:
+        return ""
+    hashed = hashlib.sha256(json.dumps([files, MAKE, tools.versions()]).encode())
+    for text in (FRAGMENT.read_text(encoding="utf-8"), fragment.text if fragment else "", _edited(tree)):
+        hashed.update(f"{len(text)}\0{text}".encode())
+    return hashed.hexdigest()
+
+
+def _edited(tree: Path) -> str:
+    """The only Kconfig file of a shadow that is no link."""
+    return (tree / HZ_FILE).read_text(encoding="utf-8")
+
+
+def _recorded(record: Path, state: str, config: Path) -> tuple[str, ...] | None:
+    """What an earlier call returned, if it would return it again."""
+    try:
+        known, sha256, absent = json.loads(record.read_text(encoding="utf-8"))
+        return tuple(absent) if (known, sha256) == (state, store.sha256(config)) else None
+    except (OSError, ValueError):
+        return None
 
 
 def _verify(asked: str, got: str, symbols: set[str], fragment: Fragment | None) -> tuple[str, ...]:
@@ -85,6 +124,8 @@ def _others_controllers(tree: Path) -> str:
     return "".join(f"CONFIG_{symbol}=y\n" for symbol in re.findall(r"^config (TCP_CONG_\w+)", text, re.MULTILINE))
 
 
+RECORD = "configured.json"
+"""For which state of the tree `.config` was written, its hash, and what was absent."""
 FRAGMENT = Path(__file__).with_name("linux.config")
 KCFLAGS = "KCFLAGS=-mcmodel=small -fbuiltin"
 """arch/um compiles with -mcmodel=large, so that every call goes by a register, and -fno-builtin, so that

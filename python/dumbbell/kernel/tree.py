@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from dumbbell.errors import KernelError
@@ -22,7 +22,7 @@ from dumbbell.kernel.edits import EDITED, HZ_FILE
 from dumbbell.kernel.process import Progress
 from dumbbell.kernel.tools import Tool, require
 
-__all__ = ["check_tree", "extract", "files_of", "is_bulk", "shadow"]
+__all__ = ["check_tree", "extract", "files_of", "is_bulk", "of_kconfig", "recorded", "shadow"]
 
 
 def extract(tarball: Path, tree: Path, *, log: Path, progress: Progress) -> None:
@@ -74,6 +74,18 @@ def shadow(original: Path, files: Iterable[str], tree: Path, *, progress: Progre
     if now != before:
         record.write_text(json.dumps(now), encoding="utf-8")
     progress("extract", len(wanted), len(wanted))
+
+
+def recorded(tree: Path, chosen: Callable[[str], bool]) -> list[tuple[str, list[int]]]:
+    """Time and size of every chosen file of a shadow; nothing for a tree that is none."""
+    record = tree / RECORD
+    known: dict[str, list[int]] = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
+    return [(file, facts) for file, facts in sorted(known.items()) if chosen(file)]
+
+
+def of_kconfig(file: str) -> bool:
+    """Does Kconfig read this file, run it, or is it made of it?"""
+    return file.startswith("scripts/") or file.endswith(".config") or file.rpartition("/")[2].startswith("Kconfig")
 
 
 def files_of(original: Path) -> list[str]:
