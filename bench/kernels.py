@@ -21,7 +21,6 @@ from pathlib import Path
 from statistics import median
 
 EDITED = "net/ipv4/tcp_bbr.c"
-NAME = "bench"
 COMMAND = Path(sys.executable).with_name("dumbbell")
 
 
@@ -36,10 +35,13 @@ class Spent:
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--source", type=Path, required=True)
+    arguments.add_argument(
+        "--name", default="bench", help="of the kernel; one that is built already saves the first build"
+    )
     arguments.add_argument("-o", "--output", type=Path)
     arguments.add_argument("--runs", type=int, default=3)
     asked = arguments.parse_args()
-    build = ["kernel", "build", "--source", str(asked.source), "--name", NAME]
+    build = ["kernel", "build", "--source", str(asked.source), "--name", asked.name]
     spent(build)
     nothing = [spent(build) for _ in range(asked.runs)]
     file = asked.source / EDITED
@@ -50,7 +52,7 @@ def main() -> int:
             file.write_bytes(before + f"/* {time.time_ns()} {number} */\n".encode())
             built.append(spent(build))
             with tempfile.TemporaryDirectory() as folder:
-                run = ["run", "cyclic", "--kernel", NAME, "--set", "duration=60s", "--out", f"{folder}/run"]
+                run = ["run", "cyclic", "--kernel", asked.name, "--set", "duration=60s", "--out", f"{folder}/run"]
                 ran.append(spent(run))
     finally:
         file.write_bytes(before)

@@ -4,16 +4,20 @@ import json
 import os
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_linux import files_below
+from fake_linux import files_below, make_tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
-from dumbbell.errors import KernelError
+from dumbbell.cli.bisect import Asked, _Bench, bisect_all
+from dumbbell.errors import DumbbellError, KernelError
 from dumbbell.kernel.bisect import Found, Skipped, Step, Verdict, bisect
 from dumbbell.kernel.checkout import Checkout
+from dumbbell.spec import find, load
 
 
 def git(at: Path, *words: str) -> str:
@@ -210,3 +214,40 @@ def test_wherever_the_change_is_and_whatever_is_skipped_it_is_among_those_named(
     assert commits[change] in found.candidates
     assert found.first_bad in (None, commits[change])
     assert broken or found.first_bad
+
+
+def test_a_commit_that_does_not_compile_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path / "cache"))
+    linux = make_tree(tmp_path / "linux", program="int main(void) { return nonsense; }\n")
+    git(linux, "init", "-q", "-b", "main")
+    git(linux, "add", "-A")
+    git(linux, "commit", "-qm", "broken")
+    checkout = Checkout(linux, tmp_path / "home/tree")
+    commit = checkout.resolve("main")
+    checkout.switch(commit)
+    asked = Asked("cyclic", linux, "main", "main", "jain")
+    case = load(find("cyclic"))[0]
+    bench = _Bench(asked, case, (1,), None, checkout, tmp_path / "home", tmp_path / "room", Console(quiet=True))
+    for _ in range(2):
+        with pytest.raises(Skipped, match="it does not build: main.c:1:25: error: 'nonsense' undeclared"):
+            bench.figures(commit)
+        checkout.remove()  # So that it could not be built again.
+
+
+@pytest.mark.parametrize(
+    ("words", "right"),
+    [
+        ({"metric": "groups.bbr.thruput"}, "--metric: no metric of this experiment, got 'groups.bbr.thruput'; did you"),
+        ({"scenario": "bufferbloat"}, "--case: a bisection is of one case; one of: maxq 10; maxq 100"),
+        ({"scenario": "bufferbloat", "case": "maxq 9"}, "--case: a bisection is of one case, got 'maxq 9'; one of"),
+        ({}, "plain: is not a git repository"),
+    ],
+)
+def test_what_can_not_be_searched_is_said_before_anything_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: dict[str, str], right: str
+) -> None:
+    monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "plain").mkdir()
+    plain = Asked("cyclic", tmp_path / "plain", "a", "b", "ping_ms.mean")
+    with pytest.raises(DumbbellError, match=right):
+        bisect_all(replace(plain, **words), Console(quiet=True))  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ Which commit comes next is `dumbbell.kernel.bisect`'s affair.
 """
 
 import hashlib
+import re
 import shutil
 import tempfile
 import time
@@ -138,7 +139,7 @@ class _Bench:
         try:
             kernel = self._build(commit)
         except BuildFailed as error:
-            raise Skipped(f"it does not build: {_in_a_line(error)}") from error
+            raise Skipped(self._broken(commit, _in_a_line(error))) from error
         finally:
             built = time.perf_counter()
             self.spent_s = (built - began, 0.0)
@@ -155,12 +156,25 @@ class _Bench:
         self.err.print(f"    {step.verdict}: {figure} (build {built:.1f} s, run {ran:.1f} s)", markup=False)
 
     def _build(self, commit: str) -> Kernel:
-        """An earlier call's kernel of this commit serves too."""
+        """An earlier call's kernel of this commit serves too, and so does its compiler's no."""
+        if (told := self._note(commit)).is_file():
+            raise Skipped(told.read_text(encoding="utf-8"))
         identity = f"{self.checkout.repository} commit:{commit}"
         wanted = Wish(Source("folder", identity, commit[:12], self.checkout.place), self.fragment)
         place = self.home / "kernels" / commit[:16]
         with bars_on(self.err if self.err.is_terminal else Console(quiet=True)) as progress:
             return build_at(place, wanted, self.home / "build", jobs=self.asked.jobs, progress=progress)[0]
+
+    def _broken(self, commit: str, why: str) -> str:
+        """Kept, so that going on after an interruption does not compile it once more; not what the machine lacks."""
+        said = f"it does not build: {why}"
+        if not _OF_THE_MACHINE.search(why):
+            self._note(commit).parent.mkdir(parents=True, exist_ok=True)
+            self._note(commit).write_text(said, encoding="utf-8")
+        return said
+
+    def _note(self, commit: str) -> Path:
+        return self.home / "kernels" / f"{commit[:16]}.broken"
 
     def _run(self, kernel: Kernel) -> list[float]:
         engine = engine_called("kernel", str(kernel.binary))
@@ -221,3 +235,7 @@ def _entry(step: Step) -> dict[str, Any]:
         "commit": step.commit, "subject": step.subject, "verdict": str(step.verdict), "figure": step.figure,
         "why": step.why or None,
     }  # fmt: skip
+
+
+_OF_THE_MACHINE = re.compile(r"No space left|Killed|signal|internal compiler error", re.IGNORECASE)
+"""A compiler that failed for want of room or memory says nothing of the commit."""
