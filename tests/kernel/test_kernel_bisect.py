@@ -229,7 +229,7 @@ def test_a_commit_that_does_not_compile_is_compiled_once(tmp_path: Path, monkeyp
     case = load(find("cyclic"))[0]
     bench = _Bench(asked, case, (1,), None, checkout, tmp_path / "home", tmp_path / "room", Console(quiet=True))
     for _ in range(2):
-        with pytest.raises(Skipped, match="it does not build: main.c:1:25: error: 'nonsense' undeclared"):
+        with pytest.raises(Skipped, match=r"it does not build: main\.c:1:25: error: 'nonsense' undeclared"):
             bench.figures(commit)
         checkout.remove()  # So that it could not be built again.
 
