@@ -35,6 +35,18 @@ def test_a_controller_of_ones_own_is_switched_on(tmp_path: Path) -> None:
     assert "CONFIG_TCP_CONG_MINE=y" in (tree / ".config").read_text().splitlines()
 
 
+def test_where_there_is_a_choice_of_allocators_it_is_the_distributions(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "linux")
+    configured(tree)
+    assert "CONFIG_SLUB=y" not in (tree / ".config").read_text()
+    (tree / "mm").mkdir()
+    (tree / "mm/Kconfig").write_text("config SLUB\n\tbool\nconfig SLOB\n\tbool\n")
+    with (tree / "Kconfig").open("a") as file:
+        file.write("config SLUB\n")
+    configured(tree)
+    assert "CONFIG_SLUB=y" in (tree / ".config").read_text().splitlines()
+
+
 def test_a_symbol_that_linux_has_and_refuses_is_an_error(tmp_path: Path) -> None:
     tree = make_tree(tmp_path / "linux", refused="NET_SCH_CAKE")
     with pytest.raises(KernelError, match="this Linux has CONFIG_NET_SCH_CAKE and refused to switch it on"):

@@ -4,7 +4,7 @@ import pytest
 from fake_linux import KCONFIG_HZ, make_tree
 
 from dumbbell.errors import KernelError
-from dumbbell.kernel.edits import CLOCK, EDITS, PAGES, REGISTERS, Edit, edit, set_hz
+from dumbbell.kernel.edits import CLOCK, EDITS, PAGES, REGISTERS, Edit, arguments, edit, set_hz
 
 
 def edited(each: Edit, tree: Path, text: str) -> str:
@@ -77,6 +77,22 @@ def test_lines_that_are_not_found_are_said(tmp_path: Path, each: Edit, text: str
     (tmp_path / each.file).write_text(text)
     assert each.on(tmp_path) == f"{each.file} has not the lines that are edited: {each.otherwise}"
     assert (tmp_path / each.file).read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("static int __init mount_nodev_root(void)\n", ("root=/dev/root",)),
+        ("mount_nodev_root(char *root_device_name)", ()),
+    ],
+)
+def test_a_kernel_that_mounts_devices_first_is_told_that_there_is_none(
+    tmp_path: Path, text: str, told: tuple[str, ...]
+) -> None:
+    assert arguments(tmp_path) == ()
+    (tmp_path / "init").mkdir()
+    (tmp_path / "init/do_mounts.c").write_text(text)
+    assert arguments(tmp_path) == told
 
 
 def test_files_that_are_not_there_are_said(tmp_path: Path) -> None:

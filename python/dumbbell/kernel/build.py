@@ -26,7 +26,7 @@ from typing import Any
 from dumbbell.errors import BuildFailed, KernelError
 from dumbbell.kernel import fragment, process, store, tools
 from dumbbell.kernel.configure import FRAGMENT, MAKE, configure
-from dumbbell.kernel.edits import edit
+from dumbbell.kernel.edits import arguments, edit
 from dumbbell.kernel.fragment import Fragment
 from dumbbell.kernel.lock import locked
 from dumbbell.kernel.process import Progress
@@ -169,7 +169,17 @@ def _build(home: Path, wanted: Wish, work: Path, jobs: int, progress: Progress) 
     shutil.rmtree(result, ignore_errors=True)
     result.mkdir()
     _collect(tree, result, log=log)
-    _describe({"name": home.name, "source": wanted.identity, "absent": absent, "unedited": unedited}, tree, result)
+    _describe(
+        {
+            "name": home.name,
+            "source": wanted.identity,
+            "absent": absent,
+            "unedited": unedited,
+            "arguments": arguments(tree),
+        },
+        tree,
+        result,
+    )
 
 
 def _compile(tree: Path, jobs: int, *, log: Path, progress: Progress) -> None:

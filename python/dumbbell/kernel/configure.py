@@ -39,7 +39,7 @@ def configure(
 
 def _configure(tree: Path, work: Path, *, log: Path, env: dict[str, str], fragment: Fragment | None) -> tuple[str, ...]:
     symbols = _symbols(tree)
-    ours = without(FRAGMENT.read_text(encoding="utf-8") + _others_controllers(tree), fragment)
+    ours = without(FRAGMENT.read_text(encoding="utf-8") + _others_controllers(tree) + _allocator(tree), fragment)
     asked = ours + (fragment.text if fragment else "")
     wishes = work / "asked.config"
     wishes.write_text(asked, encoding="utf-8")
@@ -122,6 +122,16 @@ def _others_controllers(tree: Path) -> str:
     kconfig = tree / "net/ipv4/Kconfig"
     text = kconfig.read_text(encoding="utf-8") if kconfig.is_file() else ""
     return "".join(f"CONFIG_{symbol}=y\n" for symbol in re.findall(r"^config (TCP_CONG_\w+)", text, re.MULTILINE))
+
+
+def _allocator(tree: Path) -> str:
+    """Where Linux still has SLOB, tinyconfig chooses it: its memory lies on 8 bytes, and code that gcc let use aligned
+    SSE stores (`qdisc_alloc`) faults on it. Distributions use SLUB, which newer trees have alone.
+    """
+    for kconfig in (tree / "mm/Kconfig", tree / "init/Kconfig"):
+        if kconfig.is_file() and re.search(r"^config SLOB$", kconfig.read_text(encoding="utf-8"), re.MULTILINE):
+            return "CONFIG_SLUB=y\n"
+    return ""
 
 
 RECORD = "configured.json"

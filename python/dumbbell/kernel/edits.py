@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dumbbell.errors import KernelError
 
-__all__ = ["EDITED", "EDITS", "HZ_FILE", "Edit", "edit", "set_hz"]
+__all__ = ["EDITED", "EDITS", "HZ_FILE", "Edit", "arguments", "edit", "set_hz"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,18 @@ def edit(tree: Path) -> tuple[str, ...]:
     """
     set_hz(tree / HZ_FILE)
     return tuple(told for each in EDITS if (told := each.on(tree)))
+
+
+def arguments(tree: Path) -> tuple[str, ...]:
+    """What this kernel must be told at its start beyond what all are told.
+
+    Before 6.6 or so a file system without a device is mounted as root only where `root=` names no device, and arch/um
+    says `root=98:0` when nobody else says anything (`mount_root` in init/do_mounts.c). Where the function that mounts
+    it takes the name, it is asked first; a kernel's command line is part of its dice, so no other gets the word.
+    """
+    file = tree / "init/do_mounts.c"
+    old = file.is_file() and "mount_nodev_root(void)" in file.read_text(encoding="utf-8")
+    return ("root=/dev/root",) if old else ()
 
 
 def set_hz(kconfig: Path) -> None:

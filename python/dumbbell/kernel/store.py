@@ -58,6 +58,8 @@ class Kernel:
     """Symbols of our fragment that this version of Linux does not have."""
     unedited: tuple[str, ...] = ()
     """What `edits` did not find in this version of Linux, in words."""
+    arguments: tuple[str, ...] = ()
+    """What it must be told at its start beyond what all are told."""
     binary_path: Path | None = None
     preload_path: Path | None = None
 
@@ -180,6 +182,7 @@ def _read(manifest: Path) -> Kernel:
             built_at=str(told["built_at"]),
             absent=tuple(told["absent"]),
             unedited=tuple(told.get("unedited", ())),
+            arguments=tuple(told.get("arguments", ())),
         )
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise KernelError(f"{manifest}: is damaged ({problem!r}); {_REBUILD.format(manifest.parent)}") from problem
