@@ -125,8 +125,9 @@ def _others_controllers(tree: Path) -> str:
 
 
 def _allocator(tree: Path) -> str:
-    """Where Linux still has SLOB, tinyconfig chooses it: its memory lies on 8 bytes, and code that gcc let use aligned
-    SSE stores (`qdisc_alloc`) faults on it. Distributions use SLUB, which newer trees have alone.
+    """SLUB, as distributions have it, where Linux still has SLOB, which tinyconfig chooses.
+
+    SLOB's memory lies on 8 bytes, and code in which gcc uses aligned SSE stores (`qdisc_alloc`) faults on it.
     """
     for kconfig in (tree / "mm/Kconfig", tree / "init/Kconfig"):
         if kconfig.is_file() and re.search(r"^config SLOB$", kconfig.read_text(encoding="utf-8"), re.MULTILINE):
