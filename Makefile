@@ -4,7 +4,7 @@ BIN := .venv/bin
 PY := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery pages hpcc versions notebook programs fuzz clean
+.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery pages hpcc versions kernels notebook programs fuzz clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -59,6 +59,10 @@ hpcc: setup ## Run the incast of docs/hpcc.md and draw it
 
 versions: setup ## Run BBR 1, 2 and 3 through the same experiments and write docs/bbr1-against-bbr3.md
 	$(PY) scripts/bbr_versions.py
+
+kernels: kernel ## Build Linux 6.1 too, run the six scenarios on both and write docs/kernels-6.1-against-6.12.md
+	$(BIN)/dumbbell kernel build --package 6.1
+	$(PY) scripts/kernels.py 6.1 6.12 -o docs/kernels-6.1-against-6.12.md
 
 notebook: setup ## Execute the examples into notebooks
 	$(PY) scripts/notebook.py

@@ -5,7 +5,8 @@ DumbbellError                 2  the request was wrong, or can't be met here
 ├── ExperimentError           2  an experiment file says something it can't
 ├── PlanError                 2  a sound experiment that this engine can't run
 ├── KernelError               2  a kernel can't be found, built or used
-│   └── ToolMissing           2  a program that the build or the run needs
+│   ├── ToolMissing           2  a program that the build or the run needs
+│   └── BuildFailed           2  Linux's own make said no
 ├── OutputError               2  the result can't be put where it was asked
 ├── ResultError               2  a result folder can't be read
 ├── ImportProblem             2  a log of another program can't be read as what it looks like
@@ -22,6 +23,7 @@ invalid one, raises nothing: `run.json` says why.
 from typing import ClassVar
 
 __all__ = [
+    "BuildFailed",
     "DumbbellError",
     "EngineError",
     "ExperimentError",
@@ -89,6 +91,10 @@ class ToolMissing(KernelError):
             f"'{tool}' is needed {needed_for} and is not on this machine; "
             f"install it with: sudo apt-get install -y {package}"
         )
+
+
+class BuildFailed(KernelError):
+    """Linux's own make said no: the source, not the machine, is at fault, as far as one can tell."""
 
 
 class OutputError(DumbbellError):

@@ -82,6 +82,54 @@ def test_a_folder_that_changed_is_built_again_incrementally(linux: Path, cache: 
     assert [kernel.name for kernel in kernels()] == [first.name]
 
 
+def test_a_file_whose_time_went_back_is_compiled_again(linux: Path) -> None:
+    build(source=linux)
+    (linux / "main.c").write_text(PROGRAM.replace("(gcc)", "(older)"))
+    os.utime(linux / "main.c", (1, 1))
+    assert "(older)" in build(source=linux).version
+
+
+def test_of_a_git_tree_the_commit_and_what_was_changed_since_make_the_kernel(linux: Path) -> None:
+    (linux / ".gitignore").write_text("*.o\n")
+    for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "c"]):
+        subprocess.run(["git", "-C", str(linux), *command], check=True)
+    head = subprocess.run(["git", "-C", str(linux), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+    first = build(source=linux)
+    assert first.source == f"{linux} commit:{head.stdout.strip()}"
+    os.utime(linux / "main.c", (time.time() + 5,) * 2)
+    assert build(source=linux) == first  # Saved, and nothing changed.
+    (linux / "main.c").write_text(PROGRAM.replace("(gcc)", "(mine)"))
+    second = build(source=linux)
+    assert "(mine)" in second.version
+    assert second.source.startswith(f"{first.source} changed:")
+    subprocess.run(["git", "-C", str(linux), "worktree", "add", "-q", "--detach", "../beside"], check=True)
+    beside = build("beside", source=linux.parent / "beside")
+    assert beside.source == f"{linux.parent / 'beside'} commit:{head.stdout.strip()}"
+    assert "(gcc)" in beside.version
+
+
+def test_another_tree_of_the_same_version_needs_a_name_of_its_own(linux: Path, tmp_path: Path) -> None:
+    first = build(source=linux)
+    other = make_tree(tmp_path / "other")
+    with pytest.raises(KernelError, match=rf"'{first.name}' already, made from {linux} .*--name {first.name}-mine"):
+        build(source=other)
+    assert build("mine", source=other).name == "mine"
+    assert find().name == first.name  # A run's default changes only when somebody says so.
+
+
+def test_a_persons_fragment_makes_a_kernel_of_its_own(linux: Path, tmp_path: Path) -> None:
+    with (linux / "Kconfig").open("a") as file:
+        file.write("config TCP_MD5SIG\n")
+    (tmp_path / "md5.config").write_text("CONFIG_TCP_MD5SIG=y\n")
+    first = build(source=linux)
+    second = build(source=linux, config=tmp_path / "md5.config")
+    assert (first.name, second.name) == ("linux-6.99.0-rc1", "linux-6.99.0-rc1-md5")
+    assert " config:md5.config sha256:" in second.source
+    assert "CONFIG_TCP_MD5SIG=y" in (second.folder / "config").read_text()
+    assert "CONFIG_TCP_MD5SIG=y" not in (first.folder / "config").read_text()
+    assert build(source=linux, config=tmp_path / "md5.config") == second
+
+
 def test_a_damaged_kernel_is_built_again(linux: Path) -> None:
     kernel = build(source=linux)
     kernel.binary.write_bytes(b"damaged")
@@ -218,6 +266,21 @@ def test_the_package_is_downloaded_once_even_when_its_extraction_fails(
     assert (kernel.name, kernel.source) == ("linux-6.12.9", "linux-source-6.12 6.12.9-1")
     assert (programs / "downloads").read_text() == "fetched\n"
     assert not (cache / "build/linux-6.12.9/package").exists()
+
+
+def test_a_package_is_chosen_by_its_name_or_version(
+    linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = fake_apt(tmp_path, monkeypatch, "echo 'linux-source-6.1 - a'; echo 'linux-source-6.12 - b'")
+    make_tarball(linux, programs / "linux-source-6.12.tar.xz")
+    assert build(package="linux-source-6.12").source == "linux-source-6.12 6.12.9-1"
+    assert build(package="6.12").name == "linux-6.12.9"
+    with pytest.raises(
+        KernelError, match=r"no package linux-source-5\.15; there is: linux-source-6\.1, linux-source-6\.12"
+    ):
+        build(package="5.15")
+    with pytest.raises(KernelError, match="--source or --package, not both"):
+        build(package="6.12", source=linux)
 
 
 def fake_apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, search: str) -> Path:

@@ -6,7 +6,7 @@ from fake_linux import PROGRAM, compile_program
 
 from dumbbell.errors import KernelError
 from dumbbell.kernel import cache_dir, check_binary, find, kernels, mark_default
-from dumbbell.kernel.store import check_name, sha256
+from dumbbell.kernel.store import check_name, keep_default, sha256
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +66,34 @@ def test_the_newest_is_found_unless_another_is_marked_or_named(cache: Path, monk
         find("d")
     with pytest.raises(KernelError, match="no kernel is called 'd'"):
         mark_default("d")
+
+
+def test_a_short_name_is_enough_where_it_says_which(cache: Path) -> None:
+    for name in ("linux-6.1.192", "linux-6.12.117", "v3-paced", "v3b"):
+        store(cache, name, "2026-01-01")
+    short = {"6.1": "linux-6.1.192", "6.12": "linux-6.12.117", "linux-6.12": "linux-6.12.117", "v3": "v3-paced"}
+    assert {wish: find(wish).name for wish in short} == short
+    assert find("v3b").name == "v3b"
+    with pytest.raises(KernelError, match=r"'6' may be any of the kernels linux-6\.1\.192, linux-6\.12\.117; right"):
+        find("6")
+    with pytest.raises(KernelError, match=r"'6\.99' may be any of the kernels linux-6\.1\.192, .*, v3b"):
+        find("6.99")  # The release of all four.
+    with pytest.raises(KernelError, match=r"no kernel is called '6\.13'; there are: linux-6\.1\.192"):
+        find("6.13")
+    assert mark_default("v3").name == "v3-paced"
+    assert find().name == "v3-paced"
+
+
+def test_a_kernel_of_ones_own_does_not_become_the_default_by_being_newer(cache: Path) -> None:
+    keep_default()
+    assert kernels() == []
+    store(cache, "a", "2026-01-01")
+    keep_default()
+    store(cache, "b", "2026-01-02")
+    assert find().name == "a"
+    mark_default("b")
+    keep_default()
+    assert find().name == "b"
 
 
 def test_a_kernel_that_changed_since_it_was_built_is_refused(cache: Path) -> None:

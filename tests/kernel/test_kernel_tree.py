@@ -1,3 +1,4 @@
+import os
 import subprocess
 from pathlib import Path
 
@@ -66,7 +67,7 @@ def test_a_shadow_follows_its_original_and_never_writes_to_it(linux: Path, tmp_p
     tree = tmp_path / "tree"
     before = {file: (linux / file).read_bytes() for file in files_below(linux)}
     shadow(linux, files_of(linux), tree, progress=quiet)
-    assert files_below(tree) - {"arch/um/.Kconfig.original"} == files_below(linux) - BULK
+    assert files_below(tree) - {"arch/um/.Kconfig.original", ".shadow.json"} == files_below(linux) - BULK
     assert (tree / "main.c").readlink() == linux / "main.c"
     (tree / "arch/um/Kconfig").write_text("edited")
     (tree / "main.o").write_text("object")
@@ -83,6 +84,17 @@ def test_a_shadow_follows_its_original_and_never_writes_to_it(linux: Path, tmp_p
     (linux / "arch/um/Kconfig").write_text("new")
     shadow(linux, files_of(linux), tree, progress=quiet)
     assert (tree / "arch/um/Kconfig").read_text() == "new"
+
+
+def test_a_changed_file_gets_a_new_link_even_when_its_time_went_back(linux: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    shadow(linux, files_of(linux), tree, progress=quiet)
+    first = {file: (tree / file).lstat().st_ctime_ns for file in ("main.c", "drivers/net/tun.c")}
+    (linux / "main.c").write_text("int old;\n")
+    os.utime(linux / "main.c", (1, 1))
+    shadow(linux, files_of(linux), tree, progress=quiet)
+    assert (tree / "main.c").lstat().st_ctime_ns > first["main.c"]
+    assert (tree / "drivers/net/tun.c").lstat().st_ctime_ns == first["drivers/net/tun.c"]
 
 
 def test_of_a_worktree_git_says_what_is_source(linux: Path) -> None:

@@ -11,7 +11,9 @@ summary   a result as tables for reading
 beside    results side by side, a column each
 contrast  a comparison as tables for reading
 cells     numbers as people read them
-kernels   kernel build and list
+kernels   kernel build, list, default
+searches  bisect, and its options
+bisect    bisect: a kernel, a run and a figure for each commit
 logs      import and export
 ```
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dumbbell
-from dumbbell.cli import learn, logs
+from dumbbell.cli import learn, logs, searches
 from dumbbell.cli.exec import exec_
 from dumbbell.cli.kernels import kernel_app
 
@@ -32,6 +32,7 @@ app.command(name="export")(logs.export)
 app.command(name="list")(learn.list_)
 app.command()(learn.explain)
 app.command(name="exec")(exec_)
+app.command()(searches.bisect)
 
 out = Console(highlight=False, soft_wrap=False)
 err = Console(stderr=True, highlight=False)

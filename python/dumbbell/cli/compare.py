@@ -28,6 +28,7 @@ from dumbbell.cli.cells import told_apart
 from dumbbell.cli.sides import Folders, paired, two_sides
 from dumbbell.cli.window import window_of
 from dumbbell.engine import Engine, Request
+from dumbbell.engine.kernel import KernelEngine
 from dumbbell.engine.output import staged
 from dumbbell.engine.requests import default_folder, engine_called, plain, repeat_command, run_names, seeds_of
 from dumbbell.errors import ExperimentError
@@ -195,8 +196,18 @@ def _engines(asked: Asked) -> list[tuple[str, Engine, str | None]]:
     left = iter(kernels)
     asked_kernels = [next(left, None) if engine == "kernel" else None for engine in engines]
     made = [engine_called(engine, kernel, "--engines") for engine, kernel in zip(engines, asked_kernels, strict=True)]
+    _refuse_one_kernel(asked, made)
     names = told_apart([engines, [kernel or engine for engine, kernel in zip(engines, asked_kernels, strict=True)]])
     return list(zip(names, made, asked_kernels, strict=True))
+
+
+def _refuse_one_kernel(asked: Asked, made: Sequence[Engine]) -> None:
+    """Two short names may mean one kernel."""
+    folders = [each.kernel.folder for each in made if isinstance(each, KernelEngine)]
+    if len(folders) == 2 and len(set(folders)) == 1:
+        raise ExperimentError(
+            "the same twice", key="--kernels", value=asked.kernels, right=f"both are the kernel '{folders[0].name}'"
+        )
 
 
 def _names(first: Folders, second: Folders) -> list[str]:

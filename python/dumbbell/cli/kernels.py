@@ -1,10 +1,12 @@
-"""`dumbbell kernel`: build and list."""
+"""`dumbbell kernel`: build, list, and say which one runs get."""
 # ruff: noqa: PLC0415
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -13,7 +15,10 @@ from rich.table import Table
 
 from dumbbell.cli import adding
 
-__all__ = ["kernel_app"]
+if TYPE_CHECKING:
+    from dumbbell.kernel import Progress as Heard
+
+__all__ = ["bars_on", "kernel_app"]
 
 kernel_app = typer.Typer(help="Build and list kernels in virtual time.", no_args_is_help=True)
 kernel_app.command()(adding.add)
@@ -27,30 +32,30 @@ def build(
     source: Annotated[
         Path | None, typer.Option(metavar="DIR|TARBALL", help="Default: the distribution's source package.")
     ] = None,
+    package: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Another of its packages: linux-source-6.1, or 6.1.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FRAGMENT", help="Lines of a .config, laid over Dumbbell's own.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Compilers side by side; default: one a core.")] = None,
 ) -> None:
     """Get the source, configure, build, and keep the kernel in the cache. Does nothing when it is there."""
     from dumbbell.kernel import build as build_kernel
 
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeElapsedColumn(),
-        console=err,
-        transient=True,
-    ) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def progress(phase: str, done: int, total: int) -> None:
-            if phase not in tasks:
-                tasks[phase] = bars.add_task(phase, total=None)
-                if not err.is_terminal:
-                    err.print(f"{phase} …", markup=False)
-            bars.update(tasks[phase], completed=done, total=total or None)
-
-        kernel = build_kernel(name, source=source, jobs=jobs, progress=progress)
+    with bars_on(err) as progress:
+        kernel = build_kernel(name, source=source, package=package, config=config, jobs=jobs, progress=progress)
+    for told in kernel.unedited:
+        err.print(f"note: {told}", markup=False)
     err.print(f"kernel '{kernel.name}' ({kernel.release}) is ready in {kernel.folder}", markup=False)
+
+
+@kernel_app.command()
+def default(name: Annotated[str, typer.Argument(metavar="NAME", help="See kernel list.")]) -> None:
+    """Let runs that name no kernel get this one."""
+    from dumbbell.kernel import mark_default
+
+    err.print(f"runs that name no kernel get '{mark_default(name).name}' from now on", markup=False)
 
 
 @kernel_app.command(name="list")
@@ -80,3 +85,20 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.
         source = "; ".join([kernel.source, *(f"with {each.file}" for each in kernel.added)])
         table.add_row(mark, kernel.name, kernel.release, source, kernel.config_sha256[:12], kernel.built_at)
     out.print(table)
+
+
+@contextmanager
+def bars_on(console: Console) -> Iterator["Heard"]:
+    """A bar for each phase of a build; where there is no terminal, a line when it begins."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def progress(phase: str, done: int, total: int) -> None:
+            if phase not in tasks:
+                tasks[phase] = bars.add_task(phase, total=None)
+                if not console.is_terminal:
+                    console.print(f"{phase} …", markup=False)
+            bars.update(tasks[phase], completed=done, total=total or None)
+
+        yield progress

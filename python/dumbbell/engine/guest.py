@@ -99,6 +99,7 @@ def _command(guest: Guest) -> list[str]:
         "time-travel=inf-cpu", f"time-travel-start={START_NS}",
         "rootfstype=hostfs", "rootflags=/proc/self/cwd", "rw", "init=/agent",
         "uml_dir=./uml", "con=null", "con0=fd:0,fd:1", "quiet", "loglevel=4", "panic=-1", "random.trust_cpu=1",
+        *guest.kernel.arguments,
     ]  # fmt: skip
 
 

@@ -21,9 +21,10 @@ from typing import Any
 from dumbbell.errors import KernelError
 from dumbbell.kernel import offers, process, store, tools
 from dumbbell.kernel.boot import Told, boot
-from dumbbell.kernel.build import _collect, _cpus, _environment, _install, _lock
+from dumbbell.kernel.build import collect, cpus, environment, install
 from dumbbell.kernel.configure import MAKE
 from dumbbell.kernel.csource import REGISTER, controllers_in
+from dumbbell.kernel.lock import locked
 from dumbbell.kernel.process import Progress
 from dumbbell.kernel.store import Added, Kernel
 from dumbbell.kernel.twin import FOLDER, lay, twin, work_of
@@ -64,7 +65,7 @@ def add(file: Path, *, to: str | None = None, name: str | None = None, progress:
     sources = {each.module_file: _stored(onto, each) for each in wanted if each != added}
     sources[added.module_file] = content
     try:
-        with _lock(work_of(root)):
+        with locked(work_of(root), "built"):
             return _build(called, root, wanted, sources, added, file, progress or process.silence)
     except OSError as error:
         raise KernelError(f"{error.filename or called}: the kernel can't be kept there: {error.strerror}") from error
@@ -142,18 +143,18 @@ def _build(
     lay(tree, sources)
     warnings = _compile(tree, added, file, log=log, progress=progress)
     progress("boot", 0, 1)
-    told = _ask(tree, wanted, added, file)
+    told = _ask(tree, root, wanted, added, file)
     progress("boot", 1, 1)
     result = work / "result"
     shutil.rmtree(result, ignore_errors=True)
     (result / SOURCES).mkdir(parents=True)
-    _collect(tree, result, log=log)
+    collect(tree, result, log=log)
     for name, content in sources.items():
         (result / SOURCES / name).write_bytes(content)
     complete = tuple(replace(each, parameters=told.parameters.get(each.module, {})) for each in wanted)
     _describe(called, root, complete, result)
-    _keep_default()
-    _install(result, store.kernels_dir() / called, work / "replaced")
+    store.keep_default()
+    install(result, store.kernels_dir() / called, work / "replaced")
     kernel = store.find(called)
     return Addition(kernel, next(each for each in kernel.added if each.names == added.names), True, warnings)
 
@@ -173,7 +174,7 @@ def _compile(tree: Path, added: Added, file: Path, *, log: Path, progress: Progr
 
     progress("build", 0, STEPS)
     try:
-        process.stream([*MAKE, f"-j{_cpus()}", "linux"], log=log, cwd=tree, env=_environment(), heard=heard)
+        process.stream([*MAKE, f"-j{cpus()}", "linux"], log=log, cwd=tree, env=environment(), heard=heard)
     except KernelError as problem:
         if not any(added.module_file in line or added.module in line for line in said):
             raise
@@ -189,11 +190,11 @@ def _by_its_own_name(said: list[str], added: Added, file: Path) -> str:
     return re.sub(rf"(?<![\w/]){inside}(?=:)", lambda _: str(file), "\n".join(said))
 
 
-def _ask(tree: Path, wanted: tuple[Added, ...], added: Added, file: Path) -> Told:
+def _ask(tree: Path, root: Kernel, wanted: tuple[Added, ...], added: Added, file: Path) -> Told:
     """Boot the kernel: does it have everything that it shall have? Raises KernelError that says what is missing."""
     store.check_binary(tree / store.BINARY)
     try:
-        told = boot(tree / store.BINARY)
+        told = boot(tree / store.BINARY, root.arguments)
     except KernelError as problem:
         raise KernelError(f"{file}: compiles, but {problem}") from problem
     absent = [name for each in wanted for name in each.names if name not in told.controllers]
@@ -228,12 +229,6 @@ def _describe(called: str, root: Kernel, added: tuple[Added, ...], result: Path)
         "builders": tools.versions(),
     }
     (result / store.MANIFEST).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
-
-
-def _keep_default() -> None:
-    """A run without a kernel's name goes on getting the kernel that it got before."""
-    if not (store.kernels_dir() / store.DEFAULT).is_file():
-        store.mark_default(max(store.kernels(), key=lambda kernel: kernel.built_at).name)
 
 
 SOURCES = "added"

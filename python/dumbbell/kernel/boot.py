@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,8 +32,8 @@ class Told:
     """Lines of the console that are the kernel's own, such as errors of TCP."""
 
 
-def boot(binary: Path) -> Told:
-    """Boot it and ask. Raises KernelError, with its last words, when it dies or hangs before it answers."""
+def boot(binary: Path, arguments: Sequence[str] = ()) -> Told:
+    """Boot it, with whatever it must be told beyond what all are, and ask. Raises KernelError, with its last words, when it dies or hangs before it answers."""
     setarch = shutil.which("setarch")
     if setarch is None:
         raise ToolMissing("setarch", "to start a kernel without address randomisation", "util-linux")
@@ -40,7 +41,7 @@ def boot(binary: Path) -> Told:
     with tempfile.TemporaryDirectory(prefix="dumbbell-boot-") as room:
         environment = {"HOME": "/nonexistent", "TMPDIR": shared if os.access(shared, os.W_OK) else room}
         process = subprocess.Popen(
-            [setarch, "-R", str(binary), *WORDS, "--", "-c", f'"{SCRIPT}"'], cwd=room, env=environment,
+            [setarch, "-R", str(binary), *WORDS, *arguments, "--", "-c", f'"{SCRIPT}"'], cwd=room, env=environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0,
         )  # fmt: skip
         with process:

@@ -13,61 +13,135 @@ machine's own (user, host, date, environment) is fixed or kept out: the kernel
 mixes its banner into its random pool, so a run would feel the difference.
 """
 
-import fcntl
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from dumbbell.errors import KernelError
-from dumbbell.kernel import process, store, tools
+from dumbbell.errors import BuildFailed, KernelError
+from dumbbell.kernel import fragment, process, store, tools
 from dumbbell.kernel.configure import FRAGMENT, MAKE, configure
+from dumbbell.kernel.edits import arguments, edit
+from dumbbell.kernel.fragment import Fragment
+from dumbbell.kernel.lock import locked
 from dumbbell.kernel.process import Progress
 from dumbbell.kernel.source import Source, fetch, identify
 from dumbbell.kernel.store import Kernel
 
-__all__ = ["build"]
+__all__ = ["Wish", "build", "build_at", "collect", "cpus", "environment", "install", "wish"]
 
 
 def build(
     name: str | None = None,
     *,
     source: Path | None = None,
+    package: str | None = None,
+    config: Path | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Kernel:
     """Build a kernel, or return the one that is already built from the same source and recipe.
 
-    `name` is made from the version by default, `source` is the distribution's
-    package, `jobs` is one for each CPU. `progress` hears the phases download and
-    extract (in bytes or files), configure (0 or 1) and build (in files compiled).
+    `name` is made from the version by default, `source` (a folder or a tarball) or `package` is the distribution's
+    best, `config` a fragment that is laid over ours, `jobs` is one for each CPU. `progress` hears the phases download
+    and extract (in bytes or files), configure (0 or 1) and build (in files compiled). What a run gets by default
+    changes only when nothing at all is asked for.
     Raises ToolMissing or KernelError; a KeyboardInterrupt leaves nothing running.
     """
-    origin = identify(source)
-    name = store.check_name(name or origin.name)
-    if ready := _already(name, origin):
-        return ready
+    wanted = wish(source, package, config)
+    called = store.check_name(name or wanted.name)
+    home = store.kernels_dir() / called
+    if not name:
+        _refuse_to_replace_another(home, wanted)
+    plain = (name, source, package, config) == (None,) * 4
+
+    def before_it_appears() -> None:
+        if not plain:
+            store.keep_default()
+
+    work = store.cache_dir() / "build" / called
+    kernel, built = build_at(home, wanted, work, jobs=jobs, progress=progress, ready=before_it_appears)
+    if plain and built:
+        store.mark_default(called)
+    return kernel
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a kernel is to be made from."""
+
+    origin: Source
+    fragment: Fragment | None
+
+    @property
+    def identity(self) -> str:
+        """Changes when the kernel would."""
+        return self.origin.identity + (f" {self.fragment.identity}" if self.fragment else "")
+
+    @property
+    def name(self) -> str:
+        """What it is called by default."""
+        return self.origin.name + (f"-{self.fragment.file.stem}" if self.fragment else "")
+
+
+def wish(source: Path | None, package: str | None, config: Path | None) -> Wish:
+    """What is asked for, identified. Raises KernelError when it can't be."""
+    return Wish(identify(source, package), fragment.read(config))
+
+
+def build_at(
+    home: Path,
+    wanted: Wish,
+    work: Path,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> tuple[Kernel, bool]:
+    """Build into the folder `home`, with everything in progress below `work`; and whether it had to be built.
+
+    `ready` is called just before a new kernel appears. Raises as `build` does.
+    """
+    if found := _already(home, wanted):
+        return found, False
     tools.check()
-    work = store.cache_dir() / "build" / name
     try:
-        with _lock(work):
-            return _already(name, origin) or _build(name, origin, work, jobs or _cpus(), progress or process.silence)
+        with locked(work, "built"):
+            if found := _already(home, wanted):
+                return found, False
+            _build(home, wanted, work, jobs or cpus(), progress or process.silence)
+            ready()
+            install(work / "result", home, work / "replaced")
+            return store.kept_in(home), True
     except OSError as error:
         raise KernelError(f"{error.filename or work}: the kernel can't be kept there: {error.strerror}") from error
 
 
-def _already(name: str, origin: Source) -> Kernel | None:
+def _already(home: Path, wanted: Wish) -> Kernel | None:
     """The stored kernel, when building it again would give the same; a damaged one is not."""
-    manifest = store.kernels_dir() / name / store.MANIFEST
     try:
-        told = json.loads(manifest.read_text(encoding="utf-8"))
-        return store.find(name) if (told["source"], told["recipe"]) == (origin.identity, _recipe()) else None
+        told = json.loads((home / store.MANIFEST).read_text(encoding="utf-8"))
+        return store.kept_in(home) if (told["source"], told["recipe"]) == (wanted.identity, _recipe()) else None
     except (OSError, ValueError, KeyError, KernelError):
         return None
+
+
+def _refuse_to_replace_another(home: Path, wanted: Wish) -> None:
+    """Two trees of one version have one default name; only an explicit one may take another's place."""
+    try:
+        known = str(json.loads((home / store.MANIFEST).read_text(encoding="utf-8"))["source"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if not f"{known} ".startswith(f"{wanted.origin.origin} "):
+        raise KernelError(
+            f"a kernel is called '{home.name}' already, made from {known}; "
+            f"right: another name for this one, such as --name {home.name}-mine"
+        )
 
 
 def _recipe() -> str:
@@ -78,67 +152,79 @@ def _recipe() -> str:
     return hashed.hexdigest()[:16]
 
 
-def _build(name: str, origin: Source, work: Path, jobs: int, progress: Progress) -> Kernel:
+def _build(home: Path, wanted: Wish, work: Path, jobs: int, progress: Progress) -> None:
     work.mkdir(parents=True, exist_ok=True)
     log = work / "build.log"
-    log.write_text(f"{name}: {origin.identity}\n", encoding="utf-8")
-    tree = fetch(origin, work, log=log, progress=progress)
+    log.write_text(f"{home.name}: {wanted.identity}\n", encoding="utf-8")
+    tree = fetch(wanted.origin, work, log=log, progress=progress)
     progress("configure", 0, 1)
-    absent = configure(tree, work, log=log, env=_environment())
+    unedited = edit(tree)
+    absent = configure(tree, work, log=log, env=environment(), fragment=wanted.fragment)
     progress("configure", 1, 1)
-    _compile(tree, jobs, log=log, progress=progress)
+    try:
+        _compile(tree, jobs, log=log, progress=progress)
+    except KernelError as error:
+        raise BuildFailed(str(error)) from error
     result = work / "result"
     shutil.rmtree(result, ignore_errors=True)
     result.mkdir()
-    _collect(tree, result, log=log)
-    _describe(name, origin, absent, tree, result)
-    _install(result, store.kernels_dir() / name, work / "replaced")
-    return store.find(name)
+    collect(tree, result, log=log)
+    _describe(
+        {
+            "name": home.name,
+            "source": wanted.identity,
+            "absent": absent,
+            "unedited": unedited,
+            "arguments": arguments(tree),
+        },
+        tree,
+        result,
+    )
 
 
 def _compile(tree: Path, jobs: int, *, log: Path, progress: Progress) -> None:
-    """Run make; what an interrupted one compiled is counted as done."""
-    done = sum(1 for path in tree.rglob("*.o") if "scripts" not in path.parts)
+    """Run make; what an interrupted one compiled is counted as done, after a complete one only what is new."""
+    again = (tree / "linux").is_file()
+    done = 0 if again else sum(1 for path in tree.rglob("*.o") if "scripts" not in path.parts)
+    expected = 0 if again else COMPILATIONS
 
     def heard(line: str) -> None:
         nonlocal done
         if line.startswith("  CC "):
             done += 1
-            progress("build", done, max(done, COMPILATIONS))
+            progress("build", done, max(done, expected))
 
-    progress("build", done, max(done, COMPILATIONS))
-    process.stream([*MAKE, f"-j{jobs}", "linux"], log=log, cwd=tree, env=_environment(), heard=heard)
+    progress("build", done, max(done, expected))
+    process.stream([*MAKE, "-L", f"-j{jobs}", "linux"], log=log, cwd=tree, env=environment(), heard=heard)
     progress("build", done, done)
 
 
-def _collect(tree: Path, result: Path, *, log: Path) -> None:
+def collect(tree: Path, result: Path, *, log: Path) -> None:
+    """What a run needs of a built tree, checked. Raises KernelError."""
     shutil.copy2(tree / "linux", result / store.BINARY)
     shutil.copyfile(tree / ".config", result / store.CONFIG)
     library = result / store.PRELOAD
     command = ["gcc", "-shared", "-fPIC", "-O2", "-Wall", "-o", str(library), str(SEEDED_GETRANDOM)]
-    process.stream(command, log=log, cwd=result, env=_environment(), heard=lambda _: None)
+    process.stream(command, log=log, cwd=result, env=environment(), heard=lambda _: None)
     store.check_binary(result / store.BINARY)
 
 
-def _describe(name: str, origin: Source, absent: tuple[str, ...], tree: Path, result: Path) -> None:
+def _describe(known: dict[str, Any], tree: Path, result: Path) -> None:
     """The kernel's birth certificate."""
     version = store.banner(result / store.BINARY)[1]
-    certificate = {
-        "name": name,
+    certificate = known | {
         "release": (tree / "include/config/kernel.release").read_text(encoding="utf-8").strip(),
         "version": version,
         "config_sha256": store.sha256(result / store.CONFIG),
         "binary_sha256": store.sha256(result / store.BINARY),
-        "source": origin.identity,
         "recipe": _recipe(),
-        "absent": absent,
         "built_at": datetime.now(UTC).isoformat(timespec="microseconds"),
         "builders": tools.versions(),
     }
     (result / store.MANIFEST).write_text(json.dumps(certificate, indent=2) + "\n", encoding="utf-8")
 
 
-def _install(result: Path, home: Path, replaced: Path) -> None:
+def install(result: Path, home: Path, replaced: Path) -> None:
     """A kernel appears whole; one of the same name but of another recipe makes room."""
     home.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(replaced, ignore_errors=True)
@@ -148,25 +234,7 @@ def _install(result: Path, home: Path, replaced: Path) -> None:
     shutil.rmtree(replaced, ignore_errors=True)
 
 
-@contextmanager
-def _lock(work: Path) -> Iterator[None]:
-    """One build of a name at a time. Raises KernelError that names the process that has the lock."""
-    path = work.with_name(f"{work.name}.lock")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as problem:
-            file.seek(0)
-            holder = file.read().strip() or "another"
-            raise KernelError(f"'{work.name}' is being built by process {holder} already (lock: {path})") from problem
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
-
-
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Fixed, so that the banner, and with it the kernel's dice, is the same on every machine."""
     return process.environment(
         KBUILD_BUILD_TIMESTAMP="Thu Jan  1 00:00:00 UTC 1970",
@@ -176,7 +244,8 @@ def _environment() -> dict[str, str]:
     )
 
 
-def _cpus() -> int:
+def cpus() -> int:
+    """How many this process may use."""
     return len(os.sched_getaffinity(0))
 
 

@@ -1,42 +1,46 @@
 """The kernel's configuration: what we ask, and whether we got it.
 
-`tinyconfig` is the ground, `linux.config` is laid on it, `olddefconfig` settles
-the rest. Kconfig drops what it can't satisfy without a word, so every `=y` is
-looked up afterwards. Compiling is `build`'s affair.
+`tinyconfig` is the ground, `linux.config` is laid on it, then a person's own
+fragment, and `olddefconfig` settles the rest. Kconfig drops what it can't satisfy
+without a word, so every wish is looked up afterwards. Lines of the source that
+must change first are `edits`' affair, compiling is `build`'s.
 """
 
+import hashlib
+import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from dumbbell.errors import KernelError
-from dumbbell.kernel import process
+from dumbbell.kernel import process, store, tools
+from dumbbell.kernel.edits import HZ_FILE
+from dumbbell.kernel.fragment import Fragment, without
+from dumbbell.kernel.tree import of_kconfig, recorded
 
-__all__ = [
-    "EDITED",
-    "FRAGMENT",
-    "HZ_FILE",
-    "MAKE",
-    "configure",
-    "count_nanoseconds",
-    "make_room_for_registers",
-    "map_pages_in_a_row",
-    "set_hz",
-]
+__all__ = ["FRAGMENT", "MAKE", "configure"]
 
 
-def configure(tree: Path, work: Path, *, log: Path, env: dict[str, str]) -> tuple[str, ...]:
-    """Write `tree/.config` and return the symbols that this version of Linux lacks.
+def configure(
+    tree: Path, work: Path, *, log: Path, env: dict[str, str], fragment: Fragment | None = None
+) -> tuple[str, ...]:
+    """Write `tree/.config` and return the symbols of ours that this version of Linux lacks.
 
-    Raises KernelError when Linux has something and refuses it, or lacks something
-    without which there is no virtual time.
+    Where nothing that Kconfig reads has changed since it was written, it stays: Kconfig takes longer than a file to
+    compile. Raises KernelError when Linux has something and refuses it, lacks something
+    without which there is no virtual time, or does not take the person's fragment.
     """
-    set_hz(tree / HZ_FILE)
-    make_room_for_registers(tree / REGISTERS_FILE)
-    map_pages_in_a_row(tree / PAGES_FILE)
-    count_nanoseconds(tree / CLOCK_FILE)
+    record, state = work / RECORD, _state(tree, fragment)
+    if state and (absent := _recorded(record, state, tree / ".config")) is not None:
+        return absent
+    absent = _configure(tree, work, log=log, env=env, fragment=fragment)
+    record.write_text(json.dumps([state, store.sha256(tree / ".config"), absent]), encoding="utf-8")
+    return absent
+
+
+def _configure(tree: Path, work: Path, *, log: Path, env: dict[str, str], fragment: Fragment | None) -> tuple[str, ...]:
     symbols = _symbols(tree)
-    asked = FRAGMENT.read_text(encoding="utf-8") + _others_controllers(tree)
+    ours = without(FRAGMENT.read_text(encoding="utf-8") + _others_controllers(tree) + _allocator(tree), fragment)
+    asked = ours + (fragment.text if fragment else "")
     wishes = work / "asked.config"
     wishes.write_text(asked, encoding="utf-8")
     for command in (
@@ -45,79 +49,52 @@ def configure(tree: Path, work: Path, *, log: Path, env: dict[str, str]) -> tupl
         [*MAKE, "olddefconfig"],
     ):
         process.stream(command, log=log, cwd=tree, env={**env, "ARCH": "um"}, heard=lambda _: None)
-    return _verify(asked, (tree / ".config").read_text(encoding="utf-8"), symbols)
+    got = (tree / ".config").read_text(encoding="utf-8")
+    if fragment:
+        fragment.check(got, symbols)
+    return _verify(ours, got, symbols, fragment)
 
 
-def set_hz(kconfig: Path) -> None:
-    """Let arch/um tick at 250 Hz as distributions do; it has 100 written in its Kconfig.
-
-    A tree that offers the choice of kernel/Kconfig.hz is left alone: the fragment chooses.
-    Raises KernelError when neither is the case.
-    """
-    text = kconfig.read_text(encoding="utf-8")
-    if re.search(r'^source "kernel/Kconfig.hz"', text, re.MULTILINE):
-        return
-    edited, count = re.subn(r"(?m)^(config HZ\n(?:[ \t]+(?!default).*\n)*[ \t]+default )\d+$", r"\g<1>250", text)
-    if count != 1:
-        raise KernelError(
-            f"{kconfig}: has neither 'config HZ' with a default nor kernel/Kconfig.hz, so the clock's rate "
-            "can't be set; right: the tree of a Linux from 5.15 on"
-        )
-    if edited != text:
-        kconfig.write_text(edited, encoding="utf-8")
+def _state(tree: Path, fragment: Fragment | None) -> str:
+    """Changes when the configuration might; empty where that can't be told, as of a tree that is no shadow."""
+    files = recorded(tree, of_kconfig)
+    if not files:
+        return ""
+    hashed = hashlib.sha256(json.dumps([files, MAKE, tools.versions()]).encode())
+    for text in (FRAGMENT.read_text(encoding="utf-8"), fragment.text if fragment else "", _edited(tree)):
+        hashed.update(f"{len(text)}\0{text}".encode())
+    return hashed.hexdigest()
 
 
-def make_room_for_registers(offsets: Path) -> None:
-    """Let a guest keep all vector registers that a CPU may have; up to Linux 6.12 the room ends behind AVX-512.
-
-    The host takes a process's registers back only whole (`xstateregs_set`), so on a CPU with AMX such a guest dies at
-    its first process. Newer trees ask the host for the size and are left alone.
-    """
-    _edit(
-        offsets, lambda text: re.sub(r"(DEFINE_LONGS\(HOST_FP_SIZE, )\d+(\);)", rf"\g<1>{REGISTERS_BYTES}\g<2>", text)
-    )
+def _edited(tree: Path) -> str:
+    """The only Kconfig file of a shadow that is no link."""
+    return (tree / HZ_FILE).read_text(encoding="utf-8")
 
 
-def map_pages_in_a_row(pgtable: Path) -> None:
-    """Let `set_ptes` of arch/um go on by one page for each entry; in Linux 6.12 it goes on by all that are left.
-
-    From three pages of one folio on, a fork then maps pages that are somebody else's, and frees them when it ends: the
-    agent's rings are such folios. Trees without that step are left alone.
-    """
-    _edit(
-        pgtable,
-        lambda text: text.replace("pte_val(pte) + (nr << PFN_PTE_SHIFT)", "pte_val(pte) + (1UL << PFN_PTE_SHIFT)"),
-    )
+def _recorded(record: Path, state: str, config: Path) -> tuple[str, ...] | None:
+    """What an earlier call returned, if it would return it again."""
+    try:
+        known, sha256, absent = json.loads(record.read_text(encoding="utf-8"))
+        return tuple(absent) if (known, sha256) == (state, store.sha256(config)) else None
+    except (OSError, ValueError):
+        return None
 
 
-def count_nanoseconds(clock: Path) -> None:
-    """Let a guest's clock count nanoseconds, as a machine's does; arch/um's counts in steps of 256.
-
-    A look at the clock outside of an interrupt moves it by a step (`timer_read`), so with long ones what programs send
-    leaves later than what interrupts send, and each packet's time is cut to a step. Timers are no later than asked.
-    """
-    _edit(clock, lambda text: re.sub(r"(#define TIMER_(?:MULTIPLIER|MIN_DELTA)\s+)\d+", r"\g<1>1", text))
-
-
-def _edit(file: Path, change: Callable[[str], str]) -> None:
-    """Write a file of the tree anew if there is one and the change changes something."""
-    if file.is_file() and (edited := change(text := file.read_text(encoding="utf-8"))) != text:
-        file.write_text(edited, encoding="utf-8")
-
-
-def _verify(asked: str, got: str, symbols: set[str]) -> tuple[str, ...]:
+def _verify(asked: str, got: str, symbols: set[str], fragment: Fragment | None) -> tuple[str, ...]:
     on = set(re.findall(r"^CONFIG_(\w+)=y$", got, re.MULTILINE))
     wanted = re.findall(r"^CONFIG_(\w+)=y$", asked, re.MULTILINE)
     missing = [symbol for symbol in wanted if symbol not in on and symbol not in OPTIONAL]
     absent = tuple(symbol for symbol in missing if symbol not in symbols)
     refused = [symbol for symbol in missing if symbol in symbols]
-    if vital := sorted(VITAL.intersection(absent)):
+    if vital := sorted(VITAL - on - set(refused)):
+        lack = "has no" if VITAL.isdisjoint(symbols.intersection(vital)) else "was told to do without"
         raise KernelError(
-            f"this Linux has no {_names(vital)}, without which there is no virtual time; right: 5.15 or later"
+            f"this Linux {lack} {_names(vital)}, without which there is no virtual time; right: 5.15 or later, with it"
         )
     if refused:
+        way_out = f", or {fragment.file} does without: CONFIG_{refused[0]}=n" if fragment else ""
         raise KernelError(
-            f"this Linux has {_names(refused)} and refused to switch it on; its Kconfig says what it needs"
+            f"this Linux has {_names(refused)} and refused to switch it on; its Kconfig says what it needs{way_out}"
         )
     if forced := [symbol for symbol in OFF if symbol in on]:
         raise KernelError(f"this Linux switched {_names(forced)} on, which the engine can't use")
@@ -147,14 +124,19 @@ def _others_controllers(tree: Path) -> str:
     return "".join(f"CONFIG_{symbol}=y\n" for symbol in re.findall(r"^config (TCP_CONG_\w+)", text, re.MULTILINE))
 
 
-HZ_FILE = "arch/um/Kconfig"
-REGISTERS_FILE = "arch/x86/um/user-offsets.c"
-PAGES_FILE = "arch/um/include/asm/pgtable.h"
-CLOCK_FILE = "arch/um/include/linux/time-internal.h"
-EDITED = (HZ_FILE, REGISTERS_FILE, PAGES_FILE, CLOCK_FILE)
-"""What is edited in the tree."""
-REGISTERS_BYTES = 11_008
-"""Where AMX's tiles, the last component there is, end in the XSAVE area (Intel SDM volume 1, section 13.5)."""
+def _allocator(tree: Path) -> str:
+    """SLUB, as distributions have it, where Linux still has SLOB, which tinyconfig chooses.
+
+    SLOB's memory lies on 8 bytes, and code in which gcc uses aligned SSE stores (`qdisc_alloc`) faults on it.
+    """
+    for kconfig in (tree / "mm/Kconfig", tree / "init/Kconfig"):
+        if kconfig.is_file() and re.search(r"^config SLOB$", kconfig.read_text(encoding="utf-8"), re.MULTILINE):
+            return "CONFIG_SLUB=y\n"
+    return ""
+
+
+RECORD = "configured.json"
+"""For which state of the tree `.config` was written, its hash, and what was absent."""
 FRAGMENT = Path(__file__).with_name("linux.config")
 KCFLAGS = "KCFLAGS=-mcmodel=small -fbuiltin"
 """arch/um compiles with -mcmodel=large, so that every call goes by a register, and -fno-builtin, so that

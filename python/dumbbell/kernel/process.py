@@ -36,15 +36,15 @@ def environment(**ours: str) -> dict[str, str]:
     return {**kept, "LC_ALL": "C", **ours}
 
 
-def output(command: Sequence[str], *, cwd: Path | None = None, given: str = "") -> str:
+def output(command: Sequence[str], *, cwd: Path | None = None, given: str = "", fine: tuple[int, ...] = (0,)) -> str:
     """What a short command prints.
 
-    Raises KernelError with its last words when it fails.
+    Raises KernelError with its last words when it ends with a status that is not `fine`.
     """
     ran = subprocess.run(
         command, cwd=cwd, env=environment(), input=given, capture_output=True, text=True, errors="replace", check=False
     )
-    if ran.returncode:
+    if ran.returncode not in fine:
         raise KernelError(f"'{' '.join(command)}' failed: {ran.stderr.strip() or f'status {ran.returncode}'}")
     return ran.stdout
 

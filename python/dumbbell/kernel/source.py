@@ -33,14 +33,21 @@ class Source:
     size: int = 0
     """Bytes to download."""
 
+    @property
+    def origin(self) -> str:
+        """What stays the same when the source changes: with it the identity begins."""
+        return {"folder": str(self.path), "tarball": self.path.name}.get(self.kind, self.identity.split(" ")[0])
 
-def identify(path: Path | None) -> Source:
-    """The distribution's package, or what is at `path`.
+
+def identify(path: Path | None, package: str | None = None) -> Source:
+    """The distribution's package, of this name or the one that we know best; or what is at `path`.
 
     Raises KernelError when there is no such thing, or when it isn't Linux.
     """
+    if path is not None and package is not None:
+        raise KernelError(f"{path}: and the package {package} are two sources; right: --source or --package, not both")
     if path is None:
-        return _package()
+        return _package(package)
     path = path.expanduser().resolve()
     if path.is_dir():
         return _folder(path)
@@ -68,13 +75,13 @@ def fetch(source: Source, work: Path, *, log: Path, progress: Progress) -> Path:
     return laid_out
 
 
-def _package() -> Source:
+def _package(wanted: str | None) -> Source:
     """The kernel source that the distribution carries; needs apt's lists, not root."""
     for program in ("apt-cache", "apt-get", "dpkg-deb"):
         if shutil.which(program) is None:
             raise KernelError(f"'{program}' is not on this machine, so it isn't Debian or Ubuntu; {_WAY_OUT}")
     found = process.output(["apt-cache", "search", "--names-only", r"^linux-source-[0-9]"])
-    package = _best(re.findall(r"^(linux-source-[0-9.]+) ", found, re.MULTILINE))
+    package = _chosen(re.findall(r"^(linux-source-[0-9.]+) ", found, re.MULTILINE), wanted)
     told = process.output(["apt-get", "download", "--print-uris", package]).strip()
     match = re.search(r"^'[^']+' (\S+_([^_]+)_\S+\.deb) (\d+)", told, re.MULTILINE)
     if not match:
@@ -85,8 +92,15 @@ def _package() -> Source:
     return Source("package", f"{package} {version}", f"linux-{_upstream(version)}", Path(file), size)
 
 
-def _best(packages: list[str]) -> str:
-    """6.12, which our results were checked with; else the newest that is not too old."""
+def _chosen(packages: list[str], wanted: str | None) -> str:
+    """The one that is asked for, by name or version; else 6.12, which our results were checked with, or the newest."""
+    if wanted is not None:
+        if (full := f"linux-source-{wanted.removeprefix('linux-source-')}") in packages:
+            return full
+        raise KernelError(
+            f"apt has no package {full}; there is: {', '.join(sorted(packages)) or 'no linux-source at all'}; "
+            f"its lists are brought with: sudo apt-get update; {_WAY_OUT}"
+        )
     by_version = {tuple(int(part) for part in name.split("-")[-1].split(".")): name for name in packages}
     good = {version: name for version, name in by_version.items() if version >= (5, 15)}
     if not good:
@@ -140,7 +154,17 @@ def _state(path: Path) -> str:
     others = process.output([*git, "ls-files", "-z", "-mo", "--exclude-standard"]).split("\0")
     changed = process.output([*git, "diff", "--name-only", "-z", "HEAD"]).split("\0")
     touched = sorted({*others, *changed} - {""})
-    return f"commit:{commit}" + (f" changed:{_fingerprint(path, touched)}" if touched else "")
+    return f"commit:{commit}" + (f" changed:{_contents(path, touched)}" if touched else "")
+
+
+def _contents(path: Path, files: list[str]) -> str:
+    """Names and contents: few files, and an editor that saves what was there changes nothing."""
+    hashed = hashlib.sha256()
+    for file in files:
+        at = path / file
+        content = bytes(at.readlink()) if at.is_symlink() else at.read_bytes() if at.is_file() else b""
+        hashed.update(f"{file}\0{at.is_file()}\0{len(content)}\0".encode() + content)
+    return hashed.hexdigest()[:16]
 
 
 def _fingerprint(path: Path, files: list[str]) -> str:

@@ -33,6 +33,8 @@ __all__ = [
     "check_name",
     "find",
     "hash_of",
+    "keep_default",
+    "kept_in",
     "kernels",
     "kernels_dir",
     "mark_default",
@@ -91,6 +93,10 @@ class Kernel:
     """The kernel that files were added to; empty where none were."""
     base_sha256: str = ""
     added: tuple[Added, ...] = ()
+    unedited: tuple[str, ...] = ()
+    """What `edits` did not find in this version of Linux, in words."""
+    arguments: tuple[str, ...] = ()
+    """What it must be told at its start beyond what all are told."""
     binary_path: Path | None = None
     preload_path: Path | None = None
 
@@ -127,26 +133,32 @@ def kernels() -> list[Kernel]:
 def find(name: str | None = None) -> Kernel:
     """The kernel of that name; without one $DUMBBELL_KERNEL, the default, or the newest.
 
-    $DUMBBELL_KERNEL is a name, or the path of a binary when it has a slash in it.
-    Raises KernelError when there is none, or when its binary is not what it was.
+    A name may be short where it says which: `6.1` is linux-6.1.192, `v3` is v3-paced. $DUMBBELL_KERNEL is a name, or
+    the path of a binary when it has a slash in it.
+    Raises KernelError when there is none or several, or when its binary is not what it was.
     """
     wish = name or os.environ.get("DUMBBELL_KERNEL") or None
     if wish and "/" in wish:
         return _from_path(Path(wish).expanduser().absolute())
-    kernel = _named(wish) if wish else _default_or_newest()
-    check_binary(kernel.binary)
-    if sha256(kernel.binary) != kernel.binary_sha256:
-        raise KernelError(f"{kernel.binary}: is not the file that was built; {_rebuild(kernel.name)}")
-    if not kernel.preload.is_file():
-        raise KernelError(f"{kernel.preload}: is missing; {_rebuild(kernel.name)}")
-    return kernel
+    return _checked(_named(_full(wish)) if wish else _default_or_newest())
+
+
+def kept_in(folder: Path) -> Kernel:
+    """The kernel in this folder, wherever it is. Raises KernelError when it is none, or not what it was."""
+    return _checked(_read(folder / MANIFEST))
 
 
 def mark_default(name: str) -> Kernel:
     """Let `find()` give this kernel from now on. Raises KernelError when it is not built."""
-    kernel = _named(name)
-    (kernels_dir() / DEFAULT).write_text(f"{name}\n", encoding="utf-8")
+    kernel = _named(_full(name))
+    (kernels_dir() / DEFAULT).write_text(f"{kernel.name}\n", encoding="utf-8")
     return kernel
+
+
+def keep_default() -> None:
+    """Let `find()` go on giving what it gives now, although a newer kernel comes."""
+    if not (kernels_dir() / DEFAULT).is_file() and (found := kernels()):
+        mark_default(_newest(found).name)
 
 
 def check_binary(path: Path) -> None:
@@ -219,9 +231,51 @@ def _read(manifest: Path) -> Kernel:
             base=str(told.get("base", "")),
             base_sha256=str(told.get("base_sha256", "")),
             added=tuple(Added(**each | {"names": tuple(each["names"])}) for each in told.get("added", ())),
+            unedited=tuple(told.get("unedited", ())),
+            arguments=tuple(told.get("arguments", ())),
         )
     except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise KernelError(f"{manifest}: is damaged ({problem!r}); {_rebuild(manifest.parent.name)}") from problem
+        raise KernelError(f"{manifest}: is damaged ({problem!r}); {_REBUILD.format(manifest.parent)}") from problem
+
+
+def _checked(kernel: Kernel) -> Kernel:
+    check_binary(kernel.binary)
+    if sha256(kernel.binary) != kernel.binary_sha256:
+        raise KernelError(f"{kernel.binary}: is not the file that was built; {_rebuild(kernel)}")
+    if not kernel.preload.is_file():
+        raise KernelError(f"{kernel.preload}: is missing; {_rebuild(kernel)}")
+    return kernel
+
+
+def _full(wish: str) -> str:
+    """The name that is meant: `wish` itself, else the only one that begins so, up to a dot or a dash if one does.
+
+    6.1 begins linux-6.1.192 and not linux-6.12.117. Names come before releases, so that a kernel of one's own that is
+    also a 6.12 does not make `6.12` ambiguous; and a kernel before those that were made of it by adding files.
+    """
+    names = [path.parent.name for path in _manifests()]
+    if wish in names:
+        return wish
+    part = re.compile(re.escape(wish) + r"(?![0-9A-Za-z])")
+    for begins in (
+        lambda name: part.match(name) or part.match(name.removeprefix("linux-")),
+        lambda name: part.match(_release(name)),
+        lambda name: name.startswith(wish),
+    ):
+        found = [name for name in names if begins(name)]
+        found = [name for name in found if not any(name.startswith(f"{other}+") for other in found)]
+        if len(found) > 1:
+            raise KernelError(f"'{wish}' may be any of the kernels {', '.join(found)}; right: enough to tell which")
+        if found:
+            return found[0]
+    return wish
+
+
+def _release(name: str) -> str:
+    try:
+        return _named(name).release
+    except KernelError:
+        return ""
 
 
 def _named(name: str) -> Kernel:
@@ -239,8 +293,12 @@ def _default_or_newest() -> Kernel:
     if name and (kernels_dir() / name / MANIFEST).is_file():
         return _named(name)
     if found := kernels():
-        return max(found, key=lambda kernel: kernel.built_at)
+        return _newest(found)
     raise KernelError(_NONE_YET)
+
+
+def _newest(found: list[Kernel]) -> Kernel:
+    return max(found, key=lambda kernel: kernel.built_at)
 
 
 def _from_path(binary: Path) -> Kernel:
@@ -280,8 +338,8 @@ def _is_dynamic(elf: bytes) -> bool:
     return 3 in kinds
 
 
-def _rebuild(name: str) -> str:
-    return f"remove {kernels_dir() / name} and build it again with: dumbbell kernel build"
+def _rebuild(kernel: Kernel) -> str:
+    return _REBUILD.format(kernel.folder)
 
 
 BINARY = "linux"
@@ -289,4 +347,5 @@ CONFIG = "config"
 PRELOAD = "seeded_getrandom.so"
 MANIFEST = "kernel.json"
 DEFAULT = "default"
+_REBUILD = "remove {} and build it again with: dumbbell kernel build"
 _NONE_YET = "no kernel is built yet; build one with: dumbbell kernel build"

@@ -9,19 +9,20 @@ links, and `make` puts its objects beside them. Where the source comes from is
 `source`'s affair.
 """
 
+import json
 import os
 import shutil
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from dumbbell.errors import KernelError
 from dumbbell.kernel import process
-from dumbbell.kernel.configure import EDITED, HZ_FILE
+from dumbbell.kernel.edits import EDITED, HZ_FILE
 from dumbbell.kernel.process import Progress
 from dumbbell.kernel.tools import Tool, require
 
-__all__ = ["check_tree", "extract", "files_of", "is_bulk", "shadow"]
+__all__ = ["check_tree", "extract", "files_of", "is_bulk", "of_kconfig", "recorded", "shadow"]
 
 
 def extract(tarball: Path, tree: Path, *, log: Path, progress: Progress) -> None:
@@ -50,23 +51,41 @@ def extract(tarball: Path, tree: Path, *, log: Path, progress: Progress) -> None
 def shadow(original: Path, files: Iterable[str], tree: Path, *, progress: Progress) -> None:
     """Make `tree` a shadow of `original`: a link for each of `files` that is not bulk.
 
-    Called again after the original has changed, it adds and removes links; what
+    Called again after the original has changed, it adds and removes links, and makes the link of each changed file
+    anew: `make -L` then sees the change even where the file's time went back (an unpacked archive, `cp -p`). What
     `make` has built there stays, so that the next build is an incremental one.
     """
-    wanted = {file for file in files if not is_bulk(file) and file not in EDITED}
-    _drop_stale_links(tree, original, wanted)
-    for done, file in enumerate(sorted(wanted)):
-        link = tree / file
-        if not link.is_symlink():
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.unlink(missing_ok=True)
-            link.symlink_to(original / file)
+    wanted = sorted(file for file in files if not is_bulk(file) and file not in EDITED)
+    record = tree / RECORD
+    before: dict[str, list[int]] = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
+    now: dict[str, list[int]] = {}
+    for file in before.keys() - set(wanted):
+        (tree / file).unlink(missing_ok=True)
+    for done, file in enumerate(wanted):
+        facts = (original / file).stat()
+        now[file] = [facts.st_mtime_ns, facts.st_size]
+        if before.get(file) != now[file]:
+            _link(tree / file, original / file)
         if done % 1000 == 0:
             progress("extract", done, len(wanted))
     for file in EDITED:
         if (original / file).is_file():
             _copy_if_changed(original / file, tree / file)
+    if now != before:
+        record.write_text(json.dumps(now), encoding="utf-8")
     progress("extract", len(wanted), len(wanted))
+
+
+def recorded(tree: Path, chosen: Callable[[str], bool]) -> list[tuple[str, list[int]]]:
+    """Time and size of every chosen file of a shadow; nothing for a tree that is none."""
+    record = tree / RECORD
+    known: dict[str, list[int]] = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
+    return [(file, facts) for file, facts in sorted(known.items()) if chosen(file)]
+
+
+def of_kconfig(file: str) -> bool:
+    """Does Kconfig read this file, run it, or is it made of it?"""
+    return file.startswith("scripts/") or file.endswith(".config") or file.rpartition("/")[2].startswith("Kconfig")
 
 
 def files_of(original: Path) -> list[str]:
@@ -121,18 +140,14 @@ def _decompressor(tarball: Path) -> list[str]:
     raise KernelError(f"{tarball}: is not a tar archive (plain, .xz, .gz, .bz2 or .zst)")
 
 
-def _drop_stale_links(tree: Path, original: Path, wanted: set[str]) -> None:
-    """Links to files that are gone, or to another original, would be built in still."""
-    for folder, _, files in os.walk(tree):
-        for file in files:
-            path = Path(folder) / file
-            inside = str(path.relative_to(tree))
-            if path.is_symlink() and (inside not in wanted or path.readlink() != original / inside):
-                path.unlink()
+def _link(link: Path, original: Path) -> None:
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(original)
 
 
 def _copy_if_changed(source: Path, target: Path) -> None:
-    """`configure` edits this file: it must be a file, not a link to the person's own."""
+    """`edits` changes this file: it must be a file, not a link to the person's own."""
     target.parent.mkdir(parents=True, exist_ok=True)
     kept = target.with_name(f".{target.name}.original")
     if not target.is_file() or not kept.is_file() or kept.read_bytes() != source.read_bytes():
@@ -140,6 +155,8 @@ def _copy_if_changed(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
+RECORD = ".shadow.json"
+"""Of each linked file the time and size that it had when its link was made."""
 _COMPRESSIONS = (
     (b"\xfd7zXZ\0", "-J", ("xz", "xz-utils")),
     (b"\x1f\x8b", "-z", ("gzip", "gzip")),

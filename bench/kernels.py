@@ -1,0 +1,109 @@
+"""From a saved C file to numbers: how long does it take?
+
+    python bench/kernels.py --source ~/linux [-o bench/kernels.md] [--runs 3]
+
+In a folder of Linux that is yours to edit, a comment is put at the end of net/ipv4/tcp_bbr.c; the kernel is built, and
+`cyclic` runs on it for 60 virtual seconds. The file is put back as it was. The median counts; a first build, which
+compiles everything, is made before and not counted. Wall time depends on what else the machine does, so the time that
+processors spent (user + system) and the load stand beside it.
+"""
+
+import argparse
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+EDITED = "net/ipv4/tcp_bbr.c"
+COMMAND = Path(sys.executable).with_name("dumbbell")
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a command took."""
+
+    wall_s: float
+    cpu_s: float
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--source", type=Path, required=True)
+    arguments.add_argument(
+        "--name", default="bench", help="of the kernel; one that is built already saves the first build"
+    )
+    arguments.add_argument("-o", "--output", type=Path)
+    arguments.add_argument("--runs", type=int, default=3)
+    asked = arguments.parse_args()
+    build = ["kernel", "build", "--source", str(asked.source), "--name", asked.name]
+    spent(build)
+    nothing = [spent(build) for _ in range(asked.runs)]
+    file = asked.source / EDITED
+    before, times = file.read_bytes(), file.stat()
+    built, ran = [], []
+    try:
+        for number in range(asked.runs):
+            file.write_bytes(before + f"/* {time.time_ns()} {number} */\n".encode())
+            built.append(spent(build))
+            with tempfile.TemporaryDirectory() as folder:
+                run = ["run", "cyclic", "--kernel", asked.name, "--set", "duration=60s", "--out", f"{folder}/run"]
+                ran.append(spent(run))
+    finally:
+        file.write_bytes(before)
+        os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    text = page(
+        asked.runs, {"nothing changed: build": nothing, "one file edited: build": built, "60 s of `cyclic`": ran}
+    )
+    if asked.output:
+        asked.output.write_text(text, encoding="utf-8")
+    print(text, end="")
+    return 0
+
+
+def spent(words: list[str]) -> Spent:
+    """Run the command; a failure ends the benchmark with what it said."""
+    began, before = time.perf_counter(), cpu_s()
+    done = subprocess.run([COMMAND, *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"dumbbell {' '.join(words)}: {done.stderr}")
+    return Spent(time.perf_counter() - began, cpu_s() - before)
+
+
+def cpu_s() -> float:
+    """Of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def page(runs: int, rows: dict[str, list[Spent]]) -> str:
+    last = list(rows)[1:]
+    rows = rows | {
+        "edited file to numbers": [
+            Spent(a.wall_s + b.wall_s, a.cpu_s + b.cpu_s) for a, b in zip(*(rows[n] for n in last), strict=True)
+        ]
+    }
+    lines = [
+        "# From a saved file to numbers",
+        "",
+        f"Median of {runs} on {os.cpu_count()} cores ({platform.machine()}), load average {os.getloadavg()[0]:.1f} "
+        "at the end. Made by `python bench/kernels.py --source DIR -o bench/kernels.md`. With a load above 1 the wall "
+        "time is that of a machine that does other things too; processor time is inflated less.",
+        "",
+        "| what | wall s | user + system s |",
+        "| --- | ---: | ---: |",
+    ]
+    for name, all_of_it in rows.items():
+        lines.append(
+            f"| {name} | {median(s.wall_s for s in all_of_it):.1f} | {median(s.cpu_s for s in all_of_it):.1f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

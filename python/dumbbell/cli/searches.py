@@ -1,0 +1,47 @@
+"""The command `bisect` and its options; what it does is `dumbbell.cli.bisect`."""
+# ruff: noqa: PLC0415
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+__all__ = ["bisect"]
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def bisect(  # noqa: PLR0913, PLR0917 — a command has many options
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")],
+    source: Annotated[Path, typer.Option(metavar="DIR", help="A git repository of Linux; it is only read.")],
+    good: Annotated[str, typer.Option(metavar="REV", help="A commit before the change.")],
+    bad: Annotated[str, typer.Option(metavar="REV", help="A commit after it.")],
+    metric: Annotated[str, typer.Option(metavar="NAME", help="Such as groups.bbr.throughput_mbps.")],
+    threshold: Annotated[
+        float | None, typer.Option(metavar="V", help="Where bad begins; default: halfway between the two figures.")
+    ] = None,
+    seed: Annotated[str | None, typer.Option(metavar="N", help="A seed, or several, whose mean counts: 1..5.")] = None,
+    settings: Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = [],  # noqa: B006
+    case: Annotated[str | None, typer.Option(metavar="NAME", help="Of an experiment with several.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FRAGMENT", help="Lines of a .config, laid over Dumbbell's own.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Compilers and runs side by side; default: one a core.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """Find the commit of Linux that changed a figure: build, run, next commit."""
+    from dumbbell.cli.bisect import Asked, bisect_all, show_bisected
+
+    asked = Asked(scenario, source, good, bad, metric, threshold, seed, settings, case, config, jobs)
+    done = bisect_all(asked, err)
+    if as_json:
+        sys.stdout.write(json.dumps(done.as_json(), ensure_ascii=False, allow_nan=False) + "\n")
+    else:
+        show_bisected(out, done)
+    raise typer.Exit(0 if done.found.first_bad else 1)
