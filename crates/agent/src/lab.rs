@@ -15,7 +15,8 @@ mod sampler;
 use crate::counters;
 use crate::dice;
 use crate::error::{Attempt, Result};
-use crate::plan::{Change, Plan, Transport};
+use crate::inside::{Inside, Seen, settings};
+use crate::plan::{Plan, Transport};
 use crate::sample::record::Records;
 use crate::setup::{self, Standby};
 use crate::sys::Clock;
@@ -50,7 +51,7 @@ pub fn run(folder: &Path) -> Result<()> {
     let before = counters::read(&plan.hosts)?;
     let mut lab = Lab::open(&plan, folder)?;
     lab.live()?;
-    lab.finish(folder, &plan.hosts, before)
+    lab.finish(folder, before)
 }
 
 /// Raises the limit of open files when the flows need more than there are.
@@ -71,6 +72,8 @@ struct End<'a> {
     queues: Vec<crate::sample::qdisc::Found>,
     counters_before: counters::Counters,
     counters: counters::Counters,
+    settings: settings::Settings,
+    seen: Seen,
 }
 
 enum Traffic {
@@ -91,6 +94,7 @@ struct Lab<'a> {
     expected: BTreeMap<SocketAddrV4, usize>,
     probes: Vec<Probing>,
     sampler: Sampler,
+    inside: Inside,
     standbys: Vec<Standby>,
     payload: Payload,
     unfinished: usize,
@@ -111,7 +115,8 @@ impl<'a> Lab<'a> {
             expected: BTreeMap::new(),
             probes: Vec::new(),
             sampler: Sampler::open(plan, folder)?,
-            standbys: standbys(&plan.changes)?,
+            inside: Inside::open(plan, folder)?,
+            standbys: Standby::for_all(&plan.changes)?,
             payload: Payload::new()?,
             unfinished: plan.flows.len(),
             starters: (0..plan.flows.len()).collect(),
@@ -123,6 +128,7 @@ impl<'a> Lab<'a> {
             lab.agenda.add(change.at_ns, Kind::Change, number);
         }
         lab.agenda.add(plan.sample_ns.min(plan.duration_ns), Kind::Sample, 0);
+        lab.look_later();
         lab.agenda.add(plan.duration_ns, Kind::End, 0);
         Ok(lab)
     }
@@ -214,6 +220,10 @@ impl<'a> Lab<'a> {
                 self.agenda.add(next_ns, Kind::Probe, number);
             }
             Kind::Wake => self.wake(number, now_ns)?,
+            Kind::Look => {
+                self.inside.look(self.clock, now_ns, false)?;
+                self.look_later();
+            }
             Kind::Stop => self.stop(number, now_ns)?,
             Kind::Sample => self.sample(now_ns)?,
             Kind::End => self.end(now_ns)?,
@@ -284,7 +294,14 @@ impl<'a> Lab<'a> {
         Ok(())
     }
 
+    fn look_later(&mut self) {
+        if let Some(next_ns) = self.inside.next_ns() {
+            self.agenda.add(next_ns, Kind::Look, 0);
+        }
+    }
+
     fn end(&mut self, now_ns: u64) -> Result<()> {
+        self.inside.look(self.clock, now_ns, true)?;
         for number in 0..self.flows.len() {
             self.stop(number, now_ns)?;
         }
@@ -350,7 +367,7 @@ impl<'a> Lab<'a> {
         Ok(())
     }
 
-    fn finish(self, folder: &Path, hosts: &[String], counters_before: counters::Counters) -> Result<()> {
+    fn finish(self, folder: &Path, counters_before: counters::Counters) -> Result<()> {
         self.standbys.into_iter().try_for_each(Standby::finish)?;
         let mut records = Records::create(folder, "probes.bin")?;
         self.probes.iter().try_for_each(|probing| probing.write(&mut records))?;
@@ -368,19 +385,11 @@ impl<'a> Lab<'a> {
             flows,
             queues: self.sampler.finish()?,
             counters_before,
-            counters: counters::read(hosts)?,
+            counters: counters::read(&self.plan.hosts)?,
+            settings: settings::read(self.plan)?,
+            seen: self.inside.finish(self.clock)?,
         };
         let text = serde_json::to_vec(&end)?;
         fs::write(folder.join("end.json"), text).attempt(|| "writing end.json".into())
     }
-}
-
-fn standbys(changes: &[Change]) -> Result<Vec<Standby>> {
-    let mut standbys: Vec<Standby> = Vec::new();
-    for change in changes {
-        if !standbys.iter().any(|standby| standby.serves(&change.command)) {
-            standbys.push(Standby::start(&change.command)?);
-        }
-    }
-    Ok(standbys)
 }

@@ -8,6 +8,7 @@
 //! lab       the event loop: agenda, flows, probes, samples, changes
 //! traffic/  flows and probes
 //! sample/   what the sockets and queues say, as raw records
+//! inside/   what is looked at when somebody asks: packets, counters, sockets, trace
 //! counters  what the kernel counted, to find packets that died elsewhere
 //! sys       every line of unsafe, and the clock
 //! ```
@@ -20,6 +21,7 @@ mod counters;
 mod dice;
 mod error;
 mod guest;
+mod inside;
 mod lab;
 mod plan;
 mod sample;

@@ -2,6 +2,7 @@
 //!
 //! `dumbbell.plan` writes it and explains every choice; here it is only read.
 
+use crate::inside::Wishes;
 use serde::Deserialize;
 use std::net::Ipv4Addr;
 
@@ -27,6 +28,9 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// Where random numbers begin.
     pub dice: Vec<Dice>,
+    /// What is to be looked at beside flows, queues and probes.
+    #[serde(default)]
+    pub inside: Wishes,
 }
 
 /// Where the random numbers of a netem begin.

@@ -4,7 +4,7 @@
 //! host go to one `ip -batch` or `tc -batch`. Which commands, and why, is `dumbbell.plan`'s.
 
 use crate::error::{Attempt, Error, Result};
-use crate::plan::Command;
+use crate::plan::{Change, Command};
 use crate::sys;
 use std::fs;
 use std::io::{self, Write};
@@ -116,6 +116,17 @@ pub struct Standby {
 }
 
 impl Standby {
+    /// As many as these changes need.
+    pub fn for_all(changes: &[Change]) -> Result<Vec<Self>> {
+        let mut standbys: Vec<Self> = Vec::new();
+        for change in changes {
+            if !standbys.iter().any(|standby| standby.serves(&change.command)) {
+                standbys.push(Self::start(&change.command)?);
+            }
+        }
+        Ok(standbys)
+    }
+
     /// Starts the program in a host.
     pub fn start(command: &Command) -> Result<Self> {
         let mut child = spawn(&command.argv[0], &command.host)?;

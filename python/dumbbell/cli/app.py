@@ -68,17 +68,35 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
     folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the result goes.")] = None,
     kernel: Annotated[str | None, typer.Option(metavar="NAME", help="Which kernel; see kernel list.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs side by side; default: one a core.")] = None,
-    pcap: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the packets too (sim only).")] = None,
+    pcap: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the packets too.")] = None,
+    pcap_device: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|all", help="Where: HOST.DEVICE, a queue, or all; default: the bottleneck."),
+    ] = None,
+    pcap_snaplen: Annotated[int, typer.Option(min=96, max=65535, help="Bytes kept of a packet.")] = 96,
+    sockets: Annotated[str | None, typer.Option(metavar="TIME", help="Every socket, so often (kernel).")] = None,
+    counters: Annotated[str | None, typer.Option(metavar="TIME", help="All counters, so often (kernel).")] = None,
+    trace: Annotated[
+        list[str], typer.Option(metavar="EVENT", help="Trace events such as tcp:tcp_probe; repeatable (kernel).")
+    ] = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
     """Run an experiment and show what came out."""
     from dumbbell.cli.runs import run_all
     from dumbbell.cli.summary import show_cases, show_run
+    from dumbbell.errors import ExperimentError
+    from dumbbell.plan.inside import inside_of
 
+    if pcap is None and pcap_device is not None:
+        raise ExperimentError(
+            "a device and no capture", key="--pcap-device", value=pcap_device, right="add --pcap FILE"
+        )
+    inside = inside_of(pcap_device, pcap_snaplen, sockets, counters, tuple(trace))
     engine = engine or ("kernel" if kernel else "sim")
     done = run_all(
-        scenario, engine=engine, seed=seed, settings=settings, out=folder, kernel=kernel, jobs=jobs, capture=pcap
-    )
+        scenario, engine=engine, seed=seed, settings=settings, out=folder, kernel=kernel, jobs=jobs, capture=pcap,
+        inside=inside,
+    )  # fmt: skip
     if as_json:
         print_json(done.as_json())
     elif len(done.runs) == 1 and not done.several:

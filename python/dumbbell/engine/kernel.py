@@ -14,11 +14,11 @@ from typing import Any
 import polars as pl
 
 from dumbbell import __version__, result
-from dumbbell.engine import decode
+from dumbbell.engine import decode, inside
 from dumbbell.engine.base import Progress, Request, check_controllers
 from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256, totals
 from dumbbell.engine.guest import Guest, live
-from dumbbell.engine.output import staged
+from dumbbell.engine.output import captured, staged
 from dumbbell.engine.validity import judge
 from dumbbell.errors import ExperimentError, KernelError, ToolMissing
 from dumbbell.kernel import find
@@ -57,12 +57,13 @@ class KernelEngine:
             check_controllers(request, known, f"kernel '{self.kernel.name}'")
         plan = plan_case(request.case, request.seed)
         _refuse_what_only_the_simulator_sees(request, plan)
-        with staged(request.out) as folder:
+        wishes = inside.check(plan, request.inside, self.kernel, capture=request.capture is not None)
+        with staged(request.out) as folder, captured(request.capture) as packets:
             room = folder / "guest"
             room.mkdir()
             guest = Guest(self.kernel, self.agent, room, request.seed, _memory_mib(plan), _wall_limit_s(plan))
             try:
-                (room / "plan.json").write_text(json.dumps(plan.for_agent()), encoding="utf-8")
+                (room / "plan.json").write_text(json.dumps(plan.for_agent() | {"inside": wishes}), encoding="utf-8")
                 planned = time.perf_counter()
                 peak_bytes = live(guest, lambda: progress(_seconds_done(room / "queues.bin", plan)))
             except ExperimentError as error:
@@ -74,6 +75,9 @@ class KernelEngine:
             lived_through = Life(end["duration_ns"], end["flows"], queue_entries(named, tables["queues"]))
             birth = certificate(self.name, request, plan, lived_through, verdict) | self._born_in()
             birth["counters"] = end["counters"]
+            birth["settings"], odd = inside.settings(plan, end)
+            birth["warnings"] = [*birth["warnings"], *odd, *inside.remarks(plan, request.inside, end)]
+            inside.handed_over(room, packets)
             birth["guest_peak_bytes"] = peak_bytes
             birth["phases_s"] = {
                 "plan": planned - began,
@@ -117,8 +121,6 @@ def _refuse_what_only_the_simulator_sees(request: Request, plan: Plan) -> None:
             "Linux's netem can't lose exactly one packet in so many",
             file=str(request.case.file), key="loss", right="a random loss such as 1%, or --engine sim",
         )  # fmt: skip
-    if request.capture is not None:
-        raise ExperimentError("the kernel engine captures no packets", key="--pcap", right="use --engine sim")
 
 
 def _memory_mib(plan: Plan) -> int:
@@ -149,6 +151,7 @@ def _decode(room: Path, plan: Plan) -> tuple[dict[str, pl.DataFrame], dict[str, 
         "flows": decode.flows(room / "flows.bin", plan),
         "queues": decode.queues(room / "queues.bin", named, [queue["kind"] for queue in end["queues"]]),
         "probes": decode.probes(room / "probes.bin", plan),
+        **inside.tables(room, plan, end),
     }
     return tables, end, named
 

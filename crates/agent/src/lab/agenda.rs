@@ -19,6 +19,8 @@ pub enum Kind {
     Wake,
     /// Everything is sampled.
     Sample,
+    /// What lies inside is looked at.
+    Look,
     /// A flow stops.
     Stop,
     /// The experiment is over.
