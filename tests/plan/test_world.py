@@ -195,7 +195,7 @@ def test_datagrams_and_probes() -> None:
 def test_a_capture_is_taken_at_the_bottleneck() -> None:
     case = parse(f'duration = "1s"\n[path]\nrtt = "1ms"\n[path.bottleneck]\nrate = "1mbit"\n{CUBIC}', Path("x.toml"))[0]
     plan = plan_case(case, 1)
-    made = accepted(as_world(plan, 1, capture=True))
+    made = accepted(as_world(plan, 1, capture=tap(plan, None)))
     place = next(queue["at"] for queue in made["queues"] if queue["name"] == "bottleneck")
     assert made["capture"] == {"at": place}
     assert as_world(plan, 1)["capture"] is None

@@ -158,6 +158,8 @@ def stats(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Result folders.")],
     start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Leave out what came before.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Leave out what came after.")] = None,
+    counters: Annotated[bool, typer.Option("--counters", help="What the kernel counted instead, by host.")] = False,
+    sockets: Annotated[bool, typer.Option("--sockets", help="Every socket at the window's end instead.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show the numbers of a result, of all of it or of a window; of several, side by side."""
@@ -170,6 +172,15 @@ def stats(
     runs = [load(folder) for folder in folders]
     windows = [window_of(run.birth["duration_s"], start, end) for run in runs]
     pairs = list(zip(runs, windows, strict=True))
+    if counters or sockets:
+        from dumbbell.cli import inside
+
+        shown = inside.shown(pairs, counters=counters, sockets=sockets)
+        if as_json:
+            print_json(shown.as_json())
+        else:
+            shown.show(out)
+        return
     if len(runs) > 1 and not as_json:
         show_beside(out, runs, [measures(*pair) for pair in pairs])
         return

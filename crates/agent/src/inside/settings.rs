@@ -15,8 +15,9 @@ use std::io;
 type Values = BTreeMap<String, String>;
 
 const TCP_FOLDER: &str = "/proc/sys/net/ipv4";
-/// Not settings: what the kernel offers, and keys of Fast Open, which differ anyway.
-const NOT_SETTINGS: [&str; 3] = ["tcp_available_congestion_control", "tcp_available_ulp", "tcp_fastopen_key"];
+/// Not settings: what the kernel offers, keys of Fast Open, which differ anyway, and the size of a table that all share.
+const NOT_SETTINGS: [&str; 4] =
+    ["tcp_available_congestion_control", "tcp_available_ulp", "tcp_fastopen_key", "tcp_ehash_entries"];
 
 /// The settings of a whole guest.
 #[derive(Serialize)]

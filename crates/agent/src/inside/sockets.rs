@@ -22,6 +22,8 @@ const MESSAGE_BYTES: usize = 72;
 const INFO: (u16, usize) = (2, TCP_INFO_BYTES);
 const CONTROLLER: (u16, usize) = (4, 16);
 const MEMORY: (u16, usize) = (7, 36);
+/// No process of a guest has this number.
+const PORT: u32 = u32::MAX;
 /// Which of them a request asks for: bit `n - 1` for attribute `n`.
 const EXTENSIONS: u8 = 1 << (INFO.0 - 1) | 1 << (CONTROLLER.0 - 1) | 1 << (MEMORY.0 - 1);
 
@@ -34,7 +36,8 @@ pub struct AllSockets {
 impl AllSockets {
     /// Opens the conversations.
     pub fn open(hosts: &[String], folder: &Path) -> Result<Self> {
-        let hosts = hosts.iter().map(|host| Netlink::open(host, SockProtocol::NetlinkSockDiag)).collect::<Result<_>>()?;
+        let open = |host: &String| Netlink::open_at(host, SockProtocol::NetlinkSockDiag, PORT);
+        let hosts = hosts.iter().map(open).collect::<Result<_>>()?;
         Ok(Self { hosts, records: Records::create(folder, "sockets.bin")? })
     }
 

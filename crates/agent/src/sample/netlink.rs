@@ -6,8 +6,8 @@ use crate::sys::ring::{Letter, Ring, refused};
 use netlink_packet_core::NlasIterator;
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, MultiHeaders, SockFlag, SockProtocol, SockType, recv, recvmmsg, send, setsockopt, socket,
-    sockopt,
+    AddressFamily, MsgFlags, MultiHeaders, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, recvmmsg, send,
+    setsockopt, socket, sockopt,
 };
 use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -63,6 +63,17 @@ impl Netlink {
         })
         .attempt(|| format!("opening netlink in host '{host}'"))?;
         Ok(Self { socket })
+    }
+
+    /// The same, at a port of the caller's choice.
+    ///
+    /// A second socket of a process in one host would get a port from the kernel's dice when it first asks
+    /// (`netlink_autobind`), and whoever throws them next would throw otherwise.
+    pub fn open_at(host: &str, protocol: SockProtocol, port: u32) -> Result<Self> {
+        let netlink = Self::open(host, protocol)?;
+        bind(netlink.socket.as_raw_fd(), &NetlinkAddr::new(port, 0))
+            .attempt(|| format!("binding netlink in host '{host}'"))?;
+        Ok(netlink)
     }
 
     /// Sends a dump request and hands each answer to `hear` until the kernel says "done".
