@@ -232,7 +232,7 @@ def test_the_simulator_captures_at_any_device(tmp_path: Path) -> None:
 
 LINES = """# tracer: nop
           <idle>-0       [000] ..s2.     0.604002: tcp_probe: family=AF_INET src=10.0.1.1:35814 dest=10.0.4.2:5201
- dumbbell-agent-1       [000] b..3.     1.000001: tcp_retransmit_skb: family=AF_INET state=TCP_ESTABLISHED: x
+ agent-1       [000] b..3.     1.000001: tcp_retransmit_skb: family=AF_INET state=TCP_ESTABLISHED: x
 CPU:0 [LOST 12 EVENTS]
 """
 
@@ -242,7 +242,7 @@ def test_trace_events_are_a_table(tmp_path: Path) -> None:
     file.write_text(LINES)
     assert trace(file, 600_000_000).rows() == [
         (4_002_000, "tcp_probe", "<idle>", "family=AF_INET src=10.0.1.1:35814 dest=10.0.4.2:5201"),
-        (400_001_000, "tcp_retransmit_skb", "dumbbell-agent", "family=AF_INET state=TCP_ESTABLISHED: x"),
+        (400_001_000, "tcp_retransmit_skb", "agent", "family=AF_INET state=TCP_ESTABLISHED: x"),
     ]
 
 

@@ -71,14 +71,8 @@ def tap(plan: Plan, device: str | None) -> Place:
     devices = {f"{host}.{name}": (host, name) for host, name in places(plan)}
     found = devices.get(device) or queues.get(device)
     if found is None:
-        near = suggest(device, [*devices, *queues])
-        there_is = f"there is: {', '.join(devices)}; of queues: {', '.join(queues)}"
-        raise ExperimentError(
-            "no device is called that",
-            key="--pcap-device",
-            value=device,
-            right="; ".join(filter(None, (near, there_is))),
-        )
+        right = suggest(device, [*devices, *queues])
+        raise ExperimentError("no device is called that", key="--pcap-device", value=device, right=right)
     return found
 
 

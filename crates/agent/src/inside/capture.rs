@@ -62,7 +62,11 @@ impl Captures {
             // What crossed the wires before the experiment began is not part of it.
             let Some(time_ns) = packet.time_ns.checked_sub(start_ns) else { continue };
             let kept = &packet.bytes[..packet.bytes.len().min(self.snap_bytes)];
-            self.out.bytes(&if several { enhanced(number, time_ns, &packet, kept) } else { plain(time_ns, &packet, kept) })?;
+            self.out.bytes(&if several {
+                enhanced(number, time_ns, &packet, kept)
+            } else {
+                plain(time_ns, &packet, kept)
+            })?;
         }
         for ((ring, count), missed) in self.rings.iter_mut().zip(counts).zip(&mut self.missed) {
             ring.give_back(count);

@@ -42,7 +42,7 @@ impl Counters {
             record.extend(now_ns.to_le_bytes());
             record.extend(host.to_le_bytes());
             record.extend(count.to_le_bytes());
-            numbers.iter().for_each(|number| record.extend(number.to_le_bytes()));
+            record.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
             self.records.bytes(&record)?;
         }
         Ok(())

@@ -136,6 +136,7 @@ impl PacketRing {
         })
     }
 
+    #[expect(clippy::cast_ptr_alignment, reason = "frames are aligned to 16 bytes")]
     fn status(&self, frame: usize) -> &AtomicU32 {
         // SAFETY: a frame begins with its status, aligned to 16 bytes, which kernel and we change atomically.
         unsafe { &*self.at(frame).as_ptr().cast::<AtomicU32>() }
