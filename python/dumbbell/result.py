@@ -1,4 +1,4 @@
-"""The result folder: one birth certificate and three tables, written whole or not at all.
+"""The result folder: one birth certificate and its tables, written whole or not at all.
 
 `docs/result.md` lists every column. This module knows names, types and files;
 what the numbers mean is `dumbbell.analysis`.
@@ -16,7 +16,7 @@ import polars as pl
 
 from dumbbell.errors import ResultError
 
-__all__ = ["FORMAT", "TABLES", "Run", "load", "load_birth", "write"]
+__all__ = ["FORMAT", "INSIDE", "TABLES", "Run", "load", "load_birth", "write"]
 
 FORMAT = 1
 """Version of the folder's layout; it grows when an old reader would misread a new folder."""
@@ -109,6 +109,84 @@ PROBES: dict[str, type[pl.DataType]] = {
 TABLES: dict[str, dict[str, type[pl.DataType]]] = {"flows": FLOWS, "queues": QUEUES, "probes": PROBES}
 """Every table's columns, in order, with their types."""
 
+COUNTERS: dict[str, type[pl.DataType]] = {
+    "time_ns": pl.Int64,
+    "host": pl.String,
+    "counter": pl.String,
+    "value": pl.Int64,
+}
+
+SOCKETS: dict[str, type[pl.DataType]] = {
+    "time_ns": pl.Int64,
+    "host": pl.String,
+    "protocol": pl.String,
+    "family": pl.String,
+    "state": pl.String,
+    "local_address": pl.String,
+    "local_port": pl.UInt16,
+    "peer_address": pl.String,
+    "peer_port": pl.UInt16,
+    "recv_q_bytes": pl.Int64,
+    "send_q_bytes": pl.Int64,
+    "timer": pl.String,
+    "timer_ns": pl.Int64,
+    "retransmits": pl.UInt8,
+    "uid": pl.UInt32,
+    "inode": pl.Int64,
+    "cookie": pl.Int64,
+    "rmem_bytes": pl.Int64,
+    "rcvbuf_bytes": pl.Int64,
+    "wmem_bytes": pl.Int64,
+    "sndbuf_bytes": pl.Int64,
+    "forward_bytes": pl.Int64,
+    "queued_bytes": pl.Int64,
+    "options_bytes": pl.Int64,
+    "backlog_bytes": pl.Int64,
+    "drops_packets": pl.Int64,
+    "cc": pl.String,
+    "cwnd_packets": pl.UInt32,
+    "ssthresh_packets": pl.UInt32,
+    "rtt_ns": pl.Int64,
+    "rttvar_ns": pl.Int64,
+    "min_rtt_ns": pl.Int64,
+    "rto_ns": pl.Int64,
+    "ato_ns": pl.Int64,
+    "rcv_rtt_ns": pl.Int64,
+    "unacked_packets": pl.UInt32,
+    "sacked_packets": pl.UInt32,
+    "lost_packets": pl.UInt32,
+    "retrans_packets": pl.UInt32,
+    "mss_bytes": pl.UInt32,
+    "rcv_mss_bytes": pl.UInt32,
+    "advmss_bytes": pl.UInt32,
+    "pmtu_bytes": pl.UInt32,
+    "rcv_space_bytes": pl.UInt32,
+    "rcv_ssthresh_bytes": pl.UInt32,
+    "rcv_wnd_bytes": pl.UInt32,
+    "snd_wnd_bytes": pl.UInt32,
+    "notsent_bytes": pl.UInt32,
+    "bytes_sent": pl.Int64,
+    "bytes_acked": pl.Int64,
+    "bytes_received": pl.Int64,
+    "segs_out": pl.UInt32,
+    "segs_in": pl.UInt32,
+    "data_segs_out": pl.UInt32,
+    "data_segs_in": pl.UInt32,
+    "rcv_ooo_packets": pl.UInt32,
+    "dsack_dups": pl.UInt32,
+    "total_rto": pl.UInt32,
+}
+
+TRACE: dict[str, type[pl.DataType]] = {
+    "time_ns": pl.Int64,
+    "event": pl.String,
+    "task": pl.String,
+    "text": pl.String,
+}
+
+INSIDE: dict[str, dict[str, type[pl.DataType]]] = {"counters": COUNTERS, "sockets": SOCKETS, "trace": TRACE}
+"""Tables that are there only when somebody asked and the engine could look: of a kernel."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -120,6 +198,11 @@ class Run:
     flows: pl.DataFrame
     queues: pl.DataFrame
     probes: pl.DataFrame
+
+    def inside(self, name: str) -> pl.DataFrame | None:
+        """One of the tables of `INSIDE`; None where nobody asked for it. Raises `ResultError` as `load` does."""
+        path = self.folder / f"{name}.parquet"
+        return _read(path, INSIDE[name]) if path.exists() else None
 
 
 def load(folder: Path) -> Run:
@@ -158,11 +241,12 @@ def write(
     tables: Mapping[str, pl.DataFrame],
     more: Mapping[str, Mapping[str, type[pl.DataType]]] | None = None,
 ) -> None:
-    """Write the four files into an existing, private `folder`; the caller moves it into place.
+    """Write certificate and tables into an existing, private `folder`; the caller moves it into place.
 
-    Each table must have exactly the columns of `TABLES`; behind them may be those of `more`, which only logs have.
+    Each table must have exactly the columns of `TABLES`, and of `INSIDE` where there is one of those; behind them may
+    be those of `more`, which only logs have.
     """
-    for name, columns in TABLES.items():
+    for name, columns in [*TABLES.items(), *((name, INSIDE[name]) for name in INSIDE if name in tables)]:
         table = tables[name]
         besides = {column: kind for column, kind in (more or {}).get(name, {}).items() if column in table.columns}
         if table.schema != pl.Schema({**columns, **besides}):
@@ -182,14 +266,17 @@ def _write_table(table: pl.DataFrame, file: Path) -> None:
 
 
 def _table(folder: Path, name: str) -> pl.DataFrame:
-    path = folder / f"{name}.parquet"
+    return _read(folder / f"{name}.parquet", TABLES[name])
+
+
+def _read(path: Path, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
     try:
         table = pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise ResultError(f"{path}: can't be read: {error}") from error
     # A folder of an older Dumbbell lacks the columns that came later: they are not known.
-    later = {column: kind for column, kind in TABLES[name].items() if column not in table.columns}
+    later = {column: kind for column, kind in columns.items() if column not in table.columns}
     if not later:
         return table
     table = table.with_columns(pl.lit(None, dtype=kind).alias(column) for column, kind in later.items())
-    return table.select(*TABLES[name], pl.exclude(*TABLES[name]))
+    return table.select(*columns, pl.exclude(*columns))

@@ -250,7 +250,6 @@ def test_a_capture_never_overwrites(tmp_path: Path) -> None:
     ("text", "more", "said"),
     [
         (experiment(top='trace = "events"'), {}, "trace: a kernel shows its flows when it is asked"),
-        (experiment(), {"capture": Path("x.pcap")}, "--pcap: the kernel engine captures no packets; use --engine sim"),
     ],
 )
 def test_what_only_the_simulator_sees_the_kernel_refuses(

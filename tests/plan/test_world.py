@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dumbbell import _sim
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.plan import Plan, as_world, make, plan_case
+from dumbbell.plan.inside import tap
 from dumbbell.spec import load, parse, published, scenarios
 from dumbbell.spec.attachments import read_attachments
 
@@ -195,7 +196,7 @@ def test_datagrams_and_probes() -> None:
 def test_a_capture_is_taken_at_the_bottleneck() -> None:
     case = parse(f'duration = "1s"\n[path]\nrtt = "1ms"\n[path.bottleneck]\nrate = "1mbit"\n{CUBIC}', Path("x.toml"))[0]
     plan = plan_case(case, 1)
-    made = accepted(as_world(plan, 1, capture=True))
+    made = accepted(as_world(plan, 1, capture=tap(plan, None)))
     place = next(queue["at"] for queue in made["queues"] if queue["name"] == "bottleneck")
     assert made["capture"] == {"at": place}
     assert as_world(plan, 1)["capture"] is None

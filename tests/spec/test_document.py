@@ -97,14 +97,14 @@ BAD = {
     "jitter without delay": (HEAD + PATH + 'jitter = "1ms"\n' + BOTTLENECK + FLOW, "path", None, "'jitter' without a delay", "add delay"),
     "sysctl of another kind": (
         GOOD + "[tcp]\nsysctl = { 'kernel.core_pattern' = '|x' }\n", "tcp.sysctl", None,
-        "'kernel.core_pattern' is not a setting that an experiment may change", "net.ipv4.tcp_*",
+        "'kernel.core_pattern' is not a setting that an experiment may change", "net.ipv4.*",
     ),
     "sysctl that climbs": (
         GOOD + "[tcp]\nsysctl = { 'net.ipv4.tcp_x/../../kernel' = '1' }\n", "tcp.sysctl", None,
-        "is not a setting that an experiment may change", "net.ipv4.tcp_*",
+        "is not a setting that an experiment may change", "net.ipv4.*",
     ),
     "sysctl's value with a newline": (
-        GOOD + '[tcp]\nsysctl = { "net.ipv4.tcp_x" = "1\\n2" }\n', "tcp.sysctl", None, "is not a plain value", "net.ipv4.tcp_*",
+        GOOD + '[tcp]\nsysctl = { "net.ipv4.tcp_x" = "1\\n2" }\n', "tcp.sysctl", None, "is not a plain value", "net.ipv4.*",
     ),
     "change of no link": (
         GOOD + '[[changes]]\nat = "0.5s"\nlink = "x"\nrate = "1mbit"\n', "", None, "a change of a link that does not exist: 'x'", "bottleneck",

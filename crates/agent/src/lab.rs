@@ -10,6 +10,7 @@
 mod agenda;
 mod connections;
 mod doors;
+mod end;
 mod listener;
 mod programs;
 mod sampler;
@@ -17,21 +18,20 @@ mod sampler;
 use crate::counters;
 use crate::dice;
 use crate::error::{Attempt, Result};
+use crate::inside::Inside;
 use crate::plan::{Plan, Transport};
-use crate::sample::record::Records;
 use crate::setup::{self, Standby};
 use crate::sys::Clock;
+use crate::traffic::Turn;
 use crate::traffic::probe::Probing;
 use crate::traffic::tcp::{Payload, TcpFlow};
 use crate::traffic::udp::UdpFlow;
-use crate::traffic::{Turn, report::Report};
 use agenda::{Agenda, Kind};
 use doors::{Door, Doors, Knock};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use programs::Company;
 use sampler::Sampler;
-use serde::Serialize;
 use socket2::Socket;
 use std::collections::BTreeMap;
 use std::fs;
@@ -54,7 +54,7 @@ pub fn run(folder: &Path) -> Result<()> {
     let before = counters::read(&plan.hosts)?;
     let mut lab = Lab::open(&plan, folder)?;
     lab.live()?;
-    lab.finish(folder, &plan.hosts, before)
+    lab.finish(folder, before)
 }
 
 /// Raises the limit of open files when the flows need more than there are.
@@ -65,18 +65,6 @@ fn allow_descriptors(wanted: u64) -> Result<()> {
     }
     setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted))
         .attempt(|| format!("raising the limit of open files to {wanted}"))
-}
-
-/// What is written to `end.json`.
-#[derive(Serialize)]
-struct End<'a> {
-    duration_ns: u64,
-    flows: Vec<&'a Report>,
-    queues: Vec<crate::sample::qdisc::Found>,
-    programs: Vec<&'a crate::programs::running::Report>,
-    connections: Vec<connections::End>,
-    counters_before: counters::Counters,
-    counters: counters::Counters,
 }
 
 enum Traffic {
@@ -98,6 +86,7 @@ struct Lab<'a> {
     probes: Vec<Probing>,
     sampler: Sampler,
     company: Company,
+    inside: Inside,
     standbys: Vec<Standby>,
     payload: Payload,
     unfinished: usize,
@@ -119,6 +108,7 @@ impl<'a> Lab<'a> {
             probes: Vec::new(),
             sampler: Sampler::open(plan, folder)?,
             company: Company::assemble(plan, folder)?,
+            inside: Inside::open(plan, folder)?,
             standbys: Standby::for_all(&plan.changes)?,
             payload: Payload::new()?,
             unfinished: plan.flows.len(),
@@ -132,6 +122,7 @@ impl<'a> Lab<'a> {
             lab.agenda.add(change.at_ns, Kind::Change, number);
         }
         lab.agenda.add(plan.sample_ns.min(plan.duration_ns), Kind::Sample, 0);
+        lab.look_later();
         lab.agenda.add(plan.duration_ns, Kind::End, 0);
         Ok(lab)
     }
@@ -225,6 +216,10 @@ impl<'a> Lab<'a> {
                 self.agenda.add(next_ns, Kind::Probe, number);
             }
             Kind::Wake => self.wake(number, now_ns)?,
+            Kind::Look => {
+                self.inside.look(self.clock, now_ns, false)?;
+                self.look_later();
+            }
             Kind::Stop => self.stop(number, now_ns)?,
             Kind::Sample => self.sample(now_ns)?,
             Kind::End => self.end(now_ns)?,
@@ -296,7 +291,14 @@ impl<'a> Lab<'a> {
         Ok(())
     }
 
+    fn look_later(&mut self) {
+        if let Some(next_ns) = self.inside.next_ns() {
+            self.agenda.add(next_ns, Kind::Look, 0);
+        }
+    }
+
     fn end(&mut self, now_ns: u64) -> Result<()> {
+        self.inside.look(self.clock, now_ns, true)?;
         for number in 0..self.flows.len() {
             self.stop(number, now_ns)?;
         }
@@ -358,32 +360,5 @@ impl<'a> Lab<'a> {
             }
         }
         Ok(())
-    }
-
-    fn finish(mut self, folder: &Path, hosts: &[String], counters_before: counters::Counters) -> Result<()> {
-        self.dismiss()?;
-        self.standbys.into_iter().try_for_each(Standby::finish)?;
-        let mut records = Records::create(folder, "probes.bin")?;
-        self.probes.iter().try_for_each(|probing| probing.write(&mut records))?;
-        records.finish()?;
-        let flows = self
-            .flows
-            .iter()
-            .map(|flow| match flow {
-                Traffic::Tcp(flow) => &flow.report,
-                Traffic::Udp(flow) => &flow.report,
-            })
-            .collect();
-        let end = End {
-            duration_ns: self.ended_ns.expect("the lab has ended"),
-            flows,
-            queues: self.sampler.finish()?,
-            programs: self.company.running.iter().map(|program| &program.report).collect(),
-            connections: self.company.connections.map_or(Ok(Vec::new()), connections::Connections::finish)?,
-            counters_before,
-            counters: counters::read(hosts)?,
-        };
-        let text = serde_json::to_vec(&end)?;
-        fs::write(folder.join("end.json"), text).attempt(|| "writing end.json".into())
     }
 }

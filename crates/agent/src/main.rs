@@ -9,6 +9,7 @@
 //! traffic/  flows and probes
 //! sample/   what the sockets and queues say, as raw records
 //! programs/ the machine's own programs in the experiment's hosts
+//! inside/   what is looked at when somebody asks: packets, counters, sockets, trace
 //! counters  what the kernel counted, to find packets that died elsewhere
 //! sys       every line of unsafe, and the clock
 //! ```
@@ -21,6 +22,7 @@ mod counters;
 mod dice;
 mod error;
 mod guest;
+mod inside;
 mod lab;
 mod plan;
 mod programs;

@@ -2,6 +2,7 @@
 //!
 //! `dumbbell.plan` writes it and explains every choice; here it is only read.
 
+use crate::inside::Wishes;
 use crate::programs::plan::Programs;
 use serde::Deserialize;
 use std::net::Ipv4Addr;
@@ -31,6 +32,9 @@ pub struct Plan {
     /// The machine's own programs; none in most experiments.
     #[serde(default)]
     pub programs: Programs,
+    /// What is to be looked at beside flows, queues and probes.
+    #[serde(default)]
+    pub inside: Wishes,
 }
 
 /// Where the random numbers of a netem begin.

@@ -72,6 +72,9 @@ fn set_sysctl(command: &Command) -> Result<()> {
     sys::within(&command.host, || fs::write(&path, value)).map_err(|error| Error::Refused {
         command: command.line(),
         reason: match error.kind() {
+            io::ErrorKind::NotFound if !command.host.is_empty() && fs::exists(&path).unwrap_or(false) => {
+                format!("this kernel has one {key} for the whole machine, none for a host")
+            }
             io::ErrorKind::NotFound => format!("this kernel has no {key}"),
             _ => error.to_string(),
         },

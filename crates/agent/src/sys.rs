@@ -1,12 +1,14 @@
 //! Every line of `unsafe` of the agent, and its clock.
 //!
 //! Each function is one call that no safe crate offers in the form that a lab needs; `ring` does
-//! many of them with one system call.
+//! many of them with one system call, `packets` hears packets with none.
 
+pub mod packets;
 pub mod ring;
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
+use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io;
@@ -51,11 +53,23 @@ impl Clock {
 /// At 250 Hz, as a guest's kernel ticks: at whole multiples of this.
 const JIFFY_NS: u64 = 4_000_000;
 
-/// The only place that reads a clock.
+/// Only this and [`wall_clock_ahead_ns`] read a clock.
 fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC always answers");
-    u64::try_from(now.tv_sec()).expect("monotonic time is positive") * 1_000_000_000
-        + u64::try_from(now.tv_nsec()).expect("nanoseconds are positive")
+    nanoseconds(clock_gettime(ClockId::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC always answers"))
+}
+
+fn nanoseconds(time: TimeSpec) -> u64 {
+    u64::try_from(time.tv_sec()).expect("time is positive") * 1_000_000_000
+        + u64::try_from(time.tv_nsec()).expect("nanoseconds are positive")
+}
+
+/// How far the machine's clock is ahead of the monotonic one: constant, unless somebody sets it.
+///
+/// In a guest each look at a clock moves it by the same step, so the one in the middle lies at the others' mean.
+pub fn wall_clock_ahead_ns() -> u64 {
+    let before = monotonic_ns();
+    let wall = nanoseconds(clock_gettime(ClockId::CLOCK_REALTIME).expect("CLOCK_REALTIME always answers"));
+    wall - u64::midpoint(before, monotonic_ns())
 }
 
 /// Runs `work` inside a named network namespace and comes back.

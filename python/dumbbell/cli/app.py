@@ -74,25 +74,35 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
     wall_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=1, help="Give a guest up after so long (kernel only).")
     ] = None,
-    pcap: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the packets too (sim only).")] = None,
+    pcap: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the packets too.")] = None,
+    pcap_device: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|all", help="Where: HOST.DEVICE, a queue, or all; default: the bottleneck."),
+    ] = None,
+    pcap_snaplen: Annotated[int, typer.Option(min=96, max=65535, help="Bytes kept of a packet.")] = 96,
+    sockets: Annotated[str | None, typer.Option(metavar="TIME", help="Every socket, so often (kernel).")] = None,
+    counters: Annotated[str | None, typer.Option(metavar="TIME", help="All counters, so often (kernel).")] = None,
+    trace: Annotated[
+        list[str], typer.Option(metavar="EVENT", help="Trace events such as tcp:tcp_probe; repeatable (kernel).")
+    ] = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
     """Run an experiment and show what came out."""
     from dumbbell.cli.runs import run_all
     from dumbbell.cli.summary import show_cases, show_run
+    from dumbbell.errors import ExperimentError
+    from dumbbell.plan.inside import inside_of
 
+    if pcap is None and pcap_device is not None:
+        raise ExperimentError(
+            "a device and no capture", key="--pcap-device", value=pcap_device, right="add --pcap FILE"
+        )
+    inside = inside_of(pcap_device, pcap_snaplen, sockets, counters, tuple(trace))
     engine = engine or ("kernel" if kernel else "sim")
     done = run_all(
-        scenario,
-        engine=engine,
-        seed=seed,
-        settings=settings,
-        out=folder,
-        kernel=kernel,
-        jobs=jobs,
-        capture=pcap,
-        wall_limit_s=wall_limit,
-    )
+        scenario, engine=engine, seed=seed, settings=settings, out=folder, kernel=kernel, jobs=jobs, capture=pcap,
+        inside=inside, wall_limit_s=wall_limit,
+    )  # fmt: skip
     if as_json:
         print_json(done.as_json())
     elif len(done.runs) == 1 and not done.several:
@@ -156,6 +166,8 @@ def stats(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Result folders.")],
     start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Leave out what came before.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Leave out what came after.")] = None,
+    counters: Annotated[bool, typer.Option("--counters", help="What the kernel counted instead, by host.")] = False,
+    sockets: Annotated[bool, typer.Option("--sockets", help="Every socket at the window's end instead.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show the numbers of a result, of all of it or of a window; of several, side by side."""
@@ -168,6 +180,15 @@ def stats(
     runs = [load(folder) for folder in folders]
     windows = [window_of(run.birth["duration_s"], start, end) for run in runs]
     pairs = list(zip(runs, windows, strict=True))
+    if counters or sockets:
+        from dumbbell.cli import inside
+
+        shown = inside.shown(pairs, counters=counters, sockets=sockets)
+        if as_json:
+            print_json(shown.as_json())
+        else:
+            shown.show(out)
+        return
     if len(runs) > 1 and not as_json:
         show_beside(out, runs, [measures(*pair) for pair in pairs])
         return

@@ -17,6 +17,7 @@ from dumbbell.engine import Engine, Request
 from dumbbell.engine.output import staged
 from dumbbell.engine.requests import default_folder, engine_called, repeat_command, run_names, seeds_of
 from dumbbell.errors import ExperimentError
+from dumbbell.plan.inside import Inside
 from dumbbell.result import Run
 from dumbbell.spec import Case, find, load
 
@@ -70,7 +71,8 @@ class Done:
 
 def run_all(  # noqa: PLR0913 — what `run` may be asked
     scenario: str, *, engine: str, seed: str | None, settings: Sequence[str], out: Path | None, kernel: str | None,
-    jobs: int | None, capture: Path | None = None, wall_limit_s: float | None = None,
+    jobs: int | None, capture: Path | None = None, inside: Inside | None = None,
+    wall_limit_s: float | None = None,
 ) -> Done:  # fmt: skip
     """Run every case with every seed.
 
@@ -87,7 +89,7 @@ def run_all(  # noqa: PLR0913 — what `run` may be asked
 
     def asked(case: Case, number: int, place: Path) -> tuple[Engine, Request]:
         command = repeat_command(scenario, engine, number, settings, kernel)
-        return chosen, Request(file.stem, case, number, place, command, capture)
+        return chosen, Request(file.stem, case, number, place, command, capture, inside or Inside())
 
     if not several:
         carry_out([asked(*wanted[0], folder)], 1)

@@ -1,13 +1,14 @@
 """What every engine offers: one verb."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from dumbbell.engine.programs import Typed
 from dumbbell.errors import ExperimentError, KernelError
 from dumbbell.kernel import kernels
+from dumbbell.plan.inside import Inside
 from dumbbell.spec.document import Case
 from dumbbell.spec.qdisc import suggest
 
@@ -30,7 +31,9 @@ class Request:
     command: str = ""
     """What a person would type to get the same again."""
     capture: Path | None = None
-    """A file for the run's packets, where the engine can; it must not exist."""
+    """A file for the run's packets; it must not exist."""
+    inside: Inside = field(default_factory=Inside)
+    """What else to look at, where the engine can."""
     typed: Typed | None = None
     """Programs whose commands somebody typed."""
 

@@ -15,13 +15,13 @@ from typing import Any
 import polars as pl
 
 from dumbbell import __version__, result
-from dumbbell.engine import decode
+from dumbbell.engine import decode, inside
 from dumbbell.engine.base import Progress, Request, check_controllers
 from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256, totals
 from dumbbell.engine.connections import read_connections
 from dumbbell.engine.guest import Guest, live
 from dumbbell.engine.lastwords import complaints
-from dumbbell.engine.output import staged
+from dumbbell.engine.output import captured, staged
 from dumbbell.engine.programs import judge_programs, keep_programs, tell_programs
 from dumbbell.engine.validity import closed_windows, judge
 from dumbbell.errors import ExperimentError, KernelError, ToolMissing
@@ -70,14 +70,15 @@ class KernelEngine:
         _refuse_unknown_parameters(request, self.kernel)
         plan = plan_case(request.case, request.seed)
         _refuse_what_only_the_simulator_sees(request, plan)
-        with staged(request.out) as folder:
+        wishes = inside.check(plan, request.inside, self.kernel, capture=request.capture is not None)
+        with staged(request.out) as folder, captured(request.capture) as packets:
             room = folder / "guest"
             room.mkdir()
             guest = Guest(
                 self.kernel, self.agent, room, request.seed, _memory_mib(plan), self.wall_limit_s or _wall_limit_s(plan)
             )
             try:
-                told = tell_programs(_for_agent(plan, self.kernel), request.typed)
+                told = tell_programs(_for_agent(plan, self.kernel), request.typed) | {"inside": wishes}
                 (room / "plan.json").write_text(json.dumps(told), encoding="utf-8")
                 planned = time.perf_counter()
                 peak_bytes = live(guest, lambda: progress(_seconds_done(room / "queues.bin", plan)))
@@ -95,6 +96,9 @@ class KernelEngine:
             birth = certificate(self.name, request, plan, lived_through, verdict) | self._born_in()
             birth["counters"] = end["counters"]
             birth |= {"programs": programs} if programs else {}
+            birth["settings"], odd = inside.settings(plan, end)
+            birth["warnings"] = [*birth["warnings"], *odd, *inside.remarks(plan, request.inside, end)]
+            inside.handed_over(room, packets)
             birth["guest_peak_bytes"] = peak_bytes
             birth["phases_s"] = {
                 "plan": planned - began,
@@ -169,8 +173,6 @@ def _refuse_what_only_the_simulator_sees(request: Request, plan: Plan) -> None:
             "Linux's netem can't lose exactly one packet in so many",
             file=str(request.case.file), key="loss", right="a random loss such as 1%, or --engine sim",
         )  # fmt: skip
-    if request.capture is not None:
-        raise ExperimentError("the kernel engine captures no packets", key="--pcap", right="use --engine sim")
 
 
 def _memory_mib(plan: Plan) -> int:
@@ -208,6 +210,7 @@ def _decode(room: Path, plan: Plan) -> tuple[Plan, dict[str, pl.DataFrame], dict
         "flows": decode.flows(room / "flows.bin", found.plan, found.records),
         "queues": decode.queues(room / "queues.bin", named, [queue["kind"] for queue in end["queues"]]),
         "probes": decode.probes(room / "probes.bin", plan),
+        **inside.tables(room, plan, end),
     }
     return found.plan, tables, end, named
 

@@ -20,6 +20,7 @@ from dumbbell.engine.rates import rates_and_delays
 from dumbbell.engine.validity import judge_flows
 from dumbbell.errors import EngineError, ExperimentError, PlanError
 from dumbbell.plan import Plan, QueuePlan, as_world, plan_case
+from dumbbell.plan.inside import ALL, Place, tap
 from dumbbell.plan.world import ELSEWHERE
 from dumbbell.result import FLOWS, PROBES, QUEUES
 
@@ -48,7 +49,7 @@ class Simulator:
         plan = plan_case(request.case, request.seed)
         _refuse_programs(request)
         try:
-            world = json.dumps(as_world(plan, request.seed, capture=request.capture is not None))
+            world = json.dumps(as_world(plan, request.seed, capture=_tap(request, plan)))
         except ExperimentError as error:
             raise error.within(str(request.case.file)) from None
         with staged(request.out) as folder, captured(request.capture) as packets:
@@ -81,6 +82,21 @@ def _refuse_programs(request: Request) -> None:
             "the simulator runs no programs",
             file=str(request.case.file), key=f"programs.{number}", value=program.name, right="use --engine kernel",
         )  # fmt: skip
+
+
+def _tap(request: Request, plan: Plan) -> Place | None:
+    """Where packets are captured, if anywhere. Raises `ExperimentError` for what only a kernel can show."""
+    wanted = request.inside
+    for key, value in (("--sockets", wanted.sockets_ns), ("--counters", wanted.counters_ns), ("--trace", wanted.trace)):
+        if value:
+            raise ExperimentError("the simulator has no kernel to look into", key=key, right="use --engine kernel")
+    if request.capture is None:
+        return None
+    if wanted.device == ALL:
+        raise ExperimentError(
+            "the simulator captures at one device", key="--pcap-device", value=ALL, right="name one, or --engine kernel"
+        )
+    return tap(plan, wanted.device)
 
 
 def _simulated(

@@ -33,7 +33,10 @@ class Told:
 
 
 def boot(binary: Path, arguments: Sequence[str] = ()) -> Told:
-    """Boot it, with whatever it must be told beyond what all are, and ask. Raises KernelError, with its last words, when it dies or hangs before it answers."""
+    """Boot it, with the arguments that only it must have, and ask.
+
+    Raises KernelError, with its last words, when it dies or hangs before it answers.
+    """
     setarch = shutil.which("setarch")
     if setarch is None:
         raise ToolMissing("setarch", "to start a kernel without address randomisation", "util-linux")

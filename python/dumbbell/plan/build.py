@@ -11,6 +11,7 @@ from dumbbell.plan.building import Building
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import DicePlan, NetPlan, Plan, QueuePlan, SenderPlan, TcpPlan
 from dumbbell.plan.programs import ends_when_done, hosts_file, program_plans, program_settings
+from dumbbell.plan.settings import split
 from dumbbell.plan.shaping import Device, Netem, netem, queue
 from dumbbell.plan.traffic import flow_plans, probe_plans
 from dumbbell.spec.attachments import Attachments, read_attachments
@@ -265,11 +266,16 @@ def _setup(building: Building) -> list[Command]:
         Command.of("", f"sysctl -w net.core.netdev_max_backlog={NETDEV_BACKLOG}"),
         Command("", ("sysctl", "-w", f"net.ipv4.tcp_mem={TCP_MEM_PAGES}")),
     ]
+    of_machine, of_hosts = split(experiment.tcp.sysctl)
+    commands += [Command("", ("sysctl", "-w", f"{key}={value}")) for key, value in of_machine.items()]
     commands += layout.commands(
         senders, building.receiver_hosts(), experiment.path.mtu, offloads=experiment.path.offloads
     )
     for host in (*senders, *building.receiver_hosts()):
-        commands += [Command(host, ("sysctl", "-w", f"{key}={value}")) for key, value in _settings(experiment).items()]
+        commands += [
+            Command(host, ("sysctl", "-w", f"{key}={value}"))
+            for key, value in (_settings(experiment) | of_hosts).items()
+        ]
     return commands + building.disciplines + verbatim.commands(building)
 
 
@@ -306,7 +312,7 @@ def _settings(experiment: Experiment) -> dict[str, str]:
         settings["net.ipv4.tcp_ecn"] = "1"
     if not tcp.slow_start_after_idle:
         settings["net.ipv4.tcp_slow_start_after_idle"] = "0"
-    return settings | tcp.sysctl
+    return settings
 
 
 def _bottleneck(building: Building) -> str | None:

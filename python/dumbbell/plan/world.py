@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from dumbbell.errors import ExperimentError
+from dumbbell.plan.inside import Place
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import FlowPlan, Plan
 from dumbbell.plan.sysctl import Sysctls, read_sysctls
@@ -32,13 +33,11 @@ LEAST_SNDBUF, LEAST_RCVBUF = 4_608, 2_304
 MOST_BUFFER = 2**31 - 1
 MOST_MARK = 2**16 - 1
 
-Place = tuple[str, str]
-"""Host and device."""
 T = TypeVar("T")
 
 
-def as_world(plan: Plan, seed: int, *, capture: bool = False) -> dict[str, Any]:
-    """The simulator's plan, as JSON's values; with `capture` what leaves the bottleneck is captured.
+def as_world(plan: Plan, seed: int, *, capture: Place | None = None) -> dict[str, Any]:
+    """The simulator's plan, as JSON's values; what passes the device `capture` is captured.
 
     Raises `ExperimentError` for what the simulator lacks.
     """
@@ -87,7 +86,7 @@ def as_world(plan: Plan, seed: int, *, capture: bool = False) -> dict[str, Any]:
             {"name": queue.name, "at": ends[queue.host, queue.device], "handle": handle(queue.handle)}
             for queue in plan.queues
         ],
-        "capture": {"at": _tap(plan, ends)} if capture else None,
+        "capture": {"at": ends[capture]} if capture else None,
     }
 
 
@@ -95,13 +94,6 @@ def _stamps(plan: Plan, place: Place) -> dict[str, bool]:
     """A link with a rate stamps what passes, where the path has telemetry."""
     rated = any((queue.host, queue.device) == place and queue.rates for queue in plan.queues)
     return {"telemetry": True} if plan.telemetry and rated else {}
-
-
-def _tap(plan: Plan, ends: Mapping[Place, dict[str, Any]]) -> dict[str, Any]:
-    """Where packets are captured: at the queue that a summary calls the queue, or else at the first sender's device."""
-    found = next((queue for queue in plan.queues if queue.name == plan.bottleneck), None)
-    first = plan.net.wires[0]
-    return ends[(found.host, found.device) if found else (first.left_host, first.left_device)]
 
 
 def _ends(plan: Plan) -> dict[Place, dict[str, Any]]:

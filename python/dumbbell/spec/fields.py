@@ -37,7 +37,7 @@ CC = re.compile(r"[a-z][a-z0-9_+-]{0,14}\Z")
 PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
 SETTING = re.compile(r"[A-Za-z0-9.+_-]{1,32}\Z")
 MOST_SETTING = 2**63 - 1
-SYSCTL = re.compile(r"net\.ipv4\.tcp_[a-z0-9_]+\Z")
+SYSCTL = re.compile(r"net\.(?:ipv4|core)(?:\.[a-z0-9_]+)+\Z")
 
 
 def _from_text(parse: Callable[[object], Any]) -> BeforeValidator:
@@ -90,13 +90,13 @@ def _arrivals(value: object) -> float:
 
 
 def _sysctl(value: object) -> dict[str, str]:
-    right = "a table of net.ipv4.tcp_* settings, such as { 'net.ipv4.tcp_early_retrans' = 3 }"
+    right = "a table of net.ipv4.* and net.core.* settings, such as { 'net.ipv4.tcp_early_retrans' = 3 }"
     if not isinstance(value, dict):
         raise Wrong("not a table of settings", right)
     for key, setting in value.items():
         if not SYSCTL.match(str(key)):
             raise Wrong(f"'{key}' is not a setting that an experiment may change", right)
-        if not re.fullmatch(r"[A-Za-z0-9_-]+", str(setting)):
+        if not re.fullmatch(r"[A-Za-z0-9_-]+(?: [A-Za-z0-9_-]+)*", str(setting)):
             raise Wrong(f"'{setting}' is not a plain value for {key}", right)
     return {str(key): str(setting) for key, setting in value.items()}
 

@@ -21,6 +21,8 @@ pub enum Kind {
     Wake,
     /// Everything is sampled.
     Sample,
+    /// What lies inside is looked at.
+    Look,
     /// A flow stops.
     Stop,
     /// A program is asked to end.

@@ -65,6 +65,17 @@ impl Netlink {
         Ok(Self { socket })
     }
 
+    /// The same, at a port of the caller's choice.
+    ///
+    /// A second socket of a process in one host would get a port from the kernel's dice when it first asks
+    /// (`netlink_autobind`), and whoever throws them next would throw otherwise.
+    pub fn open_at(host: &str, protocol: SockProtocol, port: u32) -> Result<Self> {
+        let netlink = Self::open(host, protocol)?;
+        bind(netlink.socket.as_raw_fd(), &NetlinkAddr::new(port, 0))
+            .attempt(|| format!("binding netlink in host '{host}'"))?;
+        Ok(netlink)
+    }
+
     /// Sends a dump request and hands each answer to `hear` until the kernel says "done".
     pub fn dump(&self, request: &[u8], mut hear: impl FnMut(Answer<'_>)) -> Result<()> {
         let socket = self.socket.as_raw_fd();

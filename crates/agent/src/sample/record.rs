@@ -116,6 +116,12 @@ impl Records {
         self.spill(PIECE_BYTES)
     }
 
+    /// Adds bytes that are a record already.
+    pub fn bytes(&mut self, record: &[u8]) -> Result<()> {
+        self.put(record);
+        self.spill(PIECE_BYTES)
+    }
+
     /// Writes what is left.
     pub fn finish(mut self) -> Result<()> {
         self.spill(1)

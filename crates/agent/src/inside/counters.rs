@@ -1,0 +1,87 @@
+//! Every host's counters over time: the numbers of `/proc/net/snmp` and `/proc/net/netstat`, as nstat(8) reads them.
+//!
+//! The files stay open in their host: reading one again costs a single system call.
+
+use crate::error::{Attempt, Result};
+use crate::sample::record::Records;
+use crate::sys;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+const FILES: [&str; 2] = ["snmp", "netstat"];
+/// Room for one file; netstat of Linux 6.12 has 5 KB.
+const ROOM_BYTES: usize = 64 << 10;
+/// Lists only those ICMP types that were seen, so its columns come and go.
+const COMES_AND_GOES: &str = "IcmpMsg:";
+
+/// The open files of every host.
+pub struct Counters {
+    files: Vec<[File; 2]>,
+    records: Records,
+    room: Vec<u8>,
+}
+
+impl Counters {
+    /// Opens every host's files.
+    pub fn open(hosts: &[String], folder: &Path) -> Result<Self> {
+        let files = hosts.iter().map(|host| open_host(host)).collect::<Result<_>>()?;
+        Ok(Self { files, records: Records::create(folder, "counters.bin")?, room: vec![0; ROOM_BYTES] })
+    }
+
+    /// A record for each host: time, host, how many numbers, the numbers.
+    pub fn look(&mut self, now_ns: u64) -> Result<()> {
+        for (host, files) in (0u32..).zip(&self.files) {
+            let mut numbers = Vec::new();
+            for file in files {
+                let length = file.read_at(&mut self.room, 0).attempt(|| "reading counters".into())?;
+                numbers.extend(values(&String::from_utf8_lossy(&self.room[..length])));
+            }
+            let count = u32::try_from(numbers.len()).expect("some hundred counters");
+            let mut record = Vec::with_capacity(16 + 8 * numbers.len());
+            record.extend(now_ns.to_le_bytes());
+            record.extend(host.to_le_bytes());
+            record.extend(count.to_le_bytes());
+            record.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+            self.records.bytes(&record)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left.
+    pub fn finish(self) -> Result<()> {
+        self.records.finish()
+    }
+}
+
+fn open_host(host: &str) -> Result<[File; 2]> {
+    let open = |file: &str| {
+        sys::within(host, || File::open(format!("/proc/net/{file}")))
+            .attempt(|| format!("opening /proc/net/{file} of host '{host}'"))
+    };
+    Ok([open(FILES[0])?, open(FILES[1])?])
+}
+
+/// The numbers of a text whose lines come in pairs, names and values, in its order.
+fn values(text: &str) -> Vec<i64> {
+    text.lines()
+        .skip(1)
+        .step_by(2)
+        .filter(|line| !line.starts_with(COMES_AND_GOES))
+        .flat_map(|line| line.split_whitespace().skip(1))
+        // Some are unsigned and large: kept as the same 64 bits.
+        .map(|word| word.parse().unwrap_or_else(|_| word.parse::<u64>().map_or(0, u64::cast_signed)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_in_the_order_of_their_names() {
+        let text = "Ip: Forwarding DefaultTTL\nIp: 1 64\nIcmpMsg: InType8\nIcmpMsg: 7\nTcp: MaxConn\nTcp: -1\n";
+        assert_eq!(values(text), [1, 64, -1]);
+        assert_eq!(values("A: B\nA: 18446744073709551615\n"), [-1]);
+    }
+}

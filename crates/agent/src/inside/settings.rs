@@ -1,0 +1,113 @@
+//! What the kernel really had at the end: sysctls of every host that are not its defaults, those that the plan set,
+//! and the parameters of the controllers in use.
+//!
+//! A default is what the machine's own namespace has: the plan sets nothing there that a host has too.
+
+use crate::error::{Attempt, Result};
+use crate::plan::Plan;
+use crate::sys;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+
+/// Key, as sysctl(8) writes it, to value.
+type Values = BTreeMap<String, String>;
+
+const TCP_FOLDER: &str = "/proc/sys/net/ipv4";
+/// Not settings: what the kernel offers, keys of Fast Open, which differ anyway, and the size of a table that all share.
+const NOT_SETTINGS: [&str; 4] =
+    ["tcp_available_congestion_control", "tcp_available_ulp", "tcp_fastopen_key", "tcp_ehash_entries"];
+
+/// The settings of a whole guest.
+#[derive(Serialize)]
+pub struct Settings {
+    /// What the plan set for the whole machine, as it is now.
+    machine: Values,
+    /// By host: `net.ipv4.tcp_*` that differ from the default, and what the plan set there, as they are now.
+    hosts: BTreeMap<String, Values>,
+    /// By controller: its module's parameters.
+    parameters: BTreeMap<String, Values>,
+}
+
+/// Reads all of them.
+pub fn read(plan: &Plan) -> Result<Settings> {
+    let asked = asked(plan);
+    let names = names().attempt(|| format!("listing {TCP_FOLDER}"))?;
+    let defaults = tcp_settings("", &names)?;
+    let host_settings = |host: &String| -> Result<(String, Values)> {
+        let mut values = tcp_settings(host, &names)?;
+        values.retain(|key, value| defaults.get(key) != Some(value));
+        values.extend(of_host(&asked, host)?);
+        Ok((host.clone(), values))
+    };
+    Ok(Settings {
+        machine: of_host(&asked, "")?,
+        hosts: plan.hosts.iter().map(host_settings).collect::<Result<_>>()?,
+        parameters: parameters(plan),
+    })
+}
+
+/// Host and key of every sysctl that the plan sets; that a host has no IPv6 and forwards is its place, not a setting.
+fn asked(plan: &Plan) -> BTreeSet<(&str, &str)> {
+    let sysctls = plan.setup.iter().filter(|command| command.argv[0] == "sysctl");
+    let keys = sysctls.filter_map(|command| Some((command.host.as_str(), command.argv.last()?.split_once('=')?.0)));
+    keys.filter(|(_, key)| !key.starts_with("net.ipv6.conf.") && *key != "net.ipv4.ip_forward").collect()
+}
+
+fn of_host(asked: &BTreeSet<(&str, &str)>, host: &str) -> Result<Values> {
+    let keys = asked.iter().filter(|(of, _)| *of == host).map(|(_, key)| *key);
+    keys.map(|key| {
+        let path = format!("/proc/sys/{}", key.replace('.', "/"));
+        let value = sys::within(host, || fs::read_to_string(&path)).attempt(|| format!("reading {path}"))?;
+        Ok((key.to_string(), plain(&value)))
+    })
+    .collect()
+}
+
+fn names() -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(TCP_FOLDER)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.starts_with("tcp_") && !NOT_SETTINGS.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// The `tcp_*` settings that a host has of its own.
+fn tcp_settings(host: &str, names: &[String]) -> Result<Values> {
+    let read = |name: &String| match fs::read_to_string(format!("{TCP_FOLDER}/{name}")) {
+        Ok(value) => Ok(Some((format!("net.ipv4.{name}"), plain(&value)))),
+        // Of the whole machine, or only to be written.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => Ok(None),
+        Err(error) => Err(error),
+    };
+    sys::within(host, || names.iter().filter_map(|name| read(name).transpose()).collect())
+        .attempt(|| format!("reading the settings of host '{host}'"))
+}
+
+fn parameters(plan: &Plan) -> BTreeMap<String, Values> {
+    let controllers: BTreeSet<&String> = plan.flows.iter().filter_map(|flow| flow.cc.as_ref()).collect();
+    let all = controllers.into_iter().map(|controller| (controller.clone(), of_module(controller).unwrap_or_default()));
+    all.filter(|(_, values)| !values.is_empty()).collect()
+}
+
+/// A controller without parameters has no folder of them.
+fn of_module(controller: &str) -> io::Result<Values> {
+    let mut values = Values::new();
+    for entry in fs::read_dir(format!("/sys/module/tcp_{controller}/parameters"))? {
+        let entry = entry?;
+        // One that may not be read says nothing.
+        if let Ok(value) = fs::read_to_string(entry.path()) {
+            values.insert(entry.file_name().to_string_lossy().into_owned(), plain(&value));
+        }
+    }
+    Ok(values)
+}
+
+/// Words with one space between them: the kernel writes tabs.
+fn plain(value: &str) -> String {
+    value.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,117 @@
+//! Every TCP and UDP socket of every host, by `inet_diag` dumps: what `ss -tunameio` shows.
+//!
+//! Records have a fixed size: time, host, protocol, then `struct inet_diag_msg`, the socket's memory, its controller's
+//! name and its `tcp_info`, each zero where the socket has none. `dumbbell.engine.sockets` has the same layout.
+
+use crate::error::Result;
+use crate::sample::netlink::{Netlink, attributes};
+use crate::sample::record::Records;
+use crate::sys::TCP_INFO_BYTES;
+use nix::sys::socket::SockProtocol;
+use std::path::Path;
+
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const FAMILIES: [u8; 2] = [2, 10];
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+/// `NLM_F_REQUEST | NLM_F_DUMP`.
+const DUMP: u16 = 0x301;
+/// Length of `struct inet_diag_msg`.
+const MESSAGE_BYTES: usize = 72;
+/// Numbers of `INET_DIAG_*` attributes, and the bytes kept of each.
+const INFO: (u16, usize) = (2, TCP_INFO_BYTES);
+const CONTROLLER: (u16, usize) = (4, 16);
+const MEMORY: (u16, usize) = (7, 36);
+/// No process of a guest has this number.
+const PORT: u32 = u32::MAX;
+/// Which of them a request asks for: bit `n - 1` for attribute `n`.
+const EXTENSIONS: u8 = 1 << (INFO.0 - 1) | 1 << (CONTROLLER.0 - 1) | 1 << (MEMORY.0 - 1);
+
+/// A conversation with every host.
+pub struct AllSockets {
+    hosts: Vec<Netlink>,
+    records: Records,
+}
+
+impl AllSockets {
+    /// Opens the conversations.
+    pub fn open(hosts: &[String], folder: &Path) -> Result<Self> {
+        let open = |host: &String| Netlink::open_at(host, SockProtocol::NetlinkSockDiag, PORT);
+        let hosts = hosts.iter().map(open).collect::<Result<_>>()?;
+        Ok(Self { hosts, records: Records::create(folder, "sockets.bin")? })
+    }
+
+    /// A record for each socket.
+    pub fn look(&mut self, now_ns: u64) -> Result<()> {
+        let mut found = Vec::new();
+        for (number, host) in (0u32..).zip(&self.hosts) {
+            for protocol in [TCP, UDP] {
+                for family in FAMILIES {
+                    host.dump(&request(family, protocol), |answer| {
+                        if answer.kind == SOCK_DIAG_BY_FAMILY && answer.payload.len() >= MESSAGE_BYTES {
+                            found.extend(now_ns.to_le_bytes());
+                            found.extend(number.to_le_bytes());
+                            found.extend(u32::from(protocol).to_le_bytes());
+                            found.extend(record(answer.payload));
+                        }
+                    })?;
+                }
+            }
+        }
+        self.records.bytes(&found)
+    }
+
+    /// Writes what is left.
+    pub fn finish(self) -> Result<()> {
+        self.records.finish()
+    }
+}
+
+/// A request for all sockets: `struct nlmsghdr`, then `struct inet_diag_req_v2` with every state and no address.
+fn request(family: u8, protocol: u8) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(72);
+    bytes.extend(72u32.to_ne_bytes());
+    bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    bytes.extend(DUMP.to_ne_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend([family, protocol, EXTENSIONS, 0]);
+    bytes.extend(u32::MAX.to_ne_bytes());
+    bytes.resize(72, 0);
+    bytes
+}
+
+/// What is kept of an answer, each part at its place.
+fn record(payload: &[u8]) -> Vec<u8> {
+    let mut bytes = payload[..MESSAGE_BYTES].to_vec();
+    for (wanted, size) in [MEMORY, CONTROLLER, INFO] {
+        let value = attributes(&payload[MESSAGE_BYTES..]).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
+        let kept = value.map_or(&[][..], |value| &value[..value.len().min(size)]);
+        bytes.extend(kept);
+        bytes.resize(bytes.len() + size - kept.len(), 0);
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_listener_of_this_machine_is_found() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let port = listener.local_addr().expect("it has an address").port();
+        let folder = std::env::temp_dir().join(format!("dumbbell-sockets-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let mut sockets = AllSockets::open(&[String::new()], &folder).expect("netlink opens");
+        sockets.look(7).expect("the kernel answers");
+        sockets.finish().expect("written");
+        let bytes = std::fs::read(folder.join("sockets.bin")).expect("a file");
+        std::fs::remove_dir_all(&folder).expect("it was ours");
+        let size = 16 + MESSAGE_BYTES + MEMORY.1 + CONTROLLER.1 + INFO.1;
+        assert_eq!(bytes.len() % size, 0);
+        // A listener's state is 10; its port follows family, state, timer and retransmits.
+        let ours = |record: &&[u8]| record[16 + 1] == 10 && record[20..22] == port.to_be_bytes();
+        assert_eq!(bytes.chunks(size).filter(ours).count(), 1);
+    }
+}

@@ -1,0 +1,196 @@
+//! A packet socket whose packets lie in memory that it shares with the kernel (packet(7), `TPACKET_V2`).
+//!
+//! The kernel copies each packet's beginning at once and keeps nothing of it, nobody is woken, and reading costs no
+//! system call: so a capture takes wall time and nothing else. Linux `net/packet/af_packet.c`, `tpacket_rcv`.
+
+use nix::errno::Errno;
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A block is so long at least; frames don't cross its end.
+const BLOCK_BYTES: usize = 128 << 10;
+const ALIGNMENT: usize = 16;
+/// Before a packet's bytes: `struct tpacket2_hdr` and `struct sockaddr_ll`, 16 bytes for a link-layer header, all
+/// aligned, less Ethernet's 14 (`tpacket_rcv`).
+const BEFORE_PACKET_BYTES: usize = 80 - 14;
+/// Where `sll_pkttype` is, behind `struct tpacket2_hdr`.
+const DIRECTION_AT: usize = 32 + 10;
+/// `PACKET_OUTGOING`.
+const OUTGOING: u8 = 4;
+
+/// `struct tpacket_req`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Layout {
+    block_bytes: u32,
+    blocks: u32,
+    frame_bytes: u32,
+    frames: u32,
+}
+
+/// `struct tpacket_stats`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Stats {
+    packets: u32,
+    drops: u32,
+}
+
+/// An open socket and its ring.
+pub struct PacketRing {
+    socket: OwnedFd,
+    memory: NonNull<u8>,
+    bytes: usize,
+    block_bytes: usize,
+    frame_bytes: usize,
+    frames: usize,
+    next: usize,
+}
+
+/// A packet in the ring, as long as the ring is not told to give it back.
+#[derive(Clone, Copy)]
+pub struct Packet<'a> {
+    /// Since 1970, by the machine's clock.
+    pub time_ns: u64,
+    /// Its length on the wire.
+    pub length: u32,
+    /// Did it leave by the device, or come in?
+    pub outgoing: bool,
+    /// Its beginning.
+    pub bytes: &'a [u8],
+}
+
+impl PacketRing {
+    /// Opens a ring of `frames` packets of a device of the namespace that the caller is in.
+    pub fn open(device: &str, snap_bytes: usize, frames: usize) -> io::Result<Self> {
+        let frame_bytes = (BEFORE_PACKET_BYTES + snap_bytes).next_multiple_of(ALIGNMENT);
+        let block_bytes = BLOCK_BYTES.max(frame_bytes.next_power_of_two());
+        let in_block = block_bytes / frame_bytes;
+        let blocks = frames.div_ceil(in_block).max(1);
+        let index = nix::net::if_::if_nametoindex(device)?;
+        let socket = packet_socket()?;
+        super::set_option(socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, 1_i32)?;
+        let number = |size: usize| u32::try_from(size).map_err(|_| io::Error::from(Errno::EINVAL));
+        let layout = Layout {
+            block_bytes: number(block_bytes)?,
+            blocks: number(blocks)?,
+            frame_bytes: number(frame_bytes)?,
+            frames: number(blocks * in_block)?,
+        };
+        super::set_option(socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, layout)?;
+        let bytes = blocks * block_bytes;
+        let memory = share(socket.as_raw_fd(), bytes)?;
+        let ring = Self { socket, memory, bytes, block_bytes, frame_bytes, frames: blocks * in_block, next: 0 };
+        // Last: until it is bound no packet comes, so the kernel need not wait for those under way.
+        bind(ring.socket.as_raw_fd(), index)?;
+        Ok(ring)
+    }
+
+    /// The packets that wait, oldest first. They stay until they are given back.
+    pub fn waiting(&self) -> impl Iterator<Item = Packet<'_>> {
+        (0..self.frames).map(|step| (self.next + step) % self.frames).map_while(|frame| self.packet(frame))
+    }
+
+    /// Gives the first `count` waiting packets' room back to the kernel.
+    pub fn give_back(&mut self, count: usize) {
+        for _ in 0..count {
+            self.status(self.next).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.next = (self.next + 1) % self.frames;
+        }
+    }
+
+    /// How many packets found no room since the ring was opened, or since this was asked.
+    pub fn missed(&self) -> io::Result<u64> {
+        let mut stats = Stats::default();
+        let mut length = libc::socklen_t::try_from(size_of::<Stats>()).expect("eight bytes");
+        // SAFETY: the kernel writes at most `length` bytes to `stats`, which has that many.
+        let answer = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut stats).cast(),
+                &raw mut length,
+            )
+        };
+        Errno::result(answer)?;
+        Ok(stats.drops.into())
+    }
+
+    fn packet(&self, frame: usize) -> Option<Packet<'_>> {
+        if self.status(frame).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+            return None;
+        }
+        // SAFETY: the frame lies within the mapping, and while its status says "user" the kernel doesn't write to it.
+        let bytes = unsafe { std::slice::from_raw_parts(self.at(frame).as_ptr(), self.frame_bytes) };
+        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let start = usize::from(u16::from_ne_bytes([bytes[12], bytes[13]]));
+        Some(Packet {
+            time_ns: u64::from(word(16)) * 1_000_000_000 + u64::from(word(20)),
+            length: word(4),
+            outgoing: bytes[DIRECTION_AT] == OUTGOING,
+            bytes: &bytes[start..(start + word(8) as usize).min(self.frame_bytes)],
+        })
+    }
+
+    #[expect(clippy::cast_ptr_alignment, reason = "frames are aligned to 16 bytes")]
+    fn status(&self, frame: usize) -> &AtomicU32 {
+        // SAFETY: a frame begins with its status, aligned to 16 bytes, which kernel and we change atomically.
+        unsafe { &*self.at(frame).as_ptr().cast::<AtomicU32>() }
+    }
+
+    fn at(&self, frame: usize) -> NonNull<u8> {
+        let in_block = self.block_bytes / self.frame_bytes;
+        let offset = frame / in_block * self.block_bytes + frame % in_block * self.frame_bytes;
+        // SAFETY: `frame` is less than `frames`, so the offset lies within the mapping.
+        unsafe { self.memory.add(offset) }
+    }
+}
+
+impl Drop for PacketRing {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and no packet of it outlives the ring.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// A packet socket that hears nothing yet.
+fn packet_socket() -> nix::Result<OwnedFd> {
+    // SAFETY: the call takes numbers only.
+    let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    // SAFETY: the descriptor has just been made for us.
+    Errno::result(socket).map(|socket| unsafe { OwnedFd::from_raw_fd(socket) })
+}
+
+fn share(socket: RawFd, bytes: usize) -> nix::Result<NonNull<u8>> {
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the kernel chooses a free place; the length is that of the ring that was just asked for.
+    let memory = unsafe { libc::mmap(ptr::null_mut(), bytes, rights, libc::MAP_SHARED, socket, 0) };
+    if memory == libc::MAP_FAILED {
+        return Err(Errno::last());
+    }
+    NonNull::new(memory.cast()).ok_or(Errno::ENOMEM)
+}
+
+/// From now on every packet of the device, in and out, is heard.
+fn bind(socket: RawFd, index: u32) -> nix::Result<()> {
+    let every = u16::try_from(libc::ETH_P_ALL).expect("a protocol has 16 bits").to_be();
+    let address = libc::sockaddr_ll {
+        sll_family: u16::try_from(libc::AF_PACKET).expect("a family has 16 bits"),
+        sll_protocol: every,
+        sll_ifindex: index.cast_signed(),
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    let length = libc::socklen_t::try_from(size_of::<libc::sockaddr_ll>()).expect("twenty bytes");
+    // SAFETY: `address` lives until the call returns and has `length` bytes.
+    Errno::result(unsafe { libc::bind(socket, (&raw const address).cast(), length) }).map(drop)
+}
+
+#[cfg(test)]
+mod tests;

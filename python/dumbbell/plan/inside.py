@@ -1,0 +1,138 @@
+"""What is looked at inside a run beside flows, queues and probes: packets, counters, all sockets, trace events.
+
+Which devices, how often, and how much room waits for a look; the agent's `inside` does it, and what it saw becomes
+tables in `dumbbell.engine.inside`. Looking is no part of the experiment: it changes nothing that is measured.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from dumbbell.errors import ExperimentError
+from dumbbell.plan.model import Plan
+from dumbbell.spec.qdisc import suggest
+from dumbbell.spec.units import Wrong, duration_ns, time_text
+
+__all__ = ["ALL", "Inside", "Place", "for_agent", "inside_of", "places", "tap"]
+
+Place = tuple[str, str]
+"""Host and device."""
+
+ALL = "all"
+"""Every device."""
+SNAP_BYTES = 96
+"""Ethernet, IPv4 or IPv6 and TCP with all its options are 94 and 114 bytes at most; in our experiments 66 to 94."""
+RING_BYTES = 32 << 20
+"""Room in which a capture's packets wait, for all devices together: a guest's memory is the same with and without."""
+FRAME_BYTES = 66
+"""What stands before a packet in that room (packet(7), TPACKET_V2)."""
+BURST = 4
+"""How much faster than the path's fastest link packets may come for a while: slow start doubles, BBR takes 2.89."""
+FASTEST_BPS = 10**10
+"""Where no link has a rate."""
+EVENT = re.compile(r"[a-z0-9_*]+:[A-Za-z0-9_*]+\Z")
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What somebody wants to see beside what every result has."""
+
+    device: str | None = None
+    """Of a capture: `HOST.DEVICE`, a queue's name, or `all`; None means the queue under test."""
+    snap_bytes: int = SNAP_BYTES
+    """Bytes of each packet that a capture keeps."""
+    sockets_ns: int | None = None
+    """Time between looks at all sockets; None asks for none."""
+    counters_ns: int | None = None
+    """Time between looks at all counters; None asks for those at the start and at the end."""
+    trace: tuple[str, ...] = ()
+    """Trace events, as `SYSTEM:EVENT`."""
+
+
+def inside_of(
+    device: str | None = None, snap_bytes: int = SNAP_BYTES, sockets: str | None = None, counters: str | None = None,
+    trace: tuple[str, ...] = (),
+) -> Inside:  # fmt: skip
+    """The wishes as a person writes them. Raises `ExperimentError` for what can't be meant."""
+    for event in trace:
+        if not EVENT.match(event):
+            raise ExperimentError(
+                "not a trace event", key="--trace", value=event, right="such as tcp:tcp_probe or tcp:*"
+            )
+    return Inside(device, snap_bytes, _every("--sockets", sockets), _every("--counters", counters), trace)
+
+
+def tap(plan: Plan, device: str | None) -> Place:
+    """Where packets are captured: at one device, or where nobody says at the queue that a summary calls the queue."""
+    if device is None:
+        queue = next((queue for queue in plan.queues if queue.name == plan.bottleneck), None)
+        return (queue.host, queue.device) if queue else places(plan)[0]
+    queues = {queue.name: (queue.host, queue.device) for queue in plan.queues}
+    devices = {f"{host}.{name}": (host, name) for host, name in places(plan)}
+    found = devices.get(device) or queues.get(device)
+    if found is None:
+        right = suggest(device, [*devices, *queues])
+        raise ExperimentError("no device is called that", key="--pcap-device", value=device, right=right)
+    return found
+
+
+def places(plan: Plan) -> list[Place]:
+    """Every device, wire by wire, as `dumbbell plan` makes them."""
+    ends = [((w.left_host, w.left_device), (w.right_host, w.right_device)) for w in plan.net.wires]
+    return [place for both in ends for place in both]
+
+
+def for_agent(plan: Plan, inside: Inside, *, capture: bool) -> dict[str, Any]:
+    """What the agent is told.
+
+    Raises `ExperimentError` for a device that isn't there, or where a look would lie between two samples: guests wake
+    for a sample anyway, and nothing else is to wake them.
+    """
+    captured = (places(plan) if inside.device == ALL else [tap(plan, inside.device)]) if capture else []
+    _check_times(plan, inside)
+    frame_bytes = -(-(FRAME_BYTES + inside.snap_bytes) // 16) * 16
+    frames = RING_BYTES // max(len(captured), 1) // frame_bytes
+    return {
+        "captures": [{"host": host, "device": device} for host, device in captured],
+        "snap_bytes": inside.snap_bytes,
+        "ring_frames": frames,
+        "capture_ns": _often_enough(plan, frames) if captured else None,
+        "sockets_ns": inside.sockets_ns,
+        "counters_ns": inside.counters_ns,
+        "trace": list(inside.trace),
+        "trace_ns": plan.sample_ns if inside.trace else None,
+    }
+
+
+def _every(key: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        every_ns = duration_ns(text)
+    except Wrong as wrong:
+        raise ExperimentError(wrong.problem, key=key, value=text, right=wrong.right) from None
+    if every_ns <= 0:
+        raise ExperimentError("a look needs time until the next", key=key, value=text, right="such as 1s")
+    return every_ns
+
+
+def _check_times(plan: Plan, inside: Inside) -> None:
+    for key, every_ns in (("--sockets", inside.sockets_ns), ("--counters", inside.counters_ns)):
+        if every_ns is not None and every_ns % plan.sample_ns:
+            raise ExperimentError(
+                "a look between two samples", key=key, value=time_text(every_ns),
+                right=f"{time_text(plan.sample_ns)} (the experiment's sample) or a multiple of it",
+            )  # fmt: skip
+
+
+def _often_enough(plan: Plan, frames: int) -> int:
+    """How often waiting packets are read so that they never fill the room: at samples, or at parts of one.
+
+    At most rate ÷ (8 × packet) packets a second come on the fastest link, and as many ACKs.
+    """
+    rate_bps = max((rate for queue in plan.queues for _, rate in queue.rates), default=FASTEST_BPS)
+    packet_bytes = min([plan.net.mtu, *(flow.packet for flow in plan.flows if flow.packet)])
+    a_second = 2 * BURST * max(rate_bps // 8 // packet_bytes, 1)
+    enough_ns = frames * 10**9 // a_second
+    parts = max(1, -(-plan.sample_ns // max(enough_ns, 1)))
+    return max(plan.sample_ns // parts, 1)

@@ -1,0 +1,56 @@
+"""A setting goes where Linux has it: to the machine, or to every sender and receiver."""
+
+from pathlib import Path
+
+import pytest
+
+from dumbbell.errors import ExperimentError
+from dumbbell.plan import as_script, plan_case
+from dumbbell.spec import parse
+
+TEXT = (
+    'duration = "1s"\n[path]\nrtt = "1ms"\n[path.bottleneck]\nrate = "1mbit"\n[[flows]]\ncc = "cubic"\n[tcp.sysctl]\n'
+)
+SETTINGS = """
+"net.core.rmem_max" = 4194304
+"net.core.somaxconn" = 16
+"net.ipv4.tcp_rmem" = "4096 131072 6291456"
+"net.ipv4.ip_local_port_range" = "40000 50000"
+"net.ipv4.tcp_max_orphans" = 10
+"""
+
+
+def test_a_setting_goes_where_linux_has_it() -> None:
+    plan = plan_case(parse(TEXT + SETTINGS, Path("x.toml"))[0], 1)
+    set_in: dict[str, list[str]] = {}
+    for command in plan.setup:
+        if command.argv[0] == "sysctl":
+            set_in.setdefault(command.argv[-1], []).append(command.host)
+    ends = ["sender", "receiver"]
+    assert set_in["net.core.rmem_max=4194304"] == [""]
+    assert set_in["net.ipv4.tcp_max_orphans=10"] == [""]
+    assert set_in["net.core.somaxconn=16"] == ends
+    assert set_in["net.ipv4.tcp_rmem=4096 131072 6291456"] == ends
+    assert "net.ipv4.tcp_rmem=4096 131072 67108864" not in set_in
+    assert set_in["net.ipv4.ip_local_port_range=40000 50000"] == ends
+
+
+def test_a_script_for_another_machine_leaves_its_own_settings_alone() -> None:
+    script = as_script(plan_case(parse(TEXT + SETTINGS, Path("x.toml"))[0], 1), "x")
+    assert "net.core.rmem_max" not in script
+    assert "ip netns exec receiver sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'" in script
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"net.ipv6.conf.all.forwarding" = 1',
+        '"kernel.panic" = 1',
+        '"net.core..x" = 1',
+        '"net.ipv4.tcp_x" = "1  2"',
+        '"net.core.x" = "|y"',
+    ],
+)
+def test_other_settings_are_none_of_an_experiment_s(line: str) -> None:
+    with pytest.raises(ExperimentError, match=r"tcp\.sysctl"):
+        parse(TEXT + line, Path("x.toml"))
