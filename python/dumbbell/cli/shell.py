@@ -48,6 +48,7 @@ def shell(  # noqa: PLR0913, PLR0917 — a command has many options
     With no terminal at standard input its lines are the commands. Exits with the shell's status.
     """
     from dumbbell import result  # noqa: PLC0415 — a slip in an option answers at once
+    from dumbbell.cli.interrupt import Interrupted  # noqa: PLC0415
     from dumbbell.cli.typist import Typist  # noqa: PLC0415
     from dumbbell.engine import Request  # noqa: PLC0415
     from dumbbell.engine.programs import Typed  # noqa: PLC0415
@@ -73,7 +74,10 @@ def shell(  # noqa: PLR0913, PLR0917 — a command has many options
             file.stem, typed_case, number, out, shlex.join(["dumbbell", *sys.argv[1:]]),
             typed=Typed(names, Path.cwd(), path), session=session,
         )  # fmt: skip
-        engine_called("kernel", kernel, wall_limit_s=wall_limit).run(request, lambda _seconds: None)
+        try:
+            engine_called("kernel", kernel, wall_limit_s=wall_limit).run(request, lambda _seconds: None)
+        except KeyboardInterrupt:
+            raise Interrupted from None
     raise typer.Exit(_tell(result.load(out).birth, out, cut_off=typist.cut_off))
 
 

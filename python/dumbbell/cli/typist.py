@@ -16,7 +16,11 @@ from dumbbell.engine.session import Moment
 
 __all__ = ["Typist", "is_unfinished"]
 
-UNFINISHED = re.compile(r"unexpected end of file|unexpected EOF|delimited by end-of-file")
+UNFINISHED = re.compile(
+    r"^bash: .*?line \d+: (syntax error: unexpected end of file|unexpected EOF while looking for)"
+    r"|^bash: .*?here-document at line \d+ delimited by end-of-file",
+    re.MULTILINE,
+)
 """What bash says of a command that needs more lines; the last of a here-document, which it would take as it is."""
 MORE = "> "
 
@@ -117,6 +121,8 @@ class Typist:
     def _pressed(self, _number: int, _frame: FrameType | None) -> None:
         if self._typing or self._over:
             raise KeyboardInterrupt
+        # The terminal has shown it as ^C.
+        self._at_line_start = False
         self.stops += 1
 
 
@@ -126,6 +132,7 @@ def is_unfinished(command: str) -> bool:
         return True
     said = subprocess.run(
         ["bash", "--norc", "-n", "-c", command], env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", check=False,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True, errors="replace", check=False,
     )  # fmt: skip
     return bool(UNFINISHED.search(said.stderr))

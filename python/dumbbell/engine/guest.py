@@ -56,8 +56,9 @@ class Guest:
 
 
 def live(guest: Guest, watch: Callable[[], None], talk: Callable[[subprocess.Popen[bytes]], int] | None = None) -> int:
-    """Run the guest to its end; `watch` is called now and then, or `talk` waits for the end. Returns its peak memory in bytes.
+    """Run the guest to its end; returns its peak memory in bytes.
 
+    `watch` is called now and then; or `talk` is given the process, waits for its end, and returns the memory.
     Raises `GuestHang`, `GuestOutOfMemory`, `GuestPanic`, `EngineError`, or `ExperimentError` when
     the guest refused a command of the experiment.
     """
@@ -68,8 +69,8 @@ def live(guest: Guest, watch: Callable[[], None], talk: Callable[[subprocess.Pop
     console = guest.folder / "console.txt"
     with console.open("wb") as output, claimed() as core:
         process = subprocess.Popen(
-            [*(_tie() if talk else ()), *_command(guest)], cwd=guest.folder, env=_environment(guest.seed), stdin=subprocess.DEVNULL,
-            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            [*(_tie() if talk else ()), *_command(guest)], cwd=guest.folder, env=_environment(guest.seed),
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
             # Before the guest has processes of its own: they inherit both.

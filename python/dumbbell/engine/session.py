@@ -27,10 +27,15 @@ COMMAND = (
     "-c",
     r"""exec 9<&0 0</dev/null 2>&1
 trap 'bye=$?; echo "exit $bye" >&9; exit 0' EXIT
-trap 'return 130 2>/dev/null; continue 1000' INT
-while echo "$?" >&9; IFS= read -r -d '' DUMBBELL_LINE <&9; do
-  eval "$DUMBBELL_LINE" 9>&-
-done""",
+dumbbell_status() { return "$1"; }
+DUMBBELL_STATUS=0
+while echo "$DUMBBELL_STATUS" >&9; IFS= read -r -d '' DUMBBELL_LINE <&9; do
+  trap 'DUMBBELL_STATUS=130; return 130 2>/dev/null; continue 1000' INT
+  dumbbell_status "$DUMBBELL_STATUS"
+  eval "$DUMBBELL_LINE"
+  DUMBBELL_STATUS=$?
+done
+exit "$DUMBBELL_STATUS""",
 )
 """Commands come at descriptor 9, statuses go there; ^C leaves a function or all loops and comes back for the next."""
 POLL_S = 0.001
@@ -82,13 +87,15 @@ class Session:
     timeout_ns: int
     """In the experiment's time, for each command."""
     real_time: bool = False
+    late_s: float = 0.0
+    """In real time: how far the experiment fell behind the wall clock, altogether."""
     commands: list[dict[str, Any]] = field(default_factory=list)
     status: int | None = None
     """What the shell ended with; none where the experiment ended first."""
 
     def told(self) -> dict[str, Any]:
         """What a birth certificate says of it."""
-        keys = ("program", "real_time", "status", "commands")
+        keys = ("program", "real_time", "late_s", "status", "commands")
         return {key: getattr(self, key) for key in keys} | {"timeout_s": self.timeout_ns / 1e9}
 
 
@@ -103,9 +110,10 @@ def tell_session(agents_plan: dict[str, Any], session: Session | None, room: Pat
 
 
 def converse(session: Session, number: int, guest: Guest, process: subprocess.Popen[bytes]) -> int:
-    """Answer the guest's questions until it has ended. Returns its peak memory in bytes.
+    """Answer the guest's questions until it has ended; returns its peak memory in bytes.
 
-    `number` is the shell's among the programs. Raises `GuestHang` when a command takes more than the guest's limit in wall time.
+    `number` is the shell's among the programs.
+    Raises `GuestHang` when a command takes more wall time than the guest has.
     """
     talk = _Talk(session, guest, process, guest.folder / "programs" / f"{number}.out")
     try:
@@ -217,6 +225,7 @@ class _Talk:
         if ahead > 0:
             time.sleep(ahead)
         else:
+            self.session.late_s -= ahead
             self.pace = (time.monotonic(), now_ns)
 
     @contextmanager
