@@ -35,7 +35,7 @@ while echo "$DUMBBELL_STATUS" >&9; IFS= read -r -d '' DUMBBELL_LINE <&9; do
   eval "$DUMBBELL_LINE"
   DUMBBELL_STATUS=$?
 done
-exit "$DUMBBELL_STATUS""",
+exit $DUMBBELL_STATUS""",
 )
 """Commands come at descriptor 9, statuses go there; ^C leaves a function or all loops and comes back for the next."""
 POLL_S = 0.001
