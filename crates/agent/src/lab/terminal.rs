@@ -16,6 +16,7 @@ use super::agenda::Kind;
 use super::doors::Door;
 use crate::error::{Attempt, Result};
 use crate::programs::plan::TerminalPlan;
+use crate::sys::listing::Listing;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
@@ -37,6 +38,8 @@ pub struct Terminal {
     plan: TerminalPlan,
     program: usize,
     folder: PathBuf,
+    /// The same folder.
+    post: Listing,
     socket: UnixStream,
     said: Vec<u8>,
     questions: usize,
@@ -95,8 +98,7 @@ impl Terminal {
             .and_then(|()| fs::rename(name("draft"), name("asked")))
             .attempt(|| "asking for a command".into())?;
         let answer = name("answer");
-        // A question to the machine's own file system takes no time of the guest's.
-        while !answer.exists() {}
+        self.post.wait_for(&format!("{}.answer", self.questions)).attempt(|| "waiting for a command".into())?;
         Ok(serde_json::from_str(&fs::read_to_string(&answer).attempt(|| "reading a command".into())?)?)
     }
 
@@ -131,9 +133,18 @@ impl Lab<'_> {
         socket.set_nonblocking(true).attempt(|| "making a socket non-blocking".into())?;
         let folder = self.folder.join("terminal");
         self.doors.watch(socket.as_raw_fd(), Door::Word)?;
-        let said = Vec::new();
-        self.company.terminal =
-            Some(Terminal { plan, program, folder, socket, said, questions: 0, doing: Doing::Nothing, fate: None });
+        let (post, said) = (Listing::open(&folder).attempt(|| "opening the terminal's folder".into())?, Vec::new());
+        self.company.terminal = Some(Terminal {
+            plan,
+            program,
+            folder,
+            post,
+            socket,
+            said,
+            questions: 0,
+            doing: Doing::Nothing,
+            fate: None,
+        });
         Ok(())
     }
 
