@@ -14,6 +14,7 @@ mod end;
 mod listener;
 mod programs;
 mod sampler;
+mod terminal;
 
 use crate::counters;
 use crate::dice;
@@ -74,6 +75,7 @@ enum Traffic {
 
 struct Lab<'a> {
     plan: &'a Plan,
+    folder: &'a Path,
     clock: Clock,
     ended_ns: Option<u64>,
     agenda: Agenda,
@@ -95,9 +97,10 @@ struct Lab<'a> {
 }
 
 impl<'a> Lab<'a> {
-    fn open(plan: &'a Plan, folder: &Path) -> Result<Self> {
+    fn open(plan: &'a Plan, folder: &'a Path) -> Result<Self> {
         let mut lab = Self {
             plan,
+            folder,
             clock: Clock::start(),
             ended_ns: None,
             agenda: Agenda::default(),
@@ -216,6 +219,7 @@ impl<'a> Lab<'a> {
                 self.agenda.add(next_ns, Kind::Probe, number);
             }
             Kind::Wake => self.wake(number, now_ns)?,
+            Kind::Care => self.care(now_ns, number)?,
             Kind::Look => {
                 self.inside.look(self.clock, now_ns, false)?;
                 self.look_later();
@@ -330,6 +334,7 @@ impl<'a> Lab<'a> {
             Door::Ended(number) => self.program_ended(number)?,
             Door::Stream(number) => self.hear_program(number)?,
             Door::Gone(place) => self.sockets_gone(place)?,
+            Door::Word => self.hear_shell()?,
         }
         Ok(())
     }

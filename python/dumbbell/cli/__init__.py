@@ -11,6 +11,9 @@ summary   a result as tables for reading
 beside    results side by side, a column each
 contrast  a comparison as tables for reading
 cells     numbers as people read them
+exec      a program on a host
+shell     a terminal on a host
+typist    who types there
 kernels   kernel build, list, default
 searches  bisect, and its options
 bisect    bisect: a kernel, a run and a figure for each commit

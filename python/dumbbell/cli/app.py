@@ -15,6 +15,7 @@ import dumbbell
 from dumbbell.cli import learn, logs, searches
 from dumbbell.cli.exec import exec_
 from dumbbell.cli.kernels import kernel_app
+from dumbbell.cli.shell import shell
 
 __all__ = ["app", "err", "out", "print_json"]
 
@@ -32,6 +33,7 @@ app.command(name="export")(logs.export)
 app.command(name="list")(learn.list_)
 app.command()(learn.explain)
 app.command(name="exec")(exec_)
+app.command()(shell)
 app.command()(searches.bisect)
 
 out = Console(highlight=False, soft_wrap=False)

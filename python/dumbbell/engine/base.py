@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dumbbell.engine.programs import Typed
+from dumbbell.engine.session import Session
 from dumbbell.errors import ExperimentError, KernelError
 from dumbbell.kernel import kernels
 from dumbbell.plan.inside import Inside
@@ -36,6 +37,8 @@ class Request:
     """What else to look at, where the engine can."""
     typed: Typed | None = None
     """Programs whose commands somebody typed."""
+    session: Session | None = None
+    """One of the typed programs is a shell that somebody uses while the experiment runs."""
 
 
 class Engine(Protocol):

@@ -30,7 +30,7 @@ from dumbbell.errors import (
 )
 from dumbbell.kernel import Kernel
 
-__all__ = ["Guest", "live"]
+__all__ = ["Guest", "hung", "live", "peak_bytes"]
 
 START_NS = 1_700_000_000_000_000_000
 """When every guest's time starts: a day in November 2023."""
@@ -55,9 +55,10 @@ class Guest:
     wall_limit_s: float
 
 
-def live(guest: Guest, watch: Callable[[], None]) -> int:
-    """Run the guest to its end; `watch` is called now and then. Returns its peak memory in bytes.
+def live(guest: Guest, watch: Callable[[], None], talk: Callable[[subprocess.Popen[bytes]], int] | None = None) -> int:
+    """Run the guest to its end; returns its peak memory in bytes.
 
+    `watch` is called now and then; or `talk` is given the process, waits for its end, and returns the memory.
     Raises `GuestHang`, `GuestOutOfMemory`, `GuestPanic`, `EngineError`, or `ExperimentError` when
     the guest refused a command of the experiment.
     """
@@ -68,20 +69,48 @@ def live(guest: Guest, watch: Callable[[], None]) -> int:
     console = guest.folder / "console.txt"
     with console.open("wb") as output, claimed() as core:
         process = subprocess.Popen(
-            _command(guest), cwd=guest.folder, env=_environment(guest.seed), stdin=subprocess.DEVNULL,
-            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            [*(_tie() if talk else ()), *_command(guest)], cwd=guest.folder, env=_environment(guest.seed),
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
             # Before the guest has processes of its own: they inherit both.
             os.sched_setaffinity(process.pid, {core})
-            # Should this process be killed, the guest still has an end.
-            cpu_limit_s = round(guest.wall_limit_s) + CPU_MARGIN_S
-            resource.prlimit(process.pid, resource.RLIMIT_CPU, (cpu_limit_s, cpu_limit_s))
-            peak_bytes = _wait(process, guest, watch)
+            if talk:
+                peak = talk(process)
+            else:
+                # Should this process be killed, the guest still has an end.
+                cpu_limit_s = round(guest.wall_limit_s) + CPU_MARGIN_S
+                resource.prlimit(process.pid, resource.RLIMIT_CPU, (cpu_limit_s, cpu_limit_s))
+                peak = _wait(process, guest, watch)
         finally:
             _end(process)
     _judge(guest, console.read_text(errors="replace"))
-    return peak_bytes
+    return peak
+
+
+def hung(guest: Guest, process: int) -> GuestHang:
+    """Its limit is over."""
+    where = _below(place_of_process(guest.kernel, process))
+    return GuestHang(
+        f"the guest was still running after {guest.wall_limit_s:.0f} s of wall time, and was stopped{where}"
+    )
+
+
+def peak_bytes(process: int) -> int:
+    """The most memory that a process ever had (VmHWM); 0 when it has just ended."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
+
+
+def _tie() -> tuple[str, ...]:
+    """A guest that stands still while somebody thinks uses no time, so no limit ends it: it ends with this process."""
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        raise ToolMissing("setpriv", "to let a guest end with the shell", "util-linux")
+    return (setpriv, "--pdeathsig", "KILL")
 
 
 def _explain_full_disk(guest: Guest, text: str) -> None:
@@ -115,28 +144,16 @@ def _environment(seed: int) -> dict[str, str]:
 
 
 def _wait(process: subprocess.Popen[bytes], guest: Guest, watch: Callable[[], None]) -> int:
-    deadline, peak_bytes = time.monotonic() + guest.wall_limit_s, 0
+    deadline, peak = time.monotonic() + guest.wall_limit_s, 0
     while True:
         try:
             process.wait(timeout=POLL_S)
-            return peak_bytes
+            return peak
         except subprocess.TimeoutExpired:
-            peak_bytes = _peak_bytes(process.pid) or peak_bytes
+            peak = peak_bytes(process.pid) or peak
             watch()
         if time.monotonic() > deadline:
-            where = _below(place_of_process(guest.kernel, process.pid))
-            raise GuestHang(
-                f"the guest was still running after {guest.wall_limit_s:.0f} s of wall time, and was stopped{where}"
-            )
-
-
-def _peak_bytes(process: int) -> int:
-    """The most memory that a process ever had (VmHWM); 0 when it has just ended."""
-    try:
-        lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
+            raise hung(guest, process.pid)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

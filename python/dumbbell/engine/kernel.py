@@ -6,8 +6,11 @@ it, and hands over a result folder. What the guest is, `guest` knows; what to ru
 
 import json
 import shutil
+import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,7 @@ from dumbbell.engine.guest import Guest, live
 from dumbbell.engine.lastwords import complaints
 from dumbbell.engine.output import captured, staged
 from dumbbell.engine.programs import judge_programs, keep_programs, tell_programs
+from dumbbell.engine.session import converse, tell_session
 from dumbbell.engine.validity import closed_windows, judge
 from dumbbell.errors import ExperimentError, KernelError, ToolMissing
 from dumbbell.kernel import Kernel, find
@@ -79,9 +83,12 @@ class KernelEngine:
             )
             try:
                 told = tell_programs(_for_agent(plan, self.kernel), request.typed) | {"inside": wishes}
+                told = tell_session(told, request.session, room)
                 (room / "plan.json").write_text(json.dumps(told), encoding="utf-8")
                 planned = time.perf_counter()
-                peak_bytes = live(guest, lambda: progress(_seconds_done(room / "queues.bin", plan)))
+                peak_bytes = live(
+                    guest, lambda: progress(_seconds_done(room / "queues.bin", plan)), _talk(request, plan, guest)
+                )
             except ExperimentError as error:
                 raise error.within(str(request.case.file)) from None
             lived = time.perf_counter()
@@ -96,6 +103,7 @@ class KernelEngine:
             birth = certificate(self.name, request, plan, lived_through, verdict) | self._born_in()
             birth["counters"] = end["counters"]
             birth |= {"programs": programs} if programs else {}
+            birth |= {"session": request.session.told()} if request.session else {}
             birth["settings"], odd = inside.settings(plan, end)
             birth["warnings"] = [*birth["warnings"], *odd, *inside.remarks(plan, request.inside, end)]
             inside.handed_over(room, packets)
@@ -190,6 +198,13 @@ def _memory_mib(plan: Plan) -> int:
 
 def _wall_limit_s(plan: Plan) -> float:
     return LEAST_WALL_S + WALL_PER_VIRTUAL_S * plan.duration_ns / 1e9
+
+
+def _talk(request: Request, plan: Plan, guest: Guest) -> Callable[[subprocess.Popen[bytes]], int] | None:
+    if request.session is None:
+        return None
+    number = next(n for n, program in enumerate(plan.programs) if program.name == request.session.program)
+    return partial(converse, request.session, number, guest)
 
 
 def _seconds_done(records: Path, plan: Plan) -> float:

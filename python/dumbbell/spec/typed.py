@@ -12,7 +12,7 @@ from dumbbell.spec.model import Experiment
 from dumbbell.spec.programs import Program, check_programs, command_words
 from dumbbell.spec.units import Wrong, duration_ns, size_bytes
 
-__all__ = ["COMMAND", "Asked", "with_typed"]
+__all__ = ["COMMAND", "Asked", "time_ns", "with_typed"]
 
 COMMAND = "command"
 SERVER = "server"
@@ -35,6 +35,7 @@ class Asked:
     flows: bool = True
     """Do the experiment's own flows run too?"""
     env: dict[str, str] = field(default_factory=dict)
+    name: str = COMMAND
 
 
 def with_typed(case: Case, asked: Asked) -> tuple[Case, str, frozenset[str]]:
@@ -45,17 +46,17 @@ def with_typed(case: Case, asked: Asked) -> tuple[Case, str, frozenset[str]]:
     experiment = case.experiment
     taken = {program.name for program in experiment.programs} | set(experiment.group_names)
     files = dict(_file(each) for each in asked.files)
-    name = _free(COMMAND, taken)
+    name = _free(asked.name, taken)
     made = [_server(command, _free(SERVER, taken), asked, files) for command in asked.servers]
     made.append(
-        _program("the command", name=name, on=asked.on, run=tuple(asked.command), cc=asked.cc, files=files,
+        _program(f"the {asked.name}", name=name, on=asked.on, run=tuple(asked.command), cc=asked.cc, files=files,
                  start=asked.start or "0s", ends=True, env=asked.env)
     )  # fmt: skip
     changed: dict[str, Any] = {"programs": (*experiment.programs, *made)}
     if not asked.flows:
         changed["flows"] = tuple(group.model_copy(update={"count": 0}) for group in experiment.flows)
     if asked.timeout is not None:
-        changed["duration"] = _time("--timeout", asked.timeout)
+        changed["duration"] = time_ns("--timeout", asked.timeout)
     return (
         replace(case, experiment=_checked(experiment, changed)),
         name,
@@ -97,9 +98,8 @@ def _told(error: ValidationError, key: str) -> ExperimentError:
     return ExperimentError(first["msg"], key=key, value=first["input"])
 
 
-def _time(key: str, text: str | None) -> int | None:
-    if text is None:
-        return None
+def time_ns(key: str, text: str) -> int:
+    """The time that an option gives; raises `ExperimentError`."""
     try:
         return duration_ns(text)
     except Wrong as wrong:

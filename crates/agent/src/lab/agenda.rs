@@ -23,6 +23,8 @@ pub enum Kind {
     Sample,
     /// What lies inside is looked at.
     Look,
+    /// A typed command is looked after.
+    Care,
     /// A flow stops.
     Stop,
     /// A program is asked to end.

@@ -37,6 +37,8 @@ pub enum Door {
     Stream(usize),
     /// Sockets of a host with programs are gone.
     Gone(usize),
+    /// A person's shell has said something.
+    Word,
 }
 
 /// Something has happened at a door.
@@ -141,6 +143,7 @@ impl Door {
             Self::Ended(number) => (7, number),
             Self::Stream(number) => (8, number),
             Self::Gone(number) => (9, number),
+            Self::Word => (10, 0),
         };
         (kind << 32) | number as u64
     }
@@ -158,6 +161,7 @@ impl Door {
             7 => Self::Ended(number),
             8 => Self::Stream(number),
             9 => Self::Gone(number),
+            10 => Self::Word,
             other => panic!("Linux returned a door that was never packed: {other}"),
         }
     }

@@ -6,6 +6,7 @@ use super::Lab;
 use super::agenda::Kind;
 use super::connections::{Connections, Owners};
 use super::doors::Door;
+use super::terminal::Terminal;
 use crate::error::{Attempt, Result};
 use crate::plan::Plan;
 use crate::programs::running::Running;
@@ -28,6 +29,7 @@ const LISTENING: &str = "0A";
 pub struct Company {
     pub running: Vec<Running>,
     pub connections: Option<Connections>,
+    pub terminal: Option<Terminal>,
 }
 
 impl Company {
@@ -35,13 +37,13 @@ impl Company {
     pub fn assemble(plan: &Plan, folder: &Path) -> Result<Self> {
         let programs = &plan.programs.all;
         if programs.is_empty() {
-            return Ok(Self { running: Vec::new(), connections: None });
+            return Ok(Self { running: Vec::new(), connections: None, terminal: None });
         }
         fs::create_dir_all(folder.join("programs")).attempt(|| "making the programs' folder".into())?;
         let running = programs.iter().cloned().enumerate();
         let running = running.map(|(number, plan)| Running::new(plan, number, folder)).collect();
         let hosts: BTreeSet<_> = programs.iter().map(|program| &program.host).collect();
-        Ok(Self { running, connections: Some(Connections::open(hosts, folder)?) })
+        Ok(Self { running, connections: Some(Connections::open(hosts, folder)?), terminal: None })
     }
 
     fn owners(&self) -> Owners {
@@ -100,11 +102,12 @@ impl Lab<'_> {
     /// A program's time has come.
     pub(super) fn launch(&mut self, number: usize, now_ns: u64) -> Result<()> {
         let program = &mut self.company.running[number];
-        program.start(now_ns)?;
+        let terminal = program.start(now_ns)?.zip(program.plan.terminal);
         let [ended, out, err] = program.descriptors().expect("it has started");
         self.doors.watch(ended, Door::Ended(number))?;
         self.doors.watch(out, Door::Stream(2 * number))?;
-        self.doors.watch(err, Door::Stream(2 * number + 1))
+        self.doors.watch(err, Door::Stream(2 * number + 1))?;
+        terminal.map_or(Ok(()), |(socket, plan)| self.open_terminal(number, socket, plan))
     }
 
     /// A program has said something, or will say no more.

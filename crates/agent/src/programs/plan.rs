@@ -43,6 +43,19 @@ pub struct Program {
     pub serves: Option<u16>,
     /// When it has ended, so has the experiment.
     pub ends: bool,
+    /// Is it a shell whose commands somebody types while the experiment waits?
+    #[serde(default)]
+    pub terminal: Option<TerminalPlan>,
+}
+
+/// How typed commands are carried out.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TerminalPlan {
+    /// What a command has before it is asked to end.
+    pub timeout_ns: u64,
+    /// How often the experiment asks for leave to go on; none: it waits only for commands.
+    pub step_ns: Option<u64>,
 }
 
 /// A file of a working folder: a text, so many zero bytes, or a link.

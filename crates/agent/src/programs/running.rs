@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -60,6 +61,8 @@ struct Stream {
     pipe: File,
     kept: File,
     kept_bytes: u64,
+    /// The kept file's path, when somebody reads it while it grows.
+    read_at: Option<PathBuf>,
 }
 
 impl Running {
@@ -69,21 +72,30 @@ impl Running {
         Self { plan, report, folder: folder.into(), number, child: None, ended: None, streams: [None, None] }
     }
 
-    /// Starts it, in a process group of its own.
-    pub fn start(&mut self, now_ns: u64) -> Result<()> {
+    /// Starts it, in a process group of its own. Returns the other end of a shell's standard input.
+    pub fn start(&mut self, now_ns: u64) -> Result<Option<UnixStream>> {
         let mut command = Command::new(self.folder.join("agent"));
         command.arg("launch").arg(&self.folder).arg(self.number.to_string()).env_clear().process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (ours, stdin) = self.open_input()?;
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().attempt(|| format!("starting program '{}'", self.plan.name))?;
         self.report.started_ns = Some(now_ns);
         let pipes: [Option<OwnedFd>; 2] = [child.stdout.take().map(Into::into), child.stderr.take().map(Into::into)];
         for ((slot, pipe), name) in self.streams.iter_mut().zip(pipes).zip(["out", "err"]) {
             let file = self.folder.join("programs").join(format!("{}.{name}", self.number));
-            *slot = Some(Stream::open(pipe.expect("it is piped"), &file)?);
+            *slot = Some(Stream::open(pipe.expect("it is piped"), file, ours.is_some())?);
         }
         self.ended = Some(sys::process_descriptor(child.id()).attempt(|| "watching a program".into())?);
         self.child = Some(child);
-        Ok(())
+        Ok(ours)
+    }
+
+    fn open_input(&self) -> Result<(Option<UnixStream>, Stdio)> {
+        if self.plan.terminal.is_none() {
+            return Ok((None, Stdio::null()));
+        }
+        let (ours, theirs) = UnixStream::pair().attempt(|| "making a pair of sockets".into())?;
+        Ok((Some(ours), Stdio::from(OwnedFd::from(theirs))))
     }
 
     /// Descriptors to wait for: its end, and its two streams.
@@ -136,10 +148,10 @@ impl Running {
 }
 
 impl Stream {
-    fn open(pipe: OwnedFd, file: &Path) -> Result<Self> {
+    fn open(pipe: OwnedFd, file: PathBuf, live: bool) -> Result<Self> {
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).attempt(|| "making a pipe non-blocking".into())?;
-        let kept = File::create(file).attempt(|| format!("making {}", file.display()))?;
-        Ok(Self { pipe: pipe.into(), kept, kept_bytes: 0 })
+        let kept = File::create(&file).attempt(|| format!("making {}", file.display()))?;
+        Ok(Self { pipe: pipe.into(), kept, kept_bytes: 0, read_at: live.then_some(file) })
     }
 
     fn drain(&mut self, dropped: &mut u64) -> io::Result<bool> {
@@ -156,6 +168,10 @@ impl Stream {
             self.kept.write_all(&piece[..room])?;
             self.kept_bytes += room as u64;
             *dropped += (length - room) as u64;
+            if let Some(file) = &self.read_at {
+                // The guest writes to the machine's file when the file is closed.
+                self.kept = File::options().append(true).open(file)?;
+            }
         }
     }
 }

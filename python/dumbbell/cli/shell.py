@@ -1,0 +1,95 @@
+"""`dumbbell shell`: a terminal on a host of an experiment, whose time passes only while a command runs."""
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["shell"]
+
+NAME = "shell"
+NOT_DONE = 124
+"""As `timeout` of coreutils has it: the experiment was over before the last command."""
+
+
+def shell(  # noqa: PLR0913, PLR0917 — a command has many options
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO|FILE", help="Whose path and flows.")],
+    on: Annotated[str, typer.Option(metavar="HOST", help="sender, receiver, or another host of the plan.")] = "sender",
+    servers: Annotated[
+        list[str], typer.Option("--server", metavar="COMMAND", help="Runs at the other end; repeatable.")
+    ] = [],  # noqa: B006 — typer copies it
+    files: Annotated[
+        list[str], typer.Option("--file", metavar="NAME=SIZE", help="Zero bytes in the working folders; repeatable.")
+    ] = [],  # noqa: B006
+    cc: Annotated[str | None, typer.Option(metavar="NAME", help="Congestion control of the commands' hosts.")] = None,
+    flows: Annotated[bool, typer.Option("--flows/--no-flows", help="Run the experiment's own flows too.")] = True,
+    start: Annotated[str | None, typer.Option(metavar="TIME", help="When the first command may be typed.")] = None,
+    timeout: Annotated[
+        str, typer.Option(metavar="TIME", help="What a command has, in the experiment's time.")
+    ] = "60min",
+    real_time: Annotated[bool, typer.Option("--real-time", help="Time passes as on the wall, typing or not.")] = False,
+    case: Annotated[str | None, typer.Option(help="Which case; default: the first.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Default: the experiment's first.")] = None,
+    settings: Annotated[
+        list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as duration=10min.")
+    ] = [],  # noqa: B006
+    folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the result goes.")] = None,
+    kernel: Annotated[str | None, typer.Option(metavar="NAME", help="Which kernel; see kernel list.")] = None,
+    wall_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=1, help="Give the guest up when a command takes so long.")
+    ] = None,
+) -> None:
+    """Type commands on a host of a running experiment; time passes only while one runs.
+
+    With no terminal at standard input its lines are the commands. Exits with the shell's status.
+    """
+    from dumbbell import result  # noqa: PLC0415 — a slip in an option answers at once
+    from dumbbell.cli.interrupt import Interrupted  # noqa: PLC0415
+    from dumbbell.cli.typist import Typist  # noqa: PLC0415
+    from dumbbell.engine import Request  # noqa: PLC0415
+    from dumbbell.engine.programs import Typed  # noqa: PLC0415
+    from dumbbell.engine.requests import default_folder, engine_called  # noqa: PLC0415
+    from dumbbell.engine.session import COMMAND, Session  # noqa: PLC0415
+    from dumbbell.errors import ToolMissing  # noqa: PLC0415
+    from dumbbell.spec import find, load  # noqa: PLC0415
+    from dumbbell.spec.document import chosen  # noqa: PLC0415
+    from dumbbell.spec.typed import Asked, time_ns, with_typed  # noqa: PLC0415
+
+    file = find(scenario)
+    timeout_ns = time_ns("--timeout", timeout)
+    asked = Asked(COMMAND, on, servers, files, cc, start, None, flows, name=NAME)
+    typed_case, name, names = with_typed(chosen(load(file, settings), case, scenario), asked)
+    path = os.environ.get("PATH", os.defpath)
+    if shutil.which("bash", path=path) is None:
+        raise ToolMissing("bash", "to read what is typed", "bash")
+    out = folder or default_folder(f"{file.stem}-shell")
+    number = typed_case.experiment.seeds[0] if seed is None else seed
+    with Typist(on, typed_case.experiment.duration, real_time=real_time) as typist:
+        session = Session(name, typist, timeout_ns, real_time=real_time)
+        request = Request(
+            file.stem, typed_case, number, out, shlex.join(["dumbbell", *sys.argv[1:]]),
+            typed=Typed(names, Path.cwd(), path), session=session,
+        )  # fmt: skip
+        try:
+            engine_called("kernel", kernel, wall_limit_s=wall_limit).run(request, lambda _seconds: None)
+        except KeyboardInterrupt:
+            raise Interrupted from None
+    raise typer.Exit(_tell(result.load(out).birth, out, cut_off=typist.cut_off))
+
+
+def _tell(birth: dict[str, Any], out: Path, *, cut_off: bool) -> int:
+    """What to know of the run, to standard error. Returns the status."""
+    notes = [f"invalid: {reason}" for reason in birth["invalid"]] + birth["warnings"]
+    status = birth["session"]["status"]
+    if status is None:
+        over = f"the experiment was over after {birth['duration_s']:.6g} s"
+        notes.append(f"{over}, before the last command; --set duration=… gives it more" if cut_off else over)
+    for note in [*notes, f"{birth['duration_s']:.6g} s of the experiment's time; result: {out}"]:
+        sys.stderr.write(f"dumbbell: {note}\n")
+    if status is None:
+        return NOT_DONE if cut_off else 0
+    return int(status) or (0 if birth["valid"] else 1)
