@@ -1,13 +1,15 @@
 """Did TCP change between two kernels? The six scenarios on both, and the page about it.
 
-    python scripts/kernels.py 6.1 6.12 [-o docs/kernels-6.1-against-6.12.md] [--seeds 1..3] [SCENARIO...]
+    python scripts/kernels.py 6.1 6.12 [-o docs/kernels-6.1-against-6.12.md] [--seeds 1..3] [--runs DIR] [SCENARIO...]
 
-Each scenario is a `dumbbell compare`; what is outside its tolerance, by more than the seeds' own spread, is in the
-table, the furthest first. What was found about the why is kept: the part of the page below `## Why`.
+Each scenario is run on both and compared; what is outside its tolerance, by more than the seeds' own spread, is in the
+table, the furthest first. Runs stay below `--runs`, and what is there is not run again, so remove it when a kernel is
+another. What was found about the why is kept: the part of the page below `## Why`.
 """
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,8 +28,12 @@ def main() -> int:
     arguments.add_argument("scenarios", nargs="*", default=SCENARIOS, metavar="SCENARIO")
     arguments.add_argument("--seeds", default="1..3")
     arguments.add_argument("-o", "--output", type=Path)
+    arguments.add_argument("--runs", type=Path, default=Path("runs/kernels"))
     asked = arguments.parse_args()
-    done = {name: compared(name, asked.first, asked.second, asked.seeds) for name in asked.scenarios}
+    done = {
+        name: compared(*(ran(name, kernel, asked.seeds, asked.runs) for kernel in (asked.first, asked.second)))
+        for name in asked.scenarios
+    }
     text = page(asked, done)
     if asked.output:
         kept = asked.output.read_text(encoding="utf-8") if asked.output.is_file() else ""
@@ -37,15 +43,32 @@ def main() -> int:
     return 0
 
 
-def compared(scenario: str, first: str, second: str, seeds: str) -> dict[str, Any]:
-    """What `compare` has to say, as JSON. Leaves with its status when it could not compare."""
-    words = ["compare", scenario, "--kernels", f"{first},{second}", "--seeds", seeds, "--json"]
-    sys.stderr.write(f"dumbbell {' '.join(words)}\n")
-    ran = subprocess.run([COMMAND, *words], stdout=subprocess.PIPE, text=True, check=False)
-    if ran.returncode not in (0, 1):
-        sys.exit(ran.returncode)
-    numbers: dict[str, Any] = json.loads(ran.stdout)
+def ran(scenario: str, kernel: str, seeds: str, runs: Path) -> Path:
+    """The folder of the scenario's runs on a kernel; they appear whole. Leaves with its status when there are none."""
+    place = runs / kernel / scenario
+    if not place.is_dir():
+        staged = place.with_name(f"{scenario}.partial")
+        shutil.rmtree(staged, ignore_errors=True)
+        words = ["run", scenario, "--engine", "kernel", "--kernel", kernel, "--seed", seeds, "--out", str(staged)]
+        # A run that is invalid (status 1) is a finding.
+        called(words, stdout=sys.stderr)
+        staged.rename(place)
+    return place
+
+
+def compared(first: Path, second: Path) -> dict[str, Any]:
+    """What `compare` has to say, as JSON."""
+    numbers: dict[str, Any] = json.loads(called(["compare", str(first), str(second), "--json"], stdout=subprocess.PIPE))
     return numbers
+
+
+def called(words: list[str], stdout: Any) -> str:
+    """Run Dumbbell. Leaves with its status where that is neither 0 nor 1."""
+    sys.stderr.write(f"dumbbell {' '.join(words)}\n")
+    ended = subprocess.run([COMMAND, *words], stdout=stdout, text=True, check=False)
+    if ended.returncode not in (0, 1):
+        sys.exit(ended.returncode)
+    return ended.stdout or ""
 
 
 def page(asked: argparse.Namespace, done: dict[str, dict[str, Any]]) -> str:

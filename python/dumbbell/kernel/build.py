@@ -213,6 +213,7 @@ def _describe(known: dict[str, Any], tree: Path, result: Path) -> None:
     """The kernel's birth certificate."""
     version = store.banner(result / store.BINARY)[1]
     certificate = known | {
+        "unseeded": NETEM_SEED not in (tree / NETEM_OPTIONS).read_text(encoding="utf-8"),
         "release": (tree / "include/config/kernel.release").read_text(encoding="utf-8").strip(),
         "version": version,
         "config_sha256": store.sha256(result / store.CONFIG),
@@ -249,6 +250,7 @@ def cpus() -> int:
     return len(os.sched_getaffinity(0))
 
 
+NETEM_OPTIONS, NETEM_SEED = Path("include/uapi/linux/pkt_sched.h"), "TCA_NETEM_PRNG_SEED"
 SEEDED_GETRANDOM = Path(__file__).with_name("seeded_getrandom.c")
 RECIPE = "4"
 """Counts the changes to these modules that change what comes out of a build."""
