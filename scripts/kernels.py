@@ -1,6 +1,6 @@
 """Did TCP change between two kernels? The six scenarios on both, and the page about it.
 
-    python scripts/kernels.py 6.1 6.12 [-o docs/kernels-6.1-against-6.12.md] [--seeds 1..3] [--runs DIR] [SCENARIO...]
+    python scripts/kernels.py 6.1 6.12 [-o docs/kernels-6.1-against-6.12.md] [--seeds 1..5] [--runs DIR] [SCENARIO...]
 
 Each scenario is run on both and compared; what is outside its tolerance, by more than the seeds' own spread, is in the
 table, the furthest first. Runs stay below `--runs`, and what is there is not run again, so remove it when a kernel is
@@ -18,6 +18,8 @@ from typing import Any
 import polars as pl
 
 SCENARIOS = ("cyclic", "two-classes", "lossy-lan", "lossy-download", "bufferbloat", "bufferbloat-cured")
+SEEDS = {"two-classes": "1..10", "lossy-lan": "1..20", "lossy-download": "1..20"}
+"""Random losses spread the figures, and three runs tell little."""
 COMMAND = Path(sys.executable).with_name("dumbbell")
 WHY = "## Why"
 
@@ -28,12 +30,17 @@ def main() -> int:
     arguments.add_argument("first")
     arguments.add_argument("second")
     arguments.add_argument("scenarios", nargs="*", default=SCENARIOS, metavar="SCENARIO")
-    arguments.add_argument("--seeds", default="1..3")
+    arguments.add_argument("--seeds", help="for all; by default 1..3, and more where losses are random")
     arguments.add_argument("-o", "--output", type=Path)
     arguments.add_argument("--runs", type=Path, default=Path("runs/kernels"))
     asked = arguments.parse_args()
     done = {
-        name: compared(*(ran(name, kernel, asked.seeds, asked.runs) for kernel in (asked.first, asked.second)))
+        name: compared(
+            *(
+                ran(name, kernel, asked.seeds or SEEDS.get(name, "1..3"), asked.runs)
+                for kernel in (asked.first, asked.second)
+            )
+        )
         for name in asked.scenarios
     }
     text = page(asked, done)
@@ -84,25 +91,29 @@ def page(asked: argparse.Namespace, done: dict[str, dict[str, Any]]) -> str:
     by_chance = sum(row["verdict"] == "chance" for row in judged)
     alone = [f"{name} {case['name']}: {', '.join(case['one_sided'])}" for name, case in cases if case["one_sided"]]
     invalid = [f"{name} {case['name']}".strip() for name, case in cases if not case["valid"]]
-    head = f"| scenario | case | figure | {asked.first} | {asked.second} | difference | 95 % interval |"
+    head = f"| scenario | case | seeds | figure | {asked.first} | {asked.second} | difference | 95 % interval |"
     lines = [
         f"# Linux {asked.first} against Linux {asked.second}",
         "",
-        f"Made by `python scripts/kernels.py {asked.first} {asked.second} --seeds {asked.seeds} {' '.join(done)}`: "
-        f"each scenario is run with `--engine kernel` on `--kernel {asked.first}` and on `--kernel {asked.second}`, then "
-        f"`dumbbell compare` says what differs. A difference is {asked.second} minus {asked.first}, as a share of "
-        f"{asked.first}; figures are means over the seeds ± their standard deviation.",
+        f"Made by `python scripts/kernels.py {asked.first} {asked.second} {' '.join(done)}`: each scenario is run with "
+        f"`--engine kernel` on `--kernel {asked.first}` and on `--kernel {asked.second}`, then `dumbbell compare` says "
+        f"what differs. A difference is {asked.second} minus {asked.first}, as a share of {asked.first}; figures are "
+        "means over the seeds ± their standard deviation.",
         "",
         f"Of {len(judged)} judged figures in {len(cases)} cases, **{len(outside)} differ by more than is allowed and "
-        f"by more than the seeds do**; {by_chance} more are outside their tolerance, but the seeds can't tell them from "
-        "chance ([compare.md](compare.md) has the tolerances).",
+        f"by more than the seeds do**; {by_chance} more are outside their tolerance, but can't be told from "
+        "chance by these seeds ([compare.md](compare.md) has the tolerances).",
         *([f"Known of one kernel only: {'; '.join(alone)}."] if alone else []),
         *([f"Invalid: {'; '.join(invalid)}."] if invalid else []),
         "",
         "## Outside the tolerance and beyond the seeds",
         "",
         *(
-            [head, LINE, *(f"| {name} | {case['name']} | {cells_of(row)} |" for name, case, row in outside)]
+            [
+                head,
+                LINE,
+                *(f"| {name} | {case['name']} | {seeds_of(case)} | {cells_of(row)} |" for name, case, row in outside),
+            ]
             if outside
             else ["Nothing."]
         ),
@@ -114,9 +125,17 @@ def page(asked: argparse.Namespace, done: dict[str, dict[str, Any]]) -> str:
         "",
         f"{head} verdict | first sample that differs |",
         f"{LINE} --- | --- |",
-        *(f"| {name} | {case['name']} | {worst_of(case)} | {first_difference(case)} |" for name, case in cases),
+        *(
+            f"| {name} | {case['name']} | {seeds_of(case)} | {worst_of(case)} | {first_difference(case)} |"
+            for name, case in cases
+        ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def seeds_of(case: dict[str, Any]) -> int:
+    """How often each side was run."""
+    return len(case["first"]["runs"])
 
 
 def worst_of(case: dict[str, Any]) -> str:
@@ -152,7 +171,7 @@ def first_difference(case: dict[str, Any]) -> str:
     return f"{found['time_ns'][0] / 1e9:g} s: {told}"
 
 
-LINE = "| --- | --- | --- | ---: | ---: | ---: | ---: |"
+LINE = "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: |"
 COLUMNS = 4
 
 
