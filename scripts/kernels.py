@@ -1,19 +1,25 @@
 """Did TCP change between two kernels? The six scenarios on both, and the page about it.
 
-    python scripts/kernels.py 6.1 6.12 [-o docs/kernels-6.1-against-6.12.md] [--seeds 1..3] [SCENARIO...]
+    python scripts/kernels.py 6.1 6.12 [-o docs/kernels-6.1-against-6.12.md] [--seeds 1..5] [--runs DIR] [SCENARIO...]
 
-Each scenario is a `dumbbell compare`; what is outside its tolerance, by more than the seeds' own spread, is in the
-table, the furthest first. What was found about the why is kept: the part of the page below `## Why`.
+Each scenario is run on both and compared; what is outside its tolerance, by more than the seeds' own spread, is in the
+table, the furthest first. Runs stay below `--runs`, and what is there is not run again, so remove it when a kernel is
+another. What was found about the why is kept: the part of the page below `## Why`.
 """
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 SCENARIOS = ("cyclic", "two-classes", "lossy-lan", "lossy-download", "bufferbloat", "bufferbloat-cured")
+SEEDS = {"two-classes": "1..10", "lossy-lan": "1..20", "lossy-download": "1..20"}
+"""Random losses spread the figures, and three runs tell little."""
 COMMAND = Path(sys.executable).with_name("dumbbell")
 WHY = "## Why"
 
@@ -24,10 +30,19 @@ def main() -> int:
     arguments.add_argument("first")
     arguments.add_argument("second")
     arguments.add_argument("scenarios", nargs="*", default=SCENARIOS, metavar="SCENARIO")
-    arguments.add_argument("--seeds", default="1..3")
+    arguments.add_argument("--seeds", help="for all; by default 1..3, and more where losses are random")
     arguments.add_argument("-o", "--output", type=Path)
+    arguments.add_argument("--runs", type=Path, default=Path("runs/kernels"))
     asked = arguments.parse_args()
-    done = {name: compared(name, asked.first, asked.second, asked.seeds) for name in asked.scenarios}
+    done = {
+        name: compared(
+            *(
+                ran(name, kernel, asked.seeds or SEEDS.get(name, "1..3"), asked.runs)
+                for kernel in (asked.first, asked.second)
+            )
+        )
+        for name in asked.scenarios
+    }
     text = page(asked, done)
     if asked.output:
         kept = asked.output.read_text(encoding="utf-8") if asked.output.is_file() else ""
@@ -37,52 +52,127 @@ def main() -> int:
     return 0
 
 
-def compared(scenario: str, first: str, second: str, seeds: str) -> dict[str, Any]:
-    """What `compare` has to say, as JSON. Leaves with its status when it could not compare."""
-    words = ["compare", scenario, "--kernels", f"{first},{second}", "--seeds", seeds, "--json"]
-    sys.stderr.write(f"dumbbell {' '.join(words)}\n")
-    ran = subprocess.run([COMMAND, *words], stdout=subprocess.PIPE, text=True, check=False)
-    if ran.returncode not in (0, 1):
-        sys.exit(ran.returncode)
-    numbers: dict[str, Any] = json.loads(ran.stdout)
+def ran(scenario: str, kernel: str, seeds: str, runs: Path) -> Path:
+    """The folder of the scenario's runs on a kernel; they appear whole. Leaves with its status when there are none."""
+    place = runs / kernel / scenario
+    if not place.is_dir():
+        staged = place.with_name(f"{scenario}.partial")
+        shutil.rmtree(staged, ignore_errors=True)
+        words = ["run", scenario, "--engine", "kernel", "--kernel", kernel, "--seed", seeds, "--out", str(staged)]
+        # A run that is invalid (status 1) is a finding.
+        called(words, stdout=sys.stderr)
+        staged.rename(place)
+    return place
+
+
+def compared(first: Path, second: Path) -> dict[str, Any]:
+    """What `compare` has to say, as JSON."""
+    numbers: dict[str, Any] = json.loads(called(["compare", str(first), str(second), "--json"], stdout=subprocess.PIPE))
     return numbers
 
 
+def called(words: list[str], stdout: Any) -> str:
+    """Run Dumbbell. Leaves with its status where that is neither 0 nor 1."""
+    sys.stderr.write(f"dumbbell {' '.join(words)}\n")
+    ended = subprocess.run([COMMAND, *words], stdout=stdout, text=True, check=False)
+    if ended.returncode not in (0, 1):
+        sys.exit(ended.returncode)
+    return ended.stdout or ""
+
+
 def page(asked: argparse.Namespace, done: dict[str, dict[str, Any]]) -> str:
-    """The table, the furthest apart first."""
-    cases = {name: numbers.get("cases") or [{"name": "", **numbers}] for name, numbers in done.items()}
-    judged = [row for each in cases.values() for case in each for row in case["metrics"] if row["verdict"] != "shown"]
-    outside = [
-        (name, case["name"], row)
-        for name, each in cases.items()
-        for case in each
-        for row in case["metrics"]
-        if row["verdict"] == "differs"
+    """What is outside, the furthest apart first, and every case with its worst figure."""
+    cases = [
+        (name, case) for name, numbers in done.items() for case in (numbers.get("cases") or [{"name": "", **numbers}])
     ]
+    judged = [row for _, case in cases for row in case["metrics"] if row["verdict"] != "shown"]
+    outside = [(name, case, row) for name, case in cases for row in case["metrics"] if row["verdict"] == "differs"]
     outside.sort(key=lambda each: -abs(each[2]["relative"] or 0))
-    invalid = [f"{name} {case['name']}".strip() for name, each in cases.items() for case in each if not case["valid"]]
+    by_chance = sum(row["verdict"] == "chance" for row in judged)
+    alone = [f"{name} {case['name']}: {', '.join(case['one_sided'])}" for name, case in cases if case["one_sided"]]
+    invalid = [f"{name} {case['name']}".strip() for name, case in cases if not case["valid"]]
+    head = f"| scenario | case | seeds | figure | {asked.first} | {asked.second} | difference | 95 % interval |"
     lines = [
         f"# Linux {asked.first} against Linux {asked.second}",
         "",
-        f"`python scripts/kernels.py {asked.first} {asked.second} --seeds {asked.seeds} {' '.join(done)}`: each is "
-        f"`dumbbell compare SCENARIO --kernels {asked.first},{asked.second} --seeds {asked.seeds}`.",
+        f"Made by `python scripts/kernels.py {asked.first} {asked.second} {' '.join(done)}`: each scenario is run with "
+        f"`--engine kernel` on `--kernel {asked.first}` and on `--kernel {asked.second}`, then `dumbbell compare` says "
+        f"what differs. A difference is {asked.second} minus {asked.first}, as a share of {asked.first}; figures are "
+        "means over the seeds ± their standard deviation.",
         "",
-        f"Of {len(judged)} figures in {sum(map(len, cases.values()))} cases, {len(outside)} differ by more than is "
-        "allowed and by more than the seeds do (docs/compare.md has the tolerances).",
+        f"Of {len(judged)} judged figures in {len(cases)} cases, **{len(outside)} differ by more than is allowed and "
+        f"by more than the seeds do**; {by_chance} more are outside their tolerance, but can't be told from "
+        "chance by these seeds ([compare.md](compare.md) has the tolerances).",
+        *([f"Known of one kernel only: {'; '.join(alone)}."] if alone else []),
         *([f"Invalid: {'; '.join(invalid)}."] if invalid else []),
         "",
-        f"| scenario | case | figure | {asked.first} | {asked.second} | difference |",
-        "| --- | --- | --- | ---: | ---: | ---: |",
-        *(row_of(*each) for each in outside),
+        "## Outside the tolerance and beyond the seeds",
+        "",
+        *(
+            [
+                head,
+                LINE,
+                *(f"| {name} | {case['name']} | {seeds_of(case)} | {cells_of(row)} |" for name, case, row in outside),
+            ]
+            if outside
+            else ["Nothing."]
+        ),
+        "",
+        "## Every case",
+        "",
+        "The figure that is furthest out or nearest to it, and when in the first seed's two runs a sample of a flow "
+        "first differs, and in what.",
+        "",
+        f"{head} verdict | first sample that differs |",
+        f"{LINE} --- | --- |",
+        *(
+            f"| {name} | {case['name']} | {seeds_of(case)} | {worst_of(case)} | {first_difference(case)} |"
+            for name, case in cases
+        ),
     ]
     return "\n".join(lines) + "\n"
 
 
-def row_of(scenario: str, case: str, row: dict[str, Any]) -> str:
-    """A line of the table."""
-    share = "" if row["relative"] is None else f"{100 * row['relative']:+.1f} %"
+def seeds_of(case: dict[str, Any]) -> int:
+    """How often each side was run."""
+    return len(case["first"]["runs"])
+
+
+def worst_of(case: dict[str, Any]) -> str:
+    """Its worst figure as cells of the table, with the verdict."""
+    row = next((row for row in case["metrics"] if row["metric"] == case["worst"]), None)
+    return f"{cells_of(row)} | {row['verdict']}" if row else "nothing is judged | | | | |"
+
+
+def cells_of(row: dict[str, Any]) -> str:
+    """A figure on both sides, and how far apart they are."""
     sides = " | ".join(f"{row[side]['mean']:.4g} ± {row[side]['sd'] or 0:.2g}" for side in ("first", "second"))
-    return f"| {scenario} | {case} | `{row['metric']}` | {sides} | {share} |"
+    base = abs(row["first"]["mean"])
+    apart = "" if row["relative"] is None else f"{100 * row['relative']:+.1f} %"
+    within = row["interval"] and base and " to ".join(f"{100 * edge / base:+.1f}" for edge in row["interval"]) + " %"
+    return f"`{row['metric']}` | {sides} | {apart} | {within or ''}"
+
+
+def first_difference(case: dict[str, Any]) -> str:
+    """The earliest time at which the first runs' tables of flows differ, and the columns that do then."""
+    first, second = (pl.read_parquet(Path(case[side]["runs"][0]) / "flows.parquet") for side in ("first", "second"))
+    keys = ["time_ns", "flow"]
+    both = first.join(second, on=keys, suffix=" of the other", how="inner", maintain_order="left")
+    differs = [
+        pl.col(name).ne_missing(pl.col(f"{name} of the other")).alias(name)
+        for name in first.columns
+        if name not in keys and name in second.columns
+    ]
+    found = both.select("time_ns", *differs).filter(pl.any_horizontal(pl.exclude("time_ns"))).head(1)
+    if found.is_empty():
+        return "none"
+    named = [name for name in found.columns if name != "time_ns" and found[name][0]]
+    told = ", ".join(f"`{name}`" for name in named[:COLUMNS]) + (" …" if len(named) > COLUMNS else "")
+    return f"{found['time_ns'][0] / 1e9:g} s: {told}"
+
+
+LINE = "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: |"
+COLUMNS = 4
 
 
 if __name__ == "__main__":

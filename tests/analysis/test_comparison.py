@@ -54,3 +54,24 @@ def test_where_experiments_differ_is_named_by_key() -> None:
     assert unlike(first, second) == ["path.rtt: 1ms and 2ms", "path.loss: nothing and 1%", "flows.1.cc: nothing and x"]
     long = {"experiment": {str(number): number for number in range(9)}}
     assert unlike({"experiment": {}}, long)[-1] == "3 more keys"
+
+
+def test_kernels_that_take_no_seed_are_not_paired_with_those_that_do() -> None:
+    """Each seed's two runs go up and down together, so the difference is sure only where they are pairs."""
+    left, right = ([{"ping_ms.mean": value + more} for value in (10.0, 20.0, 30.0)] for more in (0.0, 3.0))
+    unseeded = {"kernel": {"name": "linux-6.1", "unseeded": True}}
+
+    def verdict(first: dict[str, Any], second: dict[str, Any]) -> str:
+        one, other = (
+            Side(
+                name,
+                tuple(
+                    Measured(Path(f"{name}/{seed}"), BIRTH | {"seed": seed} | birth, each)
+                    for seed, each in enumerate(values)
+                ),
+            )
+            for name, values, birth in (("a", left, first), ("b", right, second))
+        )
+        return confront("", one, other).rows[0].verdict
+
+    assert [verdict({}, {}), verdict(unseeded, unseeded), verdict(unseeded, {})] == ["differs", "differs", "chance"]

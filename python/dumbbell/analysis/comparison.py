@@ -160,9 +160,14 @@ def confront(
 
 
 def _method(first: Side, second: Side) -> Method:
-    """Runs of one experiment with one seed throw the same dice, wherever they are run."""
-    alike = first.seeds == second.seeds and not unlike(first.runs[0].birth, second.runs[0].birth)
+    """Runs of one experiment with one seed throw the same dice, but for those on kernels whose netems take no seed."""
+    left, right = (side.runs[0].birth for side in (first, second))
+    alike = first.seeds == second.seeds and not unlike(left, right) and _unseeded(left) == _unseeded(right)
     return "paired" if alike and len(first.seeds) == len(first.runs) > 1 else "welch"
+
+
+def _unseeded(birth: Mapping[str, Any]) -> bool:
+    return bool((birth.get("kernel") or {}).get("unseeded"))
 
 
 def unlike(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:

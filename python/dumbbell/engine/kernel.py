@@ -122,7 +122,9 @@ class KernelEngine:
         """What a birth certificate says of the kernel and the agent."""
         keys = ("name", "release", "version", "config_sha256", "binary_sha256")
         return {
-            "kernel": {key: getattr(self.kernel, key) for key in keys} | _added(self.kernel),
+            "kernel": {key: getattr(self.kernel, key) for key in keys}
+            | ({"unseeded": True} if self.kernel.unseeded else {})
+            | _added(self.kernel),
             "agent": {"version": __version__, "sha256": sha256(self.agent)},
             "generator": "agent: sendfile of large pieces, MSG_TRUNC reads",
         }

@@ -213,6 +213,7 @@ def _describe(known: dict[str, Any], tree: Path, result: Path) -> None:
     """The kernel's birth certificate."""
     version = store.banner(result / store.BINARY)[1]
     certificate = known | {
+        "unseeded": _takes_no_seed(tree / NETEM_OPTIONS),
         "release": (tree / "include/config/kernel.release").read_text(encoding="utf-8").strip(),
         "version": version,
         "config_sha256": store.sha256(result / store.CONFIG),
@@ -222,6 +223,11 @@ def _describe(known: dict[str, Any], tree: Path, result: Path) -> None:
         "builders": tools.versions(),
     }
     (result / store.MANIFEST).write_text(json.dumps(certificate, indent=2) + "\n", encoding="utf-8")
+
+
+def _takes_no_seed(options: Path) -> bool:
+    """Do netems lack what the agent seeds them by (Linux before 6.6)?"""
+    return options.is_file() and NETEM_SEED not in options.read_text(encoding="utf-8")
 
 
 def install(result: Path, home: Path, replaced: Path) -> None:
@@ -249,6 +255,7 @@ def cpus() -> int:
     return len(os.sched_getaffinity(0))
 
 
+NETEM_OPTIONS, NETEM_SEED = "include/uapi/linux/pkt_sched.h", "TCA_NETEM_PRNG_SEED"
 SEEDED_GETRANDOM = Path(__file__).with_name("seeded_getrandom.c")
 RECIPE = "4"
 """Counts the changes to these modules that change what comes out of a build."""

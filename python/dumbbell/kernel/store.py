@@ -97,6 +97,9 @@ class Kernel:
     """What `edits` did not find in this version of Linux, in words."""
     arguments: tuple[str, ...] = ()
     """What it must be told at its start beyond what all are told."""
+    unseeded: bool = False
+    """Its netems take no seed, as before Linux 6.6: they draw from the kernel's own dice, which repeat with the run's
+    seed too but fall otherwise than anybody else's."""
     binary_path: Path | None = None
     preload_path: Path | None = None
 
@@ -233,6 +236,7 @@ def _read(manifest: Path) -> Kernel:
             added=tuple(Added(**each | {"names": tuple(each["names"])}) for each in told.get("added", ())),
             unedited=tuple(told.get("unedited", ())),
             arguments=tuple(told.get("arguments", ())),
+            unseeded=bool(told.get("unseeded")),
         )
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise KernelError(f"{manifest}: is damaged ({problem!r}); {_REBUILD.format(manifest.parent)}") from problem
