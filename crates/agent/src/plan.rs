@@ -2,7 +2,7 @@
 //!
 //! `dumbbell.plan` writes it and explains every choice; here it is only read.
 
-use crate::inside::Wishes;
+use crate::inside::plan::Wishes;
 use crate::programs::plan::Programs;
 use serde::Deserialize;
 use std::net::Ipv4Addr;

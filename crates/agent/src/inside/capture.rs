@@ -3,7 +3,7 @@
 //! One device gives a pcap file (draft-ietf-opsawg-pcap), as the simulator writes it; several give a pcapng file
 //! (draft-ietf-opsawg-pcapng) whose interfaces are called `HOST.DEVICE` and whose packets say their direction.
 
-use super::{Place, Wishes};
+use super::plan::{Place, Wishes};
 use crate::error::{Attempt, Result};
 use crate::sample::record::Records;
 use crate::sys::packets::{Packet, PacketRing};

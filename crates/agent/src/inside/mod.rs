@@ -1,6 +1,7 @@
 //! What a lab looks at beside flows, queues and probes, when somebody asks: packets, counters, every socket, trace events.
 //!
 //! ```text
+//! plan      what is asked for, as types
 //! capture   packets of devices, as a capture file
 //! counters  what every host's kernel counted, over time
 //! sockets   every TCP and UDP socket of every host
@@ -13,6 +14,7 @@
 
 mod capture;
 mod counters;
+pub mod plan;
 pub mod settings;
 mod sockets;
 mod trace;
@@ -22,43 +24,10 @@ use crate::plan::Plan;
 use crate::sys::Clock;
 use capture::Captures;
 use counters::Counters;
-use serde::Deserialize;
 use serde::Serialize;
 use sockets::AllSockets;
 use std::path::Path;
 use trace::Trace;
-
-/// What is to be looked at; nothing by default.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Wishes {
-    /// Devices whose packets are wanted, in the order of the file's interfaces.
-    pub captures: Vec<Place>,
-    /// Bytes kept of a packet.
-    pub snap_bytes: usize,
-    /// Packets that may wait for a look, a device.
-    pub ring_frames: usize,
-    /// Time between looks at the packets that wait.
-    pub capture_ns: Option<u64>,
-    /// Time between looks at all sockets.
-    pub sockets_ns: Option<u64>,
-    /// Time between looks at the counters.
-    pub counters_ns: Option<u64>,
-    /// Trace events, as `SYSTEM:EVENT`.
-    pub trace: Vec<String>,
-    /// Time between looks at the trace.
-    pub trace_ns: Option<u64>,
-}
-
-/// A device.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Place {
-    /// Its host.
-    pub host: String,
-    /// Its name there.
-    pub device: String,
-}
 
 /// What the looks say at the end.
 #[derive(Serialize)]

@@ -4,7 +4,7 @@
 //! between a fork and an exec. Why it could not start goes to `FOLDER/programs/NUMBER.fault`.
 
 use super::plan::Program;
-use super::room;
+use super::room::{self, WORKING_FOLDER};
 use crate::error::{Attempt, Error, Result};
 use crate::plan::Plan;
 use crate::sys;
@@ -16,8 +16,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Where a program finds itself, writable and its own.
-pub const WORKING_FOLDER: &str = "/run/program";
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// What a shell returns for a program that it could not start.
 const NOT_STARTED: u8 = 127;

@@ -5,7 +5,6 @@
 //! people unless somebody typed the command. It is root of its host, but may mount nothing, open no device of
 //! the machine, trace no other, and set nothing of the kernel but its own network.
 
-use super::launch::WORKING_FOLDER;
 use super::plan::{Content, Program, Programs};
 use crate::error::{Attempt, Result};
 use nix::mount::{MsFlags, mount};
@@ -15,6 +14,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path};
 
+/// Where a program finds itself, writable and its own.
+pub const WORKING_FOLDER: &str = "/run/program";
 /// Folders that programs expect to be writable.
 const COVERED: [&str; 5] = ["/tmp", "/var/tmp", "/var/log", "/var/cache", "/mnt"];
 /// Devices that programs expect: name, major and minor number (Linux Documentation/admin-guide/devices.txt).
