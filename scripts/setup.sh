@@ -18,6 +18,7 @@ need xz xz-utils
 need ip iproute2
 need tc iproute2
 need setarch util-linux
+need git git
 [ -e /usr/include/stdio.h ] || packages="$packages libc6-dev"
 # A virtual environment needs ensurepip, which Debian keeps in a package of its own.
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages="$packages python3-venv"

@@ -14,7 +14,7 @@ import shutil
 from pathlib import Path
 
 from dumbbell.errors import KernelError
-from dumbbell.kernel import process, tree
+from dumbbell.kernel import process, tools, tree
 
 __all__ = ["Checkout"]
 
@@ -24,6 +24,7 @@ class Checkout:
 
     def __init__(self, repository: Path, place: Path) -> None:
         """Make it, or go on with the one that is there. Raises KernelError where `repository` is none."""
+        tools.require_git()
         self.repository, self.place = repository, place
         try:
             common = process.output(["git", "-C", str(repository), "rev-parse", "--git-common-dir"]).strip()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from dumbbell.errors import KernelError
-from dumbbell.kernel import process, store, tree
+from dumbbell.kernel import process, store, tools, tree
 from dumbbell.kernel.process import Progress
 
 __all__ = ["Source", "fetch", "identify"]
@@ -149,6 +149,7 @@ def _state(path: Path) -> str:
     """What the tree is just now: its commit if git knows it, and all that differs."""
     if not (path / ".git").exists():
         return f"files:{_fingerprint(path, tree.files_of(path))}"
+    tools.require_git()
     git = ["git", "-C", str(path)]
     commit = process.output([*git, "rev-parse", "HEAD"]).strip()
     others = process.output([*git, "ls-files", "-z", "-mo", "--exclude-standard"]).split("\0")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from dumbbell.errors import KernelError, ToolMissing
 from dumbbell.kernel import process
 
-__all__ = ["Tool", "check", "require", "versions"]
+__all__ = ["Tool", "check", "require", "require_git", "versions"]
 
 
 class Tool(NamedTuple):
@@ -36,6 +36,11 @@ def check() -> None:
     for tool in _BUILD:
         require(tool)
     _require_headers()
+
+
+def require_git() -> None:
+    """A repository is asked by its own program. Raises ToolMissing where there is none."""
+    require(Tool("git", "to read a repository", "git"))
 
 
 def require(tool: Tool) -> None:
