@@ -81,7 +81,7 @@ def test_a_run_touches_nothing_outside_its_folder(tmp_path: Path) -> None:
         p: s for p, s in before.items() if p != tmp_path
     }
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
-        "flows.parquet", "probes.parquet", "queues.parquet", "run.json",
+        "counters.parquet", "flows.parquet", "probes.parquet", "queues.parquet", "run.json",
     ]  # fmt: skip
 
 
