@@ -111,8 +111,8 @@ HEAD = """# Real programs against the agent's own generator
 
 Written by `scripts/programs.py` (`make programs`) on {date}: seeds {seeds}, {jobs} guests side by side on two shared
 cores. Times of the transfer are means ± standard deviations over the seeds: of the agent's flow from its connect to
-the receiver's last byte, of curl `time_total`. Wall times are seconds of a whole run, the guest's boot included: compare
-them with each other only.
+the receiver's last byte, of curl `time_total`. Wall times are seconds of a whole run, the guest's boot included:
+compare them with each other only.
 """
 
 if __name__ == "__main__":
