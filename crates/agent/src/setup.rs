@@ -68,7 +68,7 @@ fn spawn(program: &str, host: &str) -> Result<Child> {
 fn set_sysctl(command: &Command) -> Result<()> {
     let setting = command.argv.last().expect("sysctl -w KEY=VALUE");
     let (key, value) = setting.split_once('=').expect("sysctl -w KEY=VALUE");
-    let path = format!("/proc/sys/{}", key.replace('.', "/"));
+    let path = sys::sysctl_file(key);
     sys::within(&command.host, || fs::write(&path, value)).map_err(|error| Error::Refused {
         command: command.line(),
         reason: match error.kind() {

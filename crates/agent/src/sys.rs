@@ -135,6 +135,11 @@ pub fn process_descriptor(process: u32) -> nix::Result<OwnedFd> {
     }
 }
 
+/// The file of a setting that sysctl(8) calls `key`.
+pub fn sysctl_file(key: &str) -> String {
+    format!("/proc/sys/{}", key.replace('.', "/"))
+}
+
 /// Gives up capabilities for this process and all that it will become (`PR_CAPBSET_DROP`: what root is given by an exec).
 pub fn give_up(capabilities: &[u8]) -> nix::Result<()> {
     for &capability in capabilities {

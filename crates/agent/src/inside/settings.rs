@@ -58,7 +58,7 @@ fn asked(plan: &Plan) -> BTreeSet<(&str, &str)> {
 fn of_host(asked: &BTreeSet<(&str, &str)>, host: &str) -> Result<Values> {
     let keys = asked.iter().filter(|(of, _)| *of == host).map(|(_, key)| *key);
     keys.map(|key| {
-        let path = format!("/proc/sys/{}", key.replace('.', "/"));
+        let path = sys::sysctl_file(key);
         let value = sys::within(host, || fs::read_to_string(&path)).attempt(|| format!("reading {path}"))?;
         Ok((key.to_string(), plain(&value)))
     })

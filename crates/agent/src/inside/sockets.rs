@@ -4,28 +4,21 @@
 //! name and its `tcp_info`, each zero where the socket has none. `dumbbell.engine.sockets` has the same layout.
 
 use crate::error::Result;
+use crate::sample::diag::{self, FAMILIES, MESSAGE_BYTES, SOCK_DIAG_BY_FAMILY, TCP};
 use crate::sample::netlink::{Netlink, attributes};
 use crate::sample::record::Records;
 use crate::sys::TCP_INFO_BYTES;
+use netlink_packet_sock_diag::inet::{ExtensionFlags, StateFlags};
 use nix::sys::socket::SockProtocol;
 use std::path::Path;
 
-const SOCK_DIAG_BY_FAMILY: u16 = 20;
-const FAMILIES: [u8; 2] = [2, 10];
-const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// `NLM_F_REQUEST | NLM_F_DUMP`.
-const DUMP: u16 = 0x301;
-/// Length of `struct inet_diag_msg`.
-const MESSAGE_BYTES: usize = 72;
 /// Numbers of `INET_DIAG_*` attributes, and the bytes kept of each.
 const INFO: (u16, usize) = (2, TCP_INFO_BYTES);
 const CONTROLLER: (u16, usize) = (4, 16);
 const MEMORY: (u16, usize) = (7, 36);
 /// No process of a guest has this number.
 const PORT: u32 = u32::MAX;
-/// Which of them a request asks for: bit `n - 1` for attribute `n`.
-const EXTENSIONS: u8 = 1 << (INFO.0 - 1) | 1 << (CONTROLLER.0 - 1) | 1 << (MEMORY.0 - 1);
 
 /// A conversation with every host.
 pub struct AllSockets {
@@ -47,7 +40,9 @@ impl AllSockets {
         for (number, host) in (0u32..).zip(&self.hosts) {
             for protocol in [TCP, UDP] {
                 for family in FAMILIES {
-                    host.dump(&request(family, protocol), |answer| {
+                    let told = ExtensionFlags::INFO | ExtensionFlags::CONG | ExtensionFlags::SKMEMINFO;
+                    let request = diag::dump(family, protocol, told, StateFlags::from_bits_retain(u32::MAX));
+                    host.dump(&request, |answer| {
                         if answer.kind == SOCK_DIAG_BY_FAMILY && answer.payload.len() >= MESSAGE_BYTES {
                             found.extend(now_ns.to_le_bytes());
                             found.extend(number.to_le_bytes());
@@ -65,19 +60,6 @@ impl AllSockets {
     pub fn finish(self) -> Result<()> {
         self.records.finish()
     }
-}
-
-/// A request for all sockets: `struct nlmsghdr`, then `struct inet_diag_req_v2` with every state and no address.
-fn request(family: u8, protocol: u8) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(72);
-    bytes.extend(72u32.to_ne_bytes());
-    bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    bytes.extend(DUMP.to_ne_bytes());
-    bytes.extend([0; 8]);
-    bytes.extend([family, protocol, EXTENSIONS, 0]);
-    bytes.extend(u32::MAX.to_ne_bytes());
-    bytes.resize(72, 0);
-    bytes
 }
 
 /// What is kept of an answer, each part at its place.

@@ -6,6 +6,7 @@
 //! `dumbbell.engine.connections` makes one flow of the two.
 
 use crate::error::{Attempt, Result};
+use crate::programs::processes;
 use crate::sample::diag;
 use crate::sample::netlink::Netlink;
 use crate::sample::record::{FlowSample, Records};
@@ -18,8 +19,6 @@ use std::net::SocketAddrV4;
 use std::os::fd::RawFd;
 use std::path::Path;
 
-/// IPv4, and sockets of IPv6 that carry IPv4 (a server that listens at `::`).
-const FAMILIES: [u8; 2] = [2, 10];
 /// `SKNLGRP_INET_TCP_DESTROY` and `SKNLGRP_INET6_TCP_DESTROY`, groups 1 and 3.
 const GONE: u32 = 0b101;
 
@@ -85,7 +84,7 @@ impl Connections {
     pub fn sample(&mut self, now_ns: u64, ours: impl Fn(&SocketAddrV4) -> bool, owners: &Owners) -> Result<()> {
         for place in 0..self.hosts.len() {
             let mut found = Vec::new();
-            for family in FAMILIES {
+            for family in diag::FAMILIES {
                 self.hosts[place].ask.dump(&diag::everything(family), |answer| found.extend(diag::socket(&answer)))?;
             }
             found.retain(|socket| !(ours(&socket.local) || ours(&socket.remote)));
@@ -177,30 +176,13 @@ impl Connections {
 /// The program one of whose processes has the socket open.
 fn owner(inode: u32, groups: &[(usize, i32)]) -> Result<Option<usize>> {
     let wanted = format!("socket:[{inode}]");
-    for entry in fs::read_dir("/proc").attempt(|| "listing processes".into())?.flatten() {
+    for (process, group) in processes::grouped().attempt(|| "listing processes".into())? {
+        let Some(program) = groups.iter().find(|(_, each)| *each == group) else { continue };
         // Processes come and go: whoever is gone has nothing open.
-        let Ok(status) = fs::read_to_string(entry.path().join("stat")) else { continue };
-        let Some(program) = groups.iter().find(|(_, group)| Some(*group) == process_group(&status)) else { continue };
-        let Ok(open) = fs::read_dir(entry.path().join("fd")) else { continue };
+        let Ok(open) = fs::read_dir(format!("/proc/{process}/fd")) else { continue };
         if open.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == wanted.as_str())) {
             return Ok(Some(program.0));
         }
     }
     Ok(None)
-}
-
-/// The fifth word of `/proc/PID/stat`; the second, a name in brackets, may hold spaces.
-fn process_group(status: &str) -> Option<i32> {
-    status.rsplit_once(')')?.1.split_whitespace().nth(2)?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_group_is_found_behind_any_name() {
-        assert_eq!(process_group("17 (ng (x) inx) S 1 42 42 0 -1"), Some(42));
-        assert_eq!(process_group("17"), None);
-    }
 }

@@ -16,6 +16,7 @@ use super::agenda::Kind;
 use super::doors::Door;
 use crate::error::{Attempt, Result};
 use crate::programs::plan::TerminalPlan;
+use crate::programs::processes;
 use crate::sys::listing::Listing;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
@@ -26,7 +27,7 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// How often a command that is under way is looked after: has somebody pressed ^C, is its time over?
 const LOOK_NS: u64 = 100_000_000;
@@ -246,36 +247,9 @@ fn strike(group: i32, strikes: usize) {
         let _ = killpg(Pid::from_raw(group), Signal::SIGINT);
         return;
     }
-    for process in members(Path::new("/proc"), group).into_iter().filter(|&process| process != group) {
+    let others = processes::grouped().into_iter().flatten().filter(|&(process, of)| of == group && process != group);
+    for (process, _) in others.collect::<Vec<_>>() {
         let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
     }
     let _ = killpg(Pid::from_raw(group), Signal::SIGINT);
-}
-
-/// Processes of a group.
-fn members(folder: &Path, group: i32) -> Vec<i32> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let processes = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let of_group = |process: &i32| {
-        let stat = fs::read_to_string(folder.join(process.to_string()).join("stat")).unwrap_or_default();
-        group_of(&stat) == Some(group)
-    };
-    processes.filter(of_group).collect()
-}
-
-/// Of a line such as `12 (a name) S 1 7 …`, which proc(5) describes: the number after the parent's.
-fn group_of(stat: &str) -> Option<i32> {
-    stat.rsplit_once(')')?.1.split_whitespace().nth(2)?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::group_of;
-
-    #[test]
-    fn a_group_is_read_whatever_the_program_is_called() {
-        assert_eq!(group_of("12 (sleep) S 1 7 7 0 -1"), Some(7));
-        assert_eq!(group_of("12 (a) S 3) R 1 8 8 0 -1"), Some(8));
-        assert_eq!(group_of("no such line"), None);
-    }
 }

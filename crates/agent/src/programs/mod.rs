@@ -4,6 +4,7 @@
 //! plan      what is to run, as types
 //! running   the agent's side: starts them, keeps what they say, stops them, reports
 //! launch    the child's side: enters its host and its room, then becomes the program
+//! processes who belongs to a program
 //! room      what a program sees of the machine, and what it may write
 //! ```
 //!
@@ -11,5 +12,6 @@
 
 pub mod launch;
 pub mod plan;
+pub mod processes;
 mod room;
 pub mod running;

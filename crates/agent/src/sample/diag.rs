@@ -13,10 +13,14 @@ use nix::sys::socket::SockProtocol;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
 
 const AF_INET: u8 = 2;
-const TCP: u8 = 6;
+/// IPv4 and IPv6: a server that listens at `::` carries IPv4 in sockets of the latter.
+pub const FAMILIES: [u8; 2] = [AF_INET, 10];
+/// `IPPROTO_TCP`.
+pub const TCP: u8 = 6;
 /// Length of `struct inet_diag_msg`, before the attributes.
-const MESSAGE_BYTES: usize = 72;
-const SOCK_DIAG_BY_FAMILY: u16 = 20;
+pub const MESSAGE_BYTES: usize = 72;
+/// An answer that tells of a socket.
+pub const SOCK_DIAG_BY_FAMILY: u16 = 20;
 
 const INFO: u16 = 2;
 const CONTROLLER: u16 = 4;
@@ -106,27 +110,23 @@ pub struct Found {
     pub cc_info: Vec<u8>,
 }
 
-/// The request for all connections of a family.
+/// The request for all TCP connections of a family.
 pub fn everything(family: u8) -> Vec<u8> {
+    let told = ExtensionFlags::INFO | ExtensionFlags::VEGASINFO | ExtensionFlags::CONG;
+    dump(family, TCP, told, StateFlags::from_bits_retain(CONNECTED))
+}
+
+/// The request for all sockets of a family and a protocol that are in one of these states.
+pub fn dump(family: u8, protocol: u8, extensions: ExtensionFlags, states: StateFlags) -> Vec<u8> {
     let socket_id = SocketId { cookie: [0; 8], ..SocketId::new_v4() };
-    let request = InetRequest {
-        family,
-        protocol: TCP,
-        extensions: ExtensionFlags::INFO | ExtensionFlags::VEGASINFO | ExtensionFlags::CONG,
-        states: StateFlags::from_bits_retain(CONNECTED),
-        socket_id,
-    };
-    bytes(request, 0, NLM_F_REQUEST | NLM_F_DUMP)
+    bytes(InetRequest { family, protocol, extensions, states, socket_id }, 0, NLM_F_REQUEST | NLM_F_DUMP)
 }
 
 /// Reads an answer to [`everything`], or the news of a socket that is gone; none of a socket of this host with itself.
 pub fn socket(answer: &Answer<'_>) -> Option<Found> {
     let payload = answer.payload;
-    if answer.kind != SOCK_DIAG_BY_FAMILY || payload.len() < MESSAGE_BYTES {
-        return None;
-    }
+    let SocketInfo { tcp_info, cc_kind, cc_info, .. } = read(answer)?;
     let (local, remote) = (address(payload, 4, 8)?, address(payload, 6, 24)?);
-    let SocketInfo { tcp_info, cc_kind, cc_info, .. } = parse(0, &payload[MESSAGE_BYTES..]);
     let cc = attributes(&payload[MESSAGE_BYTES..]).find(|(kind, _)| *kind == CONTROLLER);
     let cookie = u64::from(number(payload, 44)) | (u64::from(number(payload, 48)) << 32);
     let crosses = !(local.ip().is_loopback() || remote.ip().is_unspecified() || local.ip() == remote.ip());

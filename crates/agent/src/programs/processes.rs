@@ -1,0 +1,38 @@
+//! Processes by their groups, as `/proc` lists them: each program has a group of its own.
+
+use std::fs;
+use std::io;
+
+/// Number and group of every process that is there; whoever is gone meanwhile is left out.
+pub fn grouped() -> io::Result<impl Iterator<Item = (i32, i32)>> {
+    let processes = fs::read_dir("/proc")?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    Ok(processes.filter_map(|process| {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        Some((process, group(&stat)?))
+    }))
+}
+
+/// Of a line such as `12 (a name) S 1 7 …`, which proc(5) describes: the number after the parent's.
+fn group(stat: &str) -> Option<i32> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(2)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_read_whatever_the_program_is_called() {
+        assert_eq!(group("12 (sleep) S 1 7 7 0 -1"), Some(7));
+        assert_eq!(group("12 (a) S 3) R 1 8 8 0 -1"), Some(8));
+        assert_eq!(group("17 (ng (x) inx) S 1 42 42 0 -1"), Some(42));
+        assert_eq!(group("no such line"), None);
+        assert_eq!(group("17"), None);
+    }
+
+    #[test]
+    fn this_process_is_found() {
+        let ours = i32::try_from(std::process::id()).expect("a process number fits");
+        assert!(grouped().expect("there is /proc").any(|(process, _)| process == ours));
+    }
+}
