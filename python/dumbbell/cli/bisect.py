@@ -192,7 +192,7 @@ class _Bench:
     def _figure(self, folder: Path) -> float:
         run = result.load(folder)
         if not run.birth["valid"]:
-            raise Skipped(f"its run is invalid: {'; '.join(run.birth['warnings'])}")
+            raise Skipped(f"its run is invalid: {'; '.join(run.birth['invalid'])}")
         figure = measures(run).get(self.asked.metric)
         shutil.rmtree(folder)
         if figure is None:
