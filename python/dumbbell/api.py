@@ -11,7 +11,6 @@ The same rooms as the command's, with errors as exceptions (`dumbbell.errors`) a
 its manual; how results show themselves in a notebook is `dumbbell.shown`.
 """
 
-import json
 import shutil
 import tempfile
 import weakref
@@ -30,6 +29,7 @@ from dumbbell.engine.requests import engine_called, plain, repeat_command
 from dumbbell.errors import ExperimentError
 from dumbbell.plot import DEFAULT, available, draw, figure
 from dumbbell.report import write
+from dumbbell.report.asked import inline
 from dumbbell.shown import Compared, Picture, run_html
 from dumbbell.spec.qdisc import suggest
 
@@ -220,20 +220,9 @@ def compare(first: Run | Sequence[Run], second: Run | Sequence[Run], names: Sequ
 def _settings(settings: Mapping[str, Any]) -> list[str]:
     """As `--set` takes them: a value as TOML writes it; text as it stands."""
     return [
-        f"{key.replace('__', '.')}={value if isinstance(value, str) else _toml(value)}"
+        f"{key.replace('__', '.')}={value if isinstance(value, str) else inline(value)}"
         for key, value in settings.items()
     ]
-
-
-def _toml(value: Any) -> str:
-    """On one line; only tables differ from JSON."""
-    match value:
-        case Mapping():
-            return f"{{ {', '.join(f'{json.dumps(key)} = {_toml(inner)}' for key, inner in value.items())} }}"
-        case list() | tuple():
-            return f"[{', '.join(map(_toml, value))}]"
-        case _:
-            return json.dumps(value)
 
 
 def _repeat(asked: Experiment, case: spec.Case, engine: str, seed: int, kernel: str | None) -> str:

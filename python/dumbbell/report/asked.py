@@ -20,7 +20,7 @@ from dumbbell.result import Run
 from dumbbell.spec import Case, Experiment
 from dumbbell.spec.units import Wrong
 
-__all__ = ["as_toml", "asked", "by_hand", "experiment_of"]
+__all__ = ["as_toml", "asked", "by_hand", "experiment_of", "inline"]
 
 
 def asked(run: Run) -> Markup:
@@ -74,13 +74,16 @@ def _section(table: Mapping[str, Any], path: str) -> list[str]:
             for item in value:
                 below += ["", f"[[{name}]]", *_section(item, name)]
         elif value is not None:
-            lines.append(f"{_key(key)} = {_value(value)}")
+            lines.append(f"{_key(key)} = {inline(value)}")
     return lines + below
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(_value(item) for item in value)}]"
+def inline(value: Any) -> str:
+    """A value of TOML on one line; a table between braces."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_key(key)} = {inline(inner)}' for key, inner in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(inline(item) for item in value)}]"
     if isinstance(value, str):
         # JSON's escapes are TOML's, but for DEL, which TOML wants escaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -88,4 +91,4 @@ def _value(value: Any) -> str:
 
 
 def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else inline(key)
