@@ -29,6 +29,7 @@ from dumbbell.errors import (
     ToolMissing,
 )
 from dumbbell.kernel import Kernel
+from dumbbell.kernel.boot import memory_place, unshuffled
 
 __all__ = ["Guest", "hung", "live", "peak_bytes"]
 
@@ -120,11 +121,8 @@ def _explain_full_disk(guest: Guest, text: str) -> None:
 
 
 def _command(guest: Guest) -> list[str]:
-    setarch = shutil.which("setarch")
-    if setarch is None:
-        raise ToolMissing("setarch", "to start a guest without address randomisation", "util-linux")
     return [
-        setarch, "-R", str(guest.kernel.binary), f"mem={guest.memory_mib}M",
+        *unshuffled(guest.kernel.binary), f"mem={guest.memory_mib}M",
         "time-travel=inf-cpu", f"time-travel-start={START_NS}",
         "rootfstype=hostfs", "rootflags=/proc/self/cwd", "rw", "init=/agent",
         "uml_dir=./uml", "con=null", "con0=fd:0,fd:1", "quiet", "loglevel=4", "panic=-1", "random.trust_cpu=1",
@@ -133,13 +131,11 @@ def _command(guest: Guest) -> list[str]:
 
 
 def _environment(seed: int) -> dict[str, str]:
-    shared = "/dev/shm"  # noqa: S108 — UML's memory is an unlinked file there
-    place = shared if os.access(shared, os.W_OK) else "/tmp"  # noqa: S108
     return {
         "DUMBBELL_SEED": f"{seed:016x}",
         "HOME": "/nonexistent",
         "LD_PRELOAD": "./preload/seeded_getrandom.so",
-        "TMPDIR": place,
+        "TMPDIR": memory_place("/tmp"),  # noqa: S108
     }
 
 

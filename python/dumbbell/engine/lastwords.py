@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dumbbell.kernel import Kernel
+from dumbbell.kernel.boot import CHATTER
 from dumbbell.kernel.symbols import function_at, trace
 
 __all__ = ["complaints", "last_words", "place_of_panic", "place_of_process"]
 
-CHATTER = ("Using a channel type", "setup_one_line failed", "Checking ", "Core dump limits", "\tsoft", "\thard")
-"""What User-Mode Linux says at every start: of consoles that it was not given, and of its host."""
 REGISTERS = re.compile(r"R[A-Z0-9]{2}: ")
 """Numbers that say nothing without a debugger; where it was is told by name."""
 DYING = frozenset(

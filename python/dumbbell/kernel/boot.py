@@ -18,7 +18,7 @@ from pathlib import Path
 from dumbbell.errors import KernelError, ToolMissing
 from dumbbell.kernel import symbols
 
-__all__ = ["Told", "boot"]
+__all__ = ["CHATTER", "Told", "boot", "memory_place", "unshuffled"]
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,11 @@ def boot(binary: Path, arguments: Sequence[str] = ()) -> Told:
 
     Raises KernelError, with its last words, when it dies or hangs before it answers.
     """
-    setarch = shutil.which("setarch")
-    if setarch is None:
-        raise ToolMissing("setarch", "to start a kernel without address randomisation", "util-linux")
-    shared = "/dev/shm"  # noqa: S108 — its memory is an unlinked file there
+    command = unshuffled(binary)
     with tempfile.TemporaryDirectory(prefix="dumbbell-boot-") as room:
-        environment = {"HOME": "/nonexistent", "TMPDIR": shared if os.access(shared, os.W_OK) else room}
+        environment = {"HOME": "/nonexistent", "TMPDIR": memory_place(room)}
         process = subprocess.Popen(
-            [setarch, "-R", str(binary), *WORDS, *arguments, "--", "-c", f'"{SCRIPT}"'], cwd=room, env=environment,
+            [*command, *WORDS, *arguments, "--", "-c", f'"{SCRIPT}"'], cwd=room, env=environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0,
         )  # fmt: skip
         with process:
@@ -56,6 +53,20 @@ def boot(binary: Path, arguments: Sequence[str] = ()) -> Told:
                 _end(process)
     # Before the console is up, the kernel's levels stand before its lines.
     return _read(binary, re.sub(r"(?m)^<\d>", "", console.replace("\r", "")))
+
+
+def unshuffled(binary: Path) -> list[str]:
+    """The words that start a kernel without address randomisation. Raises ToolMissing."""
+    setarch = shutil.which("setarch")
+    if setarch is None:
+        raise ToolMissing("setarch", "to start a guest without address randomisation", "util-linux")
+    return [setarch, "-R", str(binary)]
+
+
+def memory_place(otherwise: str) -> str:
+    """Where a kernel keeps its memory, as a file that nobody can see: in memory where that may be."""
+    shared = "/dev/shm"  # noqa: S108 — an unlinked file
+    return shared if os.access(shared, os.W_OK) else otherwise
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -78,7 +89,7 @@ def _read(binary: Path, console: str) -> Told:
     ):
         parameters.setdefault(module, {})[name] = value
     before = console[: listed.start()].splitlines()
-    complaints = tuple(line for line in before if not line.startswith(CHATTER) and line.strip())
+    complaints = tuple(line for line in before if not line.startswith((*CHATTER, "parameter ")) and line.strip())
     return Told(tuple(listed[1].split()), parameters, complaints)
 
 
@@ -92,13 +103,6 @@ SCRIPT = (
     "read -r line < /proc/sys/net/ipv4/tcp_available_congestion_control; echo controllers $line"
 )
 """When the shell ends, so does the kernel: panic=-1 lets it."""
-CHATTER = (
-    "Using a channel type",
-    "setup_one_line failed",
-    "Checking ",
-    "Core dump limits",
-    "\tsoft",
-    "\thard",
-    "parameter ",
-)
+CHATTER = ("Using a channel type", "setup_one_line failed", "Checking ", "Core dump limits", "\tsoft", "\thard")
+"""What User-Mode Linux says at every start: of consoles that it was not given, and of its host."""
 LIMIT_S = 30.0

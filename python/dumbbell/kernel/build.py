@@ -19,7 +19,6 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -219,7 +218,7 @@ def _describe(known: dict[str, Any], tree: Path, result: Path) -> None:
         "config_sha256": store.sha256(result / store.CONFIG),
         "binary_sha256": store.sha256(result / store.BINARY),
         "recipe": _recipe(),
-        "built_at": datetime.now(UTC).isoformat(timespec="microseconds"),
+        "built_at": store.now(),
         "builders": tools.versions(),
     }
     (result / store.MANIFEST).write_text(json.dumps(certificate, indent=2) + "\n", encoding="utf-8")
