@@ -4,6 +4,7 @@ The sender is the end that sent more payload. A flow is named after the program 
 group is the program. The agent's records are those of `records.FLOW_RECORD`, one for each end.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,7 +51,7 @@ def read_connections(file: Path, plan: Plan, end: Mapping[str, Any]) -> Connecti
     # A socket's last numbers come when it is gone; they stand at the next sample.
     records["time_ns"] = np.minimum(on_grid, np.uint64(duration_ns))
     told = end["connections"]
-    ends = [_End(each, _in_order(records[records["flow"] == number])) for number, each in enumerate(told)]
+    ends = [_End(each, rows) for each, rows in zip(told, _by_end(records, len(told)), strict=True)]
     made = [_flow(*_direct(pair), plan, duration_ns) for pair in pair_up(ends)]
     named = _named([flow for flow, _, _ in made], {flow.name for flow in plan.flows})
     for number, (_, _, rows) in enumerate(made, start=len(plan.flows)):
@@ -141,12 +142,13 @@ def _payload(records: np.ndarray) -> np.ndarray:
     return sent
 
 
-def _in_order(records: np.ndarray) -> np.ndarray:
-    """By time, the last of those at one time."""
-    records = records[np.argsort(records["time_ns"], kind="stable")]
-    last = np.append(records["time_ns"][1:] != records["time_ns"][:-1], np.ones(min(len(records), 1), dtype=bool))
-    kept: np.ndarray = records[last]
-    return kept
+def _by_end(records: np.ndarray, ends: int) -> list[np.ndarray]:
+    """The records of each end by time, the last of those at one time."""
+    records = records[np.lexsort((records["time_ns"], records["flow"]))]
+    last = np.ones(len(records), dtype=bool)
+    last[:-1] = (np.diff(records["time_ns"].astype(np.int64)) != 0) | (np.diff(records["flow"].astype(np.int64)) != 0)
+    kept = records[last]
+    return np.split(kept, np.searchsorted(kept["flow"], np.arange(1, ends)))[:ends]
 
 
 def _program(told: Mapping[str, Any], plan: Plan) -> str:
@@ -161,13 +163,14 @@ def _program(told: Mapping[str, Any], plan: Plan) -> str:
 
 def _named(flows: Sequence[FlowPlan], taken: set[str]) -> list[FlowPlan]:
     """With a name each: the group's, numbered when there are several."""
+    sizes = Counter(flow.group for flow in flows)
+    numbers: Counter[str] = Counter()
     named = []
     for flow in flows:
-        alone = sum(other.group == flow.group for other in flows) == 1
-        name, number = flow.group, 0
-        while name in taken or not (alone or number):
-            number += 1
-            name = f"{flow.group}-{number}"
+        name = flow.group if sizes[flow.group] == 1 else ""
+        while not name or name in taken:
+            numbers[flow.group] += 1
+            name = f"{flow.group}-{numbers[flow.group]}"
         taken.add(name)
         named.append(replace(flow, name=name))
     return named
