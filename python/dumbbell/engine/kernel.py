@@ -95,17 +95,18 @@ class KernelEngine:
             progress(plan.duration_ns / 1e9)
             plan, tables, end, named = _decode(room, plan)
             programs = keep_programs(room, folder, plan, end["programs"])
+            console = (room / "console.txt").read_text(errors="replace")
+            settings, odd = inside.settings(plan, end)
             verdict = judge(plan, end, named, totals(tables["queues"], "drops_packets"))
             verdict = verdict.beside(judge_programs(plan, programs, folder))
-            console = (room / "console.txt").read_text(errors="replace")
             verdict.warnings.extend([*closed_windows(tables["flows"]), *complaints(self.kernel, console)])
+            verdict.warnings.extend([*odd, *inside.remarks(plan, request.inside, end)])
             lived_through = Life(end["duration_ns"], end["flows"], queue_entries(named, tables["queues"]))
             birth = certificate(self.name, request, plan, lived_through, verdict) | self._born_in()
             birth["counters"] = end["counters"]
             birth |= {"programs": programs} if programs else {}
             birth |= {"session": request.session.told()} if request.session else {}
-            birth["settings"], odd = inside.settings(plan, end)
-            birth["warnings"] = [*birth["warnings"], *odd, *inside.remarks(plan, request.inside, end)]
+            birth["settings"] = settings
             inside.handed_over(room, packets)
             birth["guest_peak_bytes"] = peak_bytes
             birth["phases_s"] = {
