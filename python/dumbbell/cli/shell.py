@@ -1,13 +1,25 @@
 """`dumbbell shell`: a terminal on a host of an experiment, whose time passes only while a command runs."""
 
-import os
-import shlex
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from dumbbell.cli.typed import (
+    CaseName,
+    Files,
+    Flows,
+    Host,
+    KernelName,
+    Out,
+    Scenario,
+    Seed,
+    Servers,
+    typed_request,
+)
 
 __all__ = ["shell"]
 
@@ -17,28 +29,24 @@ NOT_DONE = 124
 
 
 def shell(  # noqa: PLR0913, PLR0917 — a command has many options
-    scenario: Annotated[str, typer.Argument(metavar="SCENARIO|FILE", help="Whose path and flows.")],
-    on: Annotated[str, typer.Option(metavar="HOST", help="sender, receiver, or another host of the plan.")] = "sender",
-    servers: Annotated[
-        list[str], typer.Option("--server", metavar="COMMAND", help="Runs at the other end; repeatable.")
-    ] = [],  # noqa: B006 — typer copies it
-    files: Annotated[
-        list[str], typer.Option("--file", metavar="NAME=SIZE", help="Zero bytes in the working folders; repeatable.")
-    ] = [],  # noqa: B006
+    scenario: Scenario,
+    on: Host = "sender",
+    servers: Servers = [],  # noqa: B006 — typer copies it
+    files: Files = [],  # noqa: B006
     cc: Annotated[str | None, typer.Option(metavar="NAME", help="Congestion control of the commands' hosts.")] = None,
-    flows: Annotated[bool, typer.Option("--flows/--no-flows", help="Run the experiment's own flows too.")] = True,
+    flows: Flows = True,
     start: Annotated[str | None, typer.Option(metavar="TIME", help="When the first command may be typed.")] = None,
     timeout: Annotated[
         str, typer.Option(metavar="TIME", help="What a command has, in the experiment's time.")
     ] = "60min",
     real_time: Annotated[bool, typer.Option("--real-time", help="Time passes as on the wall, typing or not.")] = False,
-    case: Annotated[str | None, typer.Option(help="Which case; default: the first.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Default: the experiment's first.")] = None,
+    case: CaseName = None,
+    seed: Seed = None,
     settings: Annotated[
         list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as duration=10min.")
     ] = [],  # noqa: B006
-    folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the result goes.")] = None,
-    kernel: Annotated[str | None, typer.Option(metavar="NAME", help="Which kernel; see kernel list.")] = None,
+    folder: Out = None,
+    kernel: KernelName = None,
     wall_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=1, help="Give the guest up when a command takes so long.")
     ] = None,
@@ -50,35 +58,24 @@ def shell(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell import result  # noqa: PLC0415 — a slip in an option answers at once
     from dumbbell.cli.interrupt import Interrupted  # noqa: PLC0415
     from dumbbell.cli.typist import Typist  # noqa: PLC0415
-    from dumbbell.engine import Request  # noqa: PLC0415
-    from dumbbell.engine.programs import Typed  # noqa: PLC0415
-    from dumbbell.engine.requests import default_folder, engine_called  # noqa: PLC0415
+    from dumbbell.engine.requests import engine_called  # noqa: PLC0415
     from dumbbell.engine.session import COMMAND, Session  # noqa: PLC0415
     from dumbbell.errors import ToolMissing  # noqa: PLC0415
-    from dumbbell.spec import find, load  # noqa: PLC0415
-    from dumbbell.spec.document import chosen  # noqa: PLC0415
-    from dumbbell.spec.typed import Asked, time_ns, with_typed  # noqa: PLC0415
+    from dumbbell.spec.typed import Asked, time_ns  # noqa: PLC0415
 
-    file = find(scenario)
     timeout_ns = time_ns("--timeout", timeout)
     asked = Asked(COMMAND, on, servers, files, cc, start, None, flows, name=NAME)
-    typed_case, name, names = with_typed(chosen(load(file, settings), case, scenario), asked)
-    path = os.environ.get("PATH", os.defpath)
-    if shutil.which("bash", path=path) is None:
+    request, name = typed_request(scenario, settings, case, asked, seed, folder, "shell")
+    if shutil.which("bash") is None:
         raise ToolMissing("bash", "to read what is typed", "bash")
-    out = folder or default_folder(f"{file.stem}-shell")
-    number = typed_case.experiment.seeds[0] if seed is None else seed
-    with Typist(on, typed_case.experiment.duration, real_time=real_time) as typist:
+    with Typist(on, request.case.experiment.duration, real_time=real_time) as typist:
         session = Session(name, typist, timeout_ns, real_time=real_time)
-        request = Request(
-            file.stem, typed_case, number, out, shlex.join(["dumbbell", *sys.argv[1:]]),
-            typed=Typed(names, Path.cwd(), path), session=session,
-        )  # fmt: skip
         try:
-            engine_called("kernel", kernel, wall_limit_s=wall_limit).run(request, lambda _seconds: None)
+            engine = engine_called("kernel", kernel, wall_limit_s=wall_limit)
+            engine.run(replace(request, session=session), lambda _seconds: None)
         except KeyboardInterrupt:
             raise Interrupted from None
-    raise typer.Exit(_tell(result.load(out).birth, out, cut_off=typist.cut_off))
+    raise typer.Exit(_tell(result.load(request.out).birth, request.out, cut_off=typist.cut_off))
 
 
 def _tell(birth: dict[str, Any], out: Path, *, cut_off: bool) -> int:
