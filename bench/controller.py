@@ -10,12 +10,12 @@ it is compiled each time. The twin of the kernel's tree, which is made once for 
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from statistics import median
+
+from spent import Spent, spent
 
 from dumbbell.kernel import find
 from dumbbell.kernel.store import kernels_dir
@@ -23,7 +23,6 @@ from dumbbell.kernel.twin import work_of
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parent / "examples/tcp_target.c"
-COMMAND = str(Path(sys.executable).with_name("dumbbell"))
 EXPERIMENT = """
 title = "bench"
 duration = "60s"
@@ -55,36 +54,31 @@ def main() -> int:
     return 0
 
 
-def measure(folder: Path, runs: int) -> dict[str, tuple[float, float]]:
-    """Wall and processor seconds of each step: the median, or the one time of what is done once."""
+def measure(folder: Path, runs: int) -> dict[str, Spent]:
+    """What each step took: the median, or the one time of what is done once."""
     file, experiment = folder / "tcp_target.c", folder / "bench.toml"
     experiment.write_text(EXPERIMENT, encoding="utf-8")
     add = ("kernel", "add", file, "--name", NAME)
     source = SOURCE.read_text(encoding="utf-8")
     file.write_text(source, encoding="utf-8")
     shutil.rmtree(work_of(find(None)), ignore_errors=True)
-    once = timed(*add)
-    unchanged = timed(*add)
-    steps: dict[str, list[tuple[float, float]]] = {"add": [], "run": [], "plot": []}
+    once = spent(*add)
+    unchanged = spent(*add)
+    steps: dict[str, list[Spent]] = {"add": [], "run": [], "plot": []}
     for number in range(runs):
         out = folder / f"run-{number}"
         file.write_text(f"{source}/* {number} */\n", encoding="utf-8")
-        steps["add"].append(timed(*add))
-        steps["run"].append(timed("run", experiment, "--kernel", NAME, "--out", out))
-        steps["plot"].append(timed("plot", out, "-o", folder / f"{number}.svg"))
-    medians = {step: tuple(median(values) for values in zip(*figures, strict=True)) for step, figures in steps.items()}
-    return {"once": once, "unchanged": unchanged, **{step: (pair[0], pair[1]) for step, pair in medians.items()}}
+        steps["add"].append(spent(*add))
+        steps["run"].append(spent("run", experiment, "--kernel", NAME, "--out", out))
+        steps["plot"].append(spent("plot", out, "-o", folder / f"{number}.svg"))
+    medians = {
+        step: Spent(median(each.wall_s for each in all_of_it), median(each.cpu_s for each in all_of_it))
+        for step, all_of_it in steps.items()
+    }
+    return {"once": once, "unchanged": unchanged, **medians}
 
 
-def timed(*words: str | Path) -> tuple[float, float]:
-    """Wall seconds and processor seconds (of the command and of what it started) of one command."""
-    before, began = os.times(), time.perf_counter()
-    subprocess.run([COMMAND, *words], check=True, capture_output=True)
-    wall, after = time.perf_counter() - began, os.times()
-    return wall, sum(after[2:4]) - sum(before[2:4])
-
-
-def report(figures: dict[str, tuple[float, float]], runs: int) -> str:
+def report(figures: dict[str, Spent], runs: int) -> str:
     told = {
         "once": "`kernel add`, the first time for a kernel: its tree's twin is made",
         "add": "`kernel add` of the edited file",
@@ -101,10 +95,10 @@ def report(figures: dict[str, tuple[float, float]], runs: int) -> str:
         "",
         "| step | wall s | processor s |",
         "| --- | ---: | ---: |",
-        *(f"| {what} | {figures[step][0]:.1f} | {figures[step][1]:.1f} |" for step, what in told.items()),
+        *(f"| {what} | {figures[step].wall_s:.1f} | {figures[step].cpu_s:.1f} |" for step, what in told.items()),
     ]
-    total = [sum(figures[step][part] for step in ("add", "run", "plot")) for part in (0, 1)]
-    lines += [f"| **edited file to figure** | **{total[0]:.1f}** | **{total[1]:.1f}** |"]
+    total = figures["add"] + figures["run"] + figures["plot"]
+    lines += [f"| **edited file to figure** | **{total.wall_s:.1f}** | **{total.cpu_s:.1f}** |"]
     return "\n".join(lines)
 
 

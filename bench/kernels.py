@@ -11,25 +11,15 @@ processors spent (user + system) and the load stand beside it.
 import argparse
 import os
 import platform
-import resource
-import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from spent import Spent, spent
+
 EDITED = "net/ipv4/tcp_bbr.c"
-COMMAND = Path(sys.executable).with_name("dumbbell")
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What a command took."""
-
-    wall_s: float
-    cpu_s: float
 
 
 def main() -> int:
@@ -42,18 +32,18 @@ def main() -> int:
     arguments.add_argument("--runs", type=int, default=3)
     asked = arguments.parse_args()
     build = ["kernel", "build", "--source", str(asked.source), "--name", asked.name]
-    spent(build)
-    nothing = [spent(build) for _ in range(asked.runs)]
+    spent(*build)
+    nothing = [spent(*build) for _ in range(asked.runs)]
     file = asked.source / EDITED
     before, times = file.read_bytes(), file.stat()
     built, ran = [], []
     try:
         for number in range(asked.runs):
             file.write_bytes(before + f"/* {time.time_ns()} {number} */\n".encode())
-            built.append(spent(build))
+            built.append(spent(*build))
             with tempfile.TemporaryDirectory() as folder:
-                run = ["run", "cyclic", "--kernel", asked.name, "--set", "duration=60s", "--out", f"{folder}/run"]
-                ran.append(spent(run))
+                run = ("run", "cyclic", "--kernel", asked.name, "--set", "duration=60s", "--out", f"{folder}/run")
+                ran.append(spent(*run))
     finally:
         file.write_bytes(before)
         os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -66,28 +56,9 @@ def main() -> int:
     return 0
 
 
-def spent(words: list[str]) -> Spent:
-    """Run the command; a failure ends the benchmark with what it said."""
-    began, before = time.perf_counter(), cpu_s()
-    done = subprocess.run([COMMAND, *words], capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"dumbbell {' '.join(words)}: {done.stderr}")
-    return Spent(time.perf_counter() - began, cpu_s() - before)
-
-
-def cpu_s() -> float:
-    """Of all children that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def page(runs: int, rows: dict[str, list[Spent]]) -> str:
     last = list(rows)[1:]
-    rows = rows | {
-        "edited file to numbers": [
-            Spent(a.wall_s + b.wall_s, a.cpu_s + b.cpu_s) for a, b in zip(*(rows[n] for n in last), strict=True)
-        ]
-    }
+    rows = rows | {"edited file to numbers": [a + b for a, b in zip(*(rows[name] for name in last), strict=True)]}
     lines = [
         "# From a saved file to numbers",
         "",

@@ -35,9 +35,7 @@ def queues_of(case: Case) -> frozenset[str]:
 
 def _told(case: Case) -> frozenset[str]:
     """Kinds that a script gives to tc."""
-    known = {entry["name"] for entry in entries("queues")}
-    commands = (command.argv for command in plan_case(case, seed=1).setup)
-    return frozenset(word for argv in commands if argv[:3] == ("tc", "qdisc", "add") for word in argv if word in known)
+    return frozenset(queue.text.split()[0] for queue in plan_case(case, seed=1).queues)
 
 
 def agreement(kind: str, cases: Sequence["Compared"]) -> Iterator[str]:

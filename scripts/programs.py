@@ -6,6 +6,7 @@ is called noise when it is within its 95 % interval (Welch).
 
 import argparse
 import json
+import math
 import shutil
 import statistics
 import subprocess
@@ -15,8 +16,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from scipy import stats
-
+from dumbbell.analysis.difference import Sample, interval
 from dumbbell.result import load_birth
 from dumbbell.spec import find, load
 
@@ -99,7 +99,7 @@ def verdict(agent: Times, nginx: Times) -> str:
     """The 95 % interval of the difference of means, in seconds, and whether zero is in it."""
     if statistics.stdev(agent.transfer_s) == statistics.stdev(nginx.transfer_s) == 0:
         return "no spread"
-    low, high = stats.ttest_ind(nginx.transfer_s, agent.transfer_s, equal_var=False).confidence_interval(0.95)
+    low, high = interval(Sample(tuple(agent.transfer_s)), Sample(tuple(nginx.transfer_s))) or (math.nan, math.nan)
     return f"{low:+.3f} to {high:+.3f}" + (" (noise)" if low <= 0 <= high else "")
 
 
