@@ -142,12 +142,17 @@ class Terminal:
     descriptor: int
     seen: str = ""
 
-    def wait_for(self, pattern: str) -> str:
-        """Read until the pattern shows; returns what was new up to there."""
+    def wait_for(self, pattern: str, again: str = "") -> str:
+        """Read until the pattern shows; returns what was new up to there.
+
+        `again`: keys for every second without anything new.
+        """
         deadline = time.monotonic() + PATIENCE_S
         while (found := re.search(pattern, self.seen)) is None:
             assert time.monotonic() < deadline, f"no {pattern!r} in {self.seen!r}"
-            if select.select([self.descriptor], [], [], 0.1)[0]:
+            if not select.select([self.descriptor], [], [], 1)[0]:
+                self.type(again)
+            else:
                 try:
                     self.seen += os.read(self.descriptor, 65536).decode(errors="replace")
                 except OSError:
@@ -190,10 +195,10 @@ def test_ctrl_c_ends_the_command_and_ctrl_d_the_shell(terminal: Terminal, file: 
     terminal.type("\x03")
     terminal.wait_for(r"sender \d+\.\d{3} s# ")
     terminal.type("half a line")
-    # Readline hears ^C only while it reads keys.
+    # Readline hears ^C only while it reads keys: one between its echo and its next wait goes unheard.
     terminal.wait_for("half a line")
     terminal.type("\x03")
-    terminal.wait_for(r"sender \d+\.\d{3} s# ")
+    terminal.wait_for(r"sender \d+\.\d{3} s# ", again="\x03")
     terminal.type("echo status $?\n")
     terminal.wait_for("status 130\r\n")
     terminal.wait_for(r"# ")
