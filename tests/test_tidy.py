@@ -26,7 +26,7 @@ RUNGS = [
     {"spec"},
     {"plan"},
     {"result"},
-    {"engine", "kernel"},
+    {"engine", "kernel", "machine"},
     {"importers"},
     {"analysis"},
     {"export"},
@@ -35,7 +35,7 @@ RUNGS = [
     {"shown"},
     {"api", "cli"},
 ]
-"""From the bottom up; a room imports its own and lower ones, and `engine` imports `kernel`."""
+"""From the bottom up; a room imports its own and lower ones, and `engine` imports `kernel` and `machine`."""
 HEIGHT = {room: height for height, rooms in enumerate(RUNGS) for room in rooms}
 
 

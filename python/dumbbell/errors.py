@@ -10,6 +10,7 @@ DumbbellError                 2  the request was wrong, or can't be met here
 ├── OutputError               2  the result can't be put where it was asked
 ├── ResultError               2  a result folder can't be read
 ├── ImportProblem             2  a log of another program can't be read as what it looks like
+├── MachineError              2  this machine can't be asked, or can't do what was asked
 └── EngineError               1  a run started and gave no result
     ├── GuestPanic            1  the guest kernel died
     ├── GuestHang             1  the guest outlived its limit in wall time
@@ -32,6 +33,7 @@ __all__ = [
     "GuestPanic",
     "ImportProblem",
     "KernelError",
+    "MachineError",
     "OutputError",
     "PlanError",
     "ResultError",
@@ -136,6 +138,10 @@ class ImportProblem(DumbbellError):
         return ImportProblem(
             self.problem, file=file, line=self.line, place=self.place, value=self.value, right=self.right
         )
+
+
+class MachineError(DumbbellError):
+    """The machine that we are on can't be asked, or can't do what was asked."""
 
 
 class EngineError(DumbbellError):

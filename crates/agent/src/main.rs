@@ -9,6 +9,7 @@
 //! traffic/  flows and probes
 //! sample/   what the sockets and queues say, as raw records
 //! programs/ the machine's own programs in the experiment's hosts
+//! sockets   every TCP socket of this machine, again and again, to whoever reads
 //! inside/   what is looked at when somebody asks: packets, counters, sockets, trace
 //! counters  what the kernel counted, to find packets that died elsewhere
 //! sys       every line of unsafe, and the clock
@@ -28,6 +29,7 @@ mod plan;
 mod programs;
 mod sample;
 mod setup;
+mod sockets;
 mod sys;
 mod traffic;
 
@@ -42,8 +44,10 @@ fn main() -> ExitCode {
     let folder = match arguments.as_slice() {
         [folder] => folder,
         [verb, folder, number] if verb == "launch" => return programs::launch::launch(folder, number),
+        [verb, words @ ..] if verb == "sockets" => return sockets::main(words),
         _ => {
             eprintln!("usage: dumbbell-agent FOLDER   (a folder with plan.json; needs root)");
+            eprintln!("       {}", sockets::USAGE);
             return ExitCode::from(2);
         }
     };

@@ -64,6 +64,12 @@ fn nanoseconds(time: TimeSpec) -> u64 {
         + u64::try_from(time.tv_nsec()).expect("nanoseconds are positive")
 }
 
+/// Both clocks at one moment: `CLOCK_MONOTONIC`, `CLOCK_REALTIME`.
+pub fn both_clocks_ns() -> (u64, u64) {
+    let now = monotonic_ns();
+    (now, now + wall_clock_ahead_ns())
+}
+
 /// How far the machine's clock is ahead of the monotonic one: constant, unless somebody sets it.
 ///
 /// In a guest each look at a clock moves it by the same step, so the one in the middle lies at the others' mean.
@@ -85,6 +91,11 @@ pub fn within<T>(host: &str, work: impl FnOnce() -> io::Result<T>) -> io::Result
     let result = work();
     setns(home, CloneFlags::CLONE_NEWNET)?;
     result
+}
+
+/// Moves this process into the network namespace behind a file, for good.
+pub fn enter(namespace: &str) -> io::Result<()> {
+    Ok(setns(File::open(namespace)?, CloneFlags::CLONE_NEWNET)?)
 }
 
 /// Throws away what has arrived at a TCP socket, without copying it: `recv` with `MSG_TRUNC`.

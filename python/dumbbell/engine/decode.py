@@ -32,7 +32,17 @@ from dumbbell.engine.records import (
 from dumbbell.plan.model import Plan, QueuePlan
 from dumbbell.result import FLOWS, PROBES, QUEUES
 
-__all__ = ["FLOW_RECORD", "PROBE_RECORD", "QUEUE_RECORD", "flows", "name_queues", "probes", "queues"]
+__all__ = [
+    "FLOW_RECORD",
+    "PROBE_RECORD",
+    "QUEUE_RECORD",
+    "controller_columns",
+    "flows",
+    "name_queues",
+    "probes",
+    "queues",
+    "transport_columns",
+]
 
 
 def flows(file: Path, plan: Plan, more: np.ndarray | None = None) -> pl.DataFrame:
@@ -46,8 +56,8 @@ def flows(file: Path, plan: Plan, more: np.ndarray | None = None) -> pl.DataFram
         "time_ns": _series(records["time_ns"], pl.Int64),
         "flow": _names(number, [flow.name for flow in plan.flows]),
         "group": _names(number, [flow.group for flow in plan.flows]),
-        **_transport_columns(info, tcp),
-        **_controller_columns(records),
+        **transport_columns(info, tcp),
+        **controller_columns(records),
         "cc_phase": pl.Series(values=[None] * len(records), dtype=pl.String),
     }
     # A UDP flow's record holds its bytes sent where a TCP flow's begins.
@@ -114,7 +124,7 @@ def name_queues(found: Sequence[dict[str, Any]], planned: Sequence[QueuePlan]) -
     return named
 
 
-def _transport_columns(info: np.ndarray, tcp: np.ndarray) -> dict[str, pl.Series]:
+def transport_columns(info: np.ndarray, tcp: np.ndarray) -> dict[str, pl.Series]:
     """Columns that `struct tcp_info` gives. Its times are microseconds, its rates bytes per second."""
     pipe = info["unacked"].astype(np.int64) - info["sacked"] - info["lost"] + info["retrans"]
     pacing = info["pacing_rate"]
@@ -150,7 +160,7 @@ def _transport_columns(info: np.ndarray, tcp: np.ndarray) -> dict[str, pl.Series
     return columns
 
 
-def _controller_columns(records: np.ndarray) -> dict[str, pl.Series]:
+def controller_columns(records: np.ndarray) -> dict[str, pl.Series]:
     """Columns that the controllers give of themselves; null for all others."""
     raw, kind = np.ascontiguousarray(records["cc"]), records["cc_kind"]
     bbr, vegas, dctcp = (raw.view(layout).reshape(-1) for layout in (BBR_INFO, VEGAS_INFO, DCTCP_INFO))

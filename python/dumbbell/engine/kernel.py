@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,10 @@ from dumbbell.engine.output import captured, staged
 from dumbbell.engine.programs import judge_programs, keep_programs, tell_programs
 from dumbbell.engine.session import converse, tell_session
 from dumbbell.engine.validity import closed_windows, judge
-from dumbbell.errors import ExperimentError, KernelError, ToolMissing
+from dumbbell.errors import ExperimentError, ToolMissing
 from dumbbell.kernel import Kernel, find
 from dumbbell.kernel.offers import controllers
+from dumbbell.machine.agent import agent
 from dumbbell.plan import Plan, QueuePlan, plan_case
 from dumbbell.plan.layout import Command
 
@@ -61,7 +61,7 @@ class KernelEngine:
         """
         self.wall_limit_s = wall_limit_s
         self.kernel = find(kernel)
-        self.agent = _agent()
+        self.agent = agent()
         for tool in ("ip", "tc"):
             if shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
                 raise ToolMissing(tool, "inside the guest, which uses the machine's own", "iproute2")
@@ -231,10 +231,3 @@ def _decode(room: Path, plan: Plan) -> tuple[Plan, dict[str, pl.DataFrame], dict
         **inside.tables(room, plan, end),
     }
     return found.plan, tables, end, named
-
-
-def _agent() -> Path:
-    agent = Path(str(files("dumbbell"))) / "bin" / "dumbbell-agent"
-    if not agent.is_file():
-        raise KernelError(f"{agent}: the agent is not built; run: make setup")
-    return agent

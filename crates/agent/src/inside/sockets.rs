@@ -4,19 +4,17 @@
 //! name and its `tcp_info`, each zero where the socket has none. `dumbbell.engine.sockets` has the same layout.
 
 use crate::error::Result;
-use crate::sample::diag::{self, FAMILIES, MESSAGE_BYTES, SOCK_DIAG_BY_FAMILY, TCP};
-use crate::sample::netlink::{Netlink, attributes};
+use crate::sample::diag::{
+    self, CONTROLLER_KEPT, FAMILIES, INFO_KEPT, MEMORY_KEPT, MESSAGE_BYTES, SOCK_DIAG_BY_FAMILY, TCP,
+};
+use crate::sample::netlink::Netlink;
 use crate::sample::record::Records;
-use crate::sys::TCP_INFO_BYTES;
 use netlink_packet_sock_diag::inet::{ExtensionFlags, StateFlags};
 use nix::sys::socket::SockProtocol;
 use std::path::Path;
 
 const UDP: u8 = 17;
-/// Numbers of `INET_DIAG_*` attributes, and the bytes kept of each.
-const INFO: (u16, usize) = (2, TCP_INFO_BYTES);
-const CONTROLLER: (u16, usize) = (4, 16);
-const MEMORY: (u16, usize) = (7, 36);
+const KEPT: [(u16, usize); 3] = [MEMORY_KEPT, CONTROLLER_KEPT, INFO_KEPT];
 /// No process of a guest has this number.
 const PORT: u32 = u32::MAX;
 
@@ -47,7 +45,7 @@ impl AllSockets {
                             found.extend(now_ns.to_le_bytes());
                             found.extend(number.to_le_bytes());
                             found.extend(u32::from(protocol).to_le_bytes());
-                            found.extend(record(answer.payload));
+                            diag::keep(answer.payload, &KEPT, &mut found);
                         }
                     })?;
                 }
@@ -60,18 +58,6 @@ impl AllSockets {
     pub fn finish(self) -> Result<()> {
         self.records.finish()
     }
-}
-
-/// What is kept of an answer, each part at its place.
-fn record(payload: &[u8]) -> Vec<u8> {
-    let mut bytes = payload[..MESSAGE_BYTES].to_vec();
-    for (wanted, size) in [MEMORY, CONTROLLER, INFO] {
-        let value = attributes(&payload[MESSAGE_BYTES..]).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
-        let kept = value.map_or(&[][..], |value| &value[..value.len().min(size)]);
-        bytes.extend(kept);
-        bytes.resize(bytes.len() + size - kept.len(), 0);
-    }
-    bytes
 }
 
 #[cfg(test)]
@@ -90,7 +76,7 @@ mod tests {
         sockets.finish().expect("written");
         let bytes = std::fs::read(folder.join("sockets.bin")).expect("a file");
         std::fs::remove_dir_all(&folder).expect("it was ours");
-        let size = 16 + MESSAGE_BYTES + MEMORY.1 + CONTROLLER.1 + INFO.1;
+        let size = 16 + MESSAGE_BYTES + KEPT.iter().map(|(_, size)| size).sum::<usize>();
         assert_eq!(bytes.len() % size, 0);
         // A listener's state is 10; its port follows family, state, timer and retransmits.
         let ours = |record: &&[u8]| record[16 + 1] == 10 && record[20..22] == port.to_be_bytes();

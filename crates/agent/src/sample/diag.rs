@@ -24,11 +24,17 @@ pub const SOCK_DIAG_BY_FAMILY: u16 = 20;
 
 const INFO: u16 = 2;
 const CONTROLLER: u16 = 4;
+/// `INET_DIAG_INFO`, `_CONG` and `_SKMEMINFO`, and the bytes kept of each.
+pub const INFO_KEPT: (u16, usize) = (INFO, TCP_INFO_BYTES);
+/// A controller's name has at most 16 bytes (`TCP_CA_NAME_MAX`).
+pub const CONTROLLER_KEPT: (u16, usize) = (CONTROLLER, 16);
+/// Nine numbers, `SK_MEMINFO_*`.
+pub const MEMORY_KEPT: (u16, usize) = (7, 36);
 /// `TCPF_*` of `include/net/tcp_states.h` without listeners and what has no sender any more: `LISTEN`, `TIME_WAIT`,
 /// `CLOSE`, `NEW_SYN_RECV`.
-const CONNECTED: u32 = 0xb3e;
+pub const CONNECTED: u32 = 0xb3e;
 /// Attributes with a controller's own info: vegas, dctcp, bbr.
-const CC_INFO: [u16; 3] = [3, 9, 16];
+pub const CC_INFO: [u16; 3] = [3, 9, 16];
 
 /// All sockets of one host that are sampled.
 pub struct Sockets {
@@ -108,6 +114,24 @@ pub struct Found {
     pub cc_kind: u16,
     /// As in [`SocketInfo`].
     pub cc_info: Vec<u8>,
+}
+
+/// Appends what is kept of an answer: `struct inet_diag_msg`, then the first bytes of each of these attributes, in their
+/// order and zero where the socket has none.
+pub fn keep(payload: &[u8], attributes_and_sizes: &[(u16, usize)], bytes: &mut Vec<u8>) {
+    bytes.extend(&payload[..MESSAGE_BYTES]);
+    let start = bytes.len();
+    bytes.resize(start + attributes_and_sizes.iter().map(|(_, size)| size).sum::<usize>(), 0);
+    for (kind, value) in attributes(&payload[MESSAGE_BYTES..]) {
+        let mut place = start;
+        for &(wanted, size) in attributes_and_sizes {
+            if kind == wanted {
+                let kept = value.len().min(size);
+                bytes[place..place + kept].copy_from_slice(&value[..kept]);
+            }
+            place += size;
+        }
+    }
 }
 
 /// The request for all TCP connections of a family.

@@ -76,24 +76,33 @@ impl Netlink {
         Ok(netlink)
     }
 
-    /// Sends a dump request and hands each answer to `hear` until the kernel says "done".
-    pub fn dump(&self, request: &[u8], mut hear: impl FnMut(Answer<'_>)) -> Result<()> {
+    /// One for anybody: a dump waits for its reader, so the room that the kernel gives will do.
+    pub fn open_unprivileged(protocol: SockProtocol) -> Result<Self> {
+        let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol);
+        Ok(Self { socket: socket.attempt(|| "opening netlink".into())? })
+    }
+
+    /// Sends a dump request and hands each answer to `hear` until the kernel says "done"; a refusal is an empty dump.
+    pub fn dump(&self, request: &[u8], hear: impl FnMut(Answer<'_>)) -> Result<()> {
+        self.dump_unless_refused(request, hear).map(drop)
+    }
+
+    /// The same; a refusal is told.
+    pub fn dump_unless_refused(&self, request: &[u8], mut hear: impl FnMut(Answer<'_>)) -> Result<Option<Errno>> {
         let socket = self.socket.as_raw_fd();
         send(socket, request, MsgFlags::empty()).attempt(|| "asking by netlink".into())?;
         let mut datagram = vec![0; DUMP_BYTES];
-        let mut done = false;
-        while !done {
+        loop {
             let length = recv(socket, &mut datagram, MsgFlags::empty()).attempt(|| "reading netlink".into())?;
             for answer in messages(&datagram[..length]) {
-                // An error is an answer too, and the only one.
-                let over = answer.kind == DONE || answer.kind == ERROR;
-                done |= over;
-                if !over {
-                    hear(answer);
+                match answer.kind {
+                    DONE => return Ok(None),
+                    // An error is an answer too, and the only one.
+                    ERROR => return Ok(Some(Errno::from_raw(-number(answer.payload, 0).cast_signed()))),
+                    _ => hear(answer),
                 }
             }
         }
-        Ok(())
     }
 
     /// Joins groups that the kernel tells its news: bit 0 is group 1.
