@@ -13,6 +13,8 @@ from rich.table import Table
 
 import dumbbell
 from dumbbell.cli import learn, logs, searches
+from dumbbell.cli.doctor import doctor
+from dumbbell.cli.enable import disable, enable
 from dumbbell.cli.exec import exec_
 from dumbbell.cli.kernels import kernel_app
 from dumbbell.cli.shell import shell
@@ -34,6 +36,9 @@ app.command(name="list")(learn.list_)
 app.command()(learn.explain)
 app.command(name="exec")(exec_)
 app.command()(shell)
+app.command()(doctor)
+app.command()(enable)
+app.command()(disable)
 app.command()(searches.bisect)
 
 out = Console(highlight=False, soft_wrap=False)

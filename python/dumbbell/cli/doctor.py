@@ -1,0 +1,112 @@
+"""`dumbbell doctor`: what this machine does to TCP, what it means, and what to type."""
+# ruff: noqa: PLC0415 — a slip in an option answers at once
+
+import json
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from dumbbell.machine.finding import Finding, Mark
+
+__all__ = ["doctor"]
+
+SIGNS: dict["Mark", tuple[str, str]] = {
+    "ok": ("ok", "green"),
+    "look": ("look", "yellow"),
+    "problem": ("PROBLEM", "bold red"),
+    "unknown": ("unknown", "magenta"),
+}
+MOST_COLUMNS = 100
+"""Wider lines are hard to read."""
+
+
+def doctor(
+    rate: Annotated[str | None, typer.Option(metavar="RATE", help="Of a path, such as 1gbit; with --rtt.")] = None,
+    rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Of that path, such as 80ms.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object on standard output, and nothing else.")
+    ] = False,
+) -> None:
+    """Say what this machine does to TCP: is BBR on, which BBR is it, who paces, are buffers large enough?
+
+    Reads only; needs no root. A finding is ok, look, PROBLEM, or unknown with its reason.
+    """
+    from dumbbell.machine.buffers import Path
+    from dumbbell.machine.doctor import examined
+    from dumbbell.machine.finding import as_json as told
+    from dumbbell.machine.sources import Machine
+    from dumbbell.spec.units import duration_ns, rate_bps
+
+    path = Path(_asked("--rate", rate, rate_bps), _asked("--rtt", rtt, duration_ns))
+    findings = examined(Machine(), path)
+    if as_json:
+        asked = {"rate_bps": path.rate_bps, "rtt_ns": path.rtt_ns}
+        sys.stdout.write(json.dumps({"path": asked, **told(findings)}, ensure_ascii=False, allow_nan=False) + "\n")
+        return
+    out = Console(highlight=False, markup=False)
+    width = min(out.width, MOST_COLUMNS)
+    if out.is_terminal:
+        out.print(_shown(findings), width=width)
+        return
+    with out.capture() as captured:
+        out.print(_shown(findings), width=width)
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def _asked(name: str, text: str | None, parse: Callable[[str], int]) -> int | None:
+    from dumbbell.errors import MachineError
+    from dumbbell.spec.units import Wrong
+
+    if text is None:
+        return None
+    try:
+        value = parse(text)
+    except Wrong as error:
+        raise MachineError(f"{name}: {error.problem}, got {text!r}; {error.right}") from error
+    if value < 1:
+        raise MachineError(f"{name}: nothing, got {text!r}; it should be more than that")
+    return value
+
+
+def _shown(findings: list["Finding"]) -> RenderableType:
+    from dumbbell.machine.finding import GROUPS
+
+    parts: list[RenderableType] = []
+    for group in GROUPS:
+        parts.append(Text(group, style="bold"))
+        parts += [_finding(finding) for finding in findings if finding.group == group]
+        parts.append(Text())
+    parts.append(_counts(findings))
+    return Group(*parts)
+
+
+def _finding(finding: "Finding") -> RenderableType:
+    sign, style = SIGNS[finding.mark]
+    table = Table.grid(padding=(0, 1))
+    table.add_column(width=7, justify="right")
+    table.add_column(ratio=1)
+    table.expand = True
+    meaning = (finding.meaning, "dim" if finding.mark == "ok" else "")
+    told = Text.assemble((finding.title, "bold"), ": ", finding.shown, ". ", meaning, (f" [{finding.source}]", "dim"))
+    lines: list[RenderableType] = [told]
+    lines += [Padding(Text(f"$ {command}", style="cyan", overflow="fold"), (0, 0, 0, 2)) for command in finding.change]
+    table.add_row(Text(sign, style=style), Group(*lines))
+    return table
+
+
+def _counts(findings: list["Finding"]) -> Text:
+    from dumbbell.machine.finding import MARKS
+
+    told = []
+    for mark in MARKS:
+        count = sum(finding.mark == mark for finding in findings)
+        if count:
+            told.append(f"{count} {SIGNS[mark][0]}")
+    return Text(", ".join(told))

@@ -1,0 +1,127 @@
+"""Findings about socket buffers: the largest window that they allow, against the path that somebody names.
+
+A connection carries at most a window each round trip: rate = window / RTT. A receiver's window is a share of its
+buffer, because a packet takes more memory than its data: since Linux 6.6 a measured share that begins at a half
+(`TCP_DEFAULT_SCALING_RATIO`, include/net/tcp.h), before that what `tcp_adv_win_scale` says (ip-sysctl.rst). A sender's
+buffer holds what is in flight and what waits. Both are rough, and so said.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dumbbell.machine.finding import Finding, Mark, unknown
+from dumbbell.machine.kernels import version_of
+from dumbbell.machine.sources import Machine
+
+__all__ = ["Path", "buffers", "top_rate_bps", "window_share"]
+
+GROUP = "buffers"
+MEASURED_SHARE = (6, 6)
+ROUND_BYTES = 2**16
+USUAL_RTT_NS = 100_000_000
+"""For a rate to think of, where nobody names an RTT."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """The path that a person has in mind; either may be unknown."""
+
+    rate_bps: int | None = None
+    rtt_ns: int | None = None
+
+    @property
+    def bdp_bytes(self) -> int | None:
+        """Bandwidth-delay product: rate times RTT."""
+        if self.rate_bps is None or self.rtt_ns is None:
+            return None
+        return self.rate_bps * self.rtt_ns // (8 * 10**9)
+
+
+def top_rate_bps(window_bytes: int, rtt_ns: int) -> int:
+    """What a window carries: one of it each round trip."""
+    return window_bytes * 8 * 10**9 // max(rtt_ns, 1)
+
+
+def window_share(machine: Machine) -> tuple[float, str]:
+    """The share of a receive buffer that may be window, and where that is from."""
+    version = version_of(machine)
+    if version is not None and version < MEASURED_SHARE:
+        read = machine.sysctl("net.ipv4.tcp_adv_win_scale")
+        text = read.first() or ""
+        if text.lstrip("-").isdigit() and abs(int(text)) <= 31:
+            scale = int(text)
+            return (1 - 2.0**-scale if scale > 0 else 2.0**scale), read.source
+    return 0.5, "roughly"
+
+
+def buffers(machine: Machine, path: Path) -> Iterator[Finding]:
+    """Both directions' limits, and those of programs that size their buffers by themselves."""
+    share, by = window_share(machine)
+    yield _autotuned(machine, path, "receive", "net.ipv4.tcp_rmem", share, f"window: {share:.3g} of it, {by}")
+    yield _autotuned(machine, path, "send", "net.ipv4.tcp_wmem", 1.0, "it holds flight and what waits")
+    yield from _fixed(machine, path)
+
+
+def _autotuned(machine: Machine, path: Path, side: str, key: str, share: float, note: str) -> Finding:
+    what = (f"buffers.{side}", GROUP, f"{side} buffer")
+    read = machine.sysctl(key)
+    words = read.words()
+    if len(words) != 3 or not all(word.isdigit() for word in words):
+        return unknown(*what, read.source, f"it can't be read: {read.why or repr(read.text)}")
+    least, begin, most = (int(word) for word in words)
+    window = int(most * share)
+    rtt_ns = path.rtt_ns or USUAL_RTT_NS
+    top = top_rate_bps(window, rtt_ns)
+    value = {
+        "most_bytes": most,
+        "window_bytes": window,
+        "rtt_ns": rtt_ns,
+        "top_rate_bps": top,
+        "bdp_bytes": path.bdp_bytes,
+    }
+    shown = f"up to {_mega(most)}"
+    told = f"Up to about {_rate(top)} at RTT {_millis(rtt_ns)} ({note})"
+    bdp = path.bdp_bytes
+    if bdp is None:
+        return Finding(*what, "ok", value, shown, read.source, f"{told}; --rate and --rtt judge it for a path.")
+    mark, judged = _judged(window, bdp)
+    enough = -(-int(2 * bdp / share) // ROUND_BYTES) * ROUND_BYTES
+    change = (f"sudo sysctl -w {key}='{least} {begin} {enough}'",) if mark != "ok" else ()
+    return Finding(*what, mark, value, shown, read.source, f"{told}; {judged}", change)
+
+
+def _judged(window: int, bdp: int) -> tuple[Mark, str]:
+    path = f"the path's bandwidth-delay product is {_mega(bdp)}"
+    if window < bdp:
+        return "problem", f"{path}: one connection can't fill it."
+    if window < 2 * bdp:
+        return "look", f"{path}: just enough, and too little for BBR's probes (2 of it) and for recovery from losses."
+    return "ok", f"{path}: enough."
+
+
+def _fixed(machine: Machine, path: Path) -> Iterator[Finding]:
+    for side, key in (("receive", "net.core.rmem_max"), ("send", "net.core.wmem_max")):
+        what = (f"buffers.{side}_fixed", GROUP, f"{side}, asked for")
+        read = machine.sysctl(key)
+        if not (read.text or "").isdigit():
+            yield unknown(*what, read.source, f"it can't be read: {read.why or repr(read.text)}")
+            continue
+        most = int(read.text or "0")
+        option = "SO_RCVBUF" if side == "receive" else "SO_SNDBUF"
+        # The kernel doubles what is asked for, for its own bookkeeping (socket(7)).
+        mark: Mark = "look" if path.bdp_bytes is not None and most < path.bdp_bytes else "ok"
+        meaning = f"Only for programs that ask by {option}: it ends the kernel's own sizing, and this caps it."
+        change = (f"sudo sysctl -w {key}={2 * path.bdp_bytes}",) if mark == "look" and path.bdp_bytes else ()
+        yield Finding(*what, mark, {"most_bytes": most}, f"up to {_mega(most)}", read.source, meaning, change)
+
+
+def _mega(size: int) -> str:
+    return f"{size / 1e6:.3g} MB" if size >= 10**6 else f"{size / 1e3:.3g} kB"
+
+
+def _rate(rate_bps: int) -> str:
+    return f"{rate_bps / 1e9:.3g} Gbit/s" if rate_bps >= 10**9 else f"{rate_bps / 1e6:.3g} Mbit/s"
+
+
+def _millis(time_ns: int) -> str:
+    return f"{time_ns / 1e6:.3g} ms"

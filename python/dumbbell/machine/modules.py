@@ -1,0 +1,106 @@
+"""Whether a controller is in a kernel: ready, a module that can be loaded, or not there.
+
+Sources: /proc/sys/net/ipv4/tcp_available_congestion_control, /proc/modules, and below /lib/modules/RELEASE the files
+modules.builtin and modules.dep (depmod(8)). Which BBR a controller is, `versions` tells.
+"""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Literal
+
+from dumbbell.machine.sources import Machine
+
+__all__ = ["Presence", "file_of", "images", "option", "presence", "release"]
+
+AVAILABLE = "net.ipv4.tcp_available_congestion_control"
+
+Kind = Literal["built in", "loaded", "loadable", "absent", "unknown"]
+
+
+@dataclass(frozen=True)
+class Presence:
+    """How a kernel has a controller, from where that is known, and its module's file where it has one."""
+
+    kind: Kind
+    source: str
+    file: str | None = None
+    why: str = ""
+
+
+def release(machine: Machine) -> str | None:
+    """The kernel's release, as `uname -r` has it."""
+    return machine.sysctl("kernel.osrelease").first()
+
+
+def presence(machine: Machine, name: str) -> Presence:
+    """How the kernel that runs has the controller `name`."""
+    available = machine.sysctl(AVAILABLE)
+    file = _listed(machine, release(machine), "modules.dep", name)
+    if name in available.words():
+        loaded = machine.file("/proc/modules")
+        if any(line.startswith(f"tcp_{name} ") for line in (loaded.text or "").splitlines()):
+            return Presence("loaded", "/proc/modules", file)
+        # No /proc/modules: a kernel without modules (CONFIG_MODULES).
+        source = "/proc/modules" if loaded.text is not None else "no /proc/modules: a kernel without modules"
+        return Presence("built in", source)
+    if file is not None:
+        return Presence("loadable", "modules.dep", file)
+    if available.text is None:
+        return Presence("unknown", AVAILABLE, why=available.why)
+    return Presence("absent", AVAILABLE)
+
+
+def images(machine: Machine, name: str) -> Presence:
+    """How the kernels below a folder's /lib/modules have it: an image has no kernel that runs."""
+    folder = machine.path("/lib/modules")
+    try:
+        releases = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
+    except OSError:
+        releases = []
+    if not releases:
+        return Presence("unknown", "/lib/modules", why="no kernel's modules are in this folder")
+    built_in = False
+    for one in reversed(releases):
+        if file := _listed(machine, one, "modules.dep", name):
+            return Presence("loadable", f"/lib/modules/{one}/modules.dep", file)
+        built_in = built_in or _listed(machine, one, "modules.builtin", name) is not None
+    return Presence("built in" if built_in else "absent", f"/lib/modules/{releases[-1]}/modules.builtin")
+
+
+def option(machine: Machine, name: str) -> str | None:
+    """What the kernel's configuration says of CONFIG_`name`: y, m or n; None where it can't be read."""
+    text = _configuration(machine)
+    if text is None:
+        return None
+    for line in text.splitlines():
+        if line.startswith(f"CONFIG_{name}="):
+            return line.split("=", 1)[1].strip()
+    return "n"
+
+
+def file_of(machine: Machine, name: str) -> str | None:
+    """The file of a controller's module of the kernel that runs."""
+    return _listed(machine, release(machine), "modules.dep", name)
+
+
+def _configuration(machine: Machine) -> str | None:
+    try:
+        return gzip.decompress(machine.data("/proc/config.gz")).decode(errors="replace")
+    except (OSError, EOFError, zlib.error):
+        return machine.file(f"/boot/config-{release(machine)}").text
+
+
+def _listed(machine: Machine, version: str | None, index: str, name: str) -> str | None:
+    if not version:
+        return None
+    for path in _paths(machine.file(f"/lib/modules/{version}/{index}").text or ""):
+        if PurePosixPath(path).name.split(".ko")[0] == f"tcp_{name}":
+            return path if path.startswith("/") else f"/lib/modules/{version}/{path}"
+    return None
+
+
+def _paths(text: str) -> Iterator[str]:
+    return (line.split(":", 1)[0].strip() for line in text.splitlines())
