@@ -2,8 +2,10 @@
 
 A connection carries at most a window each round trip: rate = window / RTT. A receiver's window is a share of its
 buffer, because a packet takes more memory than its data: since Linux 6.6 a measured share that begins at a half
-(`TCP_DEFAULT_SCALING_RATIO`, include/net/tcp.h), before that what `tcp_adv_win_scale` says (ip-sysctl.rst). A sender's
-buffer holds what is in flight and what waits. Both are rough, and so said.
+(`TCP_DEFAULT_SCALING_RATIO`, include/net/tcp.h), before that what `tcp_adv_win_scale` says (ip-sysctl.rst). A sender
+is woken when a third of its buffer is free (`sk_stream_is_writeable`, include/net/sock.h), so that two thirds are what
+it can rely on. Both are rough, and so said: on Linux 6.12, at RTT 100 ms, windows of 0.54 to 0.66 of tcp_rmem and of
+0.64 to 0.65 of tcp_wmem were measured (1 and 4 MB, with and without offloads).
 """
 
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ __all__ = ["Path", "buffers", "top_rate_bps", "window_share"]
 GROUP = "buffers"
 MEASURED_SHARE = (6, 6)
 ROUND_BYTES = 2**16
+SEND_SHARE = 2 / 3
 USUAL_RTT_NS = 100_000_000
 """For a rate to think of, where nobody names an RTT."""
 
@@ -58,7 +61,7 @@ def buffers(machine: Machine, path: Path) -> Iterator[Finding]:
     """Both directions' limits, and those of programs that size their buffers by themselves."""
     share, by = window_share(machine)
     yield _autotuned(machine, path, "receive", "net.ipv4.tcp_rmem", share, f"window: {share:.3g} of it, {by}")
-    yield _autotuned(machine, path, "send", "net.ipv4.tcp_wmem", 1.0, "it holds flight and what waits")
+    yield _autotuned(machine, path, "send", "net.ipv4.tcp_wmem", SEND_SHARE, "flight: two thirds of it, roughly")
     yield from _fixed(machine, path)
 
 

@@ -1,4 +1,4 @@
-"""Findings about controllers: which there are, who may use them, which is the default, which BBR it is, and by route."""
+"""Findings about controllers: which there are, who may use them, the default, which BBR it is, and by route."""
 
 from collections.abc import Callable, Iterator
 
@@ -161,8 +161,8 @@ def connections(machine: Machine) -> Finding:
     if not others:
         return Finding(*what, "ok", told, shown, found.source, "All that are open have the default controller.")
     meaning = (
-        f"A connection keeps the controller that it began with; those without {meant} were opened before, or asked for it. "
-        "Restart the program that holds them to change that."
+        f"A connection keeps the controller that it began with; those without {meant} were opened "
+        "before, or asked for it. Restart the program that holds them to change that."
     )
     return Finding(*what, "look", told, shown, found.source, meaning)
 

@@ -1,7 +1,7 @@
 """Findings about the devices by which packets leave: their queue and who paces, and their offloads.
 
-Sources: `ip -j`, `tc -s -j`, and the ioctl SIOCETHTOOL (include/uapi/linux/ethtool.h); net/ipv4/tcp_bbr.c on fq and TCP's
-own pacing, net/sched/sch_fq.c.
+Sources: `ip -j`, `tc -s -j`, and the ioctl SIOCETHTOOL (include/uapi/linux/ethtool.h); net/ipv4/tcp_bbr.c on fq and
+TCP's own pacing, net/sched/sch_fq.c.
 """
 
 import array
@@ -130,14 +130,19 @@ def _pacing(machine: Machine, device: str, kinds: set[str]) -> tuple[Mark, str, 
         return "look", "netem delays or loses packets here, by somebody's wish.", (f"tc -s qdisc show dev {device}",)
     if "fq" in kinds:
         return "ok", "fq paces each connection, and shares the device among them.", ()
+    if kinds == {"noqueue"}:
+        return "ok", "No queue: packets go straight to the device below or the other end; TCP paces itself.", ()
+    return _own_pacing(version, fq)
+
+
+def _own_pacing(version: tuple[int, int] | None, fq: tuple[str, ...]) -> tuple[Mark, str, tuple[str, ...]]:
+    """Where no queue paces: what TCP does itself on this kernel."""
     if version is None:
         return "unknown", "Whether TCP paces itself is not known without the kernel's version.", ()
     if version < OWN_PACING:
         return "problem", "Before Linux 4.13 nothing but fq paces: BBR floods the path without it.", fq
     if version < DEPARTURE_TIME:
         return "look", "TCP paces itself, coarsely; before Linux 4.20 fq does it better.", fq
-    if kinds == {"noqueue"}:
-        return "ok", "No queue: packets go straight to the device below or the other end; TCP paces itself.", ()
     without = "" if fq else " (this kernel has none: CONFIG_NET_SCH_FQ)"
     return "ok", f"TCP paces itself, by a timer per connection; fq would do it with less work{without}.", ()
 

@@ -34,6 +34,7 @@ _HEADER = "# Written by 'dumbbell enable'. 'dumbbell disable' puts back what was
 _UNKNOWN = "unknown"
 _BEFORE = re.compile(r"# before: (?P<key>[a-z0-9_.]+) = (?P<value>\S.*)")
 _LISTS = {
+    "earlier": re.compile(r"# earlier: (?P<name>[a-z0-9_.]+ = [A-Za-z0-9_]+)"),
     "allowed": re.compile(r"# before: (?P<name>[A-Za-z0-9_]+) was not allowed"),
     "loaded": re.compile(r"# before: module (?P<name>tcp_[A-Za-z0-9_]+) was not loaded"),
     "folders": re.compile(r"# before: no folder (?P<name>/etc(?:/(?:sysctl|modules-load)\.d)?)"),
@@ -53,6 +54,8 @@ class Record:
 
     sets: dict[str, str]
     before: dict[str, str | None] = field(default_factory=dict)
+    earlier: tuple[str, ...] = ()
+    """`key = value` that an `enable` before this one set: such a value in force is ours too."""
     allowed: tuple[str, ...] = ()
     """Controllers that users might not choose before: making one the default allows it (net/ipv4/tcp_cong.c)."""
     loaded: tuple[str, ...] = ()
@@ -65,6 +68,7 @@ def composed(record: Record) -> str:
     """The drop-in's text."""
     lines = [_HEADER]
     lines += [f"# before: {key} = {record.before[key] or _UNKNOWN}" for key in KEYS if key in record.before]
+    lines += [f"# earlier: {setting}" for setting in record.earlier]
     lines += [f"# before: {name} was not allowed" for name in record.allowed]
     lines += [f"# before: module {name} was not loaded" for name in record.loaded]
     lines += [f"# before: no folder {name}" for name in record.folders]

@@ -58,6 +58,7 @@ def enabling(machine: Machine, name: str, qdisc: str | None = None, *, running: 
     new = Record(
         sets,
         before,
+        _earlier(old, sets),
         allowed=_with(old.allowed, name, running and initial and name not in allowed),
         loaded=_with(old.loaded, module, running and presence.kind == "loadable"),
         folders=old.folders or _missing(machine, presence),
@@ -201,7 +202,7 @@ def _way_back(machine: Machine, record: Record) -> tuple[list[Set], list[str]]:
         now, before = machine.sysctl(key).first(), record.before.get(key)
         if before is None:
             notes.append(f"{key} stays {now} until the next boot: what it was before is not recorded (--root)")
-        elif now == record.sets[key] and now != before:
+        elif now != before and (now == record.sets[key] or f"{key} = {now}" in record.earlier):
             steps.append(Set(key, before))
         elif now != before:
             notes.append(f"{key} was changed since, to {now}, and stays so; before it was {before}")
@@ -298,6 +299,12 @@ def _verified(name: str) -> probe.Opened:
             "a BPF program of a control group may choose it"
         )
     return opened
+
+
+def _earlier(old: Record, sets: dict[str, str]) -> tuple[str, ...]:
+    """What was set by us until now: whoever is killed before the new values are in force leaves these."""
+    settings = [f"{key} = {value}" for key, value in old.sets.items() if value != sets[key]]
+    return tuple(dict.fromkeys([*old.earlier, *settings]))
 
 
 def _with(names: tuple[str, ...], name: str, wanted: bool) -> tuple[str, ...]:
