@@ -1,0 +1,163 @@
+"""`dumbbell enable`, `disable`, `doctor` on the real kernel, where /etc/sysctl.d is a folder of ours."""
+
+import json
+import os
+import random
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import COMMAND, Dumbbell, Finished
+
+CONTROLLER = "/proc/sys/net/ipv4/tcp_congestion_control"
+
+
+def _why_no_namespace() -> str:
+    words = ["unshare", "-n", "-m", "mount", "-t", "tmpfs", "none", "/etc/sysctl.d"]
+    try:
+        ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError as error:
+        return str(error)
+    return ran.stderr.strip() if ran.returncode else ""
+
+
+WHY = _why_no_namespace()
+namespace = pytest.mark.skipif(bool(WHY), reason=f"no namespaces here: {WHY}")
+
+
+def inside(folder: Path, script: str) -> Finished:
+    """A script in a network namespace of its own, with a folder as /etc/sysctl.d."""
+    setting = f"mount --bind {folder} /etc/sysctl.d; ip link set lo up; echo reno > {CONTROLLER}\n"
+    script = f'dumbbell() {{ {COMMAND} "$@"; }}\n{setting}{script}'
+    words = ["unshare", "-n", "-m", "sh", "-c", script]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+
+
+def ready(name: str) -> bool:
+    return name in Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text().split()
+
+
+bbr = pytest.mark.skipif(not ready("bbr"), reason="this kernel allows no bbr")
+
+
+@namespace
+@bbr
+def test_enable_verifies_by_a_connection_and_disable_puts_back(tmp_path: Path) -> None:
+    done = inside(
+        tmp_path, f"dumbbell enable bbr; cat {CONTROLLER}; ls /etc/sysctl.d; dumbbell disable; cat {CONTROLLER}"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "verified: a connection over loopback was opened, and both its ends have bbr\n" in done.stdout
+    assert "undo with: dumbbell disable\nbbr\n90-dumbbell.conf\n" in done.stdout
+    assert done.stdout.endswith("reno\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@namespace
+@bbr
+def test_a_dry_run_changes_nothing_and_says_all(tmp_path: Path) -> None:
+    done = inside(tmp_path, f"dumbbell enable bbr --dry-run; cat {CONTROLLER}")
+    assert "would write /etc/sysctl.d/90-dumbbell.conf\n" in done.stdout
+    assert (
+        "    # before: net.ipv4.tcp_congestion_control = reno\n    net.ipv4.tcp_congestion_control = bbr\n"
+        in done.stdout
+    )
+    assert "would run: sysctl -w net.ipv4.tcp_congestion_control=bbr\n" in done.stdout
+    assert done.stdout.endswith("reno\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@namespace
+@bbr
+def test_connections_that_are_open_keep_theirs_and_are_counted(tmp_path: Path) -> None:
+    hold = (
+        'python3 -c \'import socket,time; l=socket.create_server(("127.0.0.1",0));'
+        " c=socket.create_connection(l.getsockname()); s=l.accept(); print(flush=True); time.sleep(60)'"
+        " > held & holder=$!\n"
+        "until [ -s held ]; do sleep 0.1; done\n"
+    )
+    done = inside(tmp_path, f"cd {tmp_path}; {hold} dumbbell enable bbr; kill $holder")
+    assert "connections that are open keep theirs until they are opened anew: 2 × reno\n" in done.stdout, done.stderr
+
+
+@namespace
+@bbr
+def test_killed_at_any_moment_disable_puts_back(tmp_path: Path) -> None:
+    dice = random.Random(8)
+    begun = time.monotonic()
+    assert inside(tmp_path, "dumbbell enable bbr; dumbbell disable").returncode == 0
+    took = (time.monotonic() - begun) / 2
+    rounds = " ".join(f"{dice.uniform(0.3, 1) * took:.3f}" for _ in range(8))
+    script = (
+        f"for moment in {rounds}; do\n"
+        f"  {COMMAND} enable bbr > /dev/null & sleep $moment; kill -9 $! 2> /dev/null; wait $!\n"
+        "  [ -e /etc/sysctl.d/90-dumbbell.conf ] && dumbbell disable > /dev/null\n"
+        f'  echo "$(cat {CONTROLLER}) $(ls /etc/sysctl.d)"\n'
+        "done"
+    )
+    done = inside(tmp_path, script)
+    assert done.stdout == "reno \n" * 8, done.stderr
+    assert [path.name for path in tmp_path.iterdir() if not path.name.endswith(".tmp")] == []
+
+
+@namespace
+def test_without_permission_nothing_is_changed(tmp_path: Path) -> None:
+    done = inside(
+        tmp_path,
+        f"mount -o remount,bind,ro /etc/sysctl.d; dumbbell enable reno; dumbbell enable nosuch; cat {CONTROLLER}",
+    )
+    assert "dumbbell: /etc/sysctl.d can't be written; nothing was changed. It needs root (sudo)" in done.stderr
+    assert "has no controller 'nosuch'" in done.stderr
+    assert done.stdout == "reno\n"
+
+
+def test_an_image_is_enabled_and_disabled(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    (tmp_path / "image/etc").mkdir(parents=True)
+    done = dumbbell("enable", "bbr", "--qdisc", "fq", "--root", "image")
+    assert done.returncode == 0, done.stderr
+    assert "nothing is applied or verified" in done.stdout
+    assert done.stdout.endswith("undo with: dumbbell disable --root image\n")
+    text = (tmp_path / "image/etc/sysctl.d/90-dumbbell.conf").read_text()
+    assert "\nnet.ipv4.tcp_congestion_control = bbr\nnet.core.default_qdisc = fq\n" in text
+    assert dumbbell("disable", "--root", "image").returncode == 0
+    assert [path.name for path in (tmp_path / "image").rglob("*")] == ["etc"]
+    again = dumbbell("disable", "--root", "image")
+    assert (again.returncode, again.stderr.split(";")[0]) == (
+        2, "dumbbell: there is nothing to undo: no /etc/sysctl.d/90-dumbbell.conf"
+    )  # fmt: skip
+
+
+def test_doctor_tells_all_of_this_machine(dumbbell: Dumbbell) -> None:
+    told = json.loads(dumbbell("doctor", "--json", "--rate", "1gbit", "--rtt", "80ms").stdout)
+    found = {finding["key"]: finding for finding in told["findings"]}
+    assert told["path"] == {"rate_bps": 10**9, "rtt_ns": 80 * 10**6}
+    assert sum(told["marks"].values()) == len(told["findings"])
+    assert found["kernel.version"]["value"] == os.uname().release
+    assert found["controller.default"]["value"] == Path(CONTROLLER).read_text().strip()
+    assert found["buffers.receive"]["value"]["bdp_bytes"] == 10**7
+    for finding in told["findings"]:
+        assert set(finding) == set("key group title mark value shown source meaning change".split())
+
+
+def test_doctor_is_readable_where_it_is_piped(dumbbell: Dumbbell) -> None:
+    done = dumbbell("doctor", COLUMNS="80")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in done.stdout
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--rate", "fast"), "--rate: not a quantity, got 'fast'; a rate is a number with a unit"),
+        (("--rtt", "0s"), "--rtt: nothing, got '0s'"),
+    ],
+)
+def test_a_slip_of_doctor_s_is_told(dumbbell: Dumbbell, words: tuple[str, ...], why: str) -> None:
+    done = dumbbell("doctor", *words)
+    assert done.returncode == 2
+    assert why in done.stderr
