@@ -18,6 +18,8 @@ kernels   kernel build, list, default
 searches  bisect, and its options
 bisect    bisect: a kernel, a run and a figure for each commit
 logs      import and export
+doctor    what this machine does to TCP
+enable    enable and disable: the default controller
 ```
 
 Standard output holds what was asked for; progress and messages go to standard error. Exit status: 0

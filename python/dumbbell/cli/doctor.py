@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -51,12 +50,11 @@ def doctor(
         sys.stdout.write(json.dumps({"path": asked, **told(findings)}, ensure_ascii=False, allow_nan=False) + "\n")
         return
     out = Console(highlight=False, markup=False)
-    width = min(out.width, MOST_COLUMNS)
     if out.is_terminal:
-        out.print(_shown(findings), width=width)
+        _show(out, findings)
         return
     with out.capture() as captured:
-        out.print(_shown(findings), width=width)
+        _show(out, findings)
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
@@ -75,29 +73,30 @@ def _asked(name: str, text: str | None, parse: Callable[[str], int]) -> int | No
     return value
 
 
-def _shown(findings: list["Finding"]) -> RenderableType:
+def _show(out: Console, findings: list["Finding"]) -> None:
     from dumbbell.machine.finding import GROUPS
 
-    parts: list[RenderableType] = []
+    width = min(out.width, MOST_COLUMNS)
     for group in GROUPS:
-        parts.append(Text(group, style="bold"))
-        parts += [_finding(finding) for finding in findings if finding.group == group]
-        parts.append(Text())
-    parts.append(_counts(findings))
-    return Group(*parts)
+        out.print(Text(group, style="bold"))
+        for finding in (finding for finding in findings if finding.group == group):
+            out.print(_told(finding), width=width)
+            for command in finding.change:
+                # Never wrapped: it is there to be copied.
+                out.print(Text(f"          $ {command}", style="cyan"), soft_wrap=True)
+        out.print()
+    out.print(_counts(findings))
 
 
-def _finding(finding: "Finding") -> RenderableType:
+def _told(finding: "Finding") -> Table:
     sign, style = SIGNS[finding.mark]
-    table = Table.grid(padding=(0, 1))
+    meaning = (finding.meaning, "dim" if finding.mark == "ok" else "")
+    table = Table.grid(padding=(0, 1), expand=True)
     table.add_column(width=7, justify="right")
     table.add_column(ratio=1)
-    table.expand = True
-    meaning = (finding.meaning, "dim" if finding.mark == "ok" else "")
-    told = Text.assemble((finding.title, "bold"), ": ", finding.shown, ". ", meaning, (f" [{finding.source}]", "dim"))
-    lines: list[RenderableType] = [told]
-    lines += [Padding(Text(f"$ {command}", style="cyan", overflow="fold"), (0, 0, 0, 2)) for command in finding.change]
-    table.add_row(Text(sign, style=style), Group(*lines))
+    source = (f" [{finding.source}]" if finding.source else "", "dim")
+    told = Text.assemble((finding.title, "bold"), ": ", finding.shown, ". ", meaning, source)
+    table.add_row(Text(sign, style=style), told)
     return table
 
 
