@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.errors import MachineError
-from dumbbell.machine import dropin, switch
+from dumbbell.machine import dropin, probe, switch
 from dumbbell.machine.sources import Machine, sysctl_path
 from dumbbell.machine.steps import Load, Set, Step, Unload, Write, locked, perform
 
@@ -303,3 +303,18 @@ def test_what_a_killed_one_left_half_written_is_swept(machine: Machine) -> None:
 def test_a_folder_that_is_no_root_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MachineError, match="a root is a folder with etc"), locked(Machine(tmp_path)):
         pass
+
+
+def test_a_connection_that_gets_another_controller_takes_an_enable_back_but_never_a_disable(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    was = state(machine.root)
+    monkeypatch.setattr(probe, "opened", lambda: probe.Opened(("dctcp", "dctcp"), connected=True))
+    with pytest.raises(MachineError, match="a new connection got dctcp, not bbr, so everything is as before"):
+        switch.apply(machine, switch.enabling(machine, "bbr"))
+    assert state(machine.root) == was
+    enabled(machine, "bbr")
+    found = switch.apply(machine, switch.disabling(machine)).opened
+    assert found is not None
+    assert found.controllers == ("dctcp", "dctcp")
+    assert machine.sysctl(dropin.CONTROLLER).first() == "cubic"
