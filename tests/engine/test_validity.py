@@ -5,9 +5,10 @@ import copy
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
-from dumbbell.engine.validity import SOCKET_DROPS, Verdict, judge
+from dumbbell.engine.validity import ESTABLISHED, SOCKET_DROPS, Verdict, closed_windows, judge
 from dumbbell.plan import Plan, make
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments
@@ -158,3 +159,21 @@ def test_a_flow_that_had_no_time_to_start_spoils_nothing(lab: Lab) -> None:
 def test_a_sized_flow_that_is_not_done_is_a_warning(lab: Lab) -> None:
     lab.end["flows"][0]["completed_ns"] = None
     assert lab.judge() == Verdict([], ["flow 'bbr' not done when the experiment ended"])
+
+
+SYN_SENT = 2
+"""include/net/tcp_states.h"""
+
+
+def test_a_window_of_zero_is_told_of_the_flow_whose_controller_set_it() -> None:
+    rows = [
+        ("calm", 1, 10, ESTABLISHED), ("closed", 1, 10, ESTABLISHED), ("early", 1, 0, SYN_SENT),
+        ("calm", 2, 1, ESTABLISHED), ("closed", 1_500_000_000, 0, ESTABLISHED), ("early", 2, 10, ESTABLISHED),
+        ("udp", 2, None, None), ("closed", 1_600_000_000, 0, ESTABLISHED),
+    ]  # fmt: skip
+    flows = pl.DataFrame(rows, schema=["flow", "time_ns", "cwnd_packets", "state"], orient="row")
+    assert closed_windows(flows) == [
+        "flow 'closed' had a cwnd of 0 in 2 samples, first at 1.5 s: its controller set it, and Linux sends nothing "
+        "while it is so"
+    ]
+    assert closed_windows(flows.filter(pl.col("flow") != "closed")) == []

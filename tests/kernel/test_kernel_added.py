@@ -1,6 +1,7 @@
 """A C file becomes a kernel of its own, or the error says why not; the kernel that it was added to stays as it is."""
 
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -47,9 +48,28 @@ def run(folder: Path, kernel: str) -> None:
     KernelEngine(kernel).run(Request("mine", case, 1, folder / "result"), lambda _: None)
 
 
+SPOILT = {
+    "return tcp_register_congestion_control(&target)": (
+        "return 0",
+        r"compiles, but never calls tcp_register_congestion_control, so the kernel has no 'mine' when it is up; "
+        r"right: an init function that calls it, and module_init\(\) with its name$",
+    ),
+    "	.undo_cwnd	= tcp_reno_undo_cwnd,\n": (
+        "",
+        "compiles and calls tcp_register_congestion_control, but the kernel has no 'mine' when it is up; "
+        "the kernel said: TCP: mine does not implement required ops; right: a structure with ssthresh, undo_cwnd and",
+    ),
+    "static int __init": (
+        "void tcp_reno_cong_avoid(struct sock *sk, u32 ack, u32 acked) {}\nstatic int __init",
+        r"compiles, but can't be linked\n(.*\n)*.*multiple definition of `tcp_reno_cong_avoid'",
+    ),
+}
+"""What is replaced in a file that compiles, by what, and what is told then."""
+
+
 @pytest.mark.kernel
 def test_a_file_becomes_a_kernel_and_what_is_wrong_with_it_is_told(cache: Path, tmp_path: Path) -> None:
-    """The one real build: a slip of the pen, then a controller that falls over at the first acknowledgement."""
+    """The real builds: slips of the pen, then a controller that falls over at the first acknowledgement."""
     root, file = find(None), tmp_path / "of mine.c"
     before = {path: path.stat().st_mtime_ns for path in (cache / "build" / root.name / "tree/net/ipv4").iterdir()}
     file.write_text(MINE.replace("u32 path_us;", "u33 path_us;"))
@@ -60,6 +80,11 @@ def test_a_file_becomes_a_kernel_and_what_is_wrong_with_it_is_told(cache: Path, 
     assert f"{file}:29:9: error: unknown type name 'u33'" in lines
     assert any(line.strip() == "|         ^~~" for line in lines)
     assert "net/ipv4/tcp_mine" not in str(told.value)
+    for right, (wrong, why) in SPOILT.items():
+        assert right in MINE
+        file.write_text(MINE.replace(right, wrong))
+        with pytest.raises(KernelError, match=rf"^{re.escape(str(file))}: {why}"):
+            add(file)
     assert [kernel.name for kernel in kernels()] == [root.name]
     file.write_text(MINE.replace("	if (sample->rtt_us <= 0)\n		return;\n", "	*(volatile int *)NULL = 1;\n"))
     made = add(file)
