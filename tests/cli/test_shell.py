@@ -72,7 +72,6 @@ def test_lines_of_a_file_are_commands_of_one_shell_in_the_experiment_s_time(file
 @pytest.mark.kernel
 def test_the_same_commands_give_the_same_bytes(file: Path) -> None:
     text = "sleep 0.5\ntc qdisc show\nss -tin\nsleep 0.5\n(exit 5)\n"
-    # What lies where a command is typed is linked into the guest, and each link takes its time.
     one, again = typed(file, text, out="../one"), typed(file, text, out="../again")
     assert (one.returncode, again.returncode) == (5, 5), one.stderr
     assert again.stdout == one.stdout
@@ -208,6 +207,26 @@ def test_ctrl_c_ends_the_command_and_ctrl_d_the_shell(terminal: Terminal, file: 
     assert [command["line"] for command in session(file)["commands"]] == [
         "sleep 0.5; echo said at $?; sleep 590", "echo status $?",
     ]  # fmt: skip
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(("loop", "status"), [("while :; do :; done", 130), ("sh -c 'while :; do :; done'", 136)])
+def test_ctrl_c_ends_what_lets_no_time_pass(terminal: Terminal, file: Path, loop: str, status: int) -> None:
+    terminal.wait_for(r"sender 0\.000 s# ")
+    terminal.type(f"{loop}\n")
+    terminal.wait_for("done")
+    time.sleep(0.5)
+    terminal.type("\x03")
+    terminal.wait_for(r"sender 0\.000 s# ")
+    terminal.type("sleep 1\n")
+    terminal.wait_for(r"sender 1\.\d{3} s# ")
+    terminal.type("\x04")
+    terminal.wait_for("result: result")
+    terminal.status()
+    assert [(each["line"], each["status"], each["fate"]) for each in session(file)["commands"]] == [
+        (loop, status, "interrupted"), ("sleep 1", 0, None),
+    ]  # fmt: skip
+    assert json.loads((file.parent / "result" / "run.json").read_text())["invalid"] == []
 
 
 @pytest.mark.kernel

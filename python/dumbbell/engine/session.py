@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Protocol
 
+from dumbbell.engine.computing import Use, strike, use
 from dumbbell.engine.guest import Guest, hung, peak_bytes
 
 __all__ = ["COMMAND", "Moment", "Person", "Session", "converse", "tell_session"]
@@ -30,17 +31,21 @@ trap 'bye=$?; echo "exit $bye" >&9; exit 0' EXIT
 dumbbell_status() { return "$1"; }
 DUMBBELL_STATUS=0
 while echo "$DUMBBELL_STATUS" >&9; IFS= read -r -d '' DUMBBELL_LINE <&9; do
-  trap 'DUMBBELL_STATUS=130; return 130 2>/dev/null; continue 1000' INT
+  trap 'DUMBBELL_STATUS=130; return 130 2>/dev/null; continue 1000' INT FPE
   dumbbell_status "$DUMBBELL_STATUS"
   eval "$DUMBBELL_LINE"
   DUMBBELL_STATUS=$?
 done
 exit $DUMBBELL_STATUS""",
 )
-"""Commands come at descriptor 9, statuses go there; ^C leaves a function or all loops and comes back for the next."""
+"""Commands come at descriptor 9, statuses go there; ^C leaves a function or all loops and comes back for the next.
+
+SIGFPE is ^C where no time passes (`dumbbell.engine.computing`)."""
 POLL_S = 0.001
 STEP_NS = 20_000_000
-DEAF_S = 3.0
+STRIKE_S = 0.5
+"""So long after ^C the guest should have heard it, if it lets time pass."""
+DEAF_S = 5.0
 """So long after ^C it is told that the guest doesn't hear it."""
 DEAF = b"dumbbell: the guest does not hear ^C: it lets no time pass; once more gives the experiment up\n"
 
@@ -142,6 +147,8 @@ class _Talk:
         self.open_command: dict[str, Any] | None = None
         self.command_number = self.stops = 0
         self.stopped_at = self.deaf = 0.0
+        self.used: Use | None = None
+        self.struck = False
 
     def next_question(self, given_up: Callable[[], bool] = lambda: False) -> dict[str, Any] | None:
         """Wait for it, then let the guest stand still; None when the guest has ended."""
@@ -166,7 +173,8 @@ class _Talk:
 
     def answer_with_a_command(self, question: dict[str, Any]) -> None:
         """Let the person say what is next."""
-        moment = Moment(question["now_ns"], question["status"], question["fate"])
+        fate = question["fate"] or ("interrupted" if self.struck else None)
+        moment = Moment(question["now_ns"], question["status"], fate)
         if self.open_command is not None:
             self.open_command |= {"ended_s": moment.now_ns / 1e9, "status": moment.status, "fate": moment.fate}
             self.open_command = None
@@ -175,6 +183,7 @@ class _Talk:
         if self.process.poll() is not None:
             return
         self.command_number, self.stops, self.stopped_at = self.number, 0, 0.0
+        self.used, self.struck, self.deaf = None, False, 0.0
         if line is not None:
             started_s = now_ns() / 1e9
             self.open_command = {"line": line, "started_s": started_s, "ended_s": None, "status": None, "fate": None}
@@ -209,10 +218,21 @@ class _Talk:
                 raise KeyboardInterrupt
             self.stops += 1
             (self.folder / f"{self.command_number}.stop{self.stops}").touch()
-            self.stopped_at = self.stopped_at or time.monotonic()
+            self.stopped_at = time.monotonic()
+            self.used = use(self.process.pid)
+        if self.used and time.monotonic() > self.stopped_at + STRIKE_S:
+            self._strike()
         if self.stopped_at and not self.deaf and time.monotonic() > self.stopped_at + DEAF_S:
             self.deaf = time.monotonic()
             self.session.person.hear(DEAF)
+
+    def _strike(self) -> None:
+        """The guest has had time to hear ^C; a process that lets no time pass is interrupted from outside."""
+        assert self.used is not None, "somebody has pressed ^C"
+        struck = strike(self.process.pid, self.used)
+        if struck is not None:
+            self.used = use(self.process.pid)
+            self.struck |= struck
 
     def _keep_pace(self, now_ns: int) -> None:
         """In real time: sleep until the wall clock is where the experiment is. What was late stays late."""
