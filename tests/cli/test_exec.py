@@ -2,12 +2,14 @@
 
 import json
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import Dumbbell
+from conftest import COMMAND, Dumbbell
+from dumbbell.result import TABLES
 from engine.lab import CUBIC, experiment
 
 PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
@@ -46,6 +48,54 @@ def test_a_command_speaks_to_a_server_at_the_other_end_beside_the_flows(dumbbell
     # Two flows share 10 Mbit/s.
     assert 8 / 10 < shown["duration_s"] < 10
     assert dumbbell("report", "result", "-o", "page.html").returncode == 0
+
+
+@pytest.mark.kernel
+def test_what_a_command_says_is_heard_while_it_runs(file: Path) -> None:
+    """It says one word, and then passes more time than anybody waits for."""
+    script = "echo one; while :; do sleep 0.001; done"
+    words = [str(COMMAND), "exec", file.name, "--no-flows", "--out", "result", "--", "sh", "-c", script]
+    with subprocess.Popen(words, cwd=file.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "one\n"
+        running.send_signal(signal.SIGINT)
+        # Not 124, as when it is over.
+        assert running.wait() == 130
+    assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.kernel
+def test_what_a_command_writes_into_its_folder_is_kept(dumbbell: Dumbbell, file: Path, tmp_path: Path) -> None:
+    script = "mkdir deep; echo x > deep/new; cp given copy; rm mine.toml; truncate -s 65M big; echo gone > /tmp/gone"
+    words = ("exec", file.name, "--no-flows", "--file", "given=3", "--out", "result", "--", "sh", "-c", script)
+    done = dumbbell(*words)
+    assert done.returncode == 0, done.stderr
+    kept = tmp_path / "result" / "programs" / "command"
+    found = {str(path.relative_to(kept)): path.read_bytes() for path in kept.rglob("*") if path.is_file()}
+    assert found == {"copy": b"\0\0\0", "deep/new": b"x\n"}
+    assert "program 'command' wrote more into its folder than is kept (64 MiB, 1,000 files); lost: big" in done.stderr
+    assert "; its files: result/programs/command\n" in done.stderr
+    assert file.exists()
+
+
+@pytest.mark.kernel
+def test_what_lies_where_a_command_is_typed_changes_nothing(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    """RED and BBR throw the kernel's own dice: whoever throws one more changes everything that follows."""
+    red = "red limit 400000 min 15000 max 45000 avpkt 1000 probability 0.1 bandwidth 10mbit"
+    text = experiment(CUBIC + CUBIC.replace("cubic", "bbr"), qdisc=red, duration="3s")
+    tables = []
+    for count in (0, 500):
+        folder = tmp_path / f"with {count}"
+        folder.mkdir()
+        (tmp_path / "mine.toml").write_text(text)
+        for number in range(count):
+            (folder / f"{number}.txt").touch()
+        script = "sleep 1; ls | wc -l"
+        done = dumbbell("exec", "../mine.toml", "--out", "../out", "--", "sh", "-c", script, cwd=folder)
+        assert done.stdout == f"{count}\n", done.stderr
+        out = (tmp_path / "out").rename(tmp_path / f"out {count}")
+        tables.append({name: (out / f"{name}.parquet").read_bytes() for name in TABLES})
+    assert tables[0] == tables[1]
 
 
 @pytest.mark.kernel

@@ -19,15 +19,17 @@ from dumbbell.engine import Engine, Request
 __all__ = ["carry_out"]
 
 
-def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None) -> None:
+def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: bool = True) -> None:
     """Run all, `jobs` at a time (None: one a core); the first error, or Ctrl-C, stops the rest.
+
+    Without a `bar` the terminal is somebody else's.
 
     Raises what an engine raised; `Interrupted` once everything that was started has ended.
     """
     cancel = threading.Event()
     try:
         with (
-            _bar([request for _, request in work]) as advance,
+            _bar([request for _, request in work], shown=bar) as advance,
             ThreadPoolExecutor(max_workers=jobs or os.cpu_count() or 1) as pool,
         ):
 
@@ -72,7 +74,7 @@ class _Speed(ProgressColumn):
 
 
 @contextmanager
-def _bar(requests: Sequence[Request]) -> Iterator[Callable[[int, float], None]]:
+def _bar(requests: Sequence[Request], *, shown: bool) -> Iterator[Callable[[int, float], None]]:
     """A bar of virtual time on standard error; `advance(run, seconds)` from any thread."""
     lengths = [request.case.experiment.duration / 1e9 for request in requests]
     done = [0.0] * len(requests)
@@ -85,7 +87,7 @@ def _bar(requests: Sequence[Request]) -> Iterator[Callable[[int, float], None]]:
         _Speed(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+    with Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as bars:
         task = bars.add_task(name, total=sum(lengths))
 
         def advance(number: int, seconds: float) -> None:

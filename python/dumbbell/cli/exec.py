@@ -52,21 +52,25 @@ def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.spec.typed import Asked  # noqa: PLC0415
 
     asked = Asked(_seen_from_afar(command), on, servers, files, cc, start, timeout, flows)
-    request, name = typed_request(scenario, settings, case, asked, seed, folder, "exec")
-    carry_out([(engine_called("kernel", kernel), request)], 1)
+    request, name = typed_request(scenario, settings, case, asked, seed, folder, "exec", _say)
+    carry_out([(engine_called("kernel", kernel), request)], 1, bar=False)
     raise typer.Exit(_tell(result.load(request.out).birth, request.out, name))
 
 
+def _say(stream: str, said: bytes) -> None:
+    """At once, where the program said it."""
+    to = sys.stdout if stream == "out" else sys.stderr
+    to.buffer.write(said)
+    to.flush()
+
+
 def _tell(birth: dict[str, Any], out: Path, name: str) -> int:
-    """What the program said, where it said it; then, to standard error, what to know of the run. Returns its status."""
+    """To standard error what to know of the run. Returns the program's status."""
     entry = next(program for program in birth["programs"] if program["name"] == name)
-    for stream, said in ((sys.stdout, entry.get("stdout")), (sys.stderr, entry.get("stderr"))):
-        if said is not None:
-            stream.buffer.write((out / said).read_bytes())
-            stream.flush()
     notes = [f"invalid: {reason}" for reason in birth["invalid"]] + birth["warnings"]
     times = f"{birth['duration_s']:.6g} s of the experiment's time, {birth['wall_s']:.1f} s of yours"
-    for note in [*notes, f"{times}; result: {out}"]:
+    written = f"; its files: {out / entry['folder']}" if "folder" in entry else ""
+    for note in [*notes, f"{times}; result: {out}{written}"]:
         sys.stderr.write(f"dumbbell: {note}\n")
     return _status(entry, valid=birth["valid"])
 

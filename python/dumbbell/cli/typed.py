@@ -11,6 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from dumbbell.engine import Request
+    from dumbbell.engine.overheard import Hear
     from dumbbell.spec.typed import Asked
 
 __all__ = ["CaseName", "Files", "Flows", "Host", "KernelName", "Out", "Scenario", "Seed", "Servers", "typed_request"]
@@ -30,11 +31,12 @@ KernelName = Annotated[str | None, typer.Option(metavar="NAME", help="Which kern
 
 def typed_request(
     scenario: str, settings: Sequence[str], case: str | None, asked: "Asked", seed: int | None, out: Path | None,
-    called: str,
+    called: str, hear: "Hear | None" = None,
 ) -> tuple["Request", str]:  # fmt: skip
     """The request for the scenario with what was typed, and the name of the typed command among its programs.
 
-    `called` is the command, which names the default folder. Raises `ExperimentError`.
+    `called` is the command, which names the default folder; `hear` is told what its program says.
+    Raises `ExperimentError`.
     """
     # A slip in an option answers at once.
     from dumbbell.engine import Request  # noqa: PLC0415
@@ -47,7 +49,7 @@ def typed_request(
     file = find(scenario)
     typed_case, name, names = with_typed(chosen(load(file, settings), case, scenario), asked)
     number = typed_case.experiment.seeds[0] if seed is None else seed
-    typed = Typed(names, Path.cwd(), os.environ.get("PATH", os.defpath))
+    typed = Typed(names, Path.cwd(), os.environ.get("PATH", os.defpath), (name, hear) if hear else None)
     command = shlex.join(["dumbbell", *sys.argv[1:]])
     folder = out or default_folder(f"{file.stem}-{called}")
     return Request(file.stem, typed_case, number, folder, command, typed=typed), name

@@ -24,7 +24,8 @@ from dumbbell.engine.connections import read_connections
 from dumbbell.engine.guest import Guest, live
 from dumbbell.engine.lastwords import complaints
 from dumbbell.engine.output import captured, staged
-from dumbbell.engine.programs import judge_programs, keep_programs, tell_programs
+from dumbbell.engine.overheard import Overheard
+from dumbbell.engine.programs import judge_programs, keep_programs, overheard, tell_programs, unlinked
 from dumbbell.engine.session import converse, tell_session
 from dumbbell.engine.validity import closed_windows, judge
 from dumbbell.errors import ExperimentError, ToolMissing
@@ -86,9 +87,13 @@ class KernelEngine:
                 told = tell_session(told, request.session, room)
                 (room / "plan.json").write_text(json.dumps(told), encoding="utf-8")
                 planned = time.perf_counter()
-                peak_bytes = live(
-                    guest, lambda: progress(_seconds_done(room / "queues.bin", plan)), _talk(request, plan, guest)
-                )
+                said = overheard(plan, request.typed, room)
+
+                watch = partial(_watch, progress, room / "queues.bin", plan, said)
+                try:
+                    peak_bytes = live(guest, watch, _talk(request, plan, guest))
+                finally:
+                    _pass_on(said)
             except ExperimentError as error:
                 raise error.within(str(request.case.file)) from None
             lived = time.perf_counter()
@@ -100,7 +105,7 @@ class KernelEngine:
             verdict = judge(plan, end, named, totals(tables["queues"], "drops_packets"))
             verdict = verdict.beside(judge_programs(plan, programs, folder))
             verdict.warnings.extend([*closed_windows(tables["flows"]), *complaints(self.kernel, console)])
-            verdict.warnings.extend([*odd, *inside.remarks(plan, request.inside, end)])
+            verdict.warnings.extend([*odd, *unlinked(request.typed), *inside.remarks(plan, request.inside, end)])
             lived_through = Life(end["duration_ns"], end["flows"], queue_entries(named, tables["queues"]))
             birth = certificate(self.name, request, plan, lived_through, verdict) | self._born_in()
             birth["counters"] = end["counters"]
@@ -208,6 +213,16 @@ def _talk(request: Request, plan: Plan, guest: Guest) -> Callable[[subprocess.Po
         return None
     number = next(n for n, program in enumerate(plan.programs) if program.name == request.session.program)
     return partial(converse, request.session, number, guest)
+
+
+def _watch(progress: Progress, records: Path, plan: Plan, said: Overheard | None) -> None:
+    progress(_seconds_done(records, plan))
+    _pass_on(said)
+
+
+def _pass_on(said: Overheard | None) -> None:
+    if said is not None:
+        said.pass_on()
 
 
 def _seconds_done(records: Path, plan: Plan) -> float:

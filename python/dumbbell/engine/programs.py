@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dumbbell.engine.overheard import Hear, Overheard
 from dumbbell.engine.validity import Verdict
 from dumbbell.plan.model import Plan
 from dumbbell.plan.programs import ProgramPlan
 
-__all__ = ["Typed", "judge_programs", "keep_programs", "tell_programs"]
+__all__ = ["Typed", "judge_programs", "keep_programs", "overheard", "tell_programs", "unlinked"]
 
 STREAMS = ("out", "err")
 MOST_LINKS = 1000
+"""As `crates/agent/src/programs/room.rs` has it."""
+MOST_NAMED = 3
 LAST_WORDS_BYTES = 300
 
 
@@ -27,6 +30,8 @@ class Typed:
     """Where it was typed: what lies there lies in the working folder too, as links."""
     path: str
     """Where commands are looked for."""
+    heard: tuple[str, Hear] | None = None
+    """One of them, and who is told what it says while it says it."""
 
 
 def tell_programs(agents_plan: dict[str, Any], typed: Typed | None) -> dict[str, Any]:
@@ -37,10 +42,25 @@ def tell_programs(agents_plan: dict[str, Any], typed: Typed | None) -> dict[str,
     shared["homes"] = [folder for folder in _homes() if Path(folder).is_dir()]
     for program in shared["all"]:
         if typed is not None and program["name"] in typed.names:
-            program["sees_homes"] = True
+            program["typed"] = True
             program["env"] = {"PATH": typed.path} | program["env"]
             program["files"] += _links(typed.folder, {file["path"].split("/")[0] for file in program["files"]})
     return agents_plan
+
+
+def overheard(plan: Plan, typed: Typed | None, room: Path) -> Overheard | None:
+    """What somebody wants to hear at once of a guest that lives in `room`."""
+    if typed is None or typed.heard is None:
+        return None
+    name, hear = typed.heard
+    return Overheard(room, next(n for n, program in enumerate(plan.programs) if program.name == name), hear)
+
+
+def unlinked(typed: Typed | None) -> list[str]:
+    """A folder may have more in it than a working folder gets links."""
+    if typed is None or (more := len(_names(typed.folder)) - MOST_LINKS) <= 0:
+        return []
+    return [f"{typed.folder} has {more:,} entries more than the {MOST_LINKS:,} that programs see in their folders"]
 
 
 def keep_programs(room: Path, folder: Path, plan: Plan, reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -56,6 +76,9 @@ def keep_programs(room: Path, folder: Path, plan: Plan, reports: Sequence[Mappin
             if said.exists():
                 shutil.move(said, kept / name)
                 files[f"std{stream}"] = f"programs/{name}"
+        if report["files"]["kept"]:
+            shutil.move(room / "programs" / f"{number}.files", kept / program.name)
+            files["folder"] = f"programs/{program.name}"
         entries.append(_entry(program, report) | files)
     return entries
 
@@ -79,6 +102,9 @@ def judge_programs(plan: Plan, entries: Sequence[Mapping[str, Any]], folder: Pat
             invalid.append(wrong + _last_words(folder, entry))
         elif program.stays:
             warnings.append(f"{who} ended before the experiment did")
+        if lost := entry["lost_files"]:
+            named = ", ".join(lost[:MOST_NAMED]) + (f" and {len(lost) - MOST_NAMED} more" if lost[MOST_NAMED:] else "")
+            warnings.append(f"{who} wrote more into its folder than is kept (64 MiB, 1,000 files); lost: {named}")
         if any(entry["dropped_bytes"]):
             warnings.append(f"{who} said more than is kept: {sum(entry['dropped_bytes']):,} bytes are missing")
     return Verdict(invalid, warnings)
@@ -98,6 +124,7 @@ def _entry(program: ProgramPlan, report: Mapping[str, Any]) -> dict[str, Any]:
         "ended_s": seconds("ended_ns"),
         "expect_status": program.expect_status,
         **plain,
+        "lost_files": report["files"]["lost"],
     }
 
 
@@ -116,10 +143,15 @@ def _homes() -> list[str]:
 
 def _links(folder: Path, taken: set[str]) -> list[dict[str, Any]]:
     """What lies in a folder, as links."""
+    return [
+        {"path": name, "text": None, "bytes": None, "link": str(folder / name)}
+        for name in _names(folder)[:MOST_LINKS]
+        if name not in taken
+    ]
+
+
+def _names(folder: Path) -> list[str]:
     try:
-        names = sorted(entry.name for entry in os.scandir(folder))[:MOST_LINKS]
+        return sorted(entry.name for entry in os.scandir(folder))
     except OSError:
         return []
-    return [
-        {"path": name, "text": None, "bytes": None, "link": str(folder / name)} for name in names if name not in taken
-    ]

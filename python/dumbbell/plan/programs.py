@@ -39,7 +39,7 @@ class ProgramPlan:
     expect_status: int
 
     def for_agent(self) -> dict[str, Any]:
-        """As `crates/agent/src/programs/plan.rs` reads it; an engine may add links and say that it sees homes."""
+        """As `crates/agent/src/programs/plan.rs` reads it; an engine may add links and say that somebody typed it."""
         bare = {"text": None, "bytes": None, "link": None}
         return {
             "name": self.name,
@@ -49,7 +49,7 @@ class ProgramPlan:
             "files": [bare | {"path": path, "text": text} for path, text in self.texts]
             + [bare | {"path": path, "bytes": size} for path, size in self.zeros],
             "writable": list(self.writable),
-            "sees_homes": False,
+            "typed": False,
             "start_ns": self.start_ns,
             "stop_ns": self.stop_ns,
             "stays": self.stays,

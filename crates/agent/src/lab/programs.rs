@@ -183,7 +183,7 @@ impl Lab<'_> {
             }
             thread::sleep(LOOK);
         }
-        Ok(())
+        self.company.running.iter_mut().try_for_each(Running::clear)
     }
 }
 

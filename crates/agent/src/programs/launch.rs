@@ -3,6 +3,7 @@
 //! A process of its own prepares the room, so that nothing of the agent's is touched and no code runs
 //! between a fork and an exec. Why it could not start goes to `FOLDER/programs/NUMBER.fault`.
 
+use super::leavings;
 use super::plan::Program;
 use super::room::{self, WORKING_FOLDER};
 use crate::error::{Attempt, Error, Result};
@@ -46,7 +47,9 @@ fn become_program(folder: &Path, number: &str) -> Result<std::convert::Infallibl
     let network = File::open(format!("/run/netns/{}", program.host)).attempt(|| "opening its host".into())?;
     setns(network, CloneFlags::CLONE_NEWNET).attempt(|| format!("entering host '{}'", program.host))?;
     unshare(CloneFlags::CLONE_NEWNS).attempt(|| "leaving the agent's mounts".into())?;
-    room::furnish(&shared, program)?;
+    // Its path is out of sight once the room is made; the program doesn't inherit it.
+    let work = File::open(leavings::place(folder, number)).attempt(|| "opening the working folder".into())?;
+    room::furnish(&shared, program, &work)?;
     std::env::set_current_dir(WORKING_FOLDER).attempt(|| "entering the working folder".into())?;
     sys::give_up(&room::POWERS_GIVEN_UP).attempt(|| "giving up what a program may not".into())?;
     Err(replaced(program))

@@ -31,8 +31,8 @@ pub struct Program {
     pub files: Vec<Content>,
     /// Folders of the machine in whose place it gets an empty one that it may write.
     pub writable: Vec<String>,
-    /// Does it see the folders of people?
-    pub sees_homes: bool,
+    /// Did somebody type its command? Then it sees the folders of people, and what it says is read as it says it.
+    pub typed: bool,
     /// When it starts; one that serves starts before.
     pub start_ns: u64,
     /// When it is stopped; none: at the end.

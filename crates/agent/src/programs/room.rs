@@ -8,9 +8,11 @@
 use super::plan::{Content, Program, Programs};
 use crate::error::{Attempt, Result};
 use nix::mount::{MsFlags, mount};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path};
 
@@ -23,17 +25,20 @@ const DEVICES: [(&str, u64, u64); 6] =
     [("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0)];
 const STREAMS: [(&str, &str); 4] = [("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")];
 
+/// As many links as a typed program's folder gets at most; `dumbbell.engine.programs` knows it too.
+const MOST_LINKS: usize = 1000;
+
 /// Capabilities without which root can't leave its room or write the machine's files, by their numbers in
 /// include/uapi/linux/capability.h: `DAC_READ_SEARCH` (opens by handle), `SETPCAP`, `SYS_MODULE`, `SYS_RAWIO`,
 /// `SYS_CHROOT`, `SYS_PTRACE`, `SYS_PACCT`, `SYS_ADMIN` (mounts), `SYS_BOOT`, `SYS_TIME`, `MKNOD`, `SETFCAP`,
 /// `MAC_OVERRIDE`, `MAC_ADMIN`, `SYSLOG`, `WAKE_ALARM`, `BLOCK_SUSPEND`, `PERFMON`, `BPF`, `CHECKPOINT_RESTORE`.
 pub const POWERS_GIVEN_UP: [u8; 20] = [2, 8, 16, 17, 18, 19, 20, 21, 22, 25, 27, 31, 32, 33, 34, 35, 36, 38, 39, 40];
 
-/// Makes the room; the caller has mounts and a network of its own.
-pub fn furnish(shared: &Programs, program: &Program) -> Result<()> {
+/// Makes the room; the caller has mounts and a network of its own, and has opened the working folder that is wanted.
+pub fn furnish(shared: &Programs, program: &Program, work: &File) -> Result<()> {
     let none: Option<&str> = None;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).attempt(|| "parting the mounts".into())?;
-    let homes = shared.homes.iter().filter(|_| !program.sees_homes);
+    let homes = shared.homes.iter().filter(|_| !program.typed);
     for folder in COVERED.map(String::from).iter().chain(homes).chain(&program.writable) {
         cover(folder, program.writable.contains(folder))?;
     }
@@ -41,8 +46,14 @@ pub fn furnish(shared: &Programs, program: &Program) -> Result<()> {
     furnish_devices()?;
     // Last: what was reached below /run, hosts and the run's folder, is out of sight from here on.
     cover("/run", true)?;
-    fs::create_dir_all(WORKING_FOLDER).attempt(|| "making the working folder".into())?;
+    fs::create_dir(WORKING_FOLDER).attempt(|| "making the working folder".into())?;
+    let wanted = format!("/proc/self/fd/{}", work.as_raw_fd());
+    mount(Some(wanted.as_str()), WORKING_FOLDER, none, MsFlags::MS_BIND, none)
+        .attempt(|| "mounting the working folder".into())?;
     program.files.iter().try_for_each(put)?;
+    if program.typed {
+        draw_for_missing_links(program.files.iter().filter(|content| content.link.is_some()).count())?;
+    }
     name_hosts(&shared.hosts_file)
 }
 
@@ -92,7 +103,11 @@ fn put(content: &Content) -> Result<()> {
     assert!(inside, "the plan puts a file where it may not");
     let path = Path::new(WORKING_FOLDER).join(&content.path);
     let make = || -> io::Result<()> {
-        fs::create_dir_all(path.parent().expect("it lies in a folder"))?;
+        // A system call that fails takes a microsecond of a guest's time (`handle_syscall` of arch/um): ask first.
+        let folder = path.parent().expect("it lies in a folder");
+        if !folder.is_dir() {
+            fs::create_dir_all(folder)?;
+        }
         if let Some(to) = &content.link {
             return symlink(to, &path);
         }
@@ -102,6 +117,17 @@ fn put(content: &Content) -> Result<()> {
         content.bytes.map_or(Ok(()), |bytes| file.set_len(bytes))
     };
     make().attempt(|| format!("making the file '{}'", content.path))
+}
+
+/// Throws the dice of all links that there might be, less those of the `links` that there are.
+///
+/// A new file in memory draws a number from the kernel's pool (`shmem_get_inode`), and so do TCP and disciplines:
+/// what lies where a command is typed must not change their throws.
+fn draw_for_missing_links(links: usize) -> Result<()> {
+    for _ in links..MOST_LINKS {
+        memfd_create(c"", MFdFlags::MFD_CLOEXEC).attempt(|| "drawing a number".into())?;
+    }
+    Ok(())
 }
 
 /// The hosts' names by `/etc/hosts`, and nobody to ask about other names.

@@ -1,6 +1,7 @@
 //! The agent's side of programs: starts them, keeps what they say, stops them, reports.
 
 use super::launch::fault_file;
+use super::leavings::{self, Leavings};
 use super::plan::Program;
 use crate::error::{Attempt, Result};
 use crate::sys;
@@ -41,6 +42,8 @@ pub struct Report {
     pub fault: Option<String>,
     /// Bytes that it wrote to its two streams beyond those kept.
     pub dropped_bytes: [u64; 2],
+    /// What it left in its working folder.
+    pub files: Leavings,
 }
 
 /// One program and what it says.
@@ -76,6 +79,7 @@ impl Running {
     pub fn start(&mut self, now_ns: u64) -> Result<Option<UnixStream>> {
         let mut command = Command::new(self.folder.join("agent"));
         command.arg("launch").arg(&self.folder).arg(self.number.to_string()).env_clear().process_group(0);
+        leavings::prepare(&leavings::place(&self.folder, self.number))?;
         let (ours, stdin) = self.open_input()?;
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().attempt(|| format!("starting program '{}'", self.plan.name))?;
@@ -83,7 +87,7 @@ impl Running {
         let pipes: [Option<OwnedFd>; 2] = [child.stdout.take().map(Into::into), child.stderr.take().map(Into::into)];
         for ((slot, pipe), name) in self.streams.iter_mut().zip(pipes).zip(["out", "err"]) {
             let file = self.folder.join("programs").join(format!("{}.{name}", self.number));
-            *slot = Some(Stream::open(pipe.expect("it is piped"), file, ours.is_some())?);
+            *slot = Some(Stream::open(pipe.expect("it is piped"), file, self.plan.typed || ours.is_some())?);
         }
         self.ended = Some(sys::process_descriptor(child.id()).attempt(|| "watching a program".into())?);
         self.child = Some(child);
@@ -125,6 +129,16 @@ impl Running {
         let fault = fs::read_to_string(fault_file(&self.folder, &self.number.to_string())).unwrap_or_default();
         self.report.fault = self.report.fault.take().or((!fault.is_empty()).then_some(fault));
         Ok(true)
+    }
+
+    /// Carries out what it left in its working folder; it has ended, if it ever started.
+    pub fn clear(&mut self) -> Result<()> {
+        if self.report.started_ns.is_none() {
+            return Ok(());
+        }
+        let to = self.folder.join("programs").join(format!("{}.files", self.number));
+        self.report.files = leavings::carry_out(&self.plan, &leavings::place(&self.folder, self.number), &to)?;
+        Ok(())
     }
 
     /// Is it running?
