@@ -9,7 +9,7 @@ import ipaddress
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from dumbbell.engine.decode import controller_columns, transport_columns
-from dumbbell.engine.records import TCP_INFO
+from dumbbell.engine.records import BBR, TCP_INFO
 from dumbbell.engine.sockets import MEMORY, STATES, TIMERS
 from dumbbell.errors import MachineError
 from dumbbell.machine.agent import agent
@@ -36,10 +36,16 @@ ROW = np.dtype(
     + [("local_port", ">u2"), ("peer_port", ">u2"), ("local", "V16"), ("peer", "V16"), ("device", "=u4")]
     + [("cookie", "=u8"), ("expires_ms", "=u4"), ("recv_q", "=u4"), ("send_q", "=u4"), ("uid", "=u4"), ("inode", "=u4")]
     + [(name, "=u4") for name in MEMORY]
-    + [("controller", "S16"), ("cc_kind", "=u4"), ("cc", "V32"), ("info", TCP_INFO)]
+    + [("controller", "S16"), ("cc_kind", "=u2"), ("cc_bytes", "=u2"), ("cc", "V32"), ("cc_more", "V32")]
+    + [("info", TCP_INFO)]
 )
 MOST_ROWS = 1 << 24
 """More than any machine has sockets: a header that promises more is none."""
+BBR1_BYTES, BBR3_BYTES = 20, 52
+PHASE_AT, VERSION_AT = 37 - 32, 39 - 32
+"""In `struct tcp_bbr_info`, of which `cc` has the first 32 bytes and `cc_more` the rest."""
+PHASES = (None, "startup", "drain", "probe_rtt", *(f"probe_bw_{name}" for name in ("up", "down", "cruise", "refill")))
+"""By number, as BBR version 3 tells them (`enum tcp_bbr_phase`); the words are the simulator's."""
 IPV4 = 2
 LISTEN, TIME_WAIT = 10, 6
 MEASURED = {
@@ -126,7 +132,7 @@ def table(frame: Frame) -> pl.DataFrame:
         "uid": _plain(records["uid"]),
         "inode": _plain(records["inode"]),
         "device": _plain(records["device"]),
-        "timer": _named(records["timer"], {number: name for number, name in enumerate(TIMERS) if name}),
+        "timer": _named(records["timer"], dict(enumerate(TIMERS))),
         "timer_ns": _plain(records["expires_ms"], 10**6),
         "retransmits": _plain(records["retransmits"]),
         "recv_q_bytes": _plain(records["recv_q"]),
@@ -135,6 +141,7 @@ def table(frame: Frame) -> pl.DataFrame:
         **{name: _plain(info[field], unit, tcp) for name, (field, unit) in MEASURED.items()},
         **{name: series for name, series in transport_columns(info, tcp).items() if name != "state"},
         **controller_columns(records),
+        **_newer_bbr(records),
     }
     return pl.DataFrame(columns)
 
@@ -188,9 +195,24 @@ def _plain(values: np.ndarray, unit: int = 1, known: np.ndarray | None = None) -
     return series if known is None or known.all() else series.set(pl.Series(values=~known), None)
 
 
-def _named(numbers: np.ndarray, names: dict[int, str]) -> pl.Series:
+def _named(numbers: np.ndarray, names: Mapping[int, str | None]) -> pl.Series:
     every = pl.Series([names.get(number) for number in range(256)], dtype=pl.String)
     return every.gather(pl.Series(values=np.ascontiguousarray(numbers).astype(np.uint32)))
+
+
+def _newer_bbr(records: np.ndarray) -> dict[str, pl.Series]:
+    """What `struct tcp_bbr_info` of version 3 adds, and of 2 before it: the phase in its own words, and its version.
+
+    Linux's own has 20 bytes and is version 1; that of the kernels with the newer ones has 52.
+    """
+    bbr = (records["cc_kind"] == BBR) & (records["cc_bytes"] >= BBR1_BYTES)
+    newer = bbr & (records["cc_bytes"] >= BBR3_BYTES)
+    more = np.ascontiguousarray(records["cc_more"]).view(np.uint8).reshape(len(records), -1)
+    phase, version = more[:, PHASE_AT], more[:, VERSION_AT]
+    return {
+        "cc_phase": _named(np.where(newer, phase, 0), dict(enumerate(PHASES))),
+        "bbr_version": _plain(np.where(newer, version, 1), known=bbr),
+    }
 
 
 def _controllers(names: np.ndarray) -> pl.Series:
