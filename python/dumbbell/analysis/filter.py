@@ -193,7 +193,7 @@ class _Reader:
         self.depth -= 1
         return found
 
-    def within(self, token: _Token) -> Filter:
+    def within(self, token: _Token) -> Filter:  # noqa: PLR0911 — one for each kind
         if token.text in ("not", "!"):
             return Not(self.one())
         if token.text == "(":

@@ -14,6 +14,7 @@ Everything is a few operations on whole columns, whatever the number of connecti
 """
 
 from dataclasses import dataclass, field
+from threading import Lock
 
 import numpy as np
 import polars as pl
@@ -72,6 +73,8 @@ class Live:
     _before: pl.DataFrame | None = None
     _gone: list[tuple[int, pl.DataFrame]] = field(default_factory=list)
     _past: History = field(default_factory=History)
+    _lock: Lock = field(default_factory=Lock)
+    """Looks come in one thread, and are drawn in another."""
 
     def look(self, frame: Frame) -> pl.DataFrame:
         """Take in a look; returns the whole table."""
@@ -90,13 +93,16 @@ class Live:
         self._gone = [(look, rows) for look, rows in self._gone if self.looks - look < FADE_LOOKS]
         self._before, self.time_ns, self.looks = now, time_ns, self.looks + 1
         self.table = pl.concat([now, *(rows for _, rows in self._gone)]) if self._gone else now
-        self._past.add(now, time_ns, {cookie for _, rows in self._gone for cookie in rows["cookie"]})
+        with self._lock:
+            self._past.add(now, time_ns, {cookie for _, rows in self._gone for cookie in rows["cookie"]})
         return self.table
 
     def past(self, cookies: pl.Series, metric: str, looks: int = HISTORY) -> np.ndarray:
         """The last `looks` values of a metric, a row each cookie, oldest first; NaN where it wasn't there."""
-        return self._past.read(cookies.to_numpy(), metric, looks)
+        with self._lock:
+            return self._past.read(cookies.to_numpy(), metric, looks)
 
     def times_s(self, looks: int = HISTORY) -> np.ndarray:
         """Of those looks, in seconds before the newest one; NaN before the first."""
-        return self._past.times_s(looks)
+        with self._lock:
+            return self._past.times_s(looks)

@@ -10,10 +10,9 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import IO
+from typing import IO, Self
 
 import numpy as np
 import polars as pl
@@ -24,7 +23,7 @@ from dumbbell.engine.sockets import MEMORY, STATES, TIMERS
 from dumbbell.errors import MachineError
 from dumbbell.machine.agent import agent
 
-__all__ = ["HEADER", "ROW", "Frame", "frames", "sockets", "streamed", "table"]
+__all__ = ["HEADER", "ROW", "Frame", "Stream", "frames", "sockets", "table"]
 
 MAGIC = b"DBSOCK01"
 HEADER = np.dtype(
@@ -72,33 +71,72 @@ class Frame:
     """One `ROW` a socket."""
 
 
-@contextmanager
-def streamed(
-    every_ns: int, count: int | None = None, states: str = "connected", netns: str | None = None
-) -> Iterator[Iterator[Frame]]:
-    """Frames of the namespace that we are in, or of another; the agent ends with the block.
+class Stream:
+    """An agent that looks again and again; iterate over it for its frames. It ends with the `with` block, or `close`.
 
     `states`: all, connected (neither listening nor gone), established. `netns`: a name of `ip netns`, a process's
-    number, or a file; entering one needs root. Raises `MachineError` when the kernel or the agent refuses.
+    number, or a file; entering one needs root. Iterating raises `MachineError` when the kernel or the agent refuses.
     """
-    words = ["sockets", "--every", f"{max(round(every_ns / 1000), 1)}us", "--states", states]
-    words += ["--count", str(count)] if count is not None else []
-    words += ["--netns", netns] if netns is not None else []
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen([agent(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said)
-        assert process.stdout is not None
+
+    def __init__(
+        self, every_ns: int, count: int | None = None, states: str = "connected", netns: str | None = None
+    ) -> None:
+        words = ["sockets", "--every", f"{max(round(every_ns / 1000), 1)}us", "--states", states]
+        words += ["--count", str(count)] if count is not None else []
+        words += ["--netns", netns] if netns is not None else []
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 — closed by __exit__
+        # A ^C at the terminal is for us: the agent ends when we are done with it.
+        self._process = subprocess.Popen(
+            [agent(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._said, process_group=0
+        )
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._said.close()
+
+    @property
+    def process_id(self) -> int:
+        """The agent's."""
+        return self._process.pid
+
+    def close(self) -> None:
+        """End it now, from any thread: whoever iterates comes to the end."""
+        self._closed = True
+        self._process.kill()
+        self._process.wait()
+
+    def __iter__(self) -> Iterator[Frame]:
+        assert self._process.stdout is not None
+        refusal: MachineError | None = None
         try:
-            yield _until_refused(process, process.stdout, said)
-        finally:
-            process.stdout.close()
-            process.kill()
-            process.wait()
+            yield from frames(self._process.stdout)
+        except MachineError as error:
+            refusal = error
+        if not self._closed and (refusal := self._refusal() or refusal):
+            raise refusal
+
+    def _refusal(self) -> MachineError | None:
+        """The agent's own words when it failed."""
+        try:
+            if self._process.wait(timeout=1) == 0:
+                return None
+        except subprocess.TimeoutExpired:  # It goes on writing what can't be read.
+            return None
+        self._said.seek(0)
+        words = self._said.read().decode(errors="replace").strip().removeprefix("dumbbell-agent: ")
+        return MachineError(_explained(words or f"the agent ended with status {self._process.returncode}"))
 
 
 def sockets(states: str = "all", netns: str | None = None) -> pl.DataFrame:
-    """All TCP sockets at one moment, as `table` has them. Raises `MachineError` as `streamed` does."""
-    with streamed(10**9, 1, states, netns) as stream:
-        return table(next(stream))
+    """All TCP sockets at one moment, as `table` has them. Raises `MachineError` as `Stream` does."""
+    with Stream(10**9, 1, states, netns) as stream:
+        return table(next(iter(stream)))
 
 
 def frames(stream: IO[bytes]) -> Iterator[Frame]:
@@ -146,27 +184,6 @@ def table(frame: Frame) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _until_refused(process: subprocess.Popen[bytes], stream: IO[bytes], said: IO[bytes]) -> Iterator[Frame]:
-    """The frames; then, or where one was cut, the agent's own words when it failed."""
-    try:
-        yield from frames(stream)
-    except MachineError as error:
-        raise _refusal(process, said) or error from None
-    if refusal := _refusal(process, said):
-        raise refusal
-
-
-def _refusal(process: subprocess.Popen[bytes], said: IO[bytes]) -> MachineError | None:
-    try:
-        if process.wait(timeout=1) == 0:
-            return None
-    except subprocess.TimeoutExpired:  # It goes on writing what can't be read.
-        return None
-    said.seek(0)
-    words = said.read().decode(errors="replace").strip().removeprefix("dumbbell-agent: ")
-    return MachineError(_explained(words or f"the agent ended with status {process.returncode} and said nothing"))
-
-
 def _explained(words: str) -> str:
     """What to do about the agent's words, where one can know."""
     if re.search(r"entering network namespace", words):
@@ -207,7 +224,7 @@ def _newer_bbr(records: np.ndarray) -> dict[str, pl.Series]:
     """
     bbr = (records["cc_kind"] == BBR) & (records["cc_bytes"] >= BBR1_BYTES)
     newer = bbr & (records["cc_bytes"] >= BBR3_BYTES)
-    more = np.ascontiguousarray(records["cc_more"]).view(np.uint8).reshape(len(records), -1)
+    more = np.ascontiguousarray(records["cc_more"]).view(np.uint8).reshape(len(records), 32)
     phase, version = more[:, PHASE_AT], more[:, VERSION_AT]
     return {
         "cc_phase": _named(np.where(newer, phase, 0), dict(enumerate(PHASES))),
