@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["watch"]
 
 LEAST_EVERY_NS = 10**7
-Record = Callable[["Frame", "pl.DataFrame"], None]
+Record = Callable[["Frame", "pl.DataFrame", "pl.DataFrame"], None]
+"""Gets a look, its table, and the same beside the look before it."""
 
 
 def watch(
@@ -37,19 +38,19 @@ def watch(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each look.")] = False,
 ) -> None:
     """Watch TCP connections live: rates, RTT, windows, losses, what limits each."""
-    from dumbbell.analysis.filter import parse
+    from dumbbell.analysis.filter import matches, parse
     from dumbbell.cli.watching.columns import BY_NAME
     from dumbbell.errors import MachineError
     from dumbbell.machine.connections import Stream
     from dumbbell.spec.qdisc import suggest
 
     text = " ".join(words or [])
-    parse(text)
+    filter_ = parse(text)
     if sort not in BY_NAME:
         right = suggest(sort, list(BY_NAME)) or f"there is: {', '.join(BY_NAME)}"
         raise MachineError(f"--sort: no column is called '{sort}'; {right}")
     every_ns = _interval_ns(every)
-    if not (once or as_json or (sys.stdin.isatty() and sys.stdout.isatty())):
+    if not (once or as_json or all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))):
         raise MachineError("watch needs a terminal; for a pipe or a file add --once or --json")
     with ExitStack() as stack:
         keep: Record | None = None
@@ -58,7 +59,11 @@ def watch(
 
             said = ["dumbbell", "watch", *(words or []), "--every", every, *(["--netns", netns] if netns else [])]
             command = shlex.join([*said, "--record", str(record)])
-            keep = stack.enter_context(recorded(record, text, every_ns, command, netns)).take
+            recording = stack.enter_context(recorded(record, text, every_ns, command, netns))
+
+            def keep(frame: "Frame", rows: "pl.DataFrame", live: "pl.DataFrame") -> None:
+                recording.take(frame, rows, live.filter(matches(filter_, live))["cookie"])
+
         stream = stack.enter_context(Stream(every_ns, 2 if once else None, netns=netns))
         if once or as_json:
             _plainly(stream, text, sort, keep, as_json=as_json)
@@ -80,9 +85,9 @@ def _plainly(stream: "Stream", text: str, sort: str, keep: Record | None, *, as_
     live, filter_ = Live(), parse(text)
     try:
         for frame in stream:
-            live.take(rows := table(frame), frame.monotonic_ns)
+            seen = live.take(rows := table(frame), frame.monotonic_ns)
             if keep is not None:
-                keep(frame, rows)
+                keep(frame, rows, seen)
             if as_json and live.looks > 1:
                 sys.stdout.write(told(frame, live, filter_, sort) + "\n")
                 sys.stdout.flush()
@@ -104,6 +109,8 @@ def _on_screen(stream: "Stream", text: str, sort: str, keep: Record | None) -> N
         stream.close()
     if app.error is not None:
         raise app.error
+    if app.return_code:
+        raise typer.Exit(app.return_code)
 
 
 def _interval_ns(text: str) -> int:

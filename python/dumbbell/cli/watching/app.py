@@ -27,7 +27,7 @@ __all__ = ["Watch"]
 
 CSS = """
 #totals { height: 1; }
-#bottom { height: auto; dock: bottom; }
+#bottom { height: auto; }
 #filter { display: none; border: none; height: 1; padding: 0; }
 #wrong { display: none; height: auto; color: $error; }
 #who { height: 1; background: $panel; }
@@ -59,7 +59,7 @@ HELP = """[b]Keys[/b]
   limit        app: nothing to send; rwnd: the receiver's window; sndbuf: the send buffer; cwnd: congestion
                control; pacing: a BBR's rate
   phase        what the controller does (of Linux's BBR inferred from its gains), or recovery and loss
-  last looks   send, a character a look
+  trend        send, a character a look
 
 Escape closes this page."""
 
@@ -96,7 +96,7 @@ class Watch(App[None]):
         stream: Stream,
         filter_: str = "",
         sort: str = "rate",
-        record: Callable[[Frame, pl.DataFrame], None] | None = None,
+        record: Callable[[Frame, pl.DataFrame, pl.DataFrame], None] | None = None,
     ) -> None:
         super().__init__()
         self.stream = stream
@@ -119,7 +119,7 @@ class Watch(App[None]):
         with Vertical(id="bottom"):
             yield Static(id="wrong")
             yield Input(id="filter", placeholder="dport 443 and cc bbr")
-            yield Footer()
+        yield Footer()
 
     def on_mount(self) -> None:
         """Begin to look."""
@@ -137,7 +137,7 @@ class Watch(App[None]):
                     return
                 seen = self.live.take(rows := table(frame), frame.monotonic_ns)
                 if self.record is not None:
-                    self.record(frame, rows)
+                    self.record(frame, rows, seen)
                 self.call_from_thread(self.looked, seen)
         except DumbbellError as error:
             self.error = error

@@ -71,7 +71,7 @@ COLUMNS = (
     _number("lost", "lost", 4, "lost_packets", cells.count, 14),
     Column("limit", "limit", 6, ("limited_by",), lambda row, _: LIMIT_WORDS.get(row["limited_by"] or "", ""), 3,
            left=True, falling=False),
-    Column(SPARK, "last looks", 8, ("send_bps",), lambda _row, _width: "", 3, left=True),
+    Column(SPARK, "trend", 8, ("send_bps",), lambda _row, _width: "", 3, left=True),
 )  # fmt: skip
 BY_NAME = {column.name: column for column in COLUMNS}
 WIDEST_SPARK = 30

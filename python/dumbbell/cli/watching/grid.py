@@ -1,5 +1,6 @@
 """The list of connections: only the rows that can be seen become text."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import polars as pl
@@ -30,6 +31,16 @@ COLOURS = {"bbr": Style(color="cyan"), "cubic": Style(color="yellow"), "reno": S
            "dctcp": Style(color="green"), "prague": Style(color="green")}  # fmt: skip
 
 
+@dataclass(frozen=True)
+class _Page:
+    """What a screen shows."""
+
+    first: int
+    size: Size
+    rows: list[dict[str, Any]]
+    sparks: list[str]
+
+
 class Grid(ScrollView, can_focus=True):
     """A head, and a row each connection; the cursor stays with its connection, wherever that goes."""
 
@@ -57,7 +68,7 @@ class Grid(ScrollView, can_focus=True):
         self.cookie: int | None = None
         """The connection under the cursor; None: whatever is on top."""
         self._cursor = 0
-        self._page: tuple[int, list[dict[str, Any]], list[str]] = (0, [], [])
+        self._page: _Page | None = None
 
     def show(self, rows: pl.DataFrame, sorted_by: str) -> None:
         """Other rows, or the same in another order."""
@@ -112,11 +123,6 @@ class Grid(ScrollView, can_focus=True):
         self.virtual_size = Size(self.size.width, len(self.rows) + 1)
         self._redraw()
 
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Other rows are seen."""
-        super().watch_scroll_y(old_value, new_value)
-        self._page = (0, [], [])
-
     def render_line(self, y: int) -> Strip:
         """A line of the screen, from the top."""
         columns = fitting(self.size.width)
@@ -125,20 +131,20 @@ class Grid(ScrollView, can_focus=True):
         number = y - 1 + self.scroll_offset.y
         if number >= len(self.rows):
             return Strip.blank(self.size.width)
-        first, rows, sparks = self._seen(columns)
-        row = rows[number - first]
-        return self._row(row, sparks[number - first], columns, cursor=number == self._cursor)
+        page = self._seen(columns)
+        place = number - page.first
+        return self._row(page.rows[place], page.sparks[place], columns, cursor=number == self._cursor)
 
-    def _seen(self, columns: list[tuple[Column, int]]) -> tuple[int, list[dict[str, Any]], list[str]]:
+    def _seen(self, columns: list[tuple[Column, int]]) -> "_Page":
         """The rows that can be seen now, as Python's values; made once for a screen."""
-        first, height = self.scroll_offset.y, self.size.height
-        if self._page[0] != first or not self._page[1]:
+        first, size = self.scroll_offset.y, self.size
+        if self._page is None or (self._page.first, self._page.size) != (first, size):
             wanted = dict.fromkeys([*ALWAYS, *(need for column, _ in columns for need in column.needs)])
-            part = self.rows.slice(first, height)
+            part = self.rows.slice(first, size.height)
             width = next((width for column, width in columns if column.name == SPARK), 0)
             past = self.live.past(part["cookie"], "send_bps", width) if width else None
             sparks = [""] * len(part) if past is None else [sparkline(values) for values in past]
-            self._page = (first, part.select(wanted).to_dicts(), sparks)
+            self._page = _Page(first, size, part.select(*wanted).to_dicts(), sparks)
         return self._page
 
     def _head(self, columns: list[tuple[Column, int]]) -> Strip:
@@ -177,5 +183,5 @@ class Grid(ScrollView, can_focus=True):
         self.scroll_to_region(Region(0, self._cursor, 1, 2), animate=False, force=True)
 
     def _redraw(self) -> None:
-        self._page = (0, [], [])
+        self._page = None
         self.refresh()
