@@ -87,6 +87,11 @@ class Grid(ScrollView, can_focus=True):
             self._reveal()
 
     @property
+    def cursor(self) -> int:
+        """Its row, from 0."""
+        return self._cursor
+
+    @property
     def chosen(self) -> int | None:
         """The cookie of the connection under the cursor."""
         return int(self.rows["cookie"][self._cursor]) if self._cursor < len(self.rows) else None
