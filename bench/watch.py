@@ -105,7 +105,7 @@ async def use(seconds: float) -> None:
             for what, milliseconds in zip(("wall", "CPU"), zip(*took, strict=True), strict=True):
                 p95 = statistics.quantiles(milliseconds, n=20)[-1]
                 middle = statistics.median(milliseconds)
-                print(f"key to frame, {what}      median {middle:.1f} ms, p95 {p95:.1f} ms ({len(took)} keys)")
+                print(f"key to frame, {what:4}      median {middle:.1f} ms, p95 {p95:.1f} ms ({len(took)} keys)")
             print(f"load of the machine     {os.getloadavg()[0]:.1f}")
             print(f"memory                  screen {resident_mb(ours):.0f} MB, agent {resident_mb(agent):.0f} MB")
             stream.close()
@@ -154,9 +154,11 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     heard, ready = os.pipe()
     children = []
-    for work in (lambda: serve(connections), lambda: connect(connections, ready)):
+    for serves in (True, False):
         if (child := os.fork()) == 0:
-            work()
+            if serves:
+                serve(connections)
+            connect(connections, ready)
         children.append(child)
     try:
         os.read(heard, 1)

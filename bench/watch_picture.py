@@ -1,6 +1,6 @@
 """The pictures of docs/guides/watch.md: four senders behind a queue of tbf, in a namespace of their own.
 
-As root: `unshare -n python bench/watch_picture.py FOLDER`; writes watch.svg and watch-detail.svg there.
+As root: `unshare -n python bench/watch_picture.py FOLDER`; writes watch.png and watch-detail.png there.
 """
 
 import asyncio
@@ -11,6 +11,8 @@ import sys
 import threading
 import time
 from pathlib import Path
+
+import vl_convert
 
 from dumbbell.cli.watching.app import Watch
 from dumbbell.machine.connections import Stream
@@ -50,13 +52,18 @@ async def pictures(folder: Path) -> None:
         async with app.run_test(size=(120, 40)) as pilot:
             while app.live.looks < LOOKS:
                 await asyncio.sleep(0.2)
-            app.save_screenshot("watch.svg", str(folder))
+            save(app, folder / "watch.png")
             while app.grid.chosen is not None and "bbr" not in app.grid.render_line(1 + app.grid.cursor).text:
                 await pilot.press("down")
             await pilot.press("enter")
             await pilot.pause(1)
-            app.save_screenshot("watch-detail.svg", str(folder))
+            save(app, folder / "watch-detail.png")
             stream.close()
+
+
+def save(app: Watch, file: Path) -> None:
+    """As pixels: the drawing would ask for its letters on the Internet."""
+    file.write_bytes(vl_convert.svg_to_png(app.export_screenshot()))
 
 
 def main() -> None:

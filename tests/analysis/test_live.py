@@ -1,5 +1,7 @@
 """Looks beside each other: rates, what limits a connection, its past."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -18,9 +20,9 @@ SOCKET = {
 }  # fmt: skip
 
 
-def limit(busy: float | None, receiver: float = 0, buffer: float = 0, **socket: object) -> str | None:
+def limit(busy: float | None, receiver: float = 0, buffer: float = 0, **socket: Any) -> str | None:
     """Of one second, with these parts of it."""
-    times = [None if busy is None else round(part * S) for part in (busy, receiver, buffer)]
+    times = [None if busy is None or part is None else round(part * S) for part in (busy, receiver, buffer)]
     frame = pl.DataFrame(
         {
             "busy": [times[0]],
@@ -54,9 +56,7 @@ def limit(busy: float | None, receiver: float = 0, buffer: float = 0, **socket: 
         ((1.0,), {"cwnd_packets": None}, None),
     ],
 )
-def test_the_largest_part_of_the_time_is_the_limit(
-    parts: tuple[float], socket: dict[str, object], expected: str
-) -> None:
+def test_the_largest_part_of_the_time_is_the_limit(parts: tuple[float], socket: dict[str, Any], expected: str) -> None:
     assert limit(*parts, **socket) == expected
     assert expected is None or expected in LIMITS
 

@@ -26,7 +26,7 @@ from dumbbell.errors import FilterError
 from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.units import Wrong, duration_ns, rate_bps
 
-__all__ = ["Address", "All", "Any_", "Compare", "Filter", "Is", "Not", "Port", "matches", "parse"]
+__all__ = ["FILTERED", "Address", "All", "Any_", "Compare", "Filter", "Is", "Not", "Port", "matches", "parse"]
 
 OPERATORS = {"=": "=", "==": "=", "eq": "=", "!=": "!=", "ne": "!=", "neq": "!=", "<": "<", "lt": "<", ">": ">",
              "gt": ">", "<=": "<=", "le": "<=", "leq": "<=", ">=": ">=", "ge": ">=", "geq": ">="}  # fmt: skip
@@ -40,6 +40,8 @@ NUMBERS = {
 }  # fmt: skip
 ALIASES = {name.replace("_", "-"): name for name in STATES} | {"estab": "established"}
 """As ss writes them."""
+FILTERED = ("local_address", "peer_address", "local_port", "peer_port", *NAMES.values(), *NUMBERS.values())
+"""Columns that a filter may ask for."""
 KEYS = (*PORTS, *ADDRESSES, *NAMES, *NUMBERS)
 TOKEN = re.compile(r"\s*(\(|\)|<=|>=|==|!=|&&|\|\||[=<>!]|[^\s()=<>!&|]+|.)", re.DOTALL)
 DEEPEST = 50

@@ -19,7 +19,7 @@ from dumbbell.cli.watching import cells
 from dumbbell.cli.watching.columns import BY_NAME, fitting
 from dumbbell.cli.watching.detail import Detail
 from dumbbell.cli.watching.grid import Grid
-from dumbbell.cli.watching.rows import chosen, totals
+from dumbbell.cli.watching.rows import LISTED, chosen, totals
 from dumbbell.errors import DumbbellError, FilterError
 from dumbbell.machine.connections import Frame, Stream, table
 
@@ -155,7 +155,7 @@ class Watch(App[None]):
     def refill(self) -> None:
         """Filter and sort anew."""
         if self.seen is not None:
-            rows = chosen(self.seen, self.filter, self.sort, reverse=self.reversed)
+            rows = chosen(self.seen.select(LISTED), self.filter, self.sort, reverse=self.reversed)
             self.grid.show(rows, self.sort)
             self.query_one("#totals", Static).update(self._head(rows))
 

@@ -22,6 +22,8 @@ def time(ns: float | None) -> str:
     """A time with three digits that matter: 12.3ms, 320µs, 1.20s."""
     if ns is None:
         return ""
+    if not ns:
+        return "0"
     for unit, scale in (("µs", 1e3), ("ms", 1e6), ("s", 1e9)):
         if ns / scale < MOST or unit == "s":
             return f"{_three(ns / scale)}{unit}"

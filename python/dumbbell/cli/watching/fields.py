@@ -128,9 +128,13 @@ GROUPS: dict[str, dict[str, str]] = {
 }
 """By subject; each field with what it means."""
 
+
+def _bps(value: float) -> str:
+    return f"{cells.rate(value)}bit/s" if value else "0"
+
+
 _ENDS: dict[str, Callable[[Any], str]] = {
-    "_bps": lambda value: f"{cells.rate(value)}bit/s", "_ns": cells.time, "_share": cells.share, "_gain": cells.gain,
-    "_alpha": cells.gain,
+    "_bps": _bps, "_ns": cells.time, "_share": cells.share, "_gain": cells.gain, "_alpha": cells.gain,
 }  # fmt: skip
 _NAMELESS = {"device": 0}
 

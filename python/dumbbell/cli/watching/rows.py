@@ -2,10 +2,17 @@
 
 import polars as pl
 
-from dumbbell.analysis.filter import Filter, matches
-from dumbbell.cli.watching.columns import BY_NAME
+from dumbbell.analysis.filter import FILTERED, Filter, matches
+from dumbbell.cli.watching.columns import ALWAYS, BY_NAME, COLUMNS
 
-__all__ = ["chosen", "totals"]
+__all__ = ["LISTED", "chosen", "totals"]
+
+LISTED = tuple(
+    dict.fromkeys(
+        [*ALWAYS, *(need for column in COLUMNS for need in column.needs), *FILTERED, "retrans_delta", "recv_bps"]
+    )
+)
+"""What the list, its sums and every filter need: a third of all columns, so that sorting copies less."""
 
 
 def chosen(table: pl.DataFrame, filter_: Filter, sort: str, *, reverse: bool = False) -> pl.DataFrame:
