@@ -11,6 +11,7 @@ DumbbellError                 2  the request was wrong, or can't be met here
 ├── ResultError               2  a result folder can't be read
 ├── ImportProblem             2  a log of another program can't be read as what it looks like
 ├── MachineError              2  this machine can't be asked, or can't do what was asked
+├── FilterError               2  a filter of connections says something it can't
 └── EngineError               1  a run started and gave no result
     ├── GuestPanic            1  the guest kernel died
     ├── GuestHang             1  the guest outlived its limit in wall time
@@ -28,6 +29,7 @@ __all__ = [
     "DumbbellError",
     "EngineError",
     "ExperimentError",
+    "FilterError",
     "GuestHang",
     "GuestOutOfMemory",
     "GuestPanic",
@@ -142,6 +144,21 @@ class ImportProblem(DumbbellError):
 
 class MachineError(DumbbellError):
     """The machine that we are on can't be asked, or can't do what was asked."""
+
+
+class FilterError(DumbbellError):
+    """A filter of connections says something it can't.
+
+    Names the place in the text, from 0, what is wrong, and what would be right.
+    """
+
+    def __init__(self, problem: str, text: str, place: int, right: str = "") -> None:
+        self.problem = problem
+        self.text = text
+        self.place = place
+        self.right = right
+        where = f"filter, at character {place + 1}" if place < len(text) else "filter, at its end"
+        super().__init__(_told((where,), problem, text, right))
 
 
 class EngineError(DumbbellError):

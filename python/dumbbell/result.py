@@ -238,26 +238,30 @@ def is_import(birth: Mapping[str, Any]) -> bool:
 def write(
     folder: Path,
     birth: Mapping[str, Any],
-    tables: Mapping[str, pl.DataFrame],
+    tables: Mapping[str, pl.DataFrame | pl.LazyFrame],
     more: Mapping[str, Mapping[str, type[pl.DataType]]] | None = None,
 ) -> None:
     """Write certificate and tables into an existing, private `folder`; the caller moves it into place.
 
     Each table must have exactly the columns of `TABLES`, and of `INSIDE` where there is one of those; behind them may
-    be those of `more`, which only logs have.
+    be those of `more`, which only logs have. A lazy table is written as it is made, however long it is.
     """
     for name, columns in [*TABLES.items(), *((name, INSIDE[name]) for name in INSIDE if name in tables)]:
         table = tables[name]
-        besides = {column: kind for column, kind in (more or {}).get(name, {}).items() if column in table.columns}
-        if table.schema != pl.Schema({**columns, **besides}):
-            raise AssertionError(f"{name}: columns {table.schema} differ from {columns}")
+        schema = table.collect_schema()
+        besides = {column: kind for column, kind in (more or {}).get(name, {}).items() if column in schema}
+        if schema != pl.Schema({**columns, **besides}):
+            raise AssertionError(f"{name}: columns {schema} differ from {columns}")
         _write_table(table, folder / f"{name}.parquet")
     (folder / "run.json").write_text(json.dumps(birth, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _write_table(table: pl.DataFrame, file: Path) -> None:
+def _write_table(table: pl.DataFrame | pl.LazyFrame, file: Path) -> None:
     try:
-        table.write_parquet(file, compression="zstd", statistics=True)
+        if isinstance(table, pl.LazyFrame):
+            table.sink_parquet(file, compression="zstd", statistics=True)
+        else:
+            table.write_parquet(file, compression="zstd", statistics=True)
     except pl.exceptions.PolarsError as error:
         # polars has its own errors for the system's, and names their numbers.
         if number := re.search(r"os error (\d+)", str(error)):

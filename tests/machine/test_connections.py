@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.errors import MachineError
-from dumbbell.machine.connections import HEADER, MAGIC, ROW, Frame, frames, sockets, streamed, table
+from dumbbell.machine.connections import HEADER, MAGIC, ROW, Frame, Stream, frames, sockets, table
 
 
 def written(frame: Frame) -> bytes:
@@ -120,8 +120,9 @@ def test_ipv6_is_there_too_and_listeners_only_when_asked_for() -> None:
 
 
 def test_one_agent_looks_again_and_again_and_ends_with_its_block() -> None:
-    with connection(), streamed(10**6, states="connected") as stream:
-        first, second = next(stream), next(stream)
+    with connection(), Stream(10**6, states="connected") as stream:
+        looks = iter(stream)
+        first, second = next(looks), next(looks)
     assert second.monotonic_ns >= first.monotonic_ns + 10**6
     assert second.realtime_ns > first.realtime_ns
 

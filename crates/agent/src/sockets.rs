@@ -5,7 +5,8 @@
 //! frame    header: "DBSOCK01", CLOCK_MONOTONIC and CLOCK_REALTIME when the dump began, how long it took (u64 ns each),
 //!          number of rows (u32), bytes of a row (u32); then the rows
 //! row      struct inet_diag_msg, SK_MEMINFO_*, the controller's name, the attribute number of the controller's info
-//!          (u32, 0 where it tells nothing), that info, struct tcp_info; each zero where the socket has none
+//!          (u16, 0 where it tells nothing), how long that was (u16), that info, struct tcp_info; each zero where the
+//!          socket has none
 //! ```
 //!
 //! All numbers in the machine's order. `dumbbell.machine.connections` has the same layout. One netlink socket lives for
@@ -17,7 +18,6 @@ use crate::sample::diag::{
     TCP,
 };
 use crate::sample::netlink::{Netlink, attributes};
-use crate::sample::record::CC_INFO_BYTES;
 use crate::sys;
 use netlink_packet_sock_diag::inet::{ExtensionFlags, StateFlags};
 use nix::errno::Errno;
@@ -34,6 +34,8 @@ pub const USAGE: &str = "dumbbell-agent sockets [--every 1s] [--count N] [--stat
 
 const MAGIC: &[u8; 8] = b"DBSOCK01";
 const HEADER_BYTES: usize = 40;
+/// `union tcp_cc_info` has 20 bytes in Linux; that of kernels with BBR version 3 has 52.
+const CC_INFO_BYTES: usize = 64;
 const ROW_BYTES: usize = MESSAGE_BYTES + MEMORY_KEPT.1 + CONTROLLER_KEPT.1 + 4 + CC_INFO_BYTES + INFO_KEPT.1;
 /// No attribute has this number.
 const NOTHING: u16 = u16::MAX;
@@ -180,11 +182,14 @@ fn refusal(errno: Errno) -> Error {
 
 fn row(payload: &[u8], frame: &mut Vec<u8>) {
     let own = attributes(&payload[MESSAGE_BYTES..]).find(|(kind, _)| CC_INFO.contains(kind));
-    let kind = own.map_or(NOTHING, |(kind, _)| kind);
+    let (kind, length) = own.map_or((0, 0), |(kind, value)| (kind, value.len()));
+    let wanted = if kind == 0 { NOTHING } else { kind };
     let start = frame.len();
-    diag::keep(payload, &[MEMORY_KEPT, CONTROLLER_KEPT, (NOTHING, 4), (kind, CC_INFO_BYTES), INFO_KEPT], frame);
+    diag::keep(payload, &[MEMORY_KEPT, CONTROLLER_KEPT, (NOTHING, 4), (wanted, CC_INFO_BYTES), INFO_KEPT], frame);
     let place = start + MESSAGE_BYTES + MEMORY_KEPT.1 + CONTROLLER_KEPT.1;
-    frame[place..place + 4].copy_from_slice(&u32::from(if kind == NOTHING { 0 } else { kind }).to_ne_bytes());
+    frame[place..place + 2].copy_from_slice(&kind.to_ne_bytes());
+    frame[place + 2..place + 4]
+        .copy_from_slice(&u16::try_from(length).expect("a netlink attribute is short").to_ne_bytes());
 }
 
 /// Waits so long, or until nobody reads any more: false.

@@ -22,7 +22,7 @@ import polars as pl
 from dumbbell.analysis.window import NS, Window, bounds_ns, life_ns
 from dumbbell.result import Run, is_import
 
-__all__ = ["durations", "phases"]
+__all__ = ["SLOW_STARTERS", "durations", "inferred", "phases"]
 
 SLOW_STARTERS = (
     *("bic", "cdg", "cubic", "dctcp", "dctcp-reno", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno"),
@@ -84,8 +84,8 @@ def durations(run: Run, window: Window | None = None) -> pl.DataFrame:
     return table.select("flow", "phase", "times", "total_s", "mean_s", "longest_s", share.alias("share"), "inferred")
 
 
-def _inferred(slow_starters: list[str], *, infinite: bool) -> pl.Expr:
-    """The phase by the table above; `infinite`: is an ssthresh that nobody says infinite?"""
+def inferred(slow_starts: pl.Expr, *, infinite: bool) -> pl.Expr:
+    """The phase by the table above; `slow_starts`: is the controller one of `SLOW_STARTERS`? Null where not known."""
     pacing, window = pl.col("bbr_pacing_gain"), pl.col("bbr_cwnd_gain")
     bbr = (
         pl.when((pacing == 0) | (window == 0))
@@ -100,11 +100,15 @@ def _inferred(slow_starters: list[str], *, infinite: bool) -> pl.Expr:
     )
     below = pl.col("cwnd_packets") < pl.col("ssthresh_packets")
     below = below.fill_null(value=True) if infinite else below
-    loss_based = pl.col("flow").is_in(slow_starters) & pl.col("cwnd_packets").is_not_null()
     return (
         pl.when(pacing.is_not_null() & window.is_not_null())
         .then(bbr)
-        .when(loss_based)
+        .when(slow_starts & pl.col("cwnd_packets").is_not_null())
         .then(pl.when(below).then(pl.lit("slow_start")).when(~below).then(pl.lit("avoidance")))
         .otherwise(pl.lit(None, pl.String))
     )
+
+
+def _inferred(slow_starters: list[str], *, infinite: bool) -> pl.Expr:
+    """The phase by the table above; `infinite`: is an ssthresh that nobody says infinite?"""
+    return inferred(pl.col("flow").is_in(slow_starters), infinite=infinite)

@@ -19,6 +19,7 @@ searches  bisect, and its options
 bisect    bisect: a kernel, a run and a figure for each commit
 logs      import and export
 doctor    what this machine does to TCP
+watch     TCP connections live; the screen is watching/'s
 enable    enable and disable: the default controller
 ```
 

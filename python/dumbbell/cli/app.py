@@ -18,6 +18,7 @@ from dumbbell.cli.enable import disable, enable
 from dumbbell.cli.exec import exec_
 from dumbbell.cli.kernels import kernel_app
 from dumbbell.cli.shell import shell
+from dumbbell.cli.watch import watch
 
 __all__ = ["app", "err", "out", "print_json"]
 
@@ -40,6 +41,7 @@ app.command()(doctor)
 app.command()(enable)
 app.command()(disable)
 app.command()(searches.bisect)
+app.command()(watch)
 
 out = Console(highlight=False, soft_wrap=False)
 err = Console(stderr=True, highlight=False)

@@ -11,6 +11,7 @@ quantity, clock, checked, intervals, samples   numbers, times, JSON, iperf's int
 
 iperf3_text, iperf3_json, iperf2, ss, ping, tcp_probe, tc_text, tc_json, flent, timing, capture   a format each
 ours      what dumbbell export wrote
+recording looks at live connections, as they come
 ```
 
 What a log can't say is null, what it rounds is said, and what isn't understood is an error with its line. What the

@@ -9,22 +9,21 @@ import ipaddress
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import IO
+from typing import IO, Self
 
 import numpy as np
 import polars as pl
 
 from dumbbell.engine.decode import controller_columns, transport_columns
-from dumbbell.engine.records import TCP_INFO
+from dumbbell.engine.records import BBR, TCP_INFO
 from dumbbell.engine.sockets import MEMORY, STATES, TIMERS
 from dumbbell.errors import MachineError
 from dumbbell.machine.agent import agent
 
-__all__ = ["HEADER", "ROW", "Frame", "frames", "sockets", "streamed", "table"]
+__all__ = ["HEADER", "ROW", "Frame", "Stream", "frames", "sockets", "table"]
 
 MAGIC = b"DBSOCK01"
 HEADER = np.dtype(
@@ -36,10 +35,16 @@ ROW = np.dtype(
     + [("local_port", ">u2"), ("peer_port", ">u2"), ("local", "V16"), ("peer", "V16"), ("device", "=u4")]
     + [("cookie", "=u8"), ("expires_ms", "=u4"), ("recv_q", "=u4"), ("send_q", "=u4"), ("uid", "=u4"), ("inode", "=u4")]
     + [(name, "=u4") for name in MEMORY]
-    + [("controller", "S16"), ("cc_kind", "=u4"), ("cc", "V32"), ("info", TCP_INFO)]
+    + [("controller", "S16"), ("cc_kind", "=u2"), ("cc_bytes", "=u2"), ("cc", "V32"), ("cc_more", "V32")]
+    + [("info", TCP_INFO)]
 )
 MOST_ROWS = 1 << 24
 """More than any machine has sockets: a header that promises more is none."""
+BBR1_BYTES, BBR3_BYTES = 20, 52
+PHASE_AT, VERSION_AT = 37 - 32, 39 - 32
+"""In `struct tcp_bbr_info`, of which `cc` has the first 32 bytes and `cc_more` the rest."""
+PHASES = (None, "startup", "drain", "probe_rtt", *(f"probe_bw_{name}" for name in ("up", "down", "cruise", "refill")))
+"""By number, as BBR version 3 tells them (`enum tcp_bbr_phase`); the words are the simulator's."""
 IPV4 = 2
 LISTEN, TIME_WAIT = 10, 6
 MEASURED = {
@@ -66,33 +71,72 @@ class Frame:
     """One `ROW` a socket."""
 
 
-@contextmanager
-def streamed(
-    every_ns: int, count: int | None = None, states: str = "connected", netns: str | None = None
-) -> Iterator[Iterator[Frame]]:
-    """Frames of the namespace that we are in, or of another; the agent ends with the block.
+class Stream:
+    """An agent that looks again and again; iterate over it for its frames. It ends with the `with` block, or `close`.
 
     `states`: all, connected (neither listening nor gone), established. `netns`: a name of `ip netns`, a process's
-    number, or a file; entering one needs root. Raises `MachineError` when the kernel or the agent refuses.
+    number, or a file; entering one needs root. Iterating raises `MachineError` when the kernel or the agent refuses.
     """
-    words = ["sockets", "--every", f"{max(round(every_ns / 1000), 1)}us", "--states", states]
-    words += ["--count", str(count)] if count is not None else []
-    words += ["--netns", netns] if netns is not None else []
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen([agent(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said)
-        assert process.stdout is not None
+
+    def __init__(
+        self, every_ns: int, count: int | None = None, states: str = "connected", netns: str | None = None
+    ) -> None:
+        words = ["sockets", "--every", f"{max(round(every_ns / 1000), 1)}us", "--states", states]
+        words += ["--count", str(count)] if count is not None else []
+        words += ["--netns", netns] if netns is not None else []
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 — closed by __exit__
+        # A ^C at the terminal is for us: the agent ends when we are done with it.
+        self._process = subprocess.Popen(
+            [agent(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._said, process_group=0
+        )
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._said.close()
+
+    @property
+    def process_id(self) -> int:
+        """The agent's."""
+        return self._process.pid
+
+    def close(self) -> None:
+        """End it now, from any thread: whoever iterates comes to the end."""
+        self._closed = True
+        self._process.kill()
+        self._process.wait()
+
+    def __iter__(self) -> Iterator[Frame]:
+        assert self._process.stdout is not None
+        refusal: MachineError | None = None
         try:
-            yield _until_refused(process, process.stdout, said)
-        finally:
-            process.stdout.close()
-            process.kill()
-            process.wait()
+            yield from frames(self._process.stdout)
+        except MachineError as error:
+            refusal = error
+        if not self._closed and (refusal := self._refusal() or refusal):
+            raise refusal
+
+    def _refusal(self) -> MachineError | None:
+        """The agent's own words when it failed."""
+        try:
+            if self._process.wait(timeout=1) == 0:
+                return None
+        except subprocess.TimeoutExpired:  # It goes on writing what can't be read.
+            return None
+        self._said.seek(0)
+        words = self._said.read().decode(errors="replace").strip().removeprefix("dumbbell-agent: ")
+        return MachineError(_explained(words or f"the agent ended with status {self._process.returncode}"))
 
 
 def sockets(states: str = "all", netns: str | None = None) -> pl.DataFrame:
-    """All TCP sockets at one moment, as `table` has them. Raises `MachineError` as `streamed` does."""
-    with streamed(10**9, 1, states, netns) as stream:
-        return table(next(stream))
+    """All TCP sockets at one moment, as `table` has them. Raises `MachineError` as `Stream` does."""
+    with Stream(10**9, 1, states, netns) as stream:
+        return table(next(iter(stream)))
 
 
 def frames(stream: IO[bytes]) -> Iterator[Frame]:
@@ -126,7 +170,7 @@ def table(frame: Frame) -> pl.DataFrame:
         "uid": _plain(records["uid"]),
         "inode": _plain(records["inode"]),
         "device": _plain(records["device"]),
-        "timer": _named(records["timer"], {number: name for number, name in enumerate(TIMERS) if name}),
+        "timer": _named(records["timer"], dict(enumerate(TIMERS))),
         "timer_ns": _plain(records["expires_ms"], 10**6),
         "retransmits": _plain(records["retransmits"]),
         "recv_q_bytes": _plain(records["recv_q"]),
@@ -135,29 +179,9 @@ def table(frame: Frame) -> pl.DataFrame:
         **{name: _plain(info[field], unit, tcp) for name, (field, unit) in MEASURED.items()},
         **{name: series for name, series in transport_columns(info, tcp).items() if name != "state"},
         **controller_columns(records),
+        **_newer_bbr(records),
     }
     return pl.DataFrame(columns)
-
-
-def _until_refused(process: subprocess.Popen[bytes], stream: IO[bytes], said: IO[bytes]) -> Iterator[Frame]:
-    """The frames; then, or where one was cut, the agent's own words when it failed."""
-    try:
-        yield from frames(stream)
-    except MachineError as error:
-        raise _refusal(process, said) or error from None
-    if refusal := _refusal(process, said):
-        raise refusal
-
-
-def _refusal(process: subprocess.Popen[bytes], said: IO[bytes]) -> MachineError | None:
-    try:
-        if process.wait(timeout=1) == 0:
-            return None
-    except subprocess.TimeoutExpired:  # It goes on writing what can't be read.
-        return None
-    said.seek(0)
-    words = said.read().decode(errors="replace").strip().removeprefix("dumbbell-agent: ")
-    return MachineError(_explained(words or f"the agent ended with status {process.returncode} and said nothing"))
 
 
 def _explained(words: str) -> str:
@@ -188,9 +212,24 @@ def _plain(values: np.ndarray, unit: int = 1, known: np.ndarray | None = None) -
     return series if known is None or known.all() else series.set(pl.Series(values=~known), None)
 
 
-def _named(numbers: np.ndarray, names: dict[int, str]) -> pl.Series:
+def _named(numbers: np.ndarray, names: Mapping[int, str | None]) -> pl.Series:
     every = pl.Series([names.get(number) for number in range(256)], dtype=pl.String)
     return every.gather(pl.Series(values=np.ascontiguousarray(numbers).astype(np.uint32)))
+
+
+def _newer_bbr(records: np.ndarray) -> dict[str, pl.Series]:
+    """What `struct tcp_bbr_info` of version 3 adds, and of 2 before it: the phase in its own words, and its version.
+
+    Linux's own has 20 bytes and is version 1; that of the kernels with the newer ones has 52.
+    """
+    bbr = (records["cc_kind"] == BBR) & (records["cc_bytes"] >= BBR1_BYTES)
+    newer = bbr & (records["cc_bytes"] >= BBR3_BYTES)
+    more = np.ascontiguousarray(records["cc_more"]).view(np.uint8).reshape(len(records), 32)
+    phase, version = more[:, PHASE_AT], more[:, VERSION_AT]
+    return {
+        "cc_phase": _named(np.where(newer, phase, 0), dict(enumerate(PHASES))),
+        "bbr_version": _plain(np.where(newer, version, 1), known=bbr),
+    }
 
 
 def _controllers(names: np.ndarray) -> pl.Series:
