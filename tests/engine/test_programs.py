@@ -200,14 +200,21 @@ def test_short_connections_of_two_programs_are_found_beside_flows(tmp_path: Path
 
 @pytest.mark.kernel
 def test_what_a_person_typed_sees_the_folder_where_it_was_typed(tmp_path: Path) -> None:
-    typed = Path.home()
-    names = sorted(path.name for path in typed.iterdir() if path.is_file())[:1]
-    script = f"import os, sys\nprint(os.path.isdir({str(typed)!r}))\nprint(all(map(os.path.exists, {names!r})))"
-    case = parse(experiment(program("mine", "sender", script)), tmp_path / "x.toml")[0]
-    request = Request("x", case, 1, tmp_path / "out", typed=Typed(frozenset({"mine"}), typed, "/usr/bin:/bin"))
-    run = result.load(KernelEngine().run(request, lambda _seconds: None))
-    assert run.birth["invalid"] == []
-    assert (run.folder / "programs" / "mine.out").read_text() == "True\nTrue\n"
+    below_tmp = tmp_path / "here"
+    below_tmp.mkdir()
+    (below_tmp / "data").write_text("mine")
+    for number, typed in enumerate([Path.home(), below_tmp]):
+        names = sorted(path.name for path in typed.iterdir() if path.is_file())[:1]
+        script = f"""
+        import os
+        print(os.path.isdir({str(typed)!r}), all(map(os.path.exists, {names!r})), os.access({str(typed)!r}, os.W_OK))
+        """
+        case = parse(experiment(program("mine", "sender", script)), tmp_path / "x.toml")[0]
+        out = tmp_path / f"out{number}"
+        request = Request("x", case, 1, out, typed=Typed(frozenset({"mine"}), typed, "/usr/bin:/bin"))
+        run = result.load(KernelEngine().run(request, lambda _seconds: None))
+        assert run.birth["invalid"] == []
+        assert (run.folder / "programs" / "mine.out").read_text() == "True True False\n"
 
 
 def test_the_simulator_refuses_programs_by_name(tmp_path: Path) -> None:

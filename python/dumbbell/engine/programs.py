@@ -40,6 +40,8 @@ def tell_programs(agents_plan: dict[str, Any], typed: Typed | None) -> dict[str,
         return agents_plan
     shared = agents_plan["programs"]
     shared["homes"] = [folder for folder in _homes() if Path(folder).is_dir()]
+    if typed is not None:
+        shared["typed_folder"] = str(typed.folder.absolute())
     for program in shared["all"]:
         if typed is not None and program["name"] in typed.names:
             program["typed"] = True

@@ -11,6 +11,9 @@ pub struct Programs {
     pub hosts_file: String,
     /// Folders of people, which a program sees only when somebody typed its command.
     pub homes: Vec<String>,
+    /// Where somebody typed a command; typed programs see it wherever it lies.
+    #[serde(default)]
+    pub typed_folder: Option<String>,
     /// In the order of the result.
     pub all: Vec<Program>,
 }

@@ -50,6 +50,9 @@ pub fn furnish(shared: &Programs, program: &Program, work: &File) -> Result<()> 
     let wanted = format!("/proc/self/fd/{}", work.as_raw_fd());
     mount(Some(wanted.as_str()), WORKING_FOLDER, none, MsFlags::MS_BIND, none)
         .attempt(|| "mounting the working folder".into())?;
+    if let Some(folder) = shared.typed_folder.as_ref().filter(|_| program.typed) {
+        uncover(folder)?;
+    }
     program.files.iter().try_for_each(put)?;
     if program.typed {
         draw_for_missing_links(program.files.iter().filter(|content| content.link.is_some()).count())?;
@@ -65,6 +68,16 @@ fn cover(folder: &str, wanted: bool) -> Result<()> {
     }
     mount(Some("none"), folder, Some("tmpfs"), MsFlags::empty(), Some("mode=1777"))
         .attempt(|| format!("covering {folder}"))
+}
+
+/// The machine's own folder at its place, where an empty one has covered it: here or already in the guest.
+fn uncover(folder: &str) -> Result<()> {
+    if Path::new(folder).is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder).attempt(|| format!("making {folder}"))?;
+    mount(Some("none"), folder, Some("hostfs"), MsFlags::MS_RDONLY, Some(folder))
+        .attempt(|| format!("mounting {folder}"))
 }
 
 /// `/proc/sys` and `/sys` to read only, for there are settings that make the kernel start programs; but the
