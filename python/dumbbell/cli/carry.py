@@ -20,15 +20,16 @@ __all__ = ["carry_out"]
 
 
 def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None) -> None:
-    """Run all, `jobs` at a time (None: one a core); the first error, or Ctrl-C, stops the rest.
+    """Run all, `jobs` at a time; the first error, or Ctrl-C, stops the rest.
 
+    Without `jobs` one a core, or, where any is in real time, one after the other.
     Raises what an engine raised; `Interrupted` once everything that was started has ended.
     """
     cancel = threading.Event()
     try:
         with (
             _bar([request for _, request in work]) as advance,
-            ThreadPoolExecutor(max_workers=jobs or os.cpu_count() or 1) as pool,
+            ThreadPoolExecutor(max_workers=jobs or _side_by_side(work)) as pool,
         ):
 
             def one(number: int, engine: Engine, request: Request) -> None:
@@ -48,6 +49,11 @@ def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None) -> None:
                 raise
     except KeyboardInterrupt:
         raise Interrupted from None
+
+
+def _side_by_side(work: Sequence[tuple[Engine, Request]]) -> int:
+    """Whoever runs in real time wants the machine for itself."""
+    return 1 if any(engine.real_time for engine, _ in work) else os.cpu_count() or 1
 
 
 class _Cancelled(BaseException):
