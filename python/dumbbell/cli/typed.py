@@ -30,11 +30,11 @@ KernelName = Annotated[str | None, typer.Option(metavar="NAME", help="Which kern
 
 def typed_request(
     scenario: str, settings: Sequence[str], case: str | None, asked: "Asked", seed: int | None, out: Path | None,
-    called: str,
+    called: str, *, powers: bool = False,
 ) -> tuple["Request", str]:  # fmt: skip
     """The request for the scenario with what was typed, and the name of the typed command among its programs.
 
-    `called` is the command, which names the default folder. Raises `ExperimentError`.
+    `called` is the command, which names the default folder; `powers`: see `Typed`. Raises `ExperimentError`.
     """
     # A slip in an option answers at once.
     from dumbbell.engine import Request  # noqa: PLC0415
@@ -47,7 +47,7 @@ def typed_request(
     file = find(scenario)
     typed_case, name, names = with_typed(chosen(load(file, settings), case, scenario), asked)
     number = typed_case.experiment.seeds[0] if seed is None else seed
-    typed = Typed(names, Path.cwd(), os.environ.get("PATH", os.defpath))
+    typed = Typed(names, Path.cwd(), os.environ.get("PATH", os.defpath), powers)
     command = shlex.join(["dumbbell", *sys.argv[1:]])
     folder = out or default_folder(f"{file.stem}-{called}")
     return Request(file.stem, typed_case, number, folder, command, typed=typed), name

@@ -27,6 +27,8 @@ class Typed:
     """Where it was typed: what lies there lies in the working folder too, as links."""
     path: str
     """Where commands are looked for."""
+    powers: bool = False
+    """Do they keep all powers of root in the guest? Then they can write the files of who started it."""
 
 
 def tell_programs(agents_plan: dict[str, Any], typed: Typed | None) -> dict[str, Any]:
@@ -38,6 +40,7 @@ def tell_programs(agents_plan: dict[str, Any], typed: Typed | None) -> dict[str,
     for program in shared["all"]:
         if typed is not None and program["name"] in typed.names:
             program["sees_homes"] = True
+            program["keeps_powers"] = typed.powers
             program["env"] = {"PATH": typed.path} | program["env"]
             program["files"] += _links(typed.folder, {file["path"].split("/")[0] for file in program["files"]})
     return agents_plan

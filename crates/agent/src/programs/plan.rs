@@ -33,6 +33,9 @@ pub struct Program {
     pub writable: Vec<String>,
     /// Does it see the folders of people?
     pub sees_homes: bool,
+    /// Does it keep all powers of root, those to mount among them? Only when somebody who typed its command says so.
+    #[serde(default)]
+    pub keeps_powers: bool,
     /// When it starts; one that serves starts before.
     pub start_ns: u64,
     /// When it is stopped; none: at the end.
