@@ -25,7 +25,7 @@ from dumbbell.spec import load
 
 CASES = Path(__file__).with_name("host.toml")
 ENGINES = ("kernel", "host")
-SHOWN = ("groups.*.throughput_mbps", "groups.*.rtt_ms.mean", "queue_packets.mean", "groups.*.cwnd_packets.mean")
+SHOWN = ("groups.*.throughput_mbps", "groups.*.rtt_ms.mean", "queue.packets.mean", "groups.*.cwnd_packets.mean")
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def page(sides: dict[str, list[list[Measured]]], seeds: int, wall_s: float) -> s
         f"{wall_s:.0f} s in all.",
         f"Machine: Linux {release}, {machine['cpus']} × {machine['cpu']}, clocksource {machine['clocksource']}, "
         f"HZ {machine['hz']}, load average {machine['load_before']:g} at the end.",
-        "Shown are means: kernel → host. `late` is the 99th percentile of the lateness of the agent's timers on the host, "
+        "Shown are means: kernel → host. `late` is the host's 99th percentile of how late the agent's timers were, "
         "the largest of all seeds; `shaper` what the shaper sent of its rate while packets waited, the smallest.",
         "",
         "| case | Mbit/s | RTT ms | queue, packets | cwnd | late ms | shaper | verdict |",

@@ -23,8 +23,10 @@ __all__ = ["Tried", "askers", "missing", "trials", "try_out"]
 DEVICE = "trial"
 WALL_LIMIT_S = 60.0
 FIFOS = ("pfifo", "bfifo", "pfifo_head_drop")
-WORDS_BEFORE_KIND = {"dev": 2, "root": 1, "parent": 2, "handle": 2, "classid": 2, "protocol": 2, "prio": 2, "pref": 2}
+PLACE_WORDS = {"dev": 2, "root": 1, "parent": 2, "handle": 2, "classid": 2}
 """Of a tc command, words that stand before its kind, and how many each takes."""
+FILTER_WORDS = PLACE_WORDS | {"protocol": 2, "prio": 2, "pref": 2}
+"""The same of a filter; `prio` is a kind of discipline, too."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,9 @@ def trials(plan: Plan) -> dict[str, list[str]]:
     commands = [*plan.setup, *(change.command for change in plan.changes)]
     for command in (command for command in commands if command.argv[0] == "tc"):
         object_, _, *words = command.argv[1:]
-        told = _before_kind(words)
-        rest = words[sum(WORDS_BEFORE_KIND[word] for word in told) :]
+        known = FILTER_WORDS if object_ == "filter" else PLACE_WORDS
+        told = _before_kind(words, known)
+        rest = words[sum(known[word] for word in told) :]
         if not rest:
             continue
         place = (command.host, told.get("dev", ""))
@@ -176,11 +179,11 @@ def _symbol(kind: str) -> str:
     return f"CONFIG_NET_SCH_{kind.upper()}"
 
 
-def _before_kind(words: Sequence[str]) -> dict[str, str]:
+def _before_kind(words: Sequence[str], known: Mapping[str, int]) -> dict[str, str]:
     """The words that stand before a command's kind, each with what it says."""
     told: dict[str, str] = {}
     place = 0
-    while place < len(words) and (taken := WORDS_BEFORE_KIND.get(words[place])):
+    while place < len(words) and (taken := known.get(words[place])):
         if words[place] in told:
             break
         told[words[place]] = words[place + 1] if taken == 2 and place + 1 < len(words) else ""
