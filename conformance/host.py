@@ -24,6 +24,8 @@ from dumbbell.result import Run
 from dumbbell.spec import load
 
 CASES = Path(__file__).with_name("host.toml")
+REASONS = Path(__file__).with_name("host-reasons.md")
+"""What is known of those that differ, measured once."""
 ENGINES = ("kernel", "host")
 SHOWN = ("groups.*.throughput_mbps", "groups.*.rtt_ms.mean", "queue.packets.mean", "groups.*.cwnd_packets.mean")
 
@@ -115,7 +117,9 @@ def page(sides: dict[str, list[list[Measured]]], seeds: int, wall_s: float) -> s
             for row in far
         ]
         notes += [f"- {name}: invalid: {why}" for why in dict.fromkeys(why for each in here for why in each.invalid)]
-    return "\n".join([*lines, "", *(["Outside:", "", *notes] if notes else ["Every judged metric agrees."])]) + "\n"
+    told = ["Outside:", "", *notes] if notes else ["Every judged metric agrees."]
+    reasons = REASONS.read_text(encoding="utf-8").splitlines()
+    return "\n".join([*lines, "", *told, "", *reasons]) + "\n"
 
 
 def _cell(rows: dict[str, Row], pattern: str) -> str:

@@ -36,6 +36,8 @@ pub struct Spaces {
     users: bool,
     /// Processes.
     processes: bool,
+    /// Turns before all plain processes: else each wake-up waits up to a tick for whoever computes.
+    first: bool,
 }
 
 /// Does the job in the folder, or leaves a note there why not.
@@ -94,7 +96,7 @@ fn leave() -> Result<Spaces> {
         Err(Errno::EINVAL) => false,
         done => done.attempt(|| NO_NAMESPACES.into()).map(|()| true)?,
     };
-    Ok(Spaces { users, processes })
+    Ok(Spaces { users, processes, first: false })
 }
 
 /// The worker's first steps.
@@ -107,6 +109,7 @@ fn settle(keeper_is_gone: &OwnedFd, spaces: Spaces) -> Result<()> {
     }
     setsid().attempt(|| "making a group of processes".into())?;
     furnish(spaces).attempt(|| NO_NAMESPACES.into())?;
+    let spaces = Spaces { first: process::run_first(), ..spaces };
     fs::write("spaces.json", serde_json::to_vec(&spaces)?).attempt(|| "writing spaces.json".into())
 }
 

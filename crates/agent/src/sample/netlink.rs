@@ -282,7 +282,8 @@ mod tests {
 
     #[test]
     fn batches_lose_nothing_and_keep_the_order() {
-        let partner = Netlink { socket: std::fs::File::open("/dev/null").expect("there is /dev/null").into(), is_roomy: true };
+        let partner =
+            Netlink { socket: std::fs::File::open("/dev/null").expect("there is /dev/null").into(), is_roomy: true };
         let requests: Vec<u8> = (0..50).collect();
         let ask = |count: usize| Questions { partner: &partner, requests: &requests[..2 * count], count };
         let questions = [ask(3), ask(0), ask(25), ask(1)];

@@ -18,6 +18,13 @@ pub fn die_with_parent() -> nix::Result<()> {
     Errno::result(answer).map(drop)
 }
 
+/// Asks to run before all plain processes, in turns with others that asked so too (sched(7)); false where it may not.
+pub fn run_first() -> bool {
+    let lowest = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the call reads one struct, which lives until it returns.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const lowest) == 0 }
+}
+
 /// Processor time that this process has used, in programs and in the kernel.
 pub fn used_ns() -> u64 {
     let used: TimeSpec = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("a process knows what it used");
