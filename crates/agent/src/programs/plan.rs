@@ -16,6 +16,7 @@ pub struct Programs {
 }
 
 /// One program. Times are since the experiment's start.
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing that somebody asked for")]
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
