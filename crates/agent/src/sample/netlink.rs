@@ -90,7 +90,7 @@ impl Netlink {
     /// One for anybody: a dump waits for its reader, so the room that the kernel gives will do.
     pub fn open_unprivileged(protocol: SockProtocol) -> Result<Self> {
         let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol);
-        Ok(Self { socket: socket.attempt(|| "opening netlink".into())? })
+        Ok(Self { socket: socket.attempt(|| "opening netlink".into())?, is_roomy: false })
     }
 
     /// Sends a dump request and hands each answer to `hear` until the kernel says "done"; a refusal is an empty dump.
