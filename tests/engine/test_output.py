@@ -184,3 +184,33 @@ def status_as_nobody(attempt: Callable[[], None]) -> str:
     os.waitpid(child, 0)
     with os.fdopen(read) as told:
         return told.read()
+
+
+def cut_off(out: Path) -> Path:
+    """The folder of a run to `out` whose process was killed."""
+    script = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom dumbbell.engine.output import staged\n"
+        "with staged(Path(sys.argv[1])) as folder:\n"
+        "    (folder / 'deep').mkdir()\n    (folder / 'deep' / 'x').write_text('x')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script, out], check=False).returncode == -9
+    return out.with_name(f".{out.name}.running")
+
+
+def test_the_next_run_removes_what_one_that_was_killed_left(tmp_path: Path) -> None:
+    assert cut_off(tmp_path / "killed").is_dir()
+    write(tmp_path / "next")
+    assert left(tmp_path) == ["next"]
+
+
+def test_a_run_removes_nothing_that_lives_or_is_another_program_s(tmp_path: Path) -> None:
+    foreign = tmp_path / ".foreign.running"
+    foreign.mkdir()
+    (foreign / ".lock").write_text("mine")
+    (tmp_path / ".plain.running").mkdir()
+    with staged(tmp_path / "living") as folder:
+        (folder / "half").write_text("half")
+        write(tmp_path / "next")
+        assert (folder / "half").exists()
+    assert left(tmp_path) == [".foreign.running", ".plain.running", "living", "next"]

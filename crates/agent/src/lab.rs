@@ -20,6 +20,7 @@ use crate::counters;
 use crate::dice;
 use crate::error::{Attempt, Result};
 use crate::inside::Inside;
+use crate::machine::Machine;
 use crate::plan::{Plan, Transport};
 use crate::setup::{self, Standby};
 use crate::sys::Clock;
@@ -89,6 +90,7 @@ struct Lab<'a> {
     sampler: Sampler,
     company: Company,
     inside: Inside,
+    machine: Option<Machine>,
     standbys: Vec<Standby>,
     payload: Payload,
     unfinished: usize,
@@ -112,6 +114,7 @@ impl<'a> Lab<'a> {
             sampler: Sampler::open(plan, folder)?,
             company: Company::assemble(plan, folder)?,
             inside: Inside::open(plan, folder)?,
+            machine: plan.machine_ns.map(|every_ns| Machine::open(every_ns, folder)).transpose()?,
             standbys: Standby::for_all(&plan.changes)?,
             payload: Payload::new()?,
             unfinished: plan.flows.len(),
@@ -178,6 +181,7 @@ impl<'a> Lab<'a> {
 
     fn live(&mut self) -> Result<()> {
         self.clock = Clock::start_on_jiffy();
+        self.look_at_machine(0, false)?;
         let mut knocks = Vec::new();
         loop {
             if let Some(next_ns) = self.agenda.next() {
@@ -196,6 +200,9 @@ impl<'a> Lab<'a> {
     /// The timer went off: time is what it was set to, without a look at the clock.
     fn do_what_is_due(&mut self) -> Result<()> {
         let Some(now_ns) = self.agenda.next() else { return Ok(()) };
+        if let Some(machine) = &mut self.machine {
+            machine.late(self.clock.now_ns().saturating_sub(now_ns));
+        }
         while let Some((kind, number)) = self.agenda.due(now_ns) {
             self.act(now_ns, kind, number)?;
         }
@@ -289,6 +296,7 @@ impl<'a> Lab<'a> {
     fn sample(&mut self, now_ns: u64) -> Result<()> {
         self.sampler.sample(now_ns, &self.flows)?;
         self.sample_connections(now_ns)?;
+        self.look_at_machine(now_ns, false)?;
         if now_ns < self.plan.duration_ns {
             self.agenda.add((now_ns + self.plan.sample_ns).min(self.plan.duration_ns), Kind::Sample, 0);
         }
@@ -301,7 +309,12 @@ impl<'a> Lab<'a> {
         }
     }
 
+    fn look_at_machine(&mut self, now_ns: u64, last: bool) -> Result<()> {
+        self.machine.as_mut().map_or(Ok(()), |machine| machine.look(now_ns, last))
+    }
+
     fn end(&mut self, now_ns: u64) -> Result<()> {
+        self.look_at_machine(now_ns, true)?;
         self.inside.look(self.clock, now_ns, true)?;
         for number in 0..self.flows.len() {
             self.stop(number, now_ns)?;

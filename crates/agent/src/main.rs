@@ -3,6 +3,9 @@
 //! ```text
 //! main      who am I: init of a guest, or a worker in a folder
 //! guest     mount what a lab needs, run it, power off
+//! worker    namespaces of its own on somebody's machine, and nothing left behind
+//! trial     what a machine has, found by trying
+//! machine   how late timers and how busy cores were, in real time
 //! plan      what Python asked for (plan.json)
 //! setup     namespaces, links, qdiscs, sysctls, offloads
 //! lab       the event loop: agenda, flows, probes, samples, changes
@@ -25,6 +28,7 @@ mod error;
 mod guest;
 mod inside;
 mod lab;
+mod machine;
 mod plan;
 mod programs;
 mod sample;
@@ -32,6 +36,8 @@ mod setup;
 mod sockets;
 mod sys;
 mod traffic;
+mod trial;
+mod worker;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -45,8 +51,10 @@ fn main() -> ExitCode {
         [folder] => folder,
         [verb, folder, number] if verb == "launch" => return programs::launch::launch(folder, number),
         [verb, words @ ..] if verb == "sockets" => return sockets::main(words),
+        [verb, folder] if verb == "worker" => return worker::work(folder, lab::run),
+        [verb, folder] if verb == "try" => return worker::work(folder, trial::run),
         _ => {
-            eprintln!("usage: dumbbell-agent FOLDER   (a folder with plan.json; needs root)");
+            eprintln!("usage: dumbbell-agent [worker] FOLDER   (a folder with plan.json; only a worker needs no root)");
             eprintln!("       {}", sockets::USAGE);
             return ExitCode::from(2);
         }

@@ -35,6 +35,9 @@ pub struct Plan {
     /// What is to be looked at beside flows, queues and probes.
     #[serde(default)]
     pub inside: Wishes,
+    /// Time between looks at the machine itself; none in a guest, whose machine has no time.
+    #[serde(default)]
+    pub machine_ns: Option<u64>,
 }
 
 /// Where the random numbers of a netem begin.

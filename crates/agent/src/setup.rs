@@ -75,11 +75,17 @@ fn set_sysctl(command: &Command) -> Result<()> {
             io::ErrorKind::NotFound if !command.host.is_empty() && fs::exists(&path).unwrap_or(false) => {
                 format!("this kernel has one {key} for the whole machine, none for a host")
             }
+            io::ErrorKind::NotFound if !fs::exists(OF_THE_MACHINE).unwrap_or(false) => {
+                format!("a host has no {key}: this kernel has none, or one for the whole machine")
+            }
             io::ErrorKind::NotFound => format!("this kernel has no {key}"),
             _ => error.to_string(),
         },
     })
 }
+
+/// Every kernel has it, once: where it can't be seen, whatever else the machine has once can't either.
+const OF_THE_MACHINE: &str = "/proc/sys/net/core/netdev_max_backlog";
 
 /// A parameter of a congestion control's module; nothing else is ever written.
 fn set_parameter(command: &Command) -> Result<()> {

@@ -5,6 +5,7 @@
 
 pub mod listing;
 pub mod packets;
+pub mod process;
 pub mod ring;
 
 use nix::errno::Errno;
@@ -54,7 +55,7 @@ impl Clock {
 /// At 250 Hz, as a guest's kernel ticks: at whole multiples of this.
 const JIFFY_NS: u64 = 4_000_000;
 
-/// Only this and [`wall_clock_ahead_ns`] read a clock.
+/// Only this, [`wall_clock_ahead_ns`] and `process::used_ns` read a clock.
 fn monotonic_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC always answers"))
 }

@@ -70,8 +70,8 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
     engine: Annotated[
         str | None,
         typer.Option(
-            metavar="sim|kernel",
-            help="Our packet simulator (default), or the real Linux in virtual time.",
+            metavar="sim|kernel|host",
+            help="Our packet simulator (default), the real Linux in virtual time, or this machine's in real time.",
             show_default=False,
         ),
     ] = None,
@@ -79,9 +79,11 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
     settings: Settings = [],  # noqa: B006 — typer copies it
     folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the result goes.")] = None,
     kernel: Annotated[str | None, typer.Option(metavar="NAME", help="Which kernel; see kernel list.")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Runs side by side; default: one a core.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs side by side; default: one a core; on host one.")
+    ] = None,
     wall_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", min=1, help="Give a guest up after so long (kernel only).")
+        float | None, typer.Option(metavar="SECONDS", min=1, help="Give a run up after so long (kernel, host).")
     ] = None,
     pcap: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the packets too.")] = None,
     pcap_device: Annotated[
@@ -89,8 +91,8 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
         typer.Option(metavar="NAME|all", help="Where: HOST.DEVICE, a queue, or all; default: the bottleneck."),
     ] = None,
     pcap_snaplen: Annotated[int, typer.Option(min=96, max=65535, help="Bytes kept of a packet.")] = 96,
-    sockets: Annotated[str | None, typer.Option(metavar="TIME", help="Every socket, so often (kernel).")] = None,
-    counters: Annotated[str | None, typer.Option(metavar="TIME", help="All counters, so often (kernel).")] = None,
+    sockets: Annotated[str | None, typer.Option(metavar="TIME", help="Every socket, so often (kernel, host).")] = None,
+    counters: Annotated[str | None, typer.Option(metavar="TIME", help="All counters, so often (kernel, host).")] = None,
     trace: Annotated[
         list[str], typer.Option(metavar="EVENT", help="Trace events such as tcp:tcp_probe; repeatable (kernel).")
     ] = [],  # noqa: B006

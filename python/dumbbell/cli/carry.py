@@ -20,9 +20,10 @@ __all__ = ["carry_out"]
 
 
 def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: bool = True) -> None:
-    """Run all, `jobs` at a time (None: one a core); the first error, or Ctrl-C, stops the rest.
+    """Run all, `jobs` at a time; the first error, or Ctrl-C, stops the rest.
 
-    Without a `bar` the terminal is somebody else's.
+    Without `jobs` one a core, or, where any is in real time, one after the other. Without a `bar` the terminal is
+    somebody else's.
 
     Raises what an engine raised; `Interrupted` once everything that was started has ended.
     """
@@ -30,7 +31,7 @@ def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: 
     try:
         with (
             _bar([request for _, request in work], shown=bar) as advance,
-            ThreadPoolExecutor(max_workers=jobs or os.cpu_count() or 1) as pool,
+            ThreadPoolExecutor(max_workers=jobs or _side_by_side(work)) as pool,
         ):
 
             def one(number: int, engine: Engine, request: Request) -> None:
@@ -50,6 +51,11 @@ def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: 
                 raise
     except KeyboardInterrupt:
         raise Interrupted from None
+
+
+def _side_by_side(work: Sequence[tuple[Engine, Request]]) -> int:
+    """Whoever runs in real time wants the machine for itself."""
+    return 1 if any(engine.real_time for engine, _ in work) else os.cpu_count() or 1
 
 
 class _Cancelled(BaseException):

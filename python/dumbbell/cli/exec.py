@@ -39,6 +39,10 @@ def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
     flows: Flows = True,
     start: Annotated[str | None, typer.Option(metavar="TIME", help="When the command starts.")] = None,
     timeout: Annotated[str | None, typer.Option(metavar="TIME", help="Instead of the experiment's duration.")] = None,
+    powers: Annotated[
+        bool,
+        typer.Option("--powers", help="Root without limits, which could write your files: for dumbbell --engine host."),
+    ] = False,
     case: CaseName = None,
     seed: Seed = None,
     settings: Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = [],  # noqa: B006
@@ -52,7 +56,7 @@ def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.spec.typed import Asked  # noqa: PLC0415
 
     asked = Asked(_seen_from_afar(command), on, servers, files, cc, start, timeout, flows)
-    request, name = typed_request(scenario, settings, case, asked, seed, folder, "exec", _say)
+    request, name = typed_request(scenario, settings, case, asked, seed, folder, "exec", _say, powers=powers)
     carry_out([(engine_called("kernel", kernel), request)], 1, bar=False)
     raise typer.Exit(_tell(result.load(request.out).birth, request.out, name))
 

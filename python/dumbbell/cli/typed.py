@@ -29,14 +29,14 @@ Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where th
 KernelName = Annotated[str | None, typer.Option(metavar="NAME", help="Which kernel; see kernel list.")]
 
 
-def typed_request(
+def typed_request(  # noqa: PLR0913 — what was typed, and how
     scenario: str, settings: Sequence[str], case: str | None, asked: "Asked", seed: int | None, out: Path | None,
-    called: str, hear: "Hear | None" = None,
+    called: str, hear: "Hear | None" = None, *, powers: bool = False,
 ) -> tuple["Request", str]:  # fmt: skip
     """The request for the scenario with what was typed, and the name of the typed command among its programs.
 
-    `called` is the command, which names the default folder; `hear` is told what its program says.
-    Raises `ExperimentError`.
+    `called` is the command, which names the default folder; `hear` is told what its program says; `powers`: see
+    `Typed`. Raises `ExperimentError`.
     """
     # A slip in an option answers at once.
     from dumbbell.engine import Request  # noqa: PLC0415
@@ -49,7 +49,7 @@ def typed_request(
     file = find(scenario)
     typed_case, name, names = with_typed(chosen(load(file, settings), case, scenario), asked)
     number = typed_case.experiment.seeds[0] if seed is None else seed
-    typed = Typed(names, Path.cwd(), os.environ.get("PATH", os.defpath), (name, hear) if hear else None)
+    typed = Typed(names, Path.cwd(), os.environ.get("PATH", os.defpath), (name, hear) if hear else None, powers)
     command = shlex.join(["dumbbell", *sys.argv[1:]])
     folder = out or default_folder(f"{file.stem}-{called}")
     return Request(file.stem, typed_case, number, folder, command, typed=typed), name

@@ -4,6 +4,12 @@
 base         what every engine offers, and the progress that it tells
 sim          the packet simulator: no kernel, no root, no other process
 kernel       the real Linux kernel as User-Mode Linux in virtual time
+host         this machine's own kernel, in namespaces of its own, in real time
+host_worker  one worker of the agent as a process of this machine
+host_trial   has this machine what a plan needs?
+host_watch   was the machine, not the path, the limit?
+host_machine the machine, for the certificate
+agent        what engines share that run the agent
 guest        one guest as a process of the host: command line, limits, last words
 decode       the agent's raw records to tables
 rates        the rate behind a queue at each sample, and the delay there
@@ -15,7 +21,8 @@ output       a result folder that appears whole or not at all
 """
 
 from dumbbell.engine.base import Engine, Progress, Request
+from dumbbell.engine.host import HostEngine
 from dumbbell.engine.kernel import KernelEngine
 from dumbbell.engine.sim import Simulator
 
-__all__ = ["Engine", "KernelEngine", "Progress", "Request", "Simulator"]
+__all__ = ["Engine", "HostEngine", "KernelEngine", "Progress", "Request", "Simulator"]

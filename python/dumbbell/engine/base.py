@@ -45,6 +45,8 @@ class Engine(Protocol):
     """Runs an experiment and leaves a result folder."""
 
     name: str
+    real_time: bool
+    """Do runs side by side disturb each other?"""
 
     def run(self, request: Request, progress: Progress) -> Path:
         """Run it; returns the folder.

@@ -14,13 +14,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from dumbbell import __version__, result
-from dumbbell.engine import decode, inside
+from dumbbell.engine import inside
+from dumbbell.engine.agent import (
+    GENERATOR,
+    held_mib,
+    read_room,
+    refuse_what_only_the_simulator_sees,
+    seconds_done,
+)
 from dumbbell.engine.base import Progress, Request, check_controllers
 from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256, totals
-from dumbbell.engine.connections import read_connections
 from dumbbell.engine.guest import Guest, live
 from dumbbell.engine.lastwords import complaints
 from dumbbell.engine.output import captured, staged
@@ -32,28 +36,24 @@ from dumbbell.errors import ExperimentError, ToolMissing
 from dumbbell.kernel import Kernel, find
 from dumbbell.kernel.offers import controllers
 from dumbbell.machine.agent import agent
-from dumbbell.plan import Plan, QueuePlan, plan_case
+from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.layout import Command
 
 __all__ = ["KernelEngine"]
 
 BASE_MEMORY_MIB = 512
-FLOW_MEMORY_MIB = 0.25
 PROGRAM_MEMORY_MIB = 128
-BDP_COPIES = 8
-"""Windows' worth of packets that each flow may hold: in flight, queued, waiting to be read."""
 WALL_PER_VIRTUAL_S = 30.0
 LEAST_WALL_S = 300.0
 LOUDER = ("sysctl", "-w", "kernel.printk=7")
 """The whole machine's, whichever host sets it."""
-SHORTEST_SAMPLE_NS = 100_000
-"""An answer of the kernel takes tens of microseconds of wall time for each socket."""
 
 
 class KernelEngine:
     """Runs experiments in guests of one kernel."""
 
     name = "kernel"
+    real_time = False
 
     def __init__(self, kernel: str | None = None, *, wall_limit_s: float | None = None) -> None:
         """Find the kernel now, so that its absence is told before anything else happens.
@@ -74,7 +74,7 @@ class KernelEngine:
             check_controllers(request, known, f"kernel '{self.kernel.name}'")
         _refuse_unknown_parameters(request, self.kernel)
         plan = plan_case(request.case, request.seed)
-        _refuse_what_only_the_simulator_sees(request, plan)
+        refuse_what_only_the_simulator_sees(request, plan)
         wishes = inside.check(plan, request.inside, self.kernel, capture=request.capture is not None)
         with staged(request.out) as folder, captured(request.capture) as packets:
             room = folder / "guest"
@@ -98,7 +98,7 @@ class KernelEngine:
                 raise error.within(str(request.case.file)) from None
             lived = time.perf_counter()
             progress(plan.duration_ns / 1e9)
-            plan, tables, end, named = _decode(room, plan)
+            plan, tables, end, named = read_room(room, plan)
             programs = keep_programs(room, folder, plan, end["programs"])
             console = (room / "console.txt").read_text(errors="replace")
             settings, odd = inside.settings(plan, end)
@@ -132,7 +132,7 @@ class KernelEngine:
             | ({"unseeded": True} if self.kernel.unseeded else {})
             | _added(self.kernel),
             "agent": {"version": __version__, "sha256": sha256(self.agent)},
-            "generator": "agent: sendfile of large pieces, MSG_TRUNC reads",
+            "generator": GENERATOR,
         }
 
 
@@ -167,40 +167,9 @@ def _added(kernel: Kernel) -> dict[str, Any]:
     return {"base": kernel.base, "base_sha256": kernel.base_sha256, "added": files}
 
 
-def _refuse_what_only_the_simulator_sees(request: Request, plan: Plan) -> None:
-    if plan.every_change:
-        raise ExperimentError(
-            "a kernel shows its flows when it is asked, not at every change",
-            file=str(request.case.file), key="trace", value="events", right='trace = "samples", or --engine sim',
-        )  # fmt: skip
-    if plan.telemetry:
-        raise ExperimentError(
-            "Linux's disciplines stamp no packets",
-            file=str(request.case.file), key="path.telemetry", value=True, right="leave it out, or --engine sim",
-        )  # fmt: skip
-    if plan.sample_ns < SHORTEST_SAMPLE_NS:
-        raise ExperimentError(
-            "a guest that asks its sockets so often does little else",
-            file=str(request.case.file), key="sample", value=f"{plan.sample_ns}ns", right="100us, or --engine sim",
-        )  # fmt: skip
-    commands = [*plan.setup, *(change.command for change in plan.changes)]
-    if any(command.argv[0] == "tc" and "every" in command.argv for command in commands):
-        raise ExperimentError(
-            "Linux's netem can't lose exactly one packet in so many",
-            file=str(request.case.file), key="loss", right="a random loss such as 1%, or --engine sim",
-        )  # fmt: skip
-
-
 def _memory_mib(plan: Plan) -> int:
     """Memory for the guest: what a fast path holds in flight and in queues, and a little a flow."""
-    fastest = max((rate for queue in plan.queues for _, rate in queue.rates), default=10**10)
-    in_flight = BDP_COPIES * len(plan.flows) * 2**20 + fastest // 8 // 2
-    wanted = (
-        BASE_MEMORY_MIB
-        + PROGRAM_MEMORY_MIB * len(plan.programs)
-        + round(FLOW_MEMORY_MIB * len(plan.flows))
-        + min(in_flight >> 20, 4096)
-    )
+    wanted = BASE_MEMORY_MIB + PROGRAM_MEMORY_MIB * len(plan.programs) + held_mib(plan)
     return -(-wanted // 256) * 256
 
 
@@ -216,33 +185,10 @@ def _talk(request: Request, plan: Plan, guest: Guest) -> Callable[[subprocess.Po
 
 
 def _watch(progress: Progress, records: Path, plan: Plan, said: Overheard | None) -> None:
-    progress(_seconds_done(records, plan))
+    progress(seconds_done(records, plan))
     _pass_on(said)
 
 
 def _pass_on(said: Overheard | None) -> None:
     if said is not None:
         said.pass_on()
-
-
-def _seconds_done(records: Path, plan: Plan) -> float:
-    """How far the experiment is, by the samples that the guest has written out."""
-    try:
-        written = records.stat().st_size // decode.QUEUE_RECORD.itemsize
-    except FileNotFoundError:
-        return 0.0
-    return written // max(len(plan.queues), 1) * plan.sample_ns / 1e9
-
-
-def _decode(room: Path, plan: Plan) -> tuple[Plan, dict[str, pl.DataFrame], dict[str, Any], list[QueuePlan]]:
-    end = json.loads((room / "end.json").read_text(encoding="utf-8"))
-    named = decode.name_queues(end["queues"], plan.queues)
-    found = read_connections(room / "connections.bin", plan, end)
-    end["flows"] += found.reports
-    tables = {
-        "flows": decode.flows(room / "flows.bin", found.plan, found.records),
-        "queues": decode.queues(room / "queues.bin", named, [queue["kind"] for queue in end["queues"]]),
-        "probes": decode.probes(room / "probes.bin", plan),
-        **inside.tables(room, plan, end),
-    }
-    return found.plan, tables, end, named

@@ -1,7 +1,8 @@
 """A result folder that appears whole or not at all.
 
 Everything is written into a hidden folder beside the wanted one, which takes its name at the end. A
-lock in it tells a run that still lives from one that was cut off.
+lock in it tells a run that still lives from one that was cut off. Whoever starts in the same place removes what those
+left that were cut off there.
 """
 
 import errno
@@ -11,10 +12,14 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from dumbbell.errors import OutputError
 
 __all__ = ["captured", "staged"]
+
+SIGN = "dumbbell: a run that is not done\n"
+"""In the lock of a folder of our making; none other is ever swept."""
 
 
 @contextmanager
@@ -27,12 +32,16 @@ def staged(out: Path) -> Iterator[Path]:
     try:
         _refuse_taken(out)
         out.parent.mkdir(parents=True, exist_ok=True)
-        staging.mkdir(exist_ok=True)
-        lock = (staging / ".lock").open("w")
+        with _alone(out.parent):
+            staging.mkdir(exist_ok=True)
+            lock = (staging / ".lock").open("a+")
+            _claim(lock, out)
+            lock.write(SIGN)
+            lock.flush()
+            _sweep(out.parent)
     except OSError as error:
         raise OutputError(f"{out}: can't be written: {error.strerror}") from error
     with lock:
-        _claim(lock.fileno(), out)
         _empty(staging)
         try:
             yield staging
@@ -68,10 +77,36 @@ def _refuse_taken(out: Path) -> None:
         )
 
 
-def _claim(descriptor: int, out: Path) -> None:
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Nobody else begins or sweeps here meanwhile: between a folder's making and its lock it looks as if cut off."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what runs of ours left that were cut off: folders of our making with a lock that nobody holds."""
+    for lock in folder.glob(".*.running/.lock"):
+        try:
+            if lock.stat().st_uid != os.geteuid():
+                continue
+            with lock.open("r+") as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if held.read().startswith(SIGN):
+                    shutil.rmtree(lock.parent, ignore_errors=True)
+        except OSError:
+            continue  # Somebody holds it, or it has just gone.
+
+
+def _claim(lock: IO[str], out: Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
+        lock.close()
         raise OutputError(f"{out}: another run is writing there now; name another folder with --out") from None
 
 

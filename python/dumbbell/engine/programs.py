@@ -32,6 +32,8 @@ class Typed:
     """Where commands are looked for."""
     heard: tuple[str, Hear] | None = None
     """One of them, and who is told what it says while it says it."""
+    powers: bool = False
+    """Do they keep all powers of root in the guest? Then they can write the files of who started it."""
 
 
 def tell_programs(agents_plan: dict[str, Any], typed: Typed | None) -> dict[str, Any]:
@@ -45,6 +47,7 @@ def tell_programs(agents_plan: dict[str, Any], typed: Typed | None) -> dict[str,
     for program in shared["all"]:
         if typed is not None and program["name"] in typed.names:
             program["typed"] = True
+            program["keeps_powers"] = typed.powers
             program["env"] = {"PATH": typed.path} | program["env"]
             program["files"] += _links(typed.folder, {file["path"].split("/")[0] for file in program["files"]})
     return agents_plan

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dumbbell.engine.base import Engine
+from dumbbell.engine.host import HostEngine
 from dumbbell.engine.kernel import KernelEngine
 from dumbbell.engine.sim import Simulator
 from dumbbell.errors import ExperimentError
@@ -19,7 +20,9 @@ from dumbbell.spec import Case
 from dumbbell.spec.document import seeds as parse_seeds
 from dumbbell.spec.units import Wrong
 
-__all__ = ["default_folder", "engine_called", "plain", "repeat_command", "run_names", "seeds_of"]
+__all__ = ["ENGINES", "default_folder", "engine_called", "plain", "repeat_command", "run_names", "seeds_of"]
+
+ENGINES = ("sim", "kernel", "host")
 
 
 def default_folder(name: str) -> Path:
@@ -43,14 +46,15 @@ def engine_called(name: str, kernel: str | None, key: str = "--engine", *, wall_
     """The engine of this name; `key` is the option that named it. Raises `DumbbellError` where there is none."""
     if name == "kernel":
         return KernelEngine(kernel, wall_limit_s=wall_limit_s)
-    if name == "host":
-        raise ExperimentError("the engine 'host' is not built yet", key=key, right="use sim or kernel")
-    if name != "sim":
-        raise ExperimentError("no engine is called that", key=key, value=name, right="there is: sim, kernel")
+    if name not in ENGINES:
+        raise ExperimentError("no engine is called that", key=key, value=name, right=f"there is: {', '.join(ENGINES)}")
     if kernel is not None:
-        raise ExperimentError("the simulator runs no kernel", key="--kernel", value=kernel, right="use --engine kernel")
+        runs = "the simulator runs no kernel" if name == "sim" else "this machine has one kernel, the one that runs"
+        raise ExperimentError(runs, key="--kernel", value=kernel, right="use --engine kernel")
+    if name == "host":
+        return HostEngine(wall_limit_s=wall_limit_s)
     if wall_limit_s is not None:
-        raise ExperimentError("a limit in wall time is for guests", key="--wall-limit", right="use --engine kernel")
+        raise ExperimentError("a limit in wall time is for Linux", key="--wall-limit", right="use --engine kernel")
     return Simulator()
 
 

@@ -31,6 +31,7 @@ class Simulator:
     """Runs experiments in this process; several at once on several threads."""
 
     name = "sim"
+    real_time = False
 
     @staticmethod
     def controllers() -> tuple[str, ...]:

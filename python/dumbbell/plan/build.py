@@ -210,7 +210,9 @@ def _furnish(building: Building, host: str, link: Link | None, role: str) -> Non
     else:
         if bottleneck is not None:
             _queue(building, building.right_of(host), "bottleneck", bottleneck, "path.bottleneck")
-        _netem(building, building.lefts_of(host), "reverse.netem", _way_back(building), _fastest(building))
+        back = _way_back(building)
+        if back.impairs or timed.needs_reverse_netem(experiment):
+            _netem(building, building.lefts_of(host), "reverse.netem", back, _fastest(building))
 
 
 def _queue(building: Building, device: Device, name: str, what: Bottleneck | Link | Access | Reverse, key: str) -> None:

@@ -6,12 +6,17 @@ from dumbbell.plan.model import TimedCommand
 from dumbbell.plan.shaping import Netem, netem_change, rate_change, with_rates
 from dumbbell.spec.model import Change, Experiment
 
-__all__ = ["brings_loss", "changes", "needs_path_netem"]
+__all__ = ["brings_loss", "changes", "needs_path_netem", "needs_reverse_netem"]
 
 
 def needs_path_netem(experiment: Experiment) -> bool:
     """Will the data's direction need a netem later, though it needs none at first?"""
     return any(change.link is None and (change.loss or change.delay or change.jitter) for change in experiment.changes)
+
+
+def needs_reverse_netem(experiment: Experiment) -> bool:
+    """Will the way back need a netem later, though it needs none at first?"""
+    return any(change.rtt is not None for change in experiment.changes)
 
 
 def brings_loss(experiment: Experiment, netem: str) -> bool:

@@ -4,6 +4,7 @@ use super::{Lab, Traffic, connections};
 use crate::counters;
 use crate::error::{Attempt, Result};
 use crate::inside::{Seen, settings};
+use crate::machine;
 use crate::programs::running;
 use crate::sample::qdisc::Found;
 use crate::sample::record::Records;
@@ -24,6 +25,7 @@ struct End<'a> {
     counters: counters::Counters,
     settings: settings::Settings,
     seen: Seen,
+    machine: Option<machine::Seen>,
 }
 
 impl Lab<'_> {
@@ -52,6 +54,7 @@ impl Lab<'_> {
             counters: counters::read(&self.plan.hosts)?,
             settings: settings::read(self.plan)?,
             seen: self.inside.finish(self.clock)?,
+            machine: self.machine.map(machine::Machine::finish).transpose()?,
         };
         let text = serde_json::to_vec(&end)?;
         fs::write(folder.join("end.json"), text).attempt(|| "writing end.json".into())

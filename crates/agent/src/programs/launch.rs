@@ -51,7 +51,9 @@ fn become_program(folder: &Path, number: &str) -> Result<std::convert::Infallibl
     let work = File::open(leavings::place(folder, number)).attempt(|| "opening the working folder".into())?;
     room::furnish(&shared, program, &work)?;
     std::env::set_current_dir(WORKING_FOLDER).attempt(|| "entering the working folder".into())?;
-    sys::give_up(&room::POWERS_GIVEN_UP).attempt(|| "giving up what a program may not".into())?;
+    if !program.keeps_powers {
+        sys::give_up(&room::POWERS_GIVEN_UP).attempt(|| "giving up what a program may not".into())?;
+    }
     Err(replaced(program))
 }
 

@@ -19,6 +19,7 @@ pub struct Programs {
 }
 
 /// One program. Times are since the experiment's start.
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing that somebody asked for")]
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
@@ -36,6 +37,9 @@ pub struct Program {
     pub writable: Vec<String>,
     /// Did somebody type its command? Then it sees the folders of people, and what it says is read as it says it.
     pub typed: bool,
+    /// Does it keep all powers of root, those to mount among them? Only when somebody who typed its command says so.
+    #[serde(default)]
+    pub keeps_powers: bool,
     /// When it starts; one that serves starts before.
     pub start_ns: u64,
     /// When it is stopped; none: at the end.

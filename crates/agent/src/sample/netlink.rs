@@ -14,6 +14,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// Answers read by one system call.
 const BATCH: usize = 256;
+/// The same where a socket has only the room that everybody may have: 208 KiB by default, twice that in fact.
+const SMALL_BATCH: usize = 64;
 /// Room for one answer; the longest seen (a controller with all attributes) has 900 bytes.
 const ANSWER_BYTES: usize = 8192;
 /// Room for one datagram of a dump.
@@ -30,6 +32,8 @@ const ERROR: u16 = 2;
 /// One conversation partner in one host.
 pub struct Netlink {
     socket: OwnedFd,
+    /// Has it got `RECEIVE_BUFFER`?
+    is_roomy: bool,
 }
 
 /// Requests of equal length; one answer comes for each.
@@ -56,13 +60,20 @@ pub struct Answer<'a> {
 impl Netlink {
     /// Opens a socket of `protocol` in a host.
     pub fn open(host: &str, protocol: SockProtocol) -> Result<Self> {
-        let socket = sys::within(host, || {
+        let opened = sys::within(host, || {
             let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
-            setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER)?;
-            Ok(socket)
-        })
-        .attempt(|| format!("opening netlink in host '{host}'"))?;
-        Ok(Self { socket })
+            let is_roomy = match setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER) {
+                // Who is root of his own users only has to do with what everybody may have.
+                Err(Errno::EPERM) => false,
+                done => done.map(|()| true)?,
+            };
+            if !is_roomy {
+                setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
+            }
+            Ok((socket, is_roomy))
+        });
+        let (socket, is_roomy) = opened.attempt(|| format!("opening netlink in host '{host}'"))?;
+        Ok(Self { socket, is_roomy })
     }
 
     /// The same, at a port of the caller's choice.
@@ -79,7 +90,7 @@ impl Netlink {
     /// One for anybody: a dump waits for its reader, so the room that the kernel gives will do.
     pub fn open_unprivileged(protocol: SockProtocol) -> Result<Self> {
         let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol);
-        Ok(Self { socket: socket.attempt(|| "opening netlink".into())? })
+        Ok(Self { socket: socket.attempt(|| "opening netlink".into())?, is_roomy: false })
     }
 
     /// Sends a dump request and hands each answer to `hear` until the kernel says "done"; a refusal is an empty dump.
@@ -174,7 +185,8 @@ impl Post {
         questions: &[Questions<'_>],
         mut hear: impl FnMut(usize, &Answer<'_>) -> Result<()>,
     ) -> Result<()> {
-        for batch in batches(questions, BATCH) {
+        let all_roomy = questions.iter().all(|questions| questions.partner.is_roomy);
+        for batch in batches(questions, if all_roomy { BATCH } else { SMALL_BATCH }) {
             let letters: Vec<_> = batch.iter().map(|(_, letter)| *letter).collect();
             self.carry(&letters)?;
             let positions = batch.iter().flat_map(|(position, letter)| std::iter::repeat_n(*position, letter.answers));
@@ -270,7 +282,8 @@ mod tests {
 
     #[test]
     fn batches_lose_nothing_and_keep_the_order() {
-        let partner = Netlink { socket: std::fs::File::open("/dev/null").expect("there is /dev/null").into() };
+        let partner =
+            Netlink { socket: std::fs::File::open("/dev/null").expect("there is /dev/null").into(), is_roomy: true };
         let requests: Vec<u8> = (0..50).collect();
         let ask = |count: usize| Questions { partner: &partner, requests: &requests[..2 * count], count };
         let questions = [ask(3), ask(0), ask(25), ask(1)];
@@ -303,7 +316,7 @@ mod tests {
     /// With and without a ring, the kernel's routing tables answer the same.
     #[test]
     fn answers_come_in_the_order_of_the_requests() {
-        let partners = [(); 2].map(|()| Netlink { socket: plain_socket() });
+        let partners = [(); 2].map(|()| Netlink { socket: plain_socket(), is_roomy: true });
         // RTM_GETLINK of device 1, the loopback, asked for many times.
         let request = |sequence: u32| {
             let mut bytes = vec![0u8; 32];

@@ -1,0 +1,32 @@
+//! Processes: one that is born without an exec, one that dies with its parent, and what this one has used.
+
+use nix::errno::Errno;
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{ForkResult, fork};
+
+/// A copy of this process. The agent has one thread, so the copy may do whatever the original may.
+pub fn copy() -> nix::Result<ForkResult> {
+    // SAFETY: with a single thread no lock can be held by another one at the moment of the fork.
+    unsafe { fork() }
+}
+
+/// The kernel kills this process when its parent ends, however that ends (`PR_SET_PDEATHSIG`).
+pub fn die_with_parent() -> nix::Result<()> {
+    // SAFETY: the call takes integers and changes nothing but this process's own attribute.
+    let answer = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
+    Errno::result(answer).map(drop)
+}
+
+/// Asks to run before all plain processes, in turns with others that asked so too (sched(7)); false where it may not.
+pub fn run_first() -> bool {
+    let lowest = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the call reads one struct, which lives until it returns.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const lowest) == 0 }
+}
+
+/// Processor time that this process has used, in programs and in the kernel.
+pub fn used_ns() -> u64 {
+    let used: TimeSpec = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("a process knows what it used");
+    super::nanoseconds(used)
+}
