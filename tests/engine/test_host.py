@@ -179,7 +179,7 @@ def test_without_namespaces_it_says_who_may_have_them(tmp_path: Path) -> None:
         "import sys\nfrom pathlib import Path\n"
         "Path('/proc/sys/user/max_user_namespaces').write_text('0')\n"
         "Path('/proc/sys/user/max_net_namespaces').write_text('0')\n"
-        "from dumbbell.engine.agent import agent\nfrom dumbbell.engine.host_worker import Worker, employ\n"
+        "from dumbbell.machine.agent import agent\nfrom dumbbell.engine.host_worker import Worker, employ\n"
         "employ(Worker(agent(), 'try', Path(sys.argv[1]), 30))\n"
     )
     # The limits are of the new user namespace's own, not the machine's.
