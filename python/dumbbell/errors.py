@@ -40,6 +40,7 @@ __all__ = [
     "PlanError",
     "ResultError",
     "ToolMissing",
+    "TransferError",
 ]
 
 
@@ -144,6 +145,10 @@ class ImportProblem(DumbbellError):
 
 class MachineError(DumbbellError):
     """The machine that we are on can't be asked, or can't do what was asked."""
+class TransferError(DumbbellError):
+    """A server, or the way to it, didn't do what was asked: refused, cut off, too slow, not what it says it is."""
+
+    exit_status = 1
 
 
 class FilterError(DumbbellError):
