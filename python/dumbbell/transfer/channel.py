@@ -1,10 +1,12 @@
 """A non-blocking stream socket, with TLS or without, that asyncio waits for.
 
 It keeps no bytes of its own: what a peer doesn't take stays with the caller or in the kernel. asyncio's own streams
-buffer for every connection, and don't let a caller hand pages of a file to the socket. How long to wait is the caller's.
+buffer for every connection, and don't let a caller hand pages of a file to the socket. How long to wait is the
+caller's.
 """
 
 import asyncio
+import contextlib
 import os
 import socket
 import ssl
@@ -21,11 +23,12 @@ PIECE_BYTES = 65536
 class Channel:
     """One connection."""
 
-    def __init__(self, sock: socket.socket, context: ssl.SSLContext | None = None, server_name: str | None = None):
+    def __init__(
+        self, sock: socket.socket, context: ssl.SSLContext | None = None, server_name: str | None = None
+    ) -> None:
         """Takes the socket over; `server_name` makes it a TLS client's, no name with a context a server's."""
         sock.setblocking(False)
         self.sock = sock
-        self._waiting = False
         if context is not None:
             self.sock = context.wrap_socket(
                 sock,
@@ -87,10 +90,8 @@ class Channel:
         """Close; with `reset` what is unsent is thrown away at once, and the peer gets a RST."""
         if reset:
             linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")
-            try:
+            with contextlib.suppress(OSError):
                 self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-            except OSError:
-                pass
         self.sock.close()
 
     async def _tried(self, call: Callable[[], T], *, write: bool) -> T:

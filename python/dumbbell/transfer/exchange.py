@@ -1,7 +1,7 @@
 """One connection of the server: requests in, responses out, until either side has enough.
 
-Framing is h11's, what a request means `wire`'s, how much is given `limits`'. Nothing is kept for a slow client but what its
-socket holds.
+Framing is h11's, what a request means `wire`'s, how much is given `limits`'. Nothing is kept for a slow client but
+what its socket holds.
 """
 
 import asyncio
@@ -78,6 +78,8 @@ class Exchange:
         self._limits = house.limits
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=house.limits.head_bytes)
         self._served = 0
+        self.responding = False
+        """Is a request being answered, not waited for?"""
         self._request = ""
         self._began = 0.0
         self._buffer = bytearray(READ_BYTES)
@@ -89,6 +91,7 @@ class Exchange:
                 asked = await self._next()
                 if asked is None:
                     return
+                self.responding = True
                 await self._respond(asked)
             except Refusal as refusal:
                 await self._answer(refused(refusal), refusal.why)
@@ -98,6 +101,7 @@ class Exchange:
             if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
                 await self._linger()
                 return
+            self.responding = False
             self._http.start_next_cycle()
 
     async def _next(self) -> Asked | None:
@@ -129,7 +133,7 @@ class Exchange:
 
     async def _receive(self) -> None:
         count = await self._channel.receive_into(memoryview(self._buffer))
-        self._http.receive_data(self._buffer[:count])
+        self._http.receive_data(bytes(self._buffer[:count]))
 
     def _patience(self) -> AbstractAsyncContextManager[object]:
         return asyncio.timeout(self._limits.silence_s)
@@ -211,7 +215,7 @@ class Exchange:
             raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, why, {"Retry-After": seconds})
 
     def _take_controller(self, asked: Asked) -> str:
-        """The socket's controller, after it was set as asked. Raises `Refusal` (400) with those that may be asked for."""
+        """The socket's controller, set as asked. Raises `Refusal` (400) with those that may be asked for."""
         wanted = asked.cc or self._house.default_cc
         if asked.cc is not None and asked.cc not in self._house.controllers:
             may = ", ".join(self._house.controllers)

@@ -1,4 +1,4 @@
-"""A folder's files and nothing else: no link is followed, nothing outside it is reached, only regular files are read."""
+"""A folder's files and nothing else: no link is followed, nothing outside it reached, only regular files are read."""
 
 import os
 import stat

@@ -11,7 +11,7 @@ __all__ = ["Bucket", "Census", "Entry", "Limits", "Throttle"]
 
 NS = 1_000_000_000
 BURST_NS = 50_000_000
-"""A bucket gives what it would give in this time at once: pieces are large enough to be cheap, small beside a second."""
+"""A bucket gives what it would give in this time at once: pieces large enough to be cheap, small beside a second."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The bytes that are sent: a block of dice, once in memory for everybody, or a file's.
 
-Byte n of `/bytes/…` is byte n mod 4 MiB of the block, so a range is a slice. Dice, since a path may compress: zeros would
-say nothing of it.
+Byte n of `/bytes/…` is byte n mod 4 MiB of the block, so a range is a slice. Dice, since a path may compress: zeros
+would say nothing of it.
 """
 
 import mmap

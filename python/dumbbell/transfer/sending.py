@@ -1,7 +1,7 @@
 """A body on its way to one client: as fast as TCP takes it, no faster than the limits, and not forever.
 
-The kernel gets little more than it can send soon (`TCP_NOTSENT_LOWAT`), so a client that doesn't read costs what its window
-holds; the pages themselves are everybody's.
+The kernel gets little more than it can send soon (`TCP_NOTSENT_LOWAT`), so a client that doesn't read costs what its
+window holds; the pages themselves are everybody's.
 """
 
 import asyncio

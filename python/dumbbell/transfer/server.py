@@ -1,6 +1,7 @@
 """The server: listeners, connections, and the end of both.
 
-What one connection says is `exchange`'s, what it may cost `limits`'. Nothing is printed: whoever runs it is told by calls.
+What one connection says is `exchange`'s, what it may cost `limits`'. Nothing is printed: whoever runs it is told by
+calls.
 """
 
 import asyncio
@@ -92,8 +93,7 @@ class _Door:
         self._serving = serving
         self._house = house
         self._census = Census(serving.limits)
-        self._inside: set[asyncio.Task[None]] = set()
-        self._busy = 0
+        self._inside: dict[asyncio.Task[None], Exchange | None] = {}
 
     async def keep(self, listeners: list[socket.socket]) -> None:
         accepting = [asyncio.ensure_future(self._accept(listener)) for listener in listeners]
@@ -102,13 +102,20 @@ class _Door:
         finally:
             for each in accepting:
                 each.cancel()
-            self._house.ending = True
             await self._see_out()
 
     async def _see_out(self) -> None:
-        if self._inside:
-            await asyncio.wait(self._inside, timeout=GRACE_S if self._busy else 0)
-        for task in self._inside:
+        """No more requests; responses that are under way get their time."""
+        self._house.ending = True
+        responding = []
+        for task, exchange in self._inside.items():
+            if exchange is not None and exchange.responding:
+                responding.append(task)
+            else:
+                task.cancel()
+        if responding:
+            await asyncio.wait(responding, timeout=GRACE_S)
+        for task in responding:
             task.cancel()
         await asyncio.gather(*self._inside, return_exceptions=True)
 
@@ -130,23 +137,24 @@ class _Door:
             self._turn_away(sock, address, entry)
             return
         task = asyncio.ensure_future(self._attend(sock, address))
-        self._inside.add(task)
-        task.add_done_callback(self._inside.discard)
+        self._inside[task] = None
+        task.add_done_callback(self._inside.pop)
 
     async def _attend(self, sock: socket.socket, address: str) -> None:
         reset = True
         channel: Channel | None = None
-        self._busy += 1
         try:
             channel = Channel(sock, self._serving.tls)
             async with asyncio.timeout(self._serving.limits.silence_s):
                 await channel.handshake()
-            await Exchange(channel, address, self._house).run()
+            exchange = Exchange(channel, address, self._house)
+            if (task := asyncio.current_task()) is not None:
+                self._inside[task] = exchange
+            await exchange.run()
             reset = False
         except (OSError, TooSlow):  # TimeoutError and every TLS error are OSErrors.
             pass
         finally:
-            self._busy -= 1
             # A RST frees what a slow client's socket still holds.
             if channel is None:
                 sock.close()
@@ -156,7 +164,7 @@ class _Door:
                 self._house.throttle.forget(address, time.monotonic_ns())
 
     def _turn_away(self, sock: socket.socket, address: str, entry: Entry) -> None:
-        """One short answer, as far as the socket takes it at once; no TLS handshake for somebody who may not come in."""
+        """One short answer, as far as the socket takes it at once; no TLS handshake for who may not come in."""
         status, why = TURNED_AWAY[entry]
         body = f"{why}\n"
         head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nRetry-After: 5\r\nConnection: close\r\n\r\n"
@@ -246,8 +254,8 @@ def _url(listener: socket.socket, *, encrypted: bool) -> str:
 
 
 def _plain(address: str) -> str:
-    """An IPv4 address as itself, also where IPv6's socket maps it; IPv6's as its /64, which is one customer's (RFC 6177)."""
-    found = ipaddress.ip_address(address.split("%")[0])
+    """An IPv4 address as itself, mapped or not; IPv6's as its /64, which is one customer's (RFC 6177)."""
+    found = ipaddress.ip_address(address.split("%", maxsplit=1)[0])
     if isinstance(found, ipaddress.IPv4Address):
         return str(found)
     if found.ipv4_mapped is not None:

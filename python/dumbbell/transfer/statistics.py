@@ -1,6 +1,7 @@
 """Samples of one response's socket; and how many responses' are kept, and how long.
 
-Both are bounded: a recorder that is full forgets every other sample and looks half as often, the shelf forgets the oldest.
+Both are bounded: a recorder that is full forgets every other sample and looks half as often, the shelf forgets the
+oldest.
 """
 
 import asyncio
