@@ -33,6 +33,7 @@ __all__ = [
 ALIKE = 0.05
 """Two times that differ by less than this share are alike, unless something else is asked."""
 MOST_PAIRS = 20_000
+LARGEST_EXPONENT = 700.0
 
 LOOKING = "confidence sequence for the median, by a mixture of sign tests (valid at all looks together)"
 ONCE = "confidence interval for the median, by the sign test (for a number of pairs fixed beforehand)"
@@ -45,7 +46,7 @@ class Answer(StrEnum):
     """The first takes less time."""
     SECOND = "second"
     ALIKE = "alike"
-    """The whole interval lies within the margin."""
+    """The whole interval lies within the margin: what difference there is matters to nobody."""
     OPEN = "open"
 
 
@@ -117,12 +118,11 @@ def left_out(count: int, alpha: float, *, looked: bool) -> int:
 
 def answer(estimate: Estimate, margin: float = ALIKE) -> Answer:
     """What an interval says: one is faster, they are alike within the margin, or neither is known."""
+    if estimate.low >= 1 / (1 + margin) and estimate.high <= 1 + margin:
+        return Answer.ALIKE
     if estimate.high < 1:
         return Answer.FIRST
-    if estimate.low > 1:
-        return Answer.SECOND
-    alike = estimate.low >= 1 / (1 + margin) and estimate.high <= 1 + margin
-    return Answer.ALIKE if alike else Answer.OPEN
+    return Answer.SECOND if estimate.low > 1 else Answer.OPEN
 
 
 def pairs_needed(estimate: Estimate, margin: float = ALIKE, within: float | None = None) -> int | None:
@@ -166,9 +166,9 @@ def _mixture(below: int, count: int) -> float:
     log_beta = math.lgamma(below + 0.5) + math.lgamma(count - below + 0.5) - math.lgamma(count + 1) - math.log(math.pi)
     ends = (below == 0) + (below == count)
     exponent = count * math.log(2)
-    if exponent + log_beta > 700 or (ends and exponent > 700):
+    if max(exponent + log_beta, exponent if ends else 0.0) > LARGEST_EXPONENT:
         return math.inf
-    return 0.25 * ends * math.exp(exponent) + 0.5 * math.exp(exponent + log_beta)
+    return 0.5 * math.exp(exponent + log_beta) + (0.25 * ends * math.exp(exponent) if ends else 0.0)
 
 
 def _binomial(below: int, count: int) -> float:

@@ -3,6 +3,7 @@
 What the numbers mean is `analysis.sequential`'s; who made them, `transfer`'s.
 """
 
+import textwrap
 from typing import Any
 
 import altair as alt
@@ -11,12 +12,15 @@ import polars as pl
 from dumbbell.errors import ResultError
 from dumbbell.plot.axes import data, tips
 from dumbbell.plot.colours import HUES, INK
-from dumbbell.plot.frame import run_title, styled
+from dumbbell.plot.frame import styled
 from dumbbell.result import Run
 
 __all__ = ["downloads"]
 
 ROW_HEIGHT = 56
+SUBTITLE_COLUMNS = 110
+ROOM = 1.15
+"""Beside the outermost numbers of a ratio's axis."""
 
 
 def downloads(run: Run, width: int) -> alt.VConcatChart:
@@ -27,14 +31,22 @@ def downloads(run: Run, width: int) -> alt.VConcatChart:
     parts: list[alt.LayerChart] = [_times(run, width)]
     if ratios := [each for each in told["comparisons"] if each["second"] is not None]:
         parts.append(_ratios(ratios, width))
-    return styled(alt.VConcatChart(vconcat=parts, title=run_title(run)))
+    return styled(alt.VConcatChart(vconcat=parts, title=_title(run, told["verdicts"])))
+
+
+def _title(run: Run, verdicts: list[str]) -> alt.TitleParams:
+    said = [line for verdict in verdicts for line in textwrap.wrap(verdict, SUBTITLE_COLUMNS)]
+    facts = [f"INVALID: {'; '.join(run.birth['invalid'])}"] if not run.birth["valid"] else said
+    colour = "#555555" if run.birth["valid"] else "#B00020"
+    return alt.TitleParams(run.birth["title"], subtitle=facts, subtitleColor=colour, anchor="start")
 
 
 def _times(run: Run, width: int) -> alt.LayerChart:
     rows = [(flow["group"], flow["block"] + 1, flow["fct_s"], flow["name"]) for flow in run.birth["flows"]]
     schema = {"flow": pl.String, "block": pl.Int64, "v": pl.Float64, "name": pl.String}
     table = pl.DataFrame(rows, schema=schema, orient="row")
-    kinds = list(dict.fromkeys(sorted(table["flow"])))
+    # In the order in which every figure gives groups their colours.
+    kinds = list(dict.fromkeys(flow["group"] for flow in run.birth["flows"]))
     y = alt.Y("flow:N", title=None, sort=kinds)
     x = alt.X("v:Q", title="time of a download, s (box: quartiles and median; dots: downloads)")
     x = x.scale(zero=False, nice=True)
@@ -59,7 +71,8 @@ def _ratios(ratios: list[dict[str, Any]], width: int) -> alt.LayerChart:
     table = pl.DataFrame(rows, schema=schema, orient="row")
     confidence = 100 * min(each["confidence"] for each in ratios)
     title = f"ratio of the times (line: {confidence:.3g} % interval of the median)"
-    scale = alt.Scale(type="log", nice=True)
+    ends = [min(1.0, *table["low"]) / ROOM, max(1.0, *table["high"]) * ROOM]
+    scale = alt.Scale(type="log", nice=False, domain=ends)
     x = alt.X("v:Q", title=title, scale=scale)
     y = alt.Y("flow:N", title=None, sort=None)
     lines = alt.Chart(data(table), mark=alt.MarkDef("rule", strokeWidth=2.5, color=INK)).encode(

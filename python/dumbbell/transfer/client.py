@@ -9,8 +9,9 @@ import json
 import socket
 import ssl
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -21,7 +22,7 @@ from dumbbell.transfer.reading import Head, Reading, Target
 from dumbbell.transfer.sockets import Sample, rows, sample
 from dumbbell.transfer.wire import CC, SAMPLE, STATS
 
-__all__ = ["Download", "Place", "Wanted", "download", "place_of"]
+__all__ = ["Download", "Place", "Wanted", "about", "download", "place_of"]
 
 NS = 1_000_000_000
 BIN_NS = 100_000_000
@@ -138,11 +139,32 @@ async def download(wanted: Wanted, cc: str | None, epoch_ns: int) -> Download:
         raise TransferError(f"{wanted.place.url}: not done after {wanted.timeout_s:g} s (--timeout)") from None
 
 
+async def about(wanted: Wanted) -> dict[str, Any]:
+    """What a Dumbbell says of itself; nothing where it doesn't."""
+    place = replace(wanted.place, path="/about")
+    with contextlib.suppress(TransferError, OSError, ValueError, RecursionError):
+        async with asyncio.timeout(wanted.silence_s):
+            said = await _Attempt(replace(wanted, place=place), place, None, time.monotonic_ns(), 0).page()
+        found = json.loads(said)
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
 def _next_place(place: Place, found: str) -> Place:
     following = place_of(urljoin(place.url, found))
     if place.scheme == "https" and following.scheme == "http":
         raise TransferError(f"{place.url}: the server leads from https to {following.url}; name that if you trust it")
     return following
+
+
+@dataclass(frozen=True)
+class _Opening:
+    """A new connection's address and times."""
+
+    address: str
+    dns_ns: int
+    connect_ns: int
+    tls_ns: int | None
 
 
 class _Attempt:
@@ -157,6 +179,19 @@ class _Attempt:
 
     async def run(self) -> Download | str | float:
         """The download; or where the server sends us instead; or for how many seconds."""
+        async with self._opened() as (channel, opening):
+            return await self._exchange(channel, opening)
+
+    async def page(self) -> bytes:
+        """A short body itself."""
+        async with self._opened() as (channel, _):
+            reading = Reading(channel)
+            head = await reading.ask(Target(self._place.host_field, self._place.path))
+            return await reading.page() if head.status == HTTPStatus.OK else b""
+
+    @contextlib.asynccontextmanager
+    async def _opened(self) -> AsyncIterator[tuple[Channel, "_Opening"]]:
+        """A connection, and how long it took."""
         before_ns = time.monotonic_ns()
         addresses = await self._addresses()
         dns_ns = time.monotonic_ns() - before_ns if not _literal(self._place.host) else 0
@@ -170,12 +205,9 @@ class _Attempt:
                 stack.callback(channel.close)
                 async with asyncio.timeout(self._wanted.silence_s):
                     await channel.handshake()
-            tls_ns = self._now_ns() - connect_ns if tls is not None else None
-            return await self._exchange(channel, address, (dns_ns, connect_ns, tls_ns))
+            yield channel, _Opening(address, dns_ns, connect_ns, None if tls is None else self._now_ns() - connect_ns)
 
-    async def _exchange(
-        self, channel: Channel, address: str, times: tuple[int, int, int | None]
-    ) -> Download | str | float:
+    async def _exchange(self, channel: Channel, opening: _Opening) -> Download | str | float:
         reading = Reading(channel)
         asked_ns = self._now_ns()
         with self._explained("the request"):
@@ -193,12 +225,12 @@ class _Attempt:
         self._look(channel, total_ns)
         self._bins.append((total_ns, reading.bytes))
         server = await self._statistics(channel, head) if more else None
-        dns_ns, connect_ns, tls_ns = times
         return Download(
             cc_asked=self._cc, cc=(server or {}).get("cc") or head.fields.get(CC.lower()), url=self._place.url,
-            address=address, began_ns=self._began_ns - self._epoch_ns, dns_ns=dns_ns, connect_ns=connect_ns,
-            tls_ns=tls_ns, asked_ns=asked_ns, first_byte_ns=first_ns, total_ns=total_ns, bytes=reading.bytes,
-            status=head.status, redirects=self._redirects, bins=tuple(self._bins), ours=tuple(rows(self._samples)),
+            address=opening.address, began_ns=self._began_ns - self._epoch_ns, dns_ns=opening.dns_ns,
+            connect_ns=opening.connect_ns, tls_ns=opening.tls_ns, asked_ns=asked_ns, first_byte_ns=first_ns,
+            total_ns=total_ns, bytes=reading.bytes, status=head.status, redirects=self._redirects,
+            bins=tuple(self._bins), ours=tuple(rows(self._samples)),
             server=server,
         )  # fmt: skip
 
@@ -283,7 +315,7 @@ class _Attempt:
             async with asyncio.timeout(self._wanted.silence_s):
                 reading = Reading(channel)
                 found = await reading.ask(Target(self._place.host_field, path))
-                said = json.loads(await reading.page()) if found.status == 200 else None
+                said = json.loads(await reading.page()) if found.status == HTTPStatus.OK else None
         except (OSError, ValueError, RecursionError, TransferError):
             return None
         return said if isinstance(said, dict) else None

@@ -27,7 +27,7 @@ from dumbbell.transfer.wire import CC, STATS, Asked, Refusal, asked_of, byte_ran
 
 __all__ = ["Exchange", "House", "Told"]
 
-READ_BYTES = 16_384
+READ_BYTES = 4_096
 LINGER_S = 1.0
 LINGER_BYTES = 65_536
 MOST_BEHIND_NS = 10_000_000_000

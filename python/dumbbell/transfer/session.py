@@ -14,7 +14,7 @@ from typing import Any
 from dumbbell.analysis.difference import CONFIDENCE
 from dumbbell.analysis.sequential import ALIKE, Answer, Estimate, answer, ratio_of_times, typical
 from dumbbell.errors import DumbbellError, TransferError
-from dumbbell.transfer.client import Download, Wanted, download
+from dumbbell.transfer.client import Download, Wanted, about, download
 
 __all__ = ["Asked", "Comparison", "Session", "Stopped", "Trial", "compared", "measure"]
 
@@ -131,6 +131,8 @@ async def measure(asked: Asked, wanted: Wanted, hear: Callable[[Trial], None]) -
                 session.trials.append(await _trial(asked, wanted, cc, block, epoch_ns))
                 hear(session.trials[-1])
                 _insist(session.trials[-1])
+                if len(session.trials) == 1 and session.trials[0].downloads[0].server is not None:
+                    session.about = await about(wanted)
             if asked.repeats is None and _enough(session):
                 session.stopped = Stopped.KNOWN
                 return session

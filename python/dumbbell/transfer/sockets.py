@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from dumbbell.engine.decode import controller_columns, transport_columns
 from dumbbell.engine.records import BBR, DCTCP, FLOW_RECORD, TCP_INFO, VEGAS
 
 __all__ = [
@@ -83,10 +85,6 @@ def rows(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     """Samples in the columns of a result's `flows`, which docs/result.md explains; what isn't known is left out."""
     if not samples:
         return []
-    import polars as pl  # noqa: PLC0415 — the server starts without it
-
-    from dumbbell.engine.decode import controller_columns, transport_columns  # noqa: PLC0415
-
     records = np.zeros(len(samples), FLOW_RECORD)
     for record, each in zip(records, samples, strict=True):
         record["info"] = np.frombuffer(each.info.ljust(TCP_INFO.itemsize, b"\0"), TCP_INFO)[0]
