@@ -114,7 +114,10 @@ def test_a_difference_that_matters_to_nobody_is_none() -> None:
 def test_how_many_more_pairs_is_about_what_it_then_takes() -> None:
     """Of many runs that were told a number, half should have enough with it, give or take."""
     dice = random.Random(3)
-    draw = lambda: math.exp(dice.gauss(-0.1, 0.3))  # noqa: E731 — one line
+
+    def draw() -> float:
+        return math.exp(dice.gauss(-0.1, 0.3))
+
     asked: list[int] = []
     for _ in range(40):
         needed = pairs_needed(typical([draw() for _ in range(30)], looked=True))

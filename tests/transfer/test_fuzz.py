@@ -22,9 +22,10 @@ from transfer.house import House, house, parsed
 STATUSES = {200, 206, 400, 404, 405, 408, 413, 416, 431, 501, 505}
 PIECES = [
     b"GET ", b"HEAD ", b"POST ", b"/", b"/bytes/", b"1", b"99", b"9GB", b"?cc=", b"bbr", b"reno", b"&sample=", b"10ms",
-    b"%2e",     b"/stats/", b"/files/", b" HTTP/1.1", b" HTTP/1.0", b" HTTP/9", b"\r\n", b"\n", b"\0", b"\r\n\r\n", b"Host: a\r\n",
-    b"Content-Length: ", b"Transfer-Encoding: chunked\r\n", b"Range: bytes=", b"-", b",", b"Connection: close\r\n",
-    b"Expect: 100-continue\r\n", b"Upgrade: h2c\r\n", b"Dumbbell-CC: ", b"\xff\xfe", b" " * 50, b"x" * 3000,
+    b"%2e", b"/stats/", b"/files/", b" HTTP/1.1", b" HTTP/1.0", b" HTTP/9", b"\r\n", b"\n", b"\0", b"\r\n\r\n",
+    b"Host: a\r\n", b"Content-Length: ", b"Transfer-Encoding: chunked\r\n", b"Range: bytes=", b"-", b",",
+    b"Connection: close\r\n", b"Expect: 100-continue\r\n", b"Upgrade: h2c\r\n", b"Dumbbell-CC: ", b"\xff\xfe",
+    b" " * 50, b"x" * 3000,
 ]  # fmt: skip
 messages = st.lists(st.one_of(st.sampled_from(PIECES), st.binary(max_size=30)), max_size=25).map(b"".join)
 
@@ -100,10 +101,11 @@ async def _read(answer: bytes, most: int | None, pieces: int) -> Reading:
 
 
 ANSWERS = [
-    b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.0 200 OK\r\n", b"HTTP/1.1 204 No\r\n", 
-    b"HTTP/1.1 304 N\r\n",     b"Content-Length: 5\r\n", b"Content-Length: 99999999999999999999\r\n", b"Content-Length: -1\r\n",
-    b"Connection: close\r\n",     b"Transfer-Encoding: chunked\r\n", b"\r\n", b"hello", b"5\r\nhello\r\n", b"0\r\n\r\n", 
-    b"ffffffffffffffffff\r\n", b"zz\r\n",     b"Transfer-Encoding: gzip\r\n", b"X: " + b"y" * 5000 + b"\r\n",
+    b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.0 200 OK\r\n", b"HTTP/1.1 204 No\r\n",
+    b"HTTP/1.1 304 N\r\n", b"Content-Length: 5\r\n", b"Content-Length: 99999999999999999999\r\n",
+    b"Content-Length: -1\r\n", b"Connection: close\r\n", b"Transfer-Encoding: chunked\r\n", b"\r\n", b"hello",
+    b"5\r\nhello\r\n", b"0\r\n\r\n", b"ffffffffffffffffff\r\n", b"zz\r\n", b"Transfer-Encoding: gzip\r\n",
+    b"X: " + b"y" * 5000 + b"\r\n",
 ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ Which to make, and in what order, is `session`'s; framing is `reading`'s.
 import asyncio
 import contextlib
 import json
+import os
 import socket
 import ssl
 import time
@@ -350,7 +351,7 @@ class _Attempt:
                 why.append(f"{address[0]}: no answer for {self._wanted.silence_s:g} s")
             except OSError as error:
                 sock.close()
-                why.append(f"{address[0]}: {error.strerror or error}")
+                why.append(f"{address[0]}: {os.strerror(error.errno) if error.errno else error}")
             except BaseException:
                 sock.close()
                 raise

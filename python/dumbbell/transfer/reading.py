@@ -50,6 +50,7 @@ class Reading:
         """Of the body, so far."""
         self.length: int | None = None
         self._framed = True
+        self._heard = False
 
     async def ask(self, target: Target) -> Head:
         """Send a GET and read the head. Raises `TransferError` for what is no HTTP, `OSError`."""
@@ -103,8 +104,6 @@ class Reading:
         while not isinstance(event := self._event(body=False), h11.Response):
             if event is h11.NEED_DATA:
                 await self._receive(READ_BYTES)
-            elif not isinstance(event, h11.InformationalResponse):
-                raise TransferError("the server closed the connection without an answer")
         fields: dict[str, str] = {}
         for name, value in event.headers:
             fields.setdefault(name.decode("ascii"), value.decode("latin-1"))
@@ -125,6 +124,9 @@ class Reading:
     async def _receive(self, most: int) -> None:
         view = memoryview(self._buffer)[: max(1, min(most, READ_BYTES))]
         count = await self._channel.receive_into(view)
+        if count == 0 and not self._heard:
+            raise TransferError("the server closed the connection without an answer")
+        self._heard = True
         self._http.receive_data(bytes(view[:count]))
 
     async def _skip_plain(self, most: int | None) -> bool:
