@@ -84,10 +84,8 @@ def _verdict(session: Session, found: Comparison) -> str:
         case _ if not math.isfinite(estimate.high):
             return f"{took}: {FEW}{_more(session, found)}"
         case _:
-            least = 100 * (max(estimate.high, 1 / estimate.low) - 1)
-            return (
-                f"{took}: a difference of up to {least:.3g} % either way can't be told from none{_more(session, found)}"
-            )
+            factor = max(estimate.high, 1 / estimate.low)
+            return f"{took}: which is faster can't be told, by a factor of {factor:.3g} at most{_more(session, found)}"
 
 
 def _single_more(session: Session, found: Comparison) -> str:
@@ -106,7 +104,8 @@ def _more(session: Session, found: Comparison) -> str:
     if needed is None or needed <= found.estimate.pairs:
         return ""
     more = needed - found.estimate.pairs
-    return f"; about {more} more {_unit(session, more)} would tell {100 * margin(session.asked):.3g} %"
+    least = f"{100 * margin(session.asked):.3g} %"
+    return f"; about {more} more {_unit(session, more)} would tell, or that they differ by less than {least}"
 
 
 def _unit(session: Session, count: int) -> str:
