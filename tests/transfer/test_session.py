@@ -295,7 +295,7 @@ def test_a_slip_in_an_option_is_named(dumbbell: Dumbbell, words: list[str], said
 
 def test_ctrl_c_gives_what_is_known_so_far_and_ends_the_server_well() -> None:
     """Both commands as processes: the client is interrupted after some downloads, then the server."""
-    serving = subprocess.Popen([COMMAND, "serve", "--port", "0"], stderr=subprocess.PIPE, text=True)
+    serving = subprocess.Popen([COMMAND, "serve", "--port", "0", "--quiet"], stderr=subprocess.PIPE, text=True)
     assert serving.stderr is not None
     try:
         url = serving.stderr.readline().split()[3]
