@@ -29,6 +29,7 @@ __all__ = ["LOOPBACK", "Serving", "serve", "tls_context"]
 
 LOOPBACK = ("127.0.0.1", "::1")
 BACKLOG = 1024
+ACCEPTED_AT_ONCE = 64
 SPARE_FILES = 64
 """Descriptors beside the connections'."""
 GRACE_S = 5.0
@@ -129,6 +130,16 @@ class _Door:
                 if error.errno in OUT_OF_FILES:
                     await asyncio.sleep(PAUSE_S)
                 continue
+            self._let_in(sock, _plain(address[0]))
+            self._accept_more(listener)
+
+    def _accept_more(self, listener: socket.socket) -> None:
+        """Those who wait too: one for each turn of a busy loop would keep newcomers for seconds."""
+        for _ in range(ACCEPTED_AT_ONCE):
+            try:
+                sock, address = listener.accept()
+            except OSError:
+                return  # Nobody waits; whatever else it was, the next turn hears it too.
             self._let_in(sock, _plain(address[0]))
 
     def _let_in(self, sock: socket.socket, address: str) -> None:
