@@ -145,6 +145,8 @@ class ImportProblem(DumbbellError):
 
 class MachineError(DumbbellError):
     """The machine that we are on can't be asked, or can't do what was asked."""
+
+
 class TransferError(DumbbellError):
     """A server, or the way to it, didn't do what was asked: refused, cut off, too slow, not what it says it is."""
 
