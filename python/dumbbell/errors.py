@@ -12,6 +12,7 @@ DumbbellError                 2  the request was wrong, or can't be met here
 ├── ImportProblem             2  a log of another program can't be read as what it looks like
 ├── MachineError              2  this machine can't be asked, or can't do what was asked
 ├── FilterError               2  a filter of connections says something it can't
+├── TransferError             1  a server, or the way to it, didn't do what was asked
 └── EngineError               1  a run started and gave no result
     ├── GuestPanic            1  the guest kernel died
     ├── GuestHang             1  the guest outlived its limit in wall time

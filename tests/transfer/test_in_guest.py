@@ -21,8 +21,8 @@ def test_where_5_of_100_packets_are_lost_bbr_takes_less_time_and_the_run_says_so
             pytest.skip(f"programs of a guest don't see {path}: it lies in a folder that is theirs there")
     server = f"{OURS} serve --host 0.0.0.0 --port 80"
     client = f"{OURS} fetch http://sender/ --cc bbr,cubic --size 8MB --json"
-    path = ("lossy-download", "--case", "cubic at 5% loss", "--set", "sample=1s", "--timeout", "600s")
-    done = dumbbell("exec", *path, "--no-flows", "--server", server, "--", *client.split())
+    lossy = ("lossy-download", "--case", "cubic at 5% loss", "--set", "sample=1s", "--timeout", "600s")
+    done = dumbbell("exec", *lossy, "--no-flows", "--server", server, "--", *client.split())
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["stopped"] == "known"
