@@ -244,6 +244,9 @@ its time when the scene is over.
 
 61 MB by sendfile cost the server {cpu:.0f} ms of processor time, the kernel's TCP included (mean of 20, curl at the
 other end).
+
+Memory grows by about 10 KB a client, whatever it does. A good client beside 2,000 downloads, or 500 that begin anew all
+the time, gets its share of the turns of one process; nobody is refused, and its time is back when they are gone.
 """
 
 

@@ -21,8 +21,8 @@ UNSENT_BYTES = 1 << 20
 """What the kernel may hold unsent: 0.8 ms at 10 Gbit/s, in which asyncio wakes; by reference, not a copy."""
 UNSENT_TLS_BYTES = 1 << 18
 """The same where every client has its own copy."""
-PIECE_BYTES = 1 << 18
-"""Of one turn: with a thousand clients a turn of all takes a fraction of a second."""
+PIECE_BYTES = 1 << 20
+"""Of one turn. Among many clients turns are scarce: a quarter doubled a good client's time beside 500 others."""
 DRAIN_S = 30.0
 """For what was sent last to be acknowledged, before the last look at the socket."""
 
