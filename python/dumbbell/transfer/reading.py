@@ -15,6 +15,8 @@ from dumbbell.transfer.channel import Channel
 __all__ = ["Head", "Reading", "Target"]
 
 READ_BYTES = 1 << 18
+HEAD_BYTES = 1 << 12
+"""At a time, until the head is there: little of the body is then looked at twice."""
 MOST_HEAD_BYTES = 65_536
 MOST_PAGE_BYTES = 16_000_000
 
@@ -76,7 +78,8 @@ class Reading:
             if isinstance(event, h11.EndOfMessage):
                 return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
             if isinstance(event, h11.Data):
-                self.bytes += len(event.data)
+                # What came with the head may be more than is wanted.
+                self.bytes = min(self.bytes + len(event.data), self.bytes + self._left(most))
             elif event is h11.NEED_DATA:
                 if not self._framed:
                     return await self._skip_plain(most)
@@ -103,7 +106,7 @@ class Reading:
     async def _head(self) -> Head:
         while not isinstance(event := self._event(body=False), h11.Response):
             if event is h11.NEED_DATA:
-                await self._receive(READ_BYTES)
+                await self._receive(HEAD_BYTES)
         fields: dict[str, str] = {}
         for name, value in event.headers:
             fields.setdefault(name.decode("ascii"), value.decode("latin-1"))
@@ -143,7 +146,7 @@ class Reading:
 
     def _left(self, most: int | None) -> int:
         ends = [end for end in (most, self.length) if end is not None]
-        return min(ends) - self.bytes if ends else READ_BYTES
+        return min(ends) - self.bytes if ends else MOST_PAGE_BYTES
 
     def _cut_off(self) -> TransferError:
         of = "" if self.length is None else f" of {self.length}"
