@@ -47,6 +47,7 @@ conformance: kernel ## The matrix of both engines; both against the truth, publi
 bench: kernel ## Speed and memory
 	$(PY) bench/simulator.py -o bench/simulator.md
 	$(PY) bench/speed.py -o bench/speed.md
+	$(PY) bench/serve.py -o bench/serve.md
 
 gallery: kernel ## Run the six scenarios and draw docs/gallery
 	$(PY) scripts/gallery.py

@@ -29,6 +29,7 @@ RUNGS = [
     {"engine", "kernel", "machine"},
     {"importers"},
     {"analysis"},
+    {"transfer"},
     {"export"},
     {"plot"},
     {"report"},

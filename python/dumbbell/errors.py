@@ -12,6 +12,7 @@ DumbbellError                 2  the request was wrong, or can't be met here
 ├── ImportProblem             2  a log of another program can't be read as what it looks like
 ├── MachineError              2  this machine can't be asked, or can't do what was asked
 ├── FilterError               2  a filter of connections says something it can't
+├── TransferError             1  a server, or the way to it, didn't do what was asked
 └── EngineError               1  a run started and gave no result
     ├── GuestPanic            1  the guest kernel died
     ├── GuestHang             1  the guest outlived its limit in wall time
@@ -40,6 +41,7 @@ __all__ = [
     "PlanError",
     "ResultError",
     "ToolMissing",
+    "TransferError",
 ]
 
 
@@ -144,6 +146,12 @@ class ImportProblem(DumbbellError):
 
 class MachineError(DumbbellError):
     """The machine that we are on can't be asked, or can't do what was asked."""
+
+
+class TransferError(DumbbellError):
+    """A server, or the way to it, didn't do what was asked: refused, cut off, too slow, not what it says it is."""
+
+    exit_status = 1
 
 
 class FilterError(DumbbellError):

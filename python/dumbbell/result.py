@@ -231,8 +231,8 @@ def load_birth(folder: Path) -> dict[str, Any]:
 
 
 def is_import(birth: Mapping[str, Any]) -> bool:
-    """Was it read from other programs' logs? Then what nobody wrote down is unknown: experiment, seed, wall time."""
-    return birth.get("engine") == "import"
+    """Was it measured without an experiment: read from logs, or fetched? Then what nobody wrote down is unknown."""
+    return birth.get("engine") in ("import", "fetch")
 
 
 def write(

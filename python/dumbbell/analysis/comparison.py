@@ -193,7 +193,7 @@ def _warnings(first: Side, second: Side, rows: Sequence[Row], tolerances: Mappin
     if differences := unlike(first.runs[0].birth, second.runs[0].birth):
         yield f"these are different experiments ({first.name} and {second.name}): " + "; ".join(differences)
     if logs := [side.name for side in (first, second) if is_import(side.runs[0].birth)]:
-        yield f"{' and '.join(logs)}: imported; logs don't say whether both sides are the same experiment"
+        yield f"{' and '.join(logs)}: imported or fetched; that doesn't say whether both sides are the same experiment"
     for side in (first, second):
         if len(side.runs) == 1:
             yield f"{side.name} has one run only: no spread, no interval, and chance can't be told from difference"

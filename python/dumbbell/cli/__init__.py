@@ -21,6 +21,9 @@ logs      import and export
 doctor    what this machine does to TCP
 watch     TCP connections live; the screen is watching/'s
 enable    enable and disable: the default controller
+serve     bytes over HTTP with the controller that the request names
+fetch     downloads in turn, and which is faster
+asked     options that are quantities, work that Ctrl-C ends
 ```
 
 Standard output holds what was asked for; progress and messages go to standard error. Exit status: 0

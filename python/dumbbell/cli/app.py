@@ -16,7 +16,9 @@ from dumbbell.cli import learn, logs, searches
 from dumbbell.cli.doctor import doctor
 from dumbbell.cli.enable import disable, enable
 from dumbbell.cli.exec import exec_
+from dumbbell.cli.fetch import fetch
 from dumbbell.cli.kernels import kernel_app
+from dumbbell.cli.serve import serve
 from dumbbell.cli.shell import shell
 from dumbbell.cli.watch import watch
 
@@ -40,6 +42,8 @@ app.command()(shell)
 app.command()(doctor)
 app.command()(enable)
 app.command()(disable)
+app.command()(serve)
+app.command()(fetch)
 app.command()(searches.bisect)
 app.command()(watch)
 

@@ -94,7 +94,7 @@ def _check_logs(runs: Folders) -> None:
     """Imports have no seeds, but each must be of logs of its own."""
     known: dict[tuple[str, ...], Path] = {}
     for folder, birth in runs.items():
-        if logs := tuple(sorted(file["sha256"] for file in birth["import"]["files"])) if is_import(birth) else ():
+        if logs := tuple(sorted(file["sha256"] for file in birth.get("import", {}).get("files", []))):
             if logs in known:
                 raise ResultError(f"{known[logs]} and {folder} are of the same logs, so they only look like two runs")
             known[logs] = folder

@@ -110,6 +110,8 @@ def _setting(birth: Mapping[str, Any]) -> str:
     if birth["engine"] == "import":
         formats = dict.fromkeys(file["format"] for file in birth["import"]["files"])
         return f"imported ({', '.join(formats)}), {birth['duration_s']:g} s"
+    if birth["engine"] == "fetch":
+        return f"fetched, {len(birth['flows'])} downloads in {birth['duration_s']:.1f} s"
     kernel = birth.get("kernel") or {}
     speed = birth["duration_s"] / birth["wall_s"] if birth["wall_s"] else 0
     engine = f"{birth['engine']} {kernel.get('release', '')}".strip()

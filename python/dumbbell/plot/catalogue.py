@@ -12,6 +12,7 @@ from dumbbell.errors import ResultError
 from dumbbell.plot.bands import life_shares
 from dumbbell.plot.box import box
 from dumbbell.plot.distributions import delay_curves, delays, round_trips
+from dumbbell.plot.downloads import downloads
 from dumbbell.plot.figure import figure
 from dumbbell.plot.frame import WIDTH
 from dumbbell.plot.overlay import OVERLAYS, overlay
@@ -25,6 +26,7 @@ __all__ = ["Entry", "catalogue", "draw"]
 OF_ONE = {
     "rtt-cdf": "distribution of each flow's RTT",
     "delay-cdf": "distribution of the probes' one-way delays and of the queue's delay",
+    "downloads": "the time of every download that fetch made, and the ratio with its interval",
     "phases": "share of its life that each flow's controller spent in each phase",
 }
 OF_SEVERAL = {
@@ -76,6 +78,7 @@ def draw(
 ALONE: dict[str, Callable[[Run, int], alt.TopLevelMixin]] = {
     "rtt-cdf": round_trips,
     "delay-cdf": delays,
+    "downloads": downloads,
     "phases": life_shares,
 }
 

@@ -1,0 +1,86 @@
+"""Downloads of several kinds: the time of every one, and below the ratio with its interval.
+
+What the numbers mean is `analysis.sequential`'s; who made them, `transfer`'s.
+"""
+
+import textwrap
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from dumbbell.errors import ResultError
+from dumbbell.plot.axes import data, tips
+from dumbbell.plot.colours import HUES, INK
+from dumbbell.plot.frame import styled
+from dumbbell.result import Run
+
+__all__ = ["downloads"]
+
+ROW_HEIGHT = 56
+SUBTITLE_COLUMNS = 110
+ROOM = 1.15
+"""Beside the outermost numbers of a ratio's axis."""
+
+
+def downloads(run: Run, width: int) -> alt.VConcatChart:
+    """Raises `ResultError` for a run that was not made by fetch."""
+    told: dict[str, Any] | None = run.birth.get("fetch")
+    if told is None:
+        raise ResultError(f"{run.folder}: no downloads to compare: this figure is of what dumbbell fetch --out wrote")
+    parts: list[alt.LayerChart] = [_times(run, width)]
+    if ratios := [each for each in told["comparisons"] if each["second"] is not None]:
+        parts.append(_ratios(ratios, width))
+    return styled(alt.VConcatChart(vconcat=parts, title=_title(run, told["verdicts"])))
+
+
+def _title(run: Run, verdicts: list[str]) -> alt.TitleParams:
+    said = [line for verdict in verdicts for line in textwrap.wrap(verdict, SUBTITLE_COLUMNS)]
+    facts = [f"INVALID: {'; '.join(run.birth['invalid'])}"] if not run.birth["valid"] else said
+    colour = "#555555" if run.birth["valid"] else "#B00020"
+    return alt.TitleParams(run.birth["title"], subtitle=facts, subtitleColor=colour, anchor="start")
+
+
+def _times(run: Run, width: int) -> alt.LayerChart:
+    rows = [(flow["group"], flow["block"] + 1, flow["fct_s"], flow["name"]) for flow in run.birth["flows"]]
+    schema = {"flow": pl.String, "block": pl.Int64, "v": pl.Float64, "name": pl.String}
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    # In the order in which every figure gives groups their colours.
+    kinds = list(dict.fromkeys(flow["group"] for flow in run.birth["flows"]))
+    y = alt.Y("flow:N", title=None, sort=kinds)
+    x = alt.X("v:Q", title="time of a download, s (box: quartiles and median; dots: downloads)")
+    x = x.scale(zero=False, nice=True)
+    colour = alt.Color("flow:N", legend=None).scale(
+        domain=kinds, range=[HUES[at % len(HUES)] for at in range(len(kinds))]
+    )
+    boxes = alt.BoxPlotDef("boxplot", extent="min-max", size=26, opacity=0.55, median=alt.MarkConfig(color=INK))
+    mark = alt.MarkDef("point", filled=True, size=22, color=INK, opacity=0.7)
+    tooltip = tips(name="download", block="block|d", v="s|.4~g")
+    dots = alt.Chart(data(table), mark=mark).encode(x=x, y=y, tooltip=tooltip)
+    drawn = alt.Chart(data(table), mark=boxes).encode(x=x, y=y, color=colour)
+    return alt.LayerChart(layer=[drawn, dots]).properties(width=width, height=ROW_HEIGHT * len(kinds))
+
+
+def _ratios(ratios: list[dict[str, Any]], width: int) -> alt.LayerChart:
+    """On a logarithmic axis: half the time is as far from 1 as twice the time."""
+    rows = [
+        (f"{each['first']} ÷ {each['second']}", each["ratio"], *(each["interval"] or (each["ratio"], each["ratio"])))
+        for each in ratios
+    ]
+    schema = {"flow": pl.String, "v": pl.Float64, "low": pl.Float64, "high": pl.Float64}
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    confidence = 100 * min(each["confidence"] for each in ratios)
+    title = f"ratio of the times (line: {confidence:.3g} % interval of the median)"
+    ends = [min(1.0, *table["low"]) / ROOM, max(1.0, *table["high"]) * ROOM]
+    scale = alt.Scale(type="log", nice=False, domain=ends)
+    x = alt.X("v:Q", title=title, scale=scale)
+    y = alt.Y("flow:N", title=None, sort=None)
+    lines = alt.Chart(data(table), mark=alt.MarkDef("rule", strokeWidth=2.5, color=INK)).encode(
+        x=alt.X("low:Q", title=title, scale=scale), x2="high:Q", y=y
+    )
+    tooltip = tips(flow="comparison", v="ratio|.3~g", low="from|.3~g", high="to|.3~g")
+    dots = alt.Chart(data(table), mark=alt.MarkDef("point", filled=True, size=90, color=INK)).encode(
+        x=x, y=y, tooltip=tooltip
+    )
+    one = alt.Chart(data(pl.DataFrame({"v": [1.0]})), mark=alt.MarkDef("rule", strokeDash=[4, 3], color="#777777"))
+    return alt.LayerChart(layer=[lines, dots, one.encode(x=x)]).properties(width=width, height=ROW_HEIGHT * len(rows))

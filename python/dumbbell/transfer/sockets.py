@@ -1,0 +1,132 @@
+"""A socket's controller, and its vital signs as this kernel tells them (Linux include/uapi/linux/tcp.h).
+
+A sample keeps the kernel's bytes; what they mean in a result's columns is `engine.decode`'s.
+"""
+
+import socket
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dumbbell.engine.decode import controller_columns, transport_columns
+from dumbbell.engine.records import BBR, DCTCP, FLOW_RECORD, TCP_INFO, VEGAS
+
+__all__ = [
+    "Sample",
+    "allowed",
+    "controller",
+    "default",
+    "retransmits",
+    "round_trip_s",
+    "rows",
+    "sample",
+    "set_controller",
+    "unacked",
+]
+
+TCP_CC_INFO = 26
+NAME_BYTES = 16
+CC_INFO_BYTES = FLOW_RECORD["cc"].itemsize
+NEEDED_BYTES = TCP_INFO.fields["rcv_wnd"][1] if TCP_INFO.fields is not None else 0
+"""Up to `tcpi_snd_wnd`, which Linux has since 5.4: an older kernel's zeros would be told as facts."""
+IPV4 = Path("proc/sys/net/ipv4")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One look at a socket."""
+
+    time_ns: int
+    cc: str
+    info: bytes
+    cc_info: bytes
+
+
+def controller(sock: socket.socket) -> str:
+    """The name of the socket's controller, as the kernel says it."""
+    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, NAME_BYTES).split(b"\0")[0].decode("ascii")
+
+
+def set_controller(sock: socket.socket, name: str) -> str:
+    """Give the socket a controller; returns what it has then. Raises `OSError` where the kernel refuses."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode("ascii"))
+    return controller(sock)
+
+
+def default(root: Path = Path("/")) -> str:
+    """What a socket gets that asks for none."""
+    return (root / IPV4 / "tcp_congestion_control").read_text(encoding="ascii").strip()
+
+
+def allowed(root: Path = Path("/")) -> tuple[str, ...]:
+    """The controllers that are there and that this process may use, found by trying each."""
+    known = (root / IPV4 / "tcp_available_congestion_control").read_text(encoding="ascii").split()
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+        return tuple(name for name in known if _may(sock, name))
+
+
+def sample(sock: socket.socket, time_ns: int) -> Sample | None:
+    """Look at it now; None when it has gone, or the kernel tells too little."""
+    try:
+        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO.itemsize)
+        cc_info = sock.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, CC_INFO_BYTES)
+        name = controller(sock)
+    except OSError:
+        return None
+    return None if len(info) < NEEDED_BYTES else Sample(time_ns, name, info, cc_info)
+
+
+def rows(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    """Samples in the columns of a result's `flows`, which docs/result.md explains; what isn't known is left out."""
+    if not samples:
+        return []
+    records = np.zeros(len(samples), FLOW_RECORD)
+    for record, each in zip(records, samples, strict=True):
+        record["info"] = np.frombuffer(each.info.ljust(TCP_INFO.itemsize, b"\0"), TCP_INFO)[0]
+        record["cc"] = each.cc_info.ljust(CC_INFO_BYTES, b"\0")
+        record["cc_kind"] = _kind(each)
+    columns = transport_columns(records["info"], np.ones(len(samples), dtype=bool)) | controller_columns(records)
+    columns["rcv_space_bytes"] = pl.Series(values=records["info"]["rcv_space"].astype(np.int64))
+    table = pl.DataFrame({"time_ns": [each.time_ns for each in samples], **columns})
+    return [{key: value for key, value in row.items() if value is not None} for row in table.to_dicts()]
+
+
+def round_trip_s(each: Sample) -> float:
+    """The smoothed round trip of a sample."""
+    return float(_field(each, "rtt")) / 1e6
+
+
+def unacked(each: Sample) -> int:
+    """Bytes not sent plus packets not acknowledged: 0 when everything has arrived."""
+    return _field(each, "notsent_bytes") + _field(each, "unacked")
+
+
+def retransmits(each: Sample) -> int:
+    """Segments that the socket sent again, so far."""
+    return _field(each, "total_retrans")
+
+
+def _field(each: Sample, name: str) -> int:
+    assert TCP_INFO.fields is not None
+    kind, offset = TCP_INFO.fields[name][:2]
+    return int.from_bytes(each.info[offset : offset + kind.itemsize], "little")
+
+
+def _kind(each: Sample) -> int:
+    """Whose structure `TCP_CC_INFO` gave, by its controller and its length."""
+    for prefix, kind in (("bbr", BBR), ("dctcp", DCTCP), ("vegas", VEGAS)):
+        if each.cc.startswith(prefix) and len(each.cc_info) >= struct.calcsize("<4I"):
+            return kind
+    return 0
+
+
+def _may(sock: socket.socket, name: str) -> bool:
+    try:
+        return set_controller(sock, name) == name
+    except OSError:
+        return False

@@ -1,0 +1,150 @@
+"""Whatever a stranger sends: the server answers or closes, and serves the next; the client ends with its own words."""
+
+import asyncio
+import contextlib
+import random
+import socket
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dumbbell.errors import TransferError
+from dumbbell.transfer.channel import Channel
+from dumbbell.transfer.client import place_of
+from dumbbell.transfer.limits import Limits
+from dumbbell.transfer.reading import Reading, Target
+from dumbbell.transfer.server import Serving
+from dumbbell.transfer.wire import Refusal, asked_of, byte_range, path_parts, size_asked
+from transfer.house import House, house, parsed
+
+STATUSES = {200, 206, 400, 404, 405, 408, 413, 416, 431, 501, 505}
+PIECES = [
+    b"GET ", b"HEAD ", b"POST ", b"/", b"/bytes/", b"1", b"99", b"9GB", b"?cc=", b"bbr", b"reno", b"&sample=", b"10ms",
+    b"%2e", b"/stats/", b"/files/", b" HTTP/1.1", b" HTTP/1.0", b" HTTP/9", b"\r\n", b"\n", b"\0", b"\r\n\r\n",
+    b"Host: a\r\n", b"Content-Length: ", b"Transfer-Encoding: chunked\r\n", b"Range: bytes=", b"-", b",",
+    b"Connection: close\r\n", b"Expect: 100-continue\r\n", b"Upgrade: h2c\r\n", b"Dumbbell-CC: ", b"\xff\xfe",
+    b" " * 50, b"x" * 3000,
+]  # fmt: skip
+messages = st.lists(st.one_of(st.sampled_from(PIECES), st.binary(max_size=30)), max_size=25).map(b"".join)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[House]:
+    with house(Serving(limits=Limits(silence_s=2, size_bytes=100_000))) as found:
+        yield found
+
+
+def answered(running: House, data: bytes) -> None:
+    """Either nothing (a close) or answers whose statuses are known; and the next client is served."""
+    answer = running.say(data)
+    if answer:
+        assert parsed(answer)[0] in STATUSES, answer[:200]
+
+
+@given(messages)
+def test_the_server_answers_any_bytes_or_closes(running: House, data: bytes) -> None:
+    answered(running, data)
+
+
+def test_the_server_outlives_random_bytes_and_serves_the_next(running: House) -> None:
+    dice = random.Random(8)
+    for _ in range(300):
+        answered(running, dice.randbytes(dice.randrange(1, 400)))
+    whole = bytearray(b"GET /bytes/2000?cc=reno&sample=10ms HTTP/1.1\r\nHost: a\r\nRange: bytes=5-900\r\n\r\n")
+    for _ in range(300):  # A good request with a few bytes wrong gets much further.
+        wrong = bytearray(whole)
+        for _ in range(dice.randrange(1, 4)):
+            wrong[dice.randrange(len(wrong))] = dice.randrange(256)
+        answered(running, bytes(wrong))
+    assert running.get("/bytes/1000")[0] == 200
+
+
+@given(st.binary(max_size=200), st.binary(max_size=200))
+def test_any_bytes_as_a_request_are_a_value_or_a_refusal(target: bytes, field: bytes) -> None:
+    with contextlib.suppress(Refusal):
+        asked = asked_of(b"GET", target, [(b"range", field), (b"dumbbell-cc", field), (b"dumbbell-sample", field)])
+        for read in (lambda: asked.cc, lambda: asked.sample_ns, lambda: byte_range(asked, 1000, '"a"')):
+            with contextlib.suppress(Refusal):
+                read()
+        path_parts(asked.path)
+        size_asked(asked.path, 1000)
+
+
+async def _read(answer: bytes, most: int | None, pieces: int) -> Reading:
+    """A client's end of a socket whose other end says this, in pieces, and closes."""
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours)
+    theirs.setblocking(False)
+    loop = asyncio.get_running_loop()
+
+    async def speak() -> None:
+        size = max(1, len(answer) // pieces)
+        for at in range(0, len(answer), size):
+            await loop.sock_sendall(theirs, answer[at : at + size])
+            await asyncio.sleep(0)
+        theirs.shutdown(socket.SHUT_WR)
+
+    speaking = asyncio.ensure_future(speak())
+    try:
+        async with asyncio.timeout(10):
+            reading = Reading(channel)
+            await reading.ask(Target("a", "/"))
+            await reading.skip(most)
+            return reading
+    finally:
+        speaking.cancel()
+        await asyncio.gather(speaking, return_exceptions=True)
+        channel.close()
+        theirs.close()
+
+
+ANSWERS = [
+    b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.0 200 OK\r\n", b"HTTP/1.1 204 No\r\n",
+    b"HTTP/1.1 304 N\r\n", b"Content-Length: 5\r\n", b"Content-Length: 99999999999999999999\r\n",
+    b"Content-Length: -1\r\n", b"Connection: close\r\n", b"Transfer-Encoding: chunked\r\n", b"\r\n", b"hello",
+    b"5\r\nhello\r\n", b"0\r\n\r\n", b"ffffffffffffffffff\r\n", b"zz\r\n", b"Transfer-Encoding: gzip\r\n",
+    b"X: " + b"y" * 5000 + b"\r\n",
+]  # fmt: skip
+
+
+@given(
+    st.lists(st.one_of(st.sampled_from(ANSWERS), st.binary(max_size=20)), max_size=15).map(b"".join),
+    st.one_of(st.none(), st.integers(1, 10)),
+    st.integers(1, 5),
+)
+@settings(max_examples=300)
+def test_any_bytes_as_a_response_are_a_body_or_a_transfer_error(answer: bytes, most: int | None, pieces: int) -> None:
+    with contextlib.suppress(TransferError, OSError):
+        asyncio.run(_read(answer, most, pieces))
+
+
+@given(st.binary(min_size=1, max_size=3000), st.integers(1, 7), st.sampled_from(["length", "chunked", "close"]))
+def test_every_framing_gives_every_byte_once(body: bytes, pieces: int, framing: str) -> None:
+    if framing == "length":
+        answer = b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+    elif framing == "chunked":
+        half = len(body) // 2
+        parts = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:half], body[half:]) if part)
+        answer = b"Transfer-Encoding: chunked\r\n\r\n" + parts + b"0\r\n\r\n"
+    else:
+        answer = b"\r\n" + body
+    assert asyncio.run(_read(b"HTTP/1.1 200 OK\r\n" + answer, None, pieces)).bytes == len(body)
+
+
+@given(st.binary(min_size=2, max_size=300), st.sampled_from(["length", "chunked"]))
+def test_a_body_that_is_cut_is_an_error_that_says_so(body: bytes, framing: str) -> None:
+    length = b"Content-Length: %d\r\n\r\n%s" % (len(body), body[:-1])
+    chunked = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s" % (len(body), body[:-1])
+    answer = b"HTTP/1.1 200 OK\r\n" + (length if framing == "length" else chunked)
+    with pytest.raises(TransferError, match=r"the connection ended after \d+|no HTTP"):
+        asyncio.run(_read(answer, None, 1))
+
+
+@given(st.text(max_size=60))
+def test_any_text_as_a_url_is_a_place_or_a_transfer_error(text: str) -> None:
+    with contextlib.suppress(TransferError):
+        place = place_of(text)
+        assert place.host
+        assert place.path.startswith("/")
