@@ -24,6 +24,9 @@ pub enum Error {
         /// What the program or the kernel said.
         reason: String,
     },
+    /// The machine is not as a plan needs it, or can't be left as it was.
+    #[error("{0}")]
+    Unfit(String),
     /// The plan is not one that this agent reads.
     #[error("plan.json: {0}")]
     Plan(#[from] serde_json::Error),

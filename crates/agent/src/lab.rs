@@ -12,6 +12,7 @@ mod connections;
 mod doors;
 mod end;
 mod listener;
+mod orders;
 mod programs;
 mod sampler;
 mod terminal;
@@ -21,7 +22,7 @@ use crate::dice;
 use crate::error::{Attempt, Result};
 use crate::inside::Inside;
 use crate::machine::Machine;
-use crate::plan::{Plan, Transport};
+use crate::plan::{Ends, Plan, Transport};
 use crate::setup::{self, Standby};
 use crate::sys::Clock;
 use crate::traffic::Turn;
@@ -39,15 +40,25 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddrV4;
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 /// Descriptors that a lab holds beside the two of each flow: listeners, probes, netlink, files.
 const OTHER_DESCRIPTORS: u64 = 1_024;
 /// Connections that may wait to be accepted when all flows start at once.
 const BACKLOG: i32 = 16_384;
+/// What a receiver keeps open behind the end: its sender's clock, on another machine, may be behind.
+const HOLD: Duration = Duration::from_millis(300);
 
 /// Reads `plan.json`, runs the experiment, writes the records.
 pub fn run(folder: &Path) -> Result<()> {
+    run_at(folder, None)
+}
+
+/// The same; with `orders`, it begins when they say so and ends early when they do: see [`orders`].
+pub fn run_at(folder: &Path, orders: Option<&UnixStream>) -> Result<()> {
     let text = fs::read_to_string(folder.join("plan.json")).attempt(|| "reading plan.json".into())?;
     let plan: Plan = serde_json::from_str(&text)?;
     allow_descriptors(2 * plan.flows.len() as u64 + OTHER_DESCRIPTORS)?;
@@ -55,7 +66,14 @@ pub fn run(folder: &Path) -> Result<()> {
     dice::seed(&plan.dice)?;
     let before = counters::read(&plan.hosts)?;
     let mut lab = Lab::open(&plan, folder)?;
-    lab.live()?;
+    let clock = match orders {
+        None => Clock::start_on_jiffy(),
+        Some(orders) => lab.obey(orders)?,
+    };
+    lab.live(clock)?;
+    if orders.is_some() {
+        thread::sleep(HOLD);
+    }
     lab.finish(folder, before)
 }
 
@@ -82,8 +100,8 @@ struct Lab<'a> {
     agenda: Agenda,
     doors: Doors,
     flows: Vec<Traffic>,
-    /// Listening sockets, in the order of the doors' numbers.
-    listeners: Vec<Socket>,
+    /// Listening sockets, in the order of the doors' numbers; the only flow of a port, where its sender is elsewhere.
+    listeners: Vec<(Socket, Option<usize>)>,
     /// Which flow a connection belongs to, by the sender's address as the receiver sees it.
     expected: BTreeMap<SocketAddrV4, usize>,
     probes: Vec<Probing>,
@@ -135,20 +153,26 @@ impl<'a> Lab<'a> {
 
     fn listen(&mut self) -> Result<()> {
         let mut doors = BTreeMap::new();
-        for flow in self.plan.flows.iter().filter(|flow| flow.transport == Transport::Tcp) {
-            doors.entry((&flow.receiver, flow.port)).or_insert(flow);
+        for (number, flow) in self.plan.flows.iter().enumerate() {
+            if flow.transport == Transport::Tcp && flow.ends.receives() {
+                doors.entry((&flow.receiver, flow.port)).or_insert((number, flow));
+            }
         }
-        for flow in doors.into_values() {
+        for (number, flow) in doors.into_values() {
             let socket = listener::listen(flow, BACKLOG)?;
             self.doors.watch(socket.as_raw_fd(), Door::Listener(self.listeners.len()))?;
-            self.listeners.push(socket);
+            self.listeners.push((socket, (flow.ends == Ends::Receiver).then_some(number)));
         }
         Ok(())
     }
 
     fn prepare_flows(&mut self) -> Result<()> {
         self.starters.sort_unstable_by_key(|&number| &self.plan.flows[number].name);
-        for (place, &number) in self.starters.iter().enumerate() {
+        let comes = |number: usize| {
+            let flow = &self.plan.flows[number];
+            flow.ends.sends() || flow.transport == Transport::Udp
+        };
+        for (place, &number) in self.starters.iter().enumerate().filter(|(_, number)| comes(**number)) {
             self.agenda.add(self.plan.flows[number].start_ns, Kind::Start, place);
         }
         for (number, flow) in self.plan.flows.iter().enumerate() {
@@ -159,7 +183,9 @@ impl<'a> Lab<'a> {
                 Transport::Tcp => Traffic::Tcp(TcpFlow::new(flow.clone())),
                 Transport::Udp => {
                     let flow = UdpFlow::new(flow.clone())?;
-                    self.doors.watch(flow.receiver(), Door::Sink(number))?;
+                    if let Some(receiver) = flow.receiver() {
+                        self.doors.watch(receiver, Door::Sink(number))?;
+                    }
                     Traffic::Udp(flow)
                 }
             });
@@ -171,16 +197,21 @@ impl<'a> Lab<'a> {
         for (number, probe) in self.plan.probes.iter().enumerate() {
             let probing = Probing::open(u32::try_from(number).expect("few probes"), probe.clone())?;
             let [asker, listener] = probing.descriptors();
-            self.doors.watch(asker, Door::Answer(number))?;
-            self.doors.watch(listener, Door::Arrival(number))?;
-            self.agenda.add(probing.start_ns(), Kind::Probe, number);
+            for (end, door) in [(asker, Door::Answer(number)), (listener, Door::Arrival(number))] {
+                if let Some(descriptor) = end {
+                    self.doors.watch(descriptor, door)?;
+                }
+            }
+            if let Some(start_ns) = probing.start_ns() {
+                self.agenda.add(start_ns, Kind::Probe, number);
+            }
             self.probes.push(probing);
         }
         Ok(())
     }
 
-    fn live(&mut self) -> Result<()> {
-        self.clock = Clock::start_on_jiffy();
+    fn live(&mut self, clock: Clock) -> Result<()> {
+        self.clock = clock;
         self.look_at_machine(0, false)?;
         let mut knocks = Vec::new();
         loop {
@@ -348,12 +379,17 @@ impl<'a> Lab<'a> {
             Door::Stream(number) => self.hear_program(number)?,
             Door::Gone(place) => self.sockets_gone(place)?,
             Door::Word => self.hear_shell()?,
+            Door::Order => self.end_now(),
         }
         Ok(())
     }
 
     fn accept(&mut self, number: usize) -> Result<()> {
-        while let Some((socket, from)) = listener::accept(&self.listeners[number])? {
+        while let Some((socket, from)) = listener::accept(&self.listeners[number].0)? {
+            if let Some(flow) = self.listeners[number].1 {
+                self.welcome(flow, socket, from)?;
+                continue;
+            }
             // A connection that no flow made can't be ours: it is closed by being dropped.
             let Some(&number) = self.expected.get(&from) else { continue };
             let Traffic::Tcp(flow) = &mut self.flows[number] else { unreachable!("UDP doesn't connect") };

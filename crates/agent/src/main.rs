@@ -15,6 +15,7 @@
 //! sockets   every TCP socket of this machine, again and again, to whoever reads
 //! inside/   what is looked at when somebody asks: packets, counters, sockets, trace
 //! counters  what the kernel counted, to find packets that died elsewhere
+//! remote/   a part of an experiment on a real host, which is left as it was
 //! sys       every line of unsafe, and the clock
 //! ```
 //!
@@ -31,6 +32,7 @@ mod lab;
 mod machine;
 mod plan;
 mod programs;
+mod remote;
 mod sample;
 mod setup;
 mod sockets;
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         [verb, words @ ..] if verb == "sockets" => return sockets::main(words),
         [verb, folder] if verb == "worker" => return worker::work(folder, lab::run),
         [verb, folder] if verb == "try" => return worker::work(folder, trial::run),
+        [verb, connection] if verb == "remote" => return remote::speak(connection),
         _ => {
             eprintln!("usage: dumbbell-agent [worker] FOLDER   (a folder with plan.json; only a worker needs no root)");
             eprintln!("       {}", sockets::USAGE);

@@ -32,6 +32,9 @@ pub struct Plan {
     /// The machine's own programs; none in most experiments.
     #[serde(default)]
     pub programs: Programs,
+    /// Only these devices' queues are looked at; none: all. On somebody's machine others are not ours.
+    #[serde(default)]
+    pub devices: Vec<String>,
     /// What is to be looked at beside flows, queues and probes.
     #[serde(default)]
     pub inside: Wishes,
@@ -91,6 +94,31 @@ pub enum Transport {
     Udp,
 }
 
+/// Which ends of a flow or a probe are here; on real hosts the other one is on another machine.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Ends {
+    /// Both, as in a guest.
+    #[default]
+    Both,
+    /// Only the one that sends, or asks.
+    Sender,
+    /// Only the one that receives, or answers; its port is no other flow's.
+    Receiver,
+}
+
+impl Ends {
+    /// Is the sending end here?
+    pub fn sends(self) -> bool {
+        self != Self::Receiver
+    }
+
+    /// Is the receiving end here?
+    pub fn receives(self) -> bool {
+        self != Self::Sender
+    }
+}
+
 /// One flow. Times are since the experiment's start.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -133,6 +161,12 @@ pub struct Flow {
     pub packet: Option<usize>,
     /// Time between two UDP packets.
     pub interval_ns: Option<u64>,
+    /// Which of its ends are here.
+    #[serde(default)]
+    pub ends: Ends,
+    /// Where a sender on another machine is.
+    #[serde(default)]
+    pub from: Option<Ipv4Addr>,
 }
 
 /// The receiver asks, the sender answers, the receiver thinks, and again.
@@ -177,4 +211,7 @@ pub struct Probe {
     pub interval_ns: u64,
     /// Payload bytes.
     pub payload: usize,
+    /// Which of its ends are here.
+    #[serde(default)]
+    pub ends: Ends,
 }

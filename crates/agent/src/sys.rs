@@ -3,6 +3,7 @@
 //! Each function is one call that no safe crate offers in the form that a lab needs; `ring` does
 //! many of them with one system call, `packets` hears packets with none, `listing` reads a folder and leaves no trace.
 
+pub mod features;
 pub mod listing;
 pub mod packets;
 pub mod process;
@@ -41,6 +42,11 @@ impl Clock {
         Self { start_ns: monotonic_ns().next_multiple_of(JIFFY_NS) }
     }
 
+    /// It begins at this monotonic time.
+    pub fn starting_at(start_ns: u64) -> Self {
+        Self { start_ns }
+    }
+
     /// Time since the experiment's start; zero before it.
     pub fn now_ns(self) -> u64 {
         monotonic_ns().saturating_sub(self.start_ns)
@@ -56,7 +62,7 @@ impl Clock {
 const JIFFY_NS: u64 = 4_000_000;
 
 /// Only this, [`wall_clock_ahead_ns`] and `process::used_ns` read a clock.
-fn monotonic_ns() -> u64 {
+pub fn monotonic_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC always answers"))
 }
 

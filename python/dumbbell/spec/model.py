@@ -25,6 +25,7 @@ from dumbbell.spec.fields import (
     Sysctls,
     Time,
 )
+from dumbbell.spec.hosts import Hosts
 from dumbbell.spec.programs import Program, check_programs
 from dumbbell.spec.qdisc import parse_qdisc
 from dumbbell.spec.strict import Strict
@@ -322,6 +323,7 @@ class Experiment(Strict):
     tcp: Tcp = Tcp()
     changes: tuple[Change, ...] = ()
     programs: tuple[Program, ...] = ()
+    hosts: Hosts | None = None
 
     @model_validator(mode="before")
     @classmethod

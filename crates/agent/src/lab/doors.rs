@@ -39,6 +39,8 @@ pub enum Door {
     Gone(usize),
     /// A person's shell has said something.
     Word,
+    /// Whoever began the experiment says that it is over.
+    Order,
 }
 
 /// Something has happened at a door.
@@ -144,6 +146,7 @@ impl Door {
             Self::Stream(number) => (8, number),
             Self::Gone(number) => (9, number),
             Self::Word => (10, 0),
+            Self::Order => (11, 0),
         };
         (kind << 32) | number as u64
     }
@@ -162,6 +165,7 @@ impl Door {
             8 => Self::Stream(number),
             9 => Self::Gone(number),
             10 => Self::Word,
+            11 => Self::Order,
             other => panic!("Linux returned a door that was never packed: {other}"),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Traffic;
 use crate::error::Result;
-use crate::plan::Plan;
+use crate::plan::{Ends, Plan};
 use crate::sample::diag::{self, SocketInfo, Sockets};
 use crate::sample::netlink::Post;
 use crate::sample::qdisc::{self, Found, Queues};
@@ -24,6 +24,8 @@ pub struct Sampler {
     queue_records: Records,
     /// What each flow's receiver said at this instant: bytes in order, receive space.
     received: Vec<(u64, u32)>,
+    /// Flows whose sender is on another machine: a receiver's answer is a record of its own.
+    alone: Vec<bool>,
     stale: bool,
 }
 
@@ -33,19 +35,22 @@ impl Sampler {
         let mut queues: Vec<Queues> = Vec::new();
         for host in &plan.hosts {
             let first = queues.iter().map(|queues| queues.found.len()).sum::<usize>();
-            queues.push(Queues::discover(host, u32::try_from(first).expect("few queues"))?);
+            queues.push(Queues::discover(host, u32::try_from(first).expect("few queues"), &plan.devices)?);
         }
         let sockets = |hosts: BTreeSet<&String>| {
             hosts.into_iter().map(|host| Ok((host.clone(), Sockets::open(host)?))).collect::<Result<BTreeMap<_, _>>>()
         };
         Ok(Self {
-            senders: sockets(plan.flows.iter().map(|flow| &flow.sender).collect())?,
-            receivers: sockets(plan.flows.iter().map(|flow| &flow.receiver).collect())?,
+            senders: sockets(plan.flows.iter().filter(|flow| flow.ends.sends()).map(|flow| &flow.sender).collect())?,
+            receivers: sockets(
+                plan.flows.iter().filter(|flow| flow.ends.receives()).map(|flow| &flow.receiver).collect(),
+            )?,
             queues,
             post: Post::open()?,
             flow_records: Records::create(folder, "flows.bin")?,
             queue_records: Records::create(folder, "queues.bin")?,
             received: vec![(0, 0); plan.flows.len()],
+            alone: plan.flows.iter().map(|flow| flow.ends == Ends::Receiver).collect(),
             stale: true,
         })
     }
@@ -68,7 +73,7 @@ impl Sampler {
     /// the records that the senders' answers become.
     fn sample_linux(&mut self, now_ns: u64) -> Result<()> {
         let (flow_records, queue_records) = (&mut self.flow_records, &mut self.queue_records);
-        let received = &mut self.received;
+        let (received, alone) = (&mut self.received, &self.alone);
         let sockets = self.receivers.values().chain(self.senders.values()).map(Sockets::questions);
         let questions: Vec<_> = sockets.chain(self.queues.iter().map(Queues::questions)).collect();
         let first_sender = self.receivers.len();
@@ -78,10 +83,13 @@ impl Sampler {
                 return qdisc::read(now_ns, answer).map_or(Ok(()), |sample| queue_records.queue(&sample));
             }
             let Some(info) = diag::read(answer) else { return Ok(()) };
+            let is_alone = alone[info.number as usize];
             let received = &mut received[info.number as usize];
             if position < first_sender {
                 *received = (received_bytes(info.tcp_info), receive_space(info.tcp_info));
-                return Ok(());
+                if !is_alone {
+                    return Ok(());
+                }
             }
             flow_records.flow(&flow_sample(now_ns, &info, *received))
         })
@@ -105,11 +113,11 @@ impl Sampler {
             })
         };
         for (host, sockets) in &mut self.senders {
-            let here = flowing().filter(|(_, flow, ..)| flow.sender_host() == host);
+            let here = flowing().filter(|(_, flow, ..)| flow.ends().sends() && flow.sender_host() == host);
             sockets.watch(here.map(|(number, _, local, remote)| (number, local, remote)));
         }
         for (host, sockets) in &mut self.receivers {
-            let here = flowing().filter(|(_, flow, ..)| flow.receiver_host() == host);
+            let here = flowing().filter(|(_, flow, ..)| flow.ends().receives() && flow.receiver_host() == host);
             sockets.watch(here.map(|(number, _, local, remote)| (number, remote, local)));
         }
     }

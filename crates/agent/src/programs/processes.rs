@@ -17,9 +17,33 @@ fn group(stat: &str) -> Option<i32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(2)?.parse().ok()
 }
 
+/// The processes whose parent is this one.
+pub fn children() -> io::Result<Vec<i32>> {
+    let ours = i32::try_from(std::process::id()).expect("a process number fits");
+    let processes = fs::read_dir("/proc")?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_ours = |process: &i32| {
+        fs::read_to_string(format!("/proc/{process}/stat")).ok().and_then(|stat| parent(&stat)) == Some(ours)
+    };
+    Ok(processes.filter(is_ours).collect())
+}
+
+fn parent(stat: &str) -> Option<i32> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_child_is_found_as_long_as_it_lives() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep is there");
+        let number = i32::try_from(child.id()).expect("a process number fits");
+        assert!(children().expect("there is /proc").contains(&number));
+        child.kill().expect("it lives");
+        child.wait().expect("it was killed");
+        assert!(!children().expect("there is /proc").contains(&number));
+    }
 
     #[test]
     fn a_group_is_read_whatever_the_program_is_called() {

@@ -6,13 +6,15 @@
 
 use super::netlink::{Answer, Netlink, Questions, attributes, number};
 use super::record::QueueSample;
-use crate::error::{Attempt, Result};
+use crate::error::{Attempt, Error, Result};
 use crate::sys;
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcHandle, TcHeader, TcMessage};
 use nix::sys::socket::SockProtocol;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Length of `struct tcmsg`, before the attributes.
 pub const MESSAGE_BYTES: usize = 20;
@@ -20,6 +22,7 @@ pub const MESSAGE_BYTES: usize = 20;
 pub const RTM_NEWQDISC: u16 = 36;
 
 const KIND: u16 = 1;
+const OPTIONS: u16 = 2;
 const XSTATS: u16 = 4;
 const STATS2: u16 = 7;
 const STATS_BASIC: u16 = 1;
@@ -55,10 +58,11 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// Finds every discipline of the host that can hold a packet back.
-    pub fn discover(host: &str, number_of_first: u32) -> Result<Self> {
+    /// Finds every discipline of the host that can hold a packet back, on these devices or, where none is named, on all.
+    pub fn discover(host: &str, number_of_first: u32, devices: &[String]) -> Result<Self> {
         let netlink = Netlink::open(host, SockProtocol::NetlinkRoute)?;
-        let found: Vec<Found> = all(host, &netlink)?.into_iter().map(|(found, _)| found).collect();
+        let mut found: Vec<Found> = all(host, &netlink)?.into_iter().map(|(found, _)| found).collect();
+        found.retain(|queue| devices.is_empty() || devices.contains(&queue.device));
         let requests = (number_of_first..)
             .zip(&found)
             .flat_map(|(number, queue)| request(number, queue.index, queue.raw_handle, NLM_F_REQUEST | NLM_F_ECHO))
@@ -85,6 +89,54 @@ pub fn all(host: &str, netlink: &Netlink) -> Result<Vec<(Found, Vec<u8>)>> {
         queue.device = device_name(host, queue.index)?;
     }
     Ok(all)
+}
+
+/// A discipline as the kernel tells of it, without its counters.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Told {
+    /// `fq_codel`, `htb`, …
+    pub kind: String,
+    /// As tc writes it; `0:` for one that Linux put there.
+    pub handle: String,
+    /// As tc writes it: `1:1`, or `root`.
+    pub parent: String,
+    /// Its settings, as the kernel packs them.
+    options: Vec<u8>,
+}
+
+/// Every discipline of a device of this machine, default ones among them.
+pub fn tree(netlink: &Netlink, device: &str) -> Result<Vec<Told>> {
+    let index = nix::net::if_::if_nametoindex(device).attempt(|| format!("finding device '{device}'"))?;
+    let mut found = Vec::new();
+    netlink.dump(&request(0, index, 0, NLM_F_REQUEST | NLM_F_DUMP), |answer| {
+        // Of older kernels a dump is of all devices.
+        if answer.kind == RTM_NEWQDISC && number(answer.payload, 4) == index {
+            let Found { kind, handle, parent, .. } = discipline("", answer.payload);
+            let options = attributes(&answer.payload[MESSAGE_BYTES..]).find(|(kind, _)| *kind == OPTIONS);
+            let options = options.map(|(_, bytes)| bytes.to_vec()).unwrap_or_default();
+            found.push(Told { kind, handle, parent, options });
+        }
+    })?;
+    found.sort_by(|a, b| (&a.parent, &a.handle).cmp(&(&b.parent, &b.handle)));
+    Ok(found)
+}
+
+/// Deletes a device's root discipline: Linux puts its default there.
+pub fn delete_root(netlink: &Netlink, device: &str) -> Result<()> {
+    let index = nix::net::if_::if_nametoindex(device).attempt(|| format!("finding device '{device}'"))?;
+    let mut message = TcMessage::default();
+    message.header = TcHeader { index: index.cast_signed(), parent: TcHandle::ROOT, ..TcHeader::default() };
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST | NLM_F_ACK;
+    let payload = NetlinkPayload::from(RouteNetlinkMessage::DelQueueDiscipline(message));
+    let mut message = NetlinkMessage::new(header, payload);
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    netlink.order(&bytes).map_err(|error| match error {
+        Error::System { source, .. } => Error::System { attempt: format!("tc qdisc del dev {device} root"), source },
+        other => other,
+    })
 }
 
 /// Reads an answer; none comes from a discipline that is gone.

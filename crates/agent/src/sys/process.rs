@@ -1,6 +1,7 @@
 //! Processes: one that is born without an exec, one that dies with its parent, and what this one has used.
 
 use nix::errno::Errno;
+use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{ForkResult, fork};
@@ -29,4 +30,17 @@ pub fn run_first() -> bool {
 pub fn used_ns() -> u64 {
     let used: TimeSpec = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("a process knows what it used");
     super::nanoseconds(used)
+}
+
+/// Whoever loses its parent below this process becomes its child (`PR_SET_CHILD_SUBREAPER`).
+pub fn adopt_orphans() -> nix::Result<()> {
+    // SAFETY: the call takes integers and changes nothing but this process's own attribute.
+    let answer = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+    Errno::result(answer).map(drop)
+}
+
+/// This process takes no notice of a signal.
+pub fn ignore(which: Signal) -> nix::Result<()> {
+    // SAFETY: no handler of ours runs: the signal is ignored by the kernel.
+    unsafe { signal(which, SigHandler::SigIgn) }.map(drop)
 }

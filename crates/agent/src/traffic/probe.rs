@@ -1,7 +1,8 @@
 //! Pings and UDP probes, timed at both ends on one clock.
 //!
 //! A ping is answered by the receiver's kernel; a raw socket beside it sees the request
-//! arrive, which gives both one-way delays. A UDP probe is answered by the agent.
+//! arrive, which gives both one-way delays. A UDP probe is answered by the agent. Where only one end is here, it puts
+//! on record what it sees: the asker both times of its own, the listener when a probe arrived.
 
 use crate::error::{Attempt, Result};
 use crate::plan::{Probe, ProbeKind};
@@ -17,8 +18,9 @@ use std::os::fd::{AsRawFd, RawFd};
 pub struct Probing {
     number: u32,
     plan: Probe,
-    asker: Socket,
-    listener: Socket,
+    asker: Option<Socket>,
+    listener: Option<Socket>,
+    /// By sequence number.
     sent: Vec<ProbeSample>,
 }
 
@@ -30,41 +32,36 @@ impl Probing {
     }
 
     /// Descriptors of both ends: the asker's, the listener's.
-    pub fn descriptors(&self) -> [RawFd; 2] {
-        [self.asker.as_raw_fd(), self.listener.as_raw_fd()]
+    pub fn descriptors(&self) -> [Option<RawFd>; 2] {
+        [&self.asker, &self.listener].map(|end| end.as_ref().map(AsRawFd::as_raw_fd))
     }
 
-    /// When the first is due.
-    pub fn start_ns(&self) -> u64 {
-        self.plan.start_ns
+    /// When the first is due, if it is asked here.
+    pub fn start_ns(&self) -> Option<u64> {
+        self.asker.as_ref().map(|_| self.plan.start_ns)
     }
 
     /// Sends the next; says when the one after is due.
     pub fn send(&mut self, now_ns: u64) -> Result<u64> {
+        let Some(asker) = &self.asker else { unreachable!("only an asker sends") };
         let sequence = u32::try_from(self.sent.len()).expect("fewer probes than 2^32");
         let packet = match self.plan.kind {
             ProbeKind::Ping => echo_request(self.identifier(), sequence, self.plan.payload),
             ProbeKind::Udp => datagram(sequence, self.plan.payload),
         };
         let target = SockAddr::from(SocketAddrV4::new(self.plan.address, self.target_port()));
-        match self.asker.send_to(&packet, &target) {
+        match asker.send_to(&packet, &target) {
             Ok(_) => {}
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
             Err(error) => return Err(error).attempt(|| format!("sending probe {}", self.number)),
         }
-        self.sent.push(ProbeSample {
-            probe: self.number,
-            sequence,
-            sent_ns: now_ns,
-            arrived_ns: u64::MAX,
-            answered_ns: u64::MAX,
-        });
+        self.sent.push(unseen(self.number, sequence, now_ns));
         Ok(now_ns + self.plan.interval_ns)
     }
 
     /// The asker's end has something: an answer came back.
     pub fn answered(&mut self, now_ns: u64) {
-        while let Some((packet, _)) = receive(&self.asker) {
+        while let Some((packet, _)) = self.asker.as_ref().and_then(receive) {
             if let Some(sample) = self.recognise(&packet, ECHO_REPLY) {
                 sample.answered_ns = sample.answered_ns.min(now_ns);
             }
@@ -73,13 +70,15 @@ impl Probing {
 
     /// The listener's end has something: a probe arrived.
     pub fn arrived(&mut self, now_ns: u64) {
-        while let Some((packet, from)) = receive(&self.listener) {
+        while let Some((packet, from)) = self.listener.as_ref().and_then(receive) {
+            self.make_room(&packet);
             if let Some(sample) = self.recognise(&packet, ECHO_REQUEST) {
                 sample.arrived_ns = sample.arrived_ns.min(now_ns);
             }
             if let (ProbeKind::Udp, Some(asker)) = (self.plan.kind, from) {
                 // A full queue on the way back loses the answer, and the record says so.
-                let _ = sendto(self.listener.as_raw_fd(), &packet, &asker, MsgFlags::empty());
+                let [_, listener] = self.descriptors();
+                let _ = sendto(listener.expect("it has just heard"), &packet, &asker, MsgFlags::empty());
             }
         }
     }
@@ -98,25 +97,48 @@ impl Probing {
     }
 
     fn recognise(&mut self, packet: &[u8], kind: u8) -> Option<&mut ProbeSample> {
-        let sequence = match self.plan.kind {
-            ProbeKind::Ping => echo_sequence(packet, kind, self.identifier())?,
-            ProbeKind::Udp => u32::from_be_bytes(packet.get(..4)?.try_into().ok()?),
-        };
+        let sequence = self.sequence(packet, kind)?;
         self.sent.get_mut(sequence as usize)
+    }
+
+    fn sequence(&self, packet: &[u8], kind: u8) -> Option<u32> {
+        match self.plan.kind {
+            ProbeKind::Ping => echo_sequence(packet, kind, self.identifier()),
+            ProbeKind::Udp => Some(u32::from_be_bytes(packet.get(..4)?.try_into().ok()?)),
+        }
+    }
+
+    /// A listener alone knows of a probe when it comes; the network may bring any number, but not without end.
+    fn make_room(&mut self, packet: &[u8]) {
+        if self.asker.is_some() {
+            return;
+        }
+        let Some(sequence) = self.sequence(packet, ECHO_REQUEST).filter(|sequence| *sequence < MOST_HEARD) else {
+            return;
+        };
+        for missing in self.sent.len()..=sequence as usize {
+            self.sent.push(unseen(self.number, u32::try_from(missing).expect("few"), u64::MAX));
+        }
     }
 }
 
+fn unseen(probe: u32, sequence: u32, sent_ns: u64) -> ProbeSample {
+    ProbeSample { probe, sequence, sent_ns, arrived_ns: u64::MAX, answered_ns: u64::MAX }
+}
+
+/// As many as a plan may send (`MOST_SAMPLES` of `dumbbell.plan.build`).
+const MOST_HEARD: u32 = 20_000_000;
 const ECHO_REPLY: u8 = 0;
 const ECHO_REQUEST: u8 = 8;
 
-fn open_ends(plan: &Probe) -> io::Result<(Socket, Socket)> {
+fn open_ends(plan: &Probe) -> io::Result<(Option<Socket>, Option<Socket>)> {
     let open = || match plan.kind {
         ProbeKind::Ping => Socket::new(Domain::IPV4, Type::RAW.nonblocking(), Some(Protocol::ICMPV4)),
         ProbeKind::Udp => Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP)),
     };
-    let asker = sys::within(&plan.sender, open)?;
-    let listener = sys::within(&plan.receiver, open)?;
-    if plan.kind == ProbeKind::Udp {
+    let asker = plan.ends.sends().then(|| sys::within(&plan.sender, open)).transpose()?;
+    let listener = plan.ends.receives().then(|| sys::within(&plan.receiver, open)).transpose()?;
+    if let (ProbeKind::Udp, Some(listener)) = (plan.kind, &listener) {
         listener.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, plan.port).into())?;
     }
     Ok((asker, listener))

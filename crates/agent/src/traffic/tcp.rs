@@ -7,6 +7,9 @@
 //!                        +------------- error ---> Over <-- all bytes, stop
 //! ```
 //!
+//! Where only one end is here, that end does its part and its report says what it can know; the other is the affair of
+//! another machine's agent, and `dumbbell.engine.remote_join` joins both.
+//!
 //! The sender splices pages of one file into the socket, so nothing is copied; the receiver
 //! discards with `MSG_TRUNC` and asks to be woken for large amounts only. What TCP does with
 //! the bytes is the kernel's affair.
@@ -14,7 +17,7 @@
 use super::Turn;
 use super::report::Report;
 use crate::error::{Attempt, Result};
-use crate::plan::{Exchange, Flow};
+use crate::plan::{Ends, Exchange, Flow};
 use crate::sys::{self, Clock};
 use nix::errno::Errno;
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -25,6 +28,7 @@ use std::fmt::Display;
 use std::io;
 use std::net::{Shutdown, SocketAddrV4};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 /// The pages that all senders send: shared, so that queued data costs no memory.
 pub struct Payload {
@@ -52,11 +56,13 @@ impl Payload {
     }
 }
 
-/// One flow: both ends.
+/// One flow: both ends, or the one that is here.
 pub struct TcpFlow {
     plan: Flow,
     sender: Option<Socket>,
     receiver: Option<Socket>,
+    /// A receiver that has stopped before its sender on another machine may have: nobody slams the door.
+    held: Option<Socket>,
     addresses: Option<(SocketAddrV4, SocketAddrV4)>,
     /// Bytes that may still be written: of the flow, or of the answer under way.
     to_send: u64,
@@ -77,6 +83,12 @@ struct Question {
     asked_ns: u64,
 }
 
+impl Question {
+    fn new(rules: Exchange, asked_ns: u64) -> Self {
+        Self { rules, request_left: rules.request, response_left: rules.response, asked_ns }
+    }
+}
+
 impl TcpFlow {
     /// A flow that has not started.
     pub fn new(plan: Flow) -> Self {
@@ -86,6 +98,7 @@ impl TcpFlow {
             plan,
             sender: None,
             receiver: None,
+            held: None,
             addresses: None,
             to_send,
             resting: false,
@@ -148,7 +161,29 @@ impl TcpFlow {
 
     /// Is there a connection to sample?
     pub fn is_flowing(&self) -> bool {
-        self.receiver.is_some() && self.report.stopped_ns.is_none()
+        let connected = match self.plan.ends {
+            Ends::Sender => self.report.connected_ns.is_some(),
+            Ends::Both | Ends::Receiver => self.receiver.is_some(),
+        };
+        connected && self.report.stopped_ns.is_none()
+    }
+
+    /// Which ends are here.
+    pub fn ends(&self) -> Ends {
+        self.plan.ends
+    }
+
+    /// Does this listening port wait for this peer? Only where the sender is on another machine.
+    pub fn awaits(&self, from: SocketAddrV4) -> bool {
+        self.receiver.is_none() && !self.is_over() && self.plan.from.is_none_or(|sender| sender == *from.ip())
+    }
+
+    /// A sender on another machine has connected.
+    pub fn came(&mut self, socket: Socket, from: SocketAddrV4, now_ns: u64) -> Result<()> {
+        self.addresses = Some((from, SocketAddrV4::new(self.plan.address, self.plan.port)));
+        self.report.started_ns = Some(now_ns);
+        self.report.connected_ns = Some(now_ns);
+        self.accepted(socket, now_ns)
     }
 
     /// Has it ended?
@@ -183,6 +218,9 @@ impl TcpFlow {
             return Ok(self.failed(error, clock));
         }
         self.report.connected_ns = Some(clock.now_ns());
+        if let (Ends::Sender, Some(rules)) = (self.plan.ends, self.plan.exchange) {
+            self.asking = Some(Question::new(rules, clock.now_ns()));
+        }
         self.hear_question();
         let turn = self.write(clock, payload)?;
         Ok(if turn == Turn::Done { turn } else { Turn::Changed })
@@ -210,6 +248,9 @@ impl TcpFlow {
             self.closing = true;
             socket.shutdown(Shutdown::Write).attempt(|| format!("ending flow '{}'", self.plan.name))?;
         }
+        if self.closing && self.plan.ends == Ends::Sender && sys::discard(socket.as_raw_fd(), 1) == Ok(0) {
+            return Ok(self.finished(clock)); // The receiver has all, and says so by closing.
+        }
         Ok(Turn::Same)
     }
 
@@ -230,6 +271,8 @@ impl TcpFlow {
                 Ok(0) => return Ok(self.finished(clock)),
                 Ok(bytes) => self.received += bytes as u64,
                 Err(Errno::EAGAIN) => break,
+                // So a sender on another machine ends what has no end.
+                Err(Errno::ECONNRESET) if self.plan.ends == Ends::Receiver => return Ok(self.finished(clock)),
                 Err(error) => return Ok(self.failed(error, clock)),
             }
             if once {
@@ -295,6 +338,10 @@ impl TcpFlow {
         }
         self.report.stopped_ns = Some(now_ns);
         if let Some(socket) = self.sender.take() {
+            if self.plan.ends == Ends::Sender {
+                // What is queued would go on being sent when the experiment is over. An error: it is closed already.
+                let _ = socket.set_linger(Some(Duration::ZERO));
+            }
             self.report.cc = getsockopt(&socket, sockopt::TcpCongestion)
                 .ok()
                 .map(|name| name.to_string_lossy().trim_end_matches('\0').to_string());
@@ -309,6 +356,7 @@ impl TcpFlow {
             // The counter includes the FIN's place in the sequence space.
             let most = self.plan.bytes.filter(|_| self.plan.exchange.is_none()).unwrap_or(u64::MAX);
             self.report.bytes_received = received_bytes(&info).min(most);
+            self.held = Some(socket).filter(|_| self.plan.ends == Ends::Receiver && self.report.completed_ns.is_none());
         }
     }
 
@@ -317,8 +365,7 @@ impl TcpFlow {
         let question = vec![0; usize::try_from(rules.request).expect("a request fits in memory")];
         let sent = socket.send(&question).attempt(|| format!("asking in flow '{}'", self.plan.name))?;
         assert_eq!(sent, question.len(), "a request fits in a socket buffer");
-        self.asking =
-            Some(Question { rules, request_left: rules.request, response_left: rules.response, asked_ns: now_ns });
+        self.asking = Some(Question::new(rules, now_ns));
         Ok(())
     }
 
@@ -329,6 +376,9 @@ impl TcpFlow {
             question.request_left = before.saturating_sub(bytes as u64);
             if before > 0 && question.request_left == 0 {
                 self.to_send += question.rules.response;
+                if self.plan.ends == Ends::Sender {
+                    question.request_left = question.rules.request; // Of the next one, which nobody here will ask.
+                }
             }
         }
     }

@@ -9,11 +9,11 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// One flow: both ends.
+/// One flow: both ends, or the one that is here.
 pub struct UdpFlow {
     plan: Flow,
     sender: Option<UdpSocket>,
-    receiver: UdpSocket,
+    receiver: Option<UdpSocket>,
     packet: Vec<u8>,
     /// Payload bytes sent so far.
     pub sent_bytes: u64,
@@ -24,26 +24,26 @@ pub struct UdpFlow {
 }
 
 impl UdpFlow {
-    /// Binds the receiver's end.
+    /// Binds the receiver's end, where it is here.
     pub fn new(plan: Flow) -> Result<Self> {
-        let receiver = sys::within(&plan.receiver, || {
-            let socket = UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, plan.port))?;
-            socket.set_nonblocking(true)?;
-            Ok(socket)
-        })
-        .attempt(|| format!("binding the receiver of flow '{}'", plan.name))?;
+        let receiver = plan.ends.receives().then(|| bind(&plan)).transpose()?;
         let report = Report { name: plan.name.clone(), ..Report::default() };
         let packet = vec![0; plan.packet.expect("a UDP flow has a packet size")];
         Ok(Self { plan, sender: None, receiver, packet, sent_bytes: 0, received_bytes: 0, report })
     }
 
     /// Descriptor of the receiver's end.
-    pub fn receiver(&self) -> RawFd {
-        self.receiver.as_raw_fd()
+    pub fn receiver(&self) -> Option<RawFd> {
+        self.receiver.as_ref().map(AsRawFd::as_raw_fd)
     }
 
     /// Opens the sender's end.
     pub fn start(&mut self, now_ns: u64) -> Result<()> {
+        self.report.started_ns = Some(now_ns);
+        self.report.connected_ns = Some(now_ns);
+        if !self.plan.ends.sends() {
+            return Ok(());
+        }
         let remote = SocketAddrV4::new(self.plan.address, self.plan.port);
         let socket = sys::within(&self.plan.sender, || {
             let socket = UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))?;
@@ -55,8 +55,6 @@ impl UdpFlow {
             Ok(socket)
         })
         .attempt(|| format!("starting flow '{}'", self.plan.name))?;
-        self.report.started_ns = Some(now_ns);
-        self.report.connected_ns = Some(now_ns);
         self.sender = Some(socket);
         Ok(())
     }
@@ -77,22 +75,33 @@ impl UdpFlow {
 
     /// Counts what has arrived.
     pub fn receiver_ready(&mut self) {
+        let Some(receiver) = self.receiver() else { return };
         let mut byte = [0u8; 1];
-        while let Ok(length) = recv(self.receiver.as_raw_fd(), &mut byte, MsgFlags::MSG_TRUNC) {
+        while let Ok(length) = recv(receiver, &mut byte, MsgFlags::MSG_TRUNC) {
             self.received_bytes += length as u64;
         }
     }
 
     /// Is it sending?
     pub fn is_flowing(&self) -> bool {
-        self.sender.is_some()
+        self.report.started_ns.is_some() && self.report.stopped_ns.is_none()
     }
 
     /// Ends the flow.
     pub fn stop(&mut self, now_ns: u64) {
-        if self.sender.take().is_some() {
+        if self.is_flowing() {
+            self.sender = None;
             self.report.stopped_ns = Some(now_ns);
             self.report.bytes_received = self.received_bytes;
         }
     }
+}
+
+fn bind(plan: &Flow) -> Result<UdpSocket> {
+    sys::within(&plan.receiver, || {
+        let socket = UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, plan.port))?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    })
+    .attempt(|| format!("binding the receiver of flow '{}'", plan.name))
 }

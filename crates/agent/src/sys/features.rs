@@ -1,0 +1,65 @@
+//! All features of a device (`ethtool -k`), read and put back bit by bit.
+//!
+//! `ETHTOOL_GFEATURES` and `ETHTOOL_SFEATURES` (include/uapi/linux/ethtool.h): the older calls each set a group of bits,
+//! so what they change they can't always undo.
+
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use serde::{Deserialize, Serialize};
+use std::mem::zeroed;
+use std::os::fd::AsRawFd;
+
+const GET_FEATURES: u32 = 0x3a;
+const SET_FEATURES: u32 = 0x3b;
+/// Words of 32 bits each; Linux 6.18 has two.
+const MOST_WORDS: usize = 8;
+
+/// The features of a device, 32 in a word.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Features {
+    /// What may be changed.
+    changeable: Vec<u32>,
+    /// What is wanted.
+    wanted: Vec<u32>,
+    /// What is in force.
+    active: Vec<u32>,
+}
+
+/// Reads them.
+pub fn get(device: &str) -> nix::Result<Features> {
+    let mut words = [0_u32; 2 + 4 * MOST_WORDS];
+    words[0] = GET_FEATURES;
+    words[1] = u32::try_from(MOST_WORDS).expect("a small number");
+    call(device, &mut words)?;
+    let count = usize::try_from(words[1]).expect("32 bits fit").min(MOST_WORDS);
+    let blocks = || words[2..].chunks_exact(4).take(count);
+    Ok(Features {
+        // Available, but for what never changes.
+        changeable: blocks().map(|block| block[0] & !block[3]).collect(),
+        wanted: blocks().map(|block| block[1]).collect(),
+        active: blocks().map(|block| block[2]).collect(),
+    })
+}
+
+/// Wants what was wanted before.
+pub fn restore(device: &str, before: &Features) -> nix::Result<()> {
+    let mut words = vec![SET_FEATURES, u32::try_from(before.wanted.len()).expect("a small number")];
+    for (changeable, wanted) in before.changeable.iter().zip(&before.wanted) {
+        words.extend([*changeable, wanted & changeable]);
+    }
+    call(device, &mut words)
+}
+
+fn call(device: &str, words: &mut [u32]) -> nix::Result<()> {
+    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    // SAFETY: an all-zero ifreq is valid: it is plain bytes and integers.
+    let mut request: libc::ifreq = unsafe { zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(device.bytes()) {
+        *to = from.cast_signed();
+    }
+    request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+    // SAFETY: SIOCETHTOOL reads and writes as many blocks behind `ifru_data` as the second word says, for which
+    // `words` has room, and a zero-terminated name; both live until the call returns.
+    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    Errno::result(answer).map(drop)
+}

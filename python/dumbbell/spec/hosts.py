@@ -1,0 +1,90 @@
+"""Real hosts: whom to call by ssh, and the devices under test.
+
+What is done there `dumbbell.plan.remote` says, how they are reached `dumbbell.engine.remote` knows. Only the engine
+`host` looks at them.
+"""
+
+import ipaddress
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator, model_validator
+
+from dumbbell.spec.strict import Strict
+from dumbbell.spec.units import Wrong
+
+__all__ = ["End", "Hosts", "Router"]
+
+TARGET = re.compile(r"(?!-)[A-Za-z0-9_.@:%+/\[\]-]{1,255}\Z")
+"""No white space, nothing that a shell knows, and no option of ssh."""
+DEVICE = re.compile(r"(?![.-])[A-Za-z0-9_.@:-]{1,15}\Z")
+"""`dev_valid_name` (net/core/dev.c), without what would need quotes."""
+
+
+def _target(value: object) -> str:
+    if not isinstance(value, str) or not TARGET.match(value):
+        raise Wrong("not a host that ssh knows", 'what one types to ssh: "root@192.0.2.1", or an alias of ~/.ssh/config')
+    return value
+
+
+def _device(value: object) -> str:
+    if not isinstance(value, str) or not DEVICE.match(value):
+        raise Wrong("not the name of a device", 'as ip link shows it, such as "eth1"')
+    return value
+
+
+def _address(value: object) -> str:
+    right = 'the IPv4 address of the device under test, such as "192.168.7.1"'
+    try:
+        address = ipaddress.IPv4Address(value) if isinstance(value, str) else None
+    except ValueError:
+        address = None
+    if address is None:
+        raise Wrong("not an IPv4 address", right)
+    if address.is_unspecified or address.is_multicast or address.is_loopback or address.is_reserved:
+        raise Wrong("not an address of a device on a network", right)
+    return str(address)
+
+
+Target = Annotated[str, BeforeValidator(_target)]
+DeviceName = Annotated[str, BeforeValidator(_device)]
+Address = Annotated[str, BeforeValidator(_address)]
+
+
+class End(Strict):
+    """A sender or a receiver."""
+
+    ssh: Target
+    address: Address
+    device: DeviceName
+
+
+class Router(Strict):
+    """A machine between them that forwards."""
+
+    ssh: Target
+    to_receiver: DeviceName
+    to_sender: DeviceName
+
+    @model_validator(mode="after")
+    def _two_devices(self) -> "Router":
+        if self.to_receiver == self.to_sender:
+            raise Wrong("one device for both directions", "a router has a device on either side")
+        return self
+
+
+class Hosts(Strict):
+    """Who does which part of an experiment."""
+
+    sender: End
+    receiver: End
+    router: Router | None = None
+
+    @model_validator(mode="after")
+    def _different(self) -> "Hosts":
+        targets = [each.ssh for each in (self.sender, self.receiver, self.router) if each is not None]
+        if len(set(targets)) < len(targets):
+            raise Wrong("one machine in two parts", "each of sender, receiver and router is a machine of its own")
+        if self.sender.address == self.receiver.address:
+            raise Wrong("one address at both ends", "each end has an address of its own")
+        return self
