@@ -7,6 +7,7 @@ DumbbellError                 2  the request was wrong, or can't be met here
 ├── KernelError               2  a kernel can't be found, built or used
 │   ├── ToolMissing           2  a program that the build or the run needs
 │   └── BuildFailed           2  Linux's own make said no
+├── HostError                 2  a real host can't be reached or used
 ├── OutputError               2  the result can't be put where it was asked
 ├── ResultError               2  a result folder can't be read
 ├── ImportProblem             2  a log of another program can't be read as what it looks like
@@ -14,6 +15,7 @@ DumbbellError                 2  the request was wrong, or can't be met here
 ├── FilterError               2  a filter of connections says something it can't
 ├── TransferError             1  a server, or the way to it, didn't do what was asked
 └── EngineError               1  a run started and gave no result
+    ├── HostLost              1  a real host went away in the middle of a run
     ├── GuestPanic            1  the guest kernel died
     ├── GuestHang             1  the guest outlived its limit in wall time
     └── GuestOutOfMemory      1  the guest had too little memory
@@ -34,6 +36,8 @@ __all__ = [
     "GuestHang",
     "GuestOutOfMemory",
     "GuestPanic",
+    "HostError",
+    "HostLost",
     "ImportProblem",
     "KernelError",
     "MachineError",
@@ -101,6 +105,10 @@ class ToolMissing(KernelError):
 
 class BuildFailed(KernelError):
     """Linux's own make said no: the source, not the machine, is at fault, as far as one can tell."""
+
+
+class HostError(DumbbellError):
+    """A real host can't be reached, or isn't as an experiment needs it; nothing of it was changed, or all was put back."""
 
 
 class OutputError(DumbbellError):
@@ -173,6 +181,10 @@ class EngineError(DumbbellError):
     """A run started and gave no result."""
 
     exit_status = 1
+
+
+class HostLost(EngineError):
+    """A real host went away in the middle of a run, or broke it off; its warden puts everything back."""
 
 
 class GuestPanic(EngineError):

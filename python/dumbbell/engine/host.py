@@ -4,6 +4,7 @@ The same plan and agent as the kernel engine's, and what the agent leaves is dec
 machine's own kernel runs it, so what that hasn't got is refused before anything starts (`host_trial`); its clock is the
 real one, so it watches the machine and says when that was the limit (`host_watch`); and nothing may be changed outside
 namespaces of its own, so settings of the whole machine are refused by name. How the agent lives is `host_worker`'s.
+An experiment that names real hosts goes to `remote`.
 """
 
 import json
@@ -24,6 +25,7 @@ from dumbbell.engine.host_trial import Tried, missing, try_out
 from dumbbell.engine.host_watch import LOOK_NS, figures, judge_machine, looks, shaper_shares
 from dumbbell.engine.host_worker import Worker, employ
 from dumbbell.engine.output import captured, staged
+from dumbbell.engine.remote import RemoteEngine
 from dumbbell.engine.validity import closed_windows, judge
 from dumbbell.errors import ExperimentError, PlanError, ToolMissing
 from dumbbell.machine.agent import agent
@@ -59,6 +61,8 @@ class HostEngine:
 
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
+        if request.case.experiment.hosts is not None:
+            return RemoteEngine().run(request, progress)
         began = time.perf_counter()
         plan = _without_settings_of_the_machine(plan_case(request.case, request.seed))
         refuse_what_only_the_simulator_sees(request, plan)

@@ -18,7 +18,18 @@ from dumbbell.spec.attachments import Attachments, read_attachments
 from dumbbell.spec.document import Case
 from dumbbell.spec.model import Access, Bottleneck, Experiment, Flows, Impairment, Link, Reverse
 
-__all__ = ["make", "plan_case"]
+__all__ = [
+    "delay_there",
+    "dice_plans",
+    "fastest",
+    "make",
+    "plan_case",
+    "put_netem",
+    "put_queue",
+    "refuse_too_much",
+    "tcp_settings",
+    "way_back",
+]
 
 Chain = list[tuple[str, Link | None, str]]
 """Hosts between senders and receivers from left to right, each with the link that it belongs to and its part in it."""
@@ -32,6 +43,11 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
 
     Raises `PlanError` for what can't be run in bounded memory, `ExperimentError` for sizes that can't be reckoned.
     """
+    if experiment.path.bottleneck is None and experiment.path.tc is None:
+        raise ExperimentError(
+            "no bottleneck, and no real hosts whose own one is meant", key="path.bottleneck",
+            right="give rate and qdisc, or run it on its hosts: --engine host",
+        )  # fmt: skip
     building = Building(experiment, attachments)
     _lay_out(building)
     path_changes = timed.changes(building)
@@ -53,13 +69,13 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
         probes=tuple(probe_plans(experiment, _prober(building), *_end(building, RECEIVER))),
         changes=tuple(path_changes),
         queues=tuple(building.queues),
-        dice=tuple(_dice(queue, seed) for queue in building.queues if _throws(queue)),
+        dice=dice_plans(building.queues, seed),
         bottleneck=_bottleneck(building),
         warnings=tuple(_warnings(building)),
         programs=programs,
         hosts_file=hosts_file(building.layout) if programs else "",
     )
-    _refuse_too_much(plan)
+    refuse_too_much(plan)
     return plan
 
 
@@ -90,7 +106,7 @@ def _lay_out(building: Building) -> None:
     """Hosts from left to right, each with the disciplines of its devices."""
     path, layout = building.experiment.path, building.layout
     chain: Chain = []
-    if path.impairs or timed.needs_path_netem(building.experiment) or _delay_there(building):
+    if path.impairs or timed.needs_path_netem(building.experiment) or delay_there(building):
         chain.append(("netem", None, "path"))
     for number, link in enumerate((link for link in path.links if link.where == "before"), start=1):
         chain += _link_hosts(f"before{number}", link, netem_first=True)
@@ -169,9 +185,9 @@ def _connect_sender(building: Building, number: int, group: Flows, first: str) -
     _host_queue(building, number, group)
     if f"access{number + 1}" in hosts:
         device = building.right_of(f"access{number + 1}")
-        _queue(building, device, f"access-{name}", access, f"flows.{number}.access")
+        put_queue(building, device, f"access-{name}", access, f"flows.{number}.access")
     if f"air{number + 1}" in hosts:
-        _netem(building, [building.right_of(f"air{number + 1}")], f"access-{name}.netem", access, access.rate)
+        put_netem(building, [building.right_of(f"air{number + 1}")], f"access-{name}.netem", access, access.rate)
 
 
 def _connect_receiver(building: Building, number: int, last: str) -> None:
@@ -199,23 +215,25 @@ def _furnish(building: Building, host: str, link: Link | None, role: str) -> Non
     experiment = building.experiment
     path, bottleneck = experiment.path, experiment.path.bottleneck
     if role == "path":
-        there = path.model_copy(update={"delay": _delay_there(building)})
-        _netem(building, [building.right_of(host)], "path.netem", there, None)
+        there = path.model_copy(update={"delay": delay_there(building)})
+        put_netem(building, [building.right_of(host)], "path.netem", there, None)
     elif link is not None and role == "netem":
-        _netem(building, [building.right_of(host)], f"{link.name}.netem", link, link.rate)
+        put_netem(building, [building.right_of(host)], f"{link.name}.netem", link, link.rate)
     elif link is not None:
-        _queue(building, building.right_of(host), link.name, link, f"path.links.{link.name}")
+        put_queue(building, building.right_of(host), link.name, link, f"path.links.{link.name}")
     elif role == "reverse" and path.reverse:
-        _queue(building, building.lefts_of(host)[0], "reverse", path.reverse, "path.reverse")
+        put_queue(building, building.lefts_of(host)[0], "reverse", path.reverse, "path.reverse")
     else:
         if bottleneck is not None:
-            _queue(building, building.right_of(host), "bottleneck", bottleneck, "path.bottleneck")
-        back = _way_back(building)
+            put_queue(building, building.right_of(host), "bottleneck", bottleneck, "path.bottleneck")
+        back = way_back(building)
         if back.impairs or timed.needs_reverse_netem(experiment):
-            _netem(building, building.lefts_of(host), "reverse.netem", back, _fastest(building))
+            put_netem(building, building.lefts_of(host), "reverse.netem", back, fastest(building))
 
 
-def _queue(building: Building, device: Device, name: str, what: Bottleneck | Link | Access | Reverse, key: str) -> None:
+def put_queue(
+    building: Building, device: Device, name: str, what: Bottleneck | Link | Access | Reverse, key: str
+) -> None:
     """The queue of a stretch, behind its rate or, where the bottleneck follows a trace, the trace's first."""
     path, trace = building.experiment.path, building.attachments.trace
     rate = what.rate or (trace[0][1] if trace and what is path.bottleneck else None)
@@ -226,7 +244,8 @@ def _queue(building: Building, device: Device, name: str, what: Bottleneck | Lin
         building.shapers[name] = device
 
 
-def _netem(building: Building, devices: list[Device], name: str, what: Impairment, rate: int | None) -> None:
+def put_netem(building: Building, devices: list[Device], name: str, what: Impairment, rate: int | None) -> None:
+    """A netem on these devices, which is known by this name."""
     settings = Netem(what, rate)
     building.netems[name] = (devices, settings)
     for number, device in enumerate(devices, start=1):
@@ -236,7 +255,7 @@ def _netem(building: Building, devices: list[Device], name: str, what: Impairmen
         building.queues += queues
 
 
-def _delay_there(building: Building) -> int:
+def delay_there(building: Building) -> int:
     """Delay of the data's direction: the path's own, or what the way back leaves of the rtt."""
     path = building.experiment.path
     if path.delay or not (path.reverse and path.reverse.delay):
@@ -244,14 +263,15 @@ def _delay_there(building: Building) -> int:
     return max(path.rtt - path.reverse.delay, 0)
 
 
-def _way_back(building: Building) -> Impairment:
+def way_back(building: Building) -> Impairment:
+    """What the way back does to packets."""
     path = building.experiment.path
     asked = path.reverse or Impairment()
     back = {key: getattr(asked, key) for key in Impairment.model_fields}
-    return Impairment.model_construct(**back | {"delay": path.rtt - _delay_there(building)})
+    return Impairment.model_construct(**back | {"delay": path.rtt - delay_there(building)})
 
 
-def _fastest(building: Building) -> int | None:
+def fastest(building: Building) -> int | None:
     """The highest rate that data can ever arrive with, or None when nothing limits it."""
     experiment = building.experiment
     bottleneck = experiment.path.bottleneck
@@ -276,7 +296,7 @@ def _setup(building: Building) -> list[Command]:
     for host in (*senders, *building.receiver_hosts()):
         commands += [
             Command(host, ("sysctl", "-w", f"{key}={value}"))
-            for key, value in (_settings(experiment) | of_hosts).items()
+            for key, value in (tcp_settings(experiment) | of_hosts).items()
         ]
     return commands + building.disciplines + verbatim.commands(building)
 
@@ -303,7 +323,8 @@ TCP_MEM_PAGES = "786432 1048576 1572864"
 windows would be held back for want of memory that no packet takes, since all senders share their pages."""
 
 
-def _settings(experiment: Experiment) -> dict[str, str]:
+def tcp_settings(experiment: Experiment) -> dict[str, str]:
+    """What the experiment sets of a host's TCP, by sysctl."""
     tcp = experiment.tcp
     settings = {
         "net.ipv4.tcp_no_metrics_save": "1",
@@ -324,6 +345,11 @@ def _bottleneck(building: Building) -> str | None:
     if path.tc is not None and path.tc.queue is not None:
         return f"tc.{path.tc.queue.rstrip(':')}"
     return None
+
+
+def dice_plans(queues: list[QueuePlan], seed: int) -> tuple[DicePlan, ...]:
+    """Where the random numbers of every netem begin that chose no seed of its own."""
+    return tuple(_dice(queue, seed) for queue in queues if _throws(queue))
 
 
 def _throws(queue: QueuePlan) -> bool:
@@ -348,7 +374,8 @@ def _warnings(building: Building) -> list[str]:
     return warnings
 
 
-def _refuse_too_much(plan: Plan) -> None:
+def refuse_too_much(plan: Plan) -> None:
+    """Raises `PlanError` for more samples or packets than fit in memory."""
     lives = [max(0, min(flow.stop_ns or plan.duration_ns, plan.duration_ns) - flow.start_ns) for flow in plan.flows]
     rows = sum(lives) // plan.sample_ns
     packets = sum(life // flow.interval_ns for life, flow in zip(lives, plan.flows, strict=True) if flow.interval_ns)

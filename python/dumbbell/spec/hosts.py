@@ -23,7 +23,9 @@ DEVICE = re.compile(r"(?![.-])[A-Za-z0-9_.@:-]{1,15}\Z")
 
 def _target(value: object) -> str:
     if not isinstance(value, str) or not TARGET.match(value):
-        raise Wrong("not a host that ssh knows", 'what one types to ssh: "root@192.0.2.1", or an alias of ~/.ssh/config')
+        raise Wrong(
+            "not a host that ssh knows", 'what one types to ssh: "root@192.0.2.1", or an alias of ~/.ssh/config'
+        )
     return value
 
 

@@ -148,8 +148,6 @@ class Path(Impairment):
             raise Wrong(
                 "'telemetry' beside tc commands", "links with a rate stamp packets: [path.bottleneck], links, access"
             )
-        if self.bottleneck is None and self.tc is None:
-            raise Wrong("no bottleneck", "add [path.bottleneck] with rate and qdisc, or tc commands in [path.tc]")
         if self.delay > self.rtt:
             raise Wrong("a delay on the way there that is longer than the whole rtt", "delay is a part of rtt")
         if self.reverse and self.reverse.delay:
@@ -335,6 +333,8 @@ class Experiment(Strict):
 
     @model_validator(mode="after")
     def _sound(self) -> "Experiment":
+        if self.path.bottleneck is None and self.path.tc is None and self.hosts is None:
+            raise Wrong("no bottleneck", "add [path.bottleneck] with rate and qdisc, or tc commands in [path.tc]")
         check_programs(self.programs, self.duration, self.group_names, sum(flows.count for flows in self.flows))
         for probe in self.probes:
             if probe.interval < SHORTEST_INTERVAL_NS:
