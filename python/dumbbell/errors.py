@@ -108,7 +108,7 @@ class BuildFailed(KernelError):
 
 
 class HostError(DumbbellError):
-    """A real host can't be reached, or isn't as an experiment needs it; nothing of it was changed, or all was put back."""
+    """A real host can't be reached, or isn't as an experiment needs it; nothing on it was changed."""
 
 
 class OutputError(DumbbellError):

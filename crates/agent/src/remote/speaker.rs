@@ -69,6 +69,8 @@ struct Speaker {
     heard: Instant,
     said: Instant,
     warden: Option<UnixStream>,
+    /// What the warden has said, up to where it is no whole line yet.
+    pending: String,
     lab: Option<UnixStream>,
     /// What the warden said last of putting back.
     restored: Option<Vec<String>>,
@@ -84,6 +86,7 @@ impl Speaker {
             heard: Instant::now(),
             said: Instant::now(),
             warden: None,
+            pending: String::new(),
             lab: None,
             restored: None,
             well: None,
@@ -151,7 +154,7 @@ impl Speaker {
     fn tell_warden(&mut self, word: &str) -> Result<()> {
         match &mut self.warden {
             // Its death is heard, not felt.
-            Some(warden) => writeln!(warden, "{word}").or(Ok(())),
+            Some(warden) => warden.write_all(format!("{word}\n").as_bytes()).or(Ok(())),
             None => Ok(()),
         }
     }
@@ -229,7 +232,9 @@ impl Speaker {
         if length == 0 {
             return Err(Error::Unfit("the warden was killed".into()));
         }
-        for line in String::from_utf8_lossy(&words[..length]).lines() {
+        self.pending += &String::from_utf8_lossy(&words[..length]);
+        let whole = self.pending.rfind('\n').map_or(0, |last| last + 1);
+        for line in self.pending.drain(..whole).collect::<String>().lines() {
             match line.split_once(' ').unwrap_or((line, "")) {
                 ("refused", why) => return Err(Error::Unfit(why.into())),
                 ("lab", status) => {

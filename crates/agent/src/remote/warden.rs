@@ -46,15 +46,15 @@ pub fn guard(mut speaker: UnixStream, orders: UnixStream, room: &Path, plan: &Pl
     let (before, claim) = match settle(plan) {
         Ok(settled) => settled,
         Err(error) => {
-            let _ = writeln!(speaker, "refused {}", error.to_string().replace('\n', " "));
+            tell(&mut speaker, &format!("refused {}", error.to_string().replace('\n', " ")));
             return ExitCode::FAILURE;
         }
     };
     let lab = start_lab(orders, room);
-    let _ = match &lab {
-        Ok(_) => writeln!(speaker, "guarded"),
-        Err(error) => writeln!(speaker, "refused {error}"),
-    };
+    match &lab {
+        Ok(_) => tell(&mut speaker, "guarded"),
+        Err(error) => tell(&mut speaker, &format!("refused {error}")),
+    }
     if let Ok((lab, ended)) = &lab {
         watch(&mut speaker, *lab, ended, until);
         end_children();
@@ -68,9 +68,14 @@ pub fn guard(mut speaker: UnixStream, orders: UnixStream, room: &Path, plan: &Pl
         claim.release();
     }
     let told = serde_json::to_string(&differences).expect("sentences are JSON");
-    // Whoever is gone needs no answer.
-    let _ = writeln!(speaker, "restored {told}");
+    tell(&mut speaker, &format!("restored {told}"));
     ExitCode::SUCCESS
+}
+
+/// A line, in one piece.
+fn tell(speaker: &mut UnixStream, line: &str) {
+    // Whoever is gone needs no answer.
+    let _ = speaker.write_all(format!("{line}\n").as_bytes());
 }
 
 /// Away from the connection's session and its streams; what there is goes on file.
@@ -150,7 +155,7 @@ fn watch(speaker: &mut UnixStream, lab: Pid, ended: &OwnedFd, until: Instant) {
         if over {
             lab_lives = false;
             let well = matches!(waitpid(lab, None), Ok(WaitStatus::Exited(_, 0)));
-            let _ = writeln!(speaker, "lab {}", i32::from(!well));
+            tell(speaker, &format!("lab {}", i32::from(!well)));
         }
         if said {
             match hear(speaker) {

@@ -1,7 +1,8 @@
 """Did a run on real hosts measure what was asked?
 
-On each machine: was it the limit (`host_watch`)? Did its named devices drop packets outside the queue under test? What a
-machine counts for all of its programs (dropped segments, pruned queues) can be another program's, so that is a warning.
+On each machine: was it the limit (`host_watch`)? Did its named devices drop packets outside the queue under test?
+What a machine counts for all of its programs (dropped segments, pruned queues) can be another program's, so that is a
+warning.
 """
 
 import json
