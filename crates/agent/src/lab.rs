@@ -22,12 +22,13 @@ use crate::dice;
 use crate::error::{Attempt, Result};
 use crate::inside::Inside;
 use crate::machine::Machine;
-use crate::plan::{Ends, Plan, Transport};
+use crate::plan::{Plan, Transport};
 use crate::setup::{self, Standby};
 use crate::sys::Clock;
 use crate::traffic::Turn;
+use crate::traffic::payload::Payload;
 use crate::traffic::probe::Probing;
-use crate::traffic::tcp::{Payload, TcpFlow};
+use crate::traffic::tcp::TcpFlow;
 use crate::traffic::udp::UdpFlow;
 use agenda::{Agenda, Kind};
 use doors::{Door, Doors, Knock};
@@ -39,7 +40,6 @@ use socket2::Socket;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddrV4;
-use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread;
@@ -47,8 +47,6 @@ use std::time::Duration;
 
 /// Descriptors that a lab holds beside the two of each flow: listeners, probes, netlink, files.
 const OTHER_DESCRIPTORS: u64 = 1_024;
-/// Connections that may wait to be accepted when all flows start at once.
-const BACKLOG: i32 = 16_384;
 /// What a receiver keeps open behind the end: its sender's clock, on another machine, may be behind.
 const HOLD: Duration = Duration::from_millis(300);
 
@@ -149,21 +147,6 @@ impl<'a> Lab<'a> {
         lab.look_later();
         lab.agenda.add(plan.duration_ns, Kind::End, 0);
         Ok(lab)
-    }
-
-    fn listen(&mut self) -> Result<()> {
-        let mut doors = BTreeMap::new();
-        for (number, flow) in self.plan.flows.iter().enumerate() {
-            if flow.transport == Transport::Tcp && flow.ends.receives() {
-                doors.entry((&flow.receiver, flow.port)).or_insert((number, flow));
-            }
-        }
-        for (number, flow) in doors.into_values() {
-            let socket = listener::listen(flow, BACKLOG)?;
-            self.doors.watch(socket.as_raw_fd(), Door::Listener(self.listeners.len()))?;
-            self.listeners.push((socket, (flow.ends == Ends::Receiver).then_some(number)));
-        }
-        Ok(())
     }
 
     fn prepare_flows(&mut self) -> Result<()> {
@@ -380,25 +363,6 @@ impl<'a> Lab<'a> {
             Door::Gone(place) => self.sockets_gone(place)?,
             Door::Word => self.hear_shell()?,
             Door::Order => self.end_now(),
-        }
-        Ok(())
-    }
-
-    fn accept(&mut self, number: usize) -> Result<()> {
-        while let Some((socket, from)) = listener::accept(&self.listeners[number].0)? {
-            if let Some(flow) = self.listeners[number].1 {
-                self.welcome(flow, socket, from)?;
-                continue;
-            }
-            // A connection that no flow made can't be ours: it is closed by being dropped.
-            let Some(&number) = self.expected.get(&from) else { continue };
-            let Traffic::Tcp(flow) = &mut self.flows[number] else { unreachable!("UDP doesn't connect") };
-            if flow.is_over() {
-                continue;
-            }
-            self.doors.watch(socket.as_raw_fd(), Door::Receiver(number))?;
-            flow.accepted(socket, self.clock.now_ns())?;
-            self.sampler.changed();
         }
         Ok(())
     }

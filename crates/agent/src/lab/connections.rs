@@ -10,7 +10,7 @@ use crate::programs::processes;
 use crate::sample::diag;
 use crate::sample::netlink::Netlink;
 use crate::sample::record::{FlowSample, Records};
-use crate::traffic::tcp::{receive_space, received_bytes};
+use crate::traffic::info::{receive_space, received_bytes};
 use nix::sys::socket::SockProtocol;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,15 +1,59 @@
 //! Listening sockets: opened for a port, and the connections that they accept.
 
+use super::doors::Door;
+use super::{Lab, Traffic};
 use crate::error::{Attempt, Result};
-use crate::plan::Flow;
+use crate::plan::{Ends, Flow, Transport};
 use crate::sys;
 use socket2::{Domain, Protocol, Socket, Type};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsRawFd;
 
+/// Connections that may wait to be accepted when all flows start at once.
+const BACKLOG: i32 = 16_384;
+
+impl Lab<'_> {
+    /// Opens the listening sockets of all flows whose receivers are here.
+    pub(super) fn listen(&mut self) -> Result<()> {
+        let mut doors = BTreeMap::new();
+        for (number, flow) in self.plan.flows.iter().enumerate() {
+            if flow.transport == Transport::Tcp && flow.ends.receives() {
+                doors.entry((&flow.receiver, flow.port)).or_insert((number, flow));
+            }
+        }
+        for (number, flow) in doors.into_values() {
+            let socket = listen(flow, BACKLOG)?;
+            self.doors.watch(socket.as_raw_fd(), Door::Listener(self.listeners.len()))?;
+            self.listeners.push((socket, (flow.ends == Ends::Receiver).then_some(number)));
+        }
+        Ok(())
+    }
+
+    /// Connections wait at a listening socket.
+    pub(super) fn accept(&mut self, number: usize) -> Result<()> {
+        while let Some((socket, from)) = accept(&self.listeners[number].0)? {
+            if let Some(flow) = self.listeners[number].1 {
+                self.welcome(flow, socket, from)?;
+                continue;
+            }
+            // A connection that no flow made can't be ours: it is closed by being dropped.
+            let Some(&number) = self.expected.get(&from) else { continue };
+            let Traffic::Tcp(flow) = &mut self.flows[number] else { unreachable!("UDP doesn't connect") };
+            if flow.is_over() {
+                continue;
+            }
+            self.doors.watch(socket.as_raw_fd(), Door::Receiver(number))?;
+            flow.accepted(socket, self.clock.now_ns())?;
+            self.sampler.changed();
+        }
+        Ok(())
+    }
+}
+
 /// Opens the listening socket of a flow's port; all flows to that port share it.
-pub fn listen(flow: &Flow, backlog: i32) -> Result<Socket> {
+fn listen(flow: &Flow, backlog: i32) -> Result<Socket> {
     sys::within(&flow.receiver, || {
         let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
@@ -31,7 +75,7 @@ pub fn listen(flow: &Flow, backlog: i32) -> Result<Socket> {
 }
 
 /// Takes one waiting connection, if there is one.
-pub fn accept(listener: &Socket) -> Result<Option<(Socket, SocketAddrV4)>> {
+fn accept(listener: &Socket) -> Result<Option<(Socket, SocketAddrV4)>> {
     match listener.accept() {
         Ok((socket, from)) => {
             socket.set_nonblocking(true).attempt(|| "making a connection non-blocking".into())?;

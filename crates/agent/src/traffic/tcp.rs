@@ -15,46 +15,20 @@
 //! the bytes is the kernel's affair.
 
 use super::Turn;
+use super::info::{data_segs_out, receive_space, received_bytes, total_retrans};
+use super::payload::Payload;
 use super::report::Report;
 use crate::error::{Attempt, Result};
 use crate::plan::{Ends, Exchange, Flow};
 use crate::sys::{self, Clock};
 use nix::errno::Errno;
-use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::sendfile::sendfile;
 use nix::sys::socket::{getsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fmt::Display;
 use std::io;
 use std::net::{Shutdown, SocketAddrV4};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
-
-/// The pages that all senders send: shared, so that queued data costs no memory.
-pub struct Payload {
-    file: OwnedFd,
-}
-
-/// Length of the payload; long enough that one call fills any socket buffer's free part.
-const PAYLOAD_BYTES: usize = 4 << 20;
-
-impl Payload {
-    /// Makes the file; its bytes are zero.
-    pub fn new() -> Result<Self> {
-        let file = memfd_create(c"payload", MFdFlags::MFD_CLOEXEC).attempt(|| "making the payload".into())?;
-        nix::unistd::ftruncate(&file, i64::try_from(PAYLOAD_BYTES).expect("4 MiB fits"))
-            .attempt(|| "sizing the payload".into())?;
-        Ok(Self { file })
-    }
-
-    /// Sends up to `most` bytes, as many as the socket takes; and was that all it could take?
-    fn send(&self, socket: &Socket, most: u64) -> nix::Result<(u64, bool)> {
-        let count = usize::try_from(most).unwrap_or(usize::MAX).min(PAYLOAD_BYTES);
-        let mut offset = 0;
-        let sent = sendfile(socket, &self.file, Some(&mut offset), count)?;
-        Ok((sent as u64, sent < count))
-    }
-}
 
 /// One flow: both ends, or the one that is here.
 pub struct TcpFlow {
@@ -346,8 +320,8 @@ impl TcpFlow {
                 .ok()
                 .map(|name| name.to_string_lossy().trim_end_matches('\0').to_string());
             if let Ok(info) = sys::tcp_info(socket.as_raw_fd()) {
-                self.report.retransmits = word(&info, TOTAL_RETRANS).into();
-                self.report.data_segs_out = word(&info, DATA_SEGS_OUT).into();
+                self.report.retransmits = total_retrans(&info).into();
+                self.report.data_segs_out = data_segs_out(&info).into();
             }
         }
         if let Some(socket) = self.receiver.take()
@@ -405,26 +379,5 @@ impl TcpFlow {
     }
 }
 
-/// Bytes in order at a receiver, from its raw `tcp_info`.
-pub fn received_bytes(info: &[u8]) -> u64 {
-    info.get(BYTES_RECEIVED..BYTES_RECEIVED + 8)
-        .map_or(0, |bytes| u64::from_ne_bytes(bytes.try_into().expect("eight bytes")))
-}
-
-/// Receive buffer's autotuned space, from raw `tcp_info`.
-pub fn receive_space(info: &[u8]) -> u32 {
-    if info.len() >= RCV_SPACE + 4 { word(info, RCV_SPACE) } else { 0 }
-}
-
-fn word(info: &[u8], at: usize) -> u32 {
-    u32::from_ne_bytes(info[at..at + 4].try_into().expect("four bytes"))
-}
-
 /// Unread bytes that a receiver may be left with; more would shrink the advertised window.
 const MOST_UNREAD: i32 = 1 << 20;
-
-/// Offsets in `struct tcp_info` (include/uapi/linux/tcp.h).
-const RCV_SPACE: usize = 96;
-const TOTAL_RETRANS: usize = 100;
-const BYTES_RECEIVED: usize = 128;
-const DATA_SEGS_OUT: usize = 156;
