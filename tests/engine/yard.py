@@ -143,6 +143,8 @@ def yard(folder: Path, *, router: bool) -> Iterator[Yard]:
                 if process is not None:
                     process.kill()
                     process.wait()
+            if machine.holder.stdout is not None:
+                machine.holder.stdout.close()
 
 
 def _hold(name: str) -> subprocess.Popen[bytes]:

@@ -164,6 +164,8 @@ def plan(
 ) -> None:
     """Print the exact tc and ip commands as a script that runs on a Linux box."""
     from dumbbell.plan import as_script, plan_case
+    from dumbbell.plan.remote import plan_remote
+    from dumbbell.plan.remote_shell import as_remote_script
     from dumbbell.spec import find, load
     from dumbbell.spec.document import chosen
 
@@ -173,7 +175,10 @@ def plan(
         names = "; ".join(each.name for each in cases)
         err.print(f"the first of {len(cases)} cases; choose one with --case: {names}", markup=False)
     title = ": ".join(part for part in (one.experiment.title, one.name) if part)
-    sys.stdout.write(as_script(plan_case(one, seed), title))
+    if one.experiment.hosts is None:
+        sys.stdout.write(as_script(plan_case(one, seed), title))
+    else:
+        sys.stdout.write(as_remote_script(plan_remote(one, seed), title))
 
 
 @app.command()

@@ -8,6 +8,7 @@ building  what is filled in on the way
 traffic   groups of flows to single flows, Poisson arrivals drawn
 verbatim  tc scripts as they were run
 changes   scheduled changes and traces to commands at their times
+remote    the same on real hosts: which machine does what; remote_shell as a script
 shell     a plan as a script that a person can read and run
 world     a plan as the simulator reads it
 tc/       tc commands as the numbers that they mean, for `world`

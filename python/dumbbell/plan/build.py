@@ -366,6 +366,8 @@ def _dice(netem: QueuePlan, seed: int) -> DicePlan:
 
 def _warnings(building: Building) -> list[str]:
     warnings = []
+    if building.experiment.hosts is not None:
+        warnings.append("[hosts] is for --engine host; here the experiment has hosts of its own")
     if building.experiment.path.tc is not None:
         warnings.append(
             "the queue under test is on the sender's own device, as in the script: TCP feels it as back-pressure, "

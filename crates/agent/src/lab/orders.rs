@@ -6,7 +6,7 @@
 //!              anything more  it is over (for a router, which knows of no flow)
 //! ```
 //!
-//! Who says so is `remote`; how the clocks of several machines are compared, `dumbbell.engine.remote_clock` knows.
+//! Who says so is `remote`; how the clocks of several machines are compared, `dumbbell.engine.remote.clock` knows.
 
 use super::doors::Door;
 use super::{Lab, Traffic};

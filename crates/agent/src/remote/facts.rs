@@ -1,4 +1,4 @@
-//! What this machine is and has, read before anything is changed. What it means, `dumbbell.engine.remote_check` says.
+//! What this machine is and has, read before anything is changed. What it means, `dumbbell.engine.remote.check` says.
 
 use crate::error::{Attempt, Result};
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,8 @@ use std::process::{Command, Stdio};
 #[serde(deny_unknown_fields)]
 pub struct Asked {
     devices: Vec<String>,
-    /// From and to: which way do packets take?
-    routes: Vec<(Ipv4Addr, Ipv4Addr)>,
+    /// From (if it matters) and to: which way do packets take?
+    routes: Vec<(Option<Ipv4Addr>, Ipv4Addr)>,
     controllers: Vec<String>,
     /// Settings by their names.
     sysctls: Vec<String>,
@@ -57,8 +57,12 @@ pub fn read(asked: Asked, connection: &str) -> Result<Facts> {
         let told = ask(&["-j", "addr", "show", "dev", &device])?;
         Ok((device, told))
     };
-    let route =
-        |(from, to): (Ipv4Addr, Ipv4Addr)| ask(&["-j", "route", "get", &to.to_string(), "from", &from.to_string()]);
+    let route = |(from, to): (Option<Ipv4Addr>, Ipv4Addr)| {
+        let (from, to) = (from.map(|from| from.to_string()), to.to_string());
+        let mut words = vec!["-j", "route", "get", &to];
+        words.extend(from.iter().flat_map(|from| ["from", from]));
+        ask(&words)
+    };
     let missing_tools: Vec<String> =
         ["ip", "tc"].into_iter().filter(|tool| !is_there(tool)).map(String::from).collect();
     let can_ask = !missing_tools.iter().any(|tool| tool == "ip");

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Where only one end is here, that end does its part and its report says what it can know; the other is the affair of
-//! another machine's agent, and `dumbbell.engine.remote_join` joins both.
+//! another machine's agent, and `dumbbell.engine.remote.join` joins both.
 //!
 //! The sender splices pages of one file into the socket, so nothing is copied; the receiver
 //! discards with `MSG_TRUNC` and asks to be woken for large amounts only. What TCP does with

@@ -58,8 +58,8 @@ def check(plan: RemotePlan, machine: Machine, facts: Mapping[str, Any]) -> list[
 
 def described(facts: Mapping[str, Any]) -> dict[str, Any]:
     """What a birth certificate says of a machine."""
-    keys = ("host", "release", "version", "cpu", "cores", "clocksource", "governor", "hypervisor")
-    return {key: facts[key] if facts[key] != "" else None for key in keys}
+    keys = ("host", "release", "version", "cpu", "clocksource", "governor", "hypervisor")
+    return {key: facts[key] if facts[key] != "" else None for key in keys} | {"cpus": facts["cores"]}
 
 
 def _device(plan: RemotePlan, name: str, machine: Machine, device: str, told: str | None) -> None:

@@ -44,7 +44,8 @@ def join(folders: Mapping[str, Path], room: Path, clocks: Mapping[str, Compariso
     _flows(folders).tofile(room / "flows.bin")
     _queues(folders, ends).tofile(room / "queues.bin")
     error_ns = clocks[SENDER].error_ns + clocks[RECEIVER].error_ns
-    error_ns += abs(clocks[SENDER].drift_ns - clocks[RECEIVER].drift_ns)
+    # A drift that the errors explain is none.
+    error_ns += max(0, abs(clocks[SENDER].drift_ns - clocks[RECEIVER].drift_ns) - error_ns)
     probes, shortest_ns, known = _probes(folders, error_ns)
     probes.tofile(room / "probes.bin")
     (room / ENDS).write_text(json.dumps(_end(ends)), encoding="utf-8")

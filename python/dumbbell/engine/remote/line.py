@@ -38,6 +38,8 @@ class Line:
     """Has the agent taken over from the shell?"""
     greeted: bool = False
     """Has the agent said its first word? Nothing is said to it before: the shell could swallow it."""
+    done: bool = False
+    """Has the agent said its last word?"""
     closed: bool = False
     heard_s: float = 0.0
     """When it said something last, on the party's clock."""
@@ -84,7 +86,7 @@ class Line:
             if not self.speaks:
                 self._hear_shell()
             while self.speaks and (frame := self.inbox.frame()) is not None:
-                self.greeted = True
+                self.greeted, self.done = True, frame.kind == "done"
                 if frame.kind != "beat":
                     self.frames.append(frame)
         except Odd as odd:
@@ -123,6 +125,7 @@ class Line:
         assert self.process.stdin is not None
         with suppress(OSError):
             self.process.stdin.close()
+        self.process.stdin = None  # Or waiting for the end would try to flush it.
 
     def gone(self) -> None:
         """Wait until ssh has ended, and for no longer than an agent needs."""
@@ -131,7 +134,7 @@ class Line:
             # What is still said is read, or the agent could not end.
             os.set_blocking(self.reads_from, True)
             self.process.communicate(timeout=ENDING_S)
-        except (subprocess.TimeoutExpired, ValueError):
+        except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
         finally:

@@ -77,6 +77,8 @@ class Party:
             for frame in line.frames:
                 if frame.kind == "failed":
                     raise self._failed(line, str(frame.head.get("reason", "")))
+            if line.done:
+                continue
             if line.closed and not line.frames:
                 raise self._lost(line, line.why())
             if line.greeted and not line.frames and time.monotonic() - line.heard_s > SILENCE_S:

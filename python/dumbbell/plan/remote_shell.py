@@ -1,0 +1,87 @@
+"""A plan for real hosts as a script that a person can read: every command, and the machine that runs it.
+
+`dumbbell run` does the same by an agent on each machine, which also puts everything back; here a trap does, and iperf3
+and ping make the traffic.
+"""
+
+import shlex
+
+from dumbbell.plan.layout import Command
+from dumbbell.plan.model import FlowPlan
+from dumbbell.plan.remote import RemotePlan
+
+__all__ = ["as_remote_script"]
+
+
+def as_remote_script(remote: RemotePlan, title: str) -> str:
+    """A shell script for the machine that one sits at."""
+    plan = remote.plan
+    parts = [
+        "#!/bin/sh",
+        f"# {' '.join(title.split())}",
+        "# Runs on real hosts, which need root, iproute2, ethtool, iperf3 and ping.",
+        "# Their settings (sysctl) are not put back: dumbbell run does that, a script hardly could.",
+        "set -e",
+        *(f"{machine.role}() {{ ssh {shlex.quote(machine.ssh)} -- \"$@\"; }}" for machine in remote.machines),
+        "restore() {",
+        *(
+            f"  {machine.role} {shlex.quote(f'tc qdisc del dev {device} root; ethtool -K {device} tso on gso on gro on')}"
+            " || true"
+            for machine in remote.machines
+            for device in machine.devices
+        ),
+        "}",
+        "trap restore EXIT",
+    ]
+    for machine in remote.machines:
+        parts += ["", f"# {machine.role}: {machine.ssh}"]
+        parts += [_line(command) for command in plan.setup if command.host == machine.role]
+    parts += ["", "# receivers"]
+    parts += [_on("receiver", f"iperf3 -s -D -1 -p {flow.port}") for flow in plan.flows]
+    parts += ["sleep 1", ""]
+    parts += _changes(remote)
+    parts += ["# probes and flows"]
+    for probe in plan.probes:
+        if probe.kind == "ping":
+            interval, seconds = f"{probe.interval_ns / 1e9:g}", max(plan.duration_ns // 10**9, 1)
+            parts.append(_on("sender", f"ping -q -i {interval} -s {probe.payload} -w {seconds} {probe.address}") + " &")
+    parts += [_sender(remote, flow) for flow in plan.flows]
+    shown = {(queue.host, queue.device) for queue in plan.queues}
+    parts += ["wait", "", "# What the queues did"]
+    parts += [_on(host, f"tc -s qdisc show dev {device}") for host, device in sorted(shown)]
+    return "\n".join(parts) + "\n"
+
+
+def _line(command: Command) -> str:
+    return _on(command.host, shlex.join(command.argv))
+
+
+def _on(role: str, line: str) -> str:
+    return f"{role} {shlex.quote(line)}"
+
+
+def _changes(remote: RemotePlan) -> list[str]:
+    if not remote.plan.changes:
+        return []
+    lines, now_ns = ["# changes, at their times", "("], 0
+    for change in remote.plan.changes:
+        if change.at_ns > now_ns:
+            lines.append(f"  sleep {(change.at_ns - now_ns) / 1e9:g}")
+            now_ns = change.at_ns
+        lines.append(f"  {_line(change.command)}")
+    return [*lines, ") &", ""]
+
+
+def _sender(remote: RemotePlan, flow: FlowPlan) -> str:
+    duration_ns = remote.plan.duration_ns
+    if flow.bytes is not None:
+        amount = f"-n {flow.bytes}"
+    else:
+        amount = f"-t {((flow.stop_ns or duration_ns) - flow.start_ns) / 1e9:g}"
+    if flow.packet is not None and flow.interval_ns:
+        how = f"-u -b {flow.packet * 8 * 10**9 // flow.interval_ns} -l {flow.packet}"
+    else:
+        how = f"-C {flow.cc}"
+    client = _on("sender", f"iperf3 -c {flow.address} -p {flow.port} {how} {amount}")
+    wait = f"sleep {flow.start_ns / 1e9:g}; " if flow.start_ns else ""
+    return f"({wait}{client}) &"

@@ -1,0 +1,147 @@
+"""A plan for real hosts: which machine does what, and what no two or three machines can be made to do."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dumbbell.errors import ExperimentError
+from dumbbell.plan import plan_case
+from dumbbell.plan.remote import RemotePlan, plan_remote
+from dumbbell.plan.remote_shell import as_remote_script
+from dumbbell.spec.document import read
+
+FILE = Path("x.toml")
+ENDS: dict[str, Any] = {
+    "sender": {"ssh": "one", "address": "192.168.7.1", "device": "eth1"},
+    "receiver": {"ssh": "two", "address": "192.168.8.2", "device": "eth5"},
+}
+ROUTER = {"router": {"ssh": "three", "to_receiver": "eth2", "to_sender": "eth3"}}
+PATH: dict[str, Any] = {"rtt": "20ms", "bottleneck": {"rate": "10mbit", "qdisc": "fq_codel"}}
+
+
+def planned(hosts: dict[str, Any] | None = None, **keys: Any) -> RemotePlan:
+    document = {"duration": "5s", "path": PATH, "flows": [{"cc": "cubic", "count": 2}, {"cc": "bbr"}]}
+    return plan_remote(read(document | {"hosts": hosts or ENDS} | keys, FILE)[0], 1)
+
+
+def tc(plan: RemotePlan, role: str) -> list[str]:
+    return [command.line for command in plan.plan.setup if command.host == role and command.argv[0] == "tc"]
+
+
+def test_with_a_router_each_discipline_has_a_device_of_its_own() -> None:
+    plan = planned(ENDS | ROUTER, path=PATH | {"loss": "1%"})
+    assert [line.split()[6:9] for line in tc(plan, "sender")] == [["handle", "1:", "netem"]]
+    assert "loss 1%" in tc(plan, "sender")[0]
+    narrow, back = tc(plan, "router")[:3], tc(plan, "router")[3:]
+    assert all("dev eth2" in line for line in narrow)
+    assert "htb rate 10mbit" in narrow[1]
+    assert narrow[2].endswith("fq_codel")
+    assert len(back) == 1
+    assert "dev eth3" in back[0]
+    assert "delay 20ms" in back[0]
+    assert tc(plan, "receiver") == []
+    assert plan.plan.warnings == ()
+
+
+def test_without_a_router_the_queue_is_the_sender_s_and_a_warning_says_so() -> None:
+    plan = planned()
+    assert all("dev eth1" in line for line in tc(plan, "sender"))
+    assert len(tc(plan, "sender")) == 3
+    assert ["dev eth5" in line and "delay 20ms" in line for line in tc(plan, "receiver")] == [True]
+    assert "sender's own device" in plan.plan.warnings[0]
+
+
+def test_without_a_delay_there_is_no_netem() -> None:
+    plan = planned(path=PATH | {"rtt": "0ms"})
+    assert not any("netem" in line for role in ("sender", "receiver") for line in tc(plan, role))
+
+
+def test_without_a_bottleneck_the_path_s_netem_is_the_sender_s() -> None:
+    plan = planned(path={"rtt": "0ms", "loss": "1%"})
+    assert ["loss 1%" in line for line in tc(plan, "sender")] == [True]
+    assert plan.plan.bottleneck is None
+
+
+def test_tc_touches_named_devices_only() -> None:
+    plan = planned(ENDS | ROUTER, path=PATH | {"loss": "1%"})
+    for command in plan.plan.setup:
+        if command.argv[0] == "tc":
+            device = command.argv[command.argv.index("dev") + 1]
+            assert device in plan.machine(command.host).devices
+
+
+def test_every_flow_has_a_port_of_its_own() -> None:
+    flows = [{"cc": "cubic", "count": 3, "port": 5202}, {"cc": "bbr", "count": 2}, {"kind": "udp", "rate": "1mbit"}]
+    ports = [flow.port for flow in planned(flows=flows).plan.flows]
+    assert len(set(ports)) == len(ports) == 6
+
+
+def test_a_part_holds_what_is_the_machine_s_own() -> None:
+    plan = planned(ENDS | ROUTER)
+    parts = {role: plan.part(role) for role in ("sender", "router", "receiver")}
+    for part in parts.values():
+        assert part["hosts"] == [""]
+        assert {command["host"] for command in part["setup"]} == {""}
+    assert {flow["ends"] for flow in parts["sender"]["flows"]} == {"sender"}
+    assert {flow["from"] for flow in parts["receiver"]["flows"]} == {"192.168.7.1"}
+    assert parts["router"]["flows"] == parts["router"]["probes"] == []
+    commands = sum(len(part["setup"]) for part in parts.values())
+    assert commands == len(plan.plan.setup)
+
+
+def test_a_change_is_made_where_its_device_is() -> None:
+    changes = [{"at": "2s", "rate": "5mbit"}, {"at": "3s", "rtt": "40ms"}, {"at": "4s", "loss": "2%"}]
+    plan = planned(ENDS | ROUTER, changes=changes)
+    assert [change.command.host for change in plan.plan.changes] == ["router", "router", "sender"]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "keys", "key"),
+    [
+        (ENDS, {"path": PATH | {"loss": "1%"}}, "path.loss"),
+        (ENDS, {"path": PATH | {"delay": "5ms"}}, "path.delay"),
+        (ENDS, {"changes": [{"at": "1s", "loss": "1%"}]}, "changes"),
+        (ENDS | ROUTER, {"path": PATH | {"links": [{"name": "more", "rate": "5mbit"}]}}, "path.links"),
+        (ENDS | ROUTER, {"path": PATH | {"reverse": {"rate": "5mbit"}}}, "path.reverse"),
+        (ENDS, {"path": {"rtt": "0ms", "tc": {"interface": "eth0", "commands": "tc qdisc add dev eth0 root fq"}}},
+         "path.tc"),
+        (ENDS | ROUTER, {"flows": [{"cc": "bbr", "access": {"rate": "5mbit"}}]}, "flows.0.access"),
+        (ENDS | ROUTER, {"flows": [{"cc": "bbr"}, {"cc": "bbr", "initial_window": 20}]}, "flows.1.initial_window"),
+        (ENDS | ROUTER, {"flows": [{"cc": "bbr", "ecn": True}]}, "flows.0.ecn"),
+        (ENDS | ROUTER, {"flows": [{"cc": "bbr", "delayed_ack": False}]}, "flows.0.delayed_ack"),
+        (ENDS | ROUTER, {"flows": [{"cc": "bbr", "host_qdisc": "fq"}]}, "flows.0.host_qdisc"),
+        (ENDS | ROUTER, {"flows": [{"cc": "cubic", "cc_parameters": {"hystart": 0}}]}, "flows.0.cc_parameters"),
+        (ENDS | ROUTER, {"programs": [{"name": "a", "run": ["true"], "on": "sender"}]}, "programs"),
+    ],
+)  # fmt: skip
+def test_what_the_machines_can_t_be_made_to_do_is_refused_by_its_key(
+    hosts: dict[str, Any], keys: dict[str, Any], key: str
+) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        planned(hosts, **keys)
+    assert caught.value.key == key
+    assert caught.value.file == "x.toml"
+    assert "--engine kernel" in caught.value.right
+
+
+def test_other_engines_have_hosts_of_their_own_and_say_so() -> None:
+    document = {"duration": "5s", "path": PATH, "flows": [{"cc": "cubic"}], "hosts": ENDS}
+    plan = plan_case(read(document, FILE)[0], 1)
+    assert "sender" in plan.hosts
+    assert any("[hosts]" in warning for warning in plan.warnings)
+    del document["hosts"]
+    without = plan_case(read(document, FILE)[0], 1)
+    assert without.setup == plan.setup
+    assert without.warnings == ()
+
+
+def test_the_script_has_every_command_and_its_machine() -> None:
+    plan = planned(ENDS | ROUTER, changes=[{"at": "2s", "rate": "5mbit"}])
+    script = as_remote_script(plan, "a title")
+    for command in plan.plan.setup:
+        assert f"\n{command.host} '{command.line}'\n" in script or f"\n{command.host} '" in script
+        assert command.argv[-1] in script
+    for role, target in (("sender", "one"), ("router", "three"), ("receiver", "two")):
+        assert f"{role}() {{ ssh {target} --" in script
+    assert "tc class change dev eth2" in script

@@ -1,0 +1,88 @@
+"""`[hosts]`: what it may hold, and that each error names the key, the value and what would be right."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dumbbell.errors import ExperimentError
+from dumbbell.spec import parse
+from dumbbell.spec.document import read
+
+FILE = Path("x.toml")
+HOSTS: dict[str, Any] = {
+    "sender": {"ssh": "root@192.0.2.1", "address": "192.168.7.1", "device": "eth1"},
+    "receiver": {"ssh": "lab-receiver", "address": "192.168.7.2", "device": "eth1"},
+    "router": {"ssh": "lab-router", "to_receiver": "eth2", "to_sender": "eth1"},
+}
+
+
+def document(**hosts: Any) -> dict[str, Any]:
+    path = {"rtt": "10ms", "bottleneck": {"rate": "10mbit"}}
+    return {"duration": "5s", "path": path, "flows": [{"cc": "cubic"}], "hosts": HOSTS | hosts}
+
+
+def test_hosts_are_read() -> None:
+    hosts = read(document(), FILE)[0].experiment.hosts
+    assert hosts is not None
+    assert hosts.sender.ssh == "root@192.0.2.1"
+    assert hosts.router is not None
+    assert hosts.router.to_receiver == "eth2"
+
+
+def test_a_router_may_be_left_out() -> None:
+    hosts = {key: HOSTS[key] for key in ("sender", "receiver")}
+    made = read(document() | {"hosts": hosts}, FILE)[0].experiment.hosts
+    assert made is not None
+    assert made.router is None
+
+
+@pytest.mark.parametrize(
+    ("role", "key", "value", "says"),
+    [
+        ("sender", "ssh", "-oProxyCommand=touch /tmp/x", "not a host that ssh knows"),
+        ("sender", "ssh", "a b", "not a host that ssh knows"),
+        ("sender", "address", "eth1", "not an IPv4 address"),
+        ("sender", "address", "127.0.0.1", "not an address of a device"),
+        ("sender", "address", "fe80::1", "not an IPv4 address"),
+        ("receiver", "device", "eth1; reboot", "not the name of a device"),
+        ("receiver", "device", "a-name-that-is-too-long", "not the name of a device"),
+        ("router", "to_sender", "eth2", "one device for both directions"),
+        ("receiver", "ssh", "root@192.0.2.1", "one machine in two parts"),
+        ("receiver", "address", "192.168.7.1", "one address at both ends"),
+    ],
+)
+def test_what_can_t_be_is_told_by_its_key(role: str, key: str, value: str, says: str) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        read(document(**{role: HOSTS[role] | {key: value}}), FILE)
+    assert says in str(caught.value)
+    assert caught.value.key.startswith("hosts")
+    assert caught.value.right
+
+
+@given(st.text(max_size=40))
+def test_no_text_reaches_ssh_that_is_an_option_or_more_than_a_word(text: str) -> None:
+    try:
+        hosts = read(document(sender=HOSTS["sender"] | {"ssh": text}), FILE)[0].experiment.hosts
+    except ExperimentError:
+        return
+    assert hosts is not None
+    assert not hosts.sender.ssh.startswith("-")
+    assert len(hosts.sender.ssh.split()) == 1
+    assert not set(hosts.sender.ssh) & set("'\"$`;|&<>\\*?(){}!#~\n")
+
+
+def test_only_real_hosts_have_a_bottleneck_of_their_own() -> None:
+    without = document() | {"path": {"rtt": "0ms"}}
+    assert read(without, FILE)[0].experiment.path.bottleneck is None
+    del without["hosts"]
+    with pytest.raises(ExperimentError, match="no bottleneck"):
+        read(without, FILE)
+
+
+def test_a_missing_end_is_told() -> None:
+    text = 'duration = "5s"\n[path]\nrtt = "0ms"\n[[flows]]\ncc = "bbr"\n[hosts.sender]\nssh = "a"\n'
+    with pytest.raises(ExperimentError, match="this key is missing"):
+        parse(text, FILE)
