@@ -28,6 +28,7 @@ lint: setup ## Formatting, lints, types
 	$(BIN)/mypy
 
 unit: setup ## Tests of both languages, on the built kernel
+	@scripts/setup.sh tests
 	@scripts/test-tools.sh
 	cargo test --workspace --quiet
 	$(BIN)/pytest -n auto --dist worksteal

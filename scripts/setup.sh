@@ -19,6 +19,12 @@ need ip iproute2
 need tc iproute2
 need setarch util-linux
 need git git
+# Tests of real hosts start an sshd of their own. Where an init system would start the machine's at once, nobody asked for it.
+if [ "${1:-}" = tests ] && [ "$(id -u)" = 0 ] && [ ! -d /run/systemd/system ]; then
+    need sshd openssh-server
+    need ssh openssh-client
+    need ethtool ethtool
+fi
 [ -e /usr/include/stdio.h ] || packages="$packages libc6-dev"
 # A virtual environment needs ensurepip, which Debian keeps in a package of its own.
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages="$packages python3-venv"

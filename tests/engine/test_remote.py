@@ -120,7 +120,7 @@ def test_a_discipline_of_somebody_s_own_stays_and_is_named(hosts: Yard, tmp_path
 def test_what_a_device_lacks_is_told_before_anything_is_changed(hosts: Yard, tmp_path: Path) -> None:
     hosts["receiver"].run("ip link set eth1 mtu 1400")
     try:
-        with pytest.raises(HostError, match="receiver.*an mtu of 1400, and path.mtu is 1500"):
+        with pytest.raises(HostError, match=r"receiver.*an mtu of 1400, and path\.mtu is 1500"):
             run(hosts, tmp_path / "run")
     finally:
         hosts["receiver"].run("ip link set eth1 mtu 1500")
@@ -138,7 +138,7 @@ def test_what_ssh_can_t_do_is_told_with_what_would_help(
     hosts: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, says: str
 ) -> None:
     other = tmp_path / "config"
-    key = change.split()[0]
+    key = change.split(maxsplit=1)[0]
     kept = [line for line in (hosts.folder / "config").read_text().splitlines() if key not in line]
     other.write_text(f"{change}\n" + "\n".join(kept) + "\n")
     monkeypatch.setenv("DUMBBELL_SSH", hosts.ssh.replace(str(hosts.folder / "config"), str(other)))
@@ -151,6 +151,6 @@ def test_the_command_plans_and_runs(hosts: Yard, tmp_path: Path) -> None:
     file.write_text(f'title = "t"\nduration = "1s"\n{PATH}{BOTH}' + hosts.table())
     shown = subprocess.run([COMMAND, "plan", str(file)], capture_output=True, text=True, check=True, timeout=60)
     assert "router 'tc qdisc add dev eth2" in shown.stdout
-    words = [COMMAND, "run", str(file), "--engine", "host", "--json"]
+    words = [str(COMMAND), "run", str(file), "--engine", "host", "--json"]
     done = subprocess.run([*words, "--out", tmp_path / "out"], capture_output=True, text=True, check=False, timeout=60)
     assert json.loads(done.stdout)["engine"] == "host"

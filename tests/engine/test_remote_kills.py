@@ -1,6 +1,6 @@
 """Real hosts are left as they were, whatever is killed: agents, wardens, all of them, ssh, Python, or the line itself.
 
-`DUMBBELL_KILLS=10` tries ten moments of each; a short run of the tests tries two of the ones that need most of a warden.
+`DUMBBELL_KILLS=10` tries ten moments of each; otherwise there are two.
 """
 
 import os
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -59,45 +60,42 @@ def agents(hosts: Yard) -> list[int]:
     return sorted(hosts.agents())
 
 
-def strike_speakers(hosts: Yard, run: subprocess.Popen[bytes]) -> None:
-    """The first of each host's agents."""
-    for number in agents(hosts):
-        if parent_name(number) != "agent":
-            kill(number)
+def strike_speakers(hosts: Yard, _run: subprocess.Popen[bytes]) -> None:
+    """The first of each host's agents; found before any is killed, for then its warden has another parent."""
+    for number in [each for each in agents(hosts) if parent_name(each) != "agent"]:
+        kill(number)
 
 
-def strike_wardens(hosts: Yard, run: subprocess.Popen[bytes]) -> None:
+def strike_wardens(hosts: Yard, _run: subprocess.Popen[bytes]) -> None:
     for number in agents(hosts):
         if parent_name(number) == "agent":
             kill(number)
             return
 
 
-def strike_all_agents(hosts: Yard, run: subprocess.Popen[bytes]) -> None:
+def strike_all_agents(hosts: Yard, _run: subprocess.Popen[bytes]) -> None:
     for number in agents(hosts):
         kill(number)
 
 
-def strike_ssh(hosts: Yard, run: subprocess.Popen[bytes]) -> None:
+def strike_ssh(_hosts: Yard, run: subprocess.Popen[bytes]) -> None:
     for number, program, _ in processes():
         if program == "ssh" and str(run.pid) in ancestors(number):
             kill(number)
             return
 
 
-def strike_python(hosts: Yard, run: subprocess.Popen[bytes]) -> None:
+def strike_python(_hosts: Yard, run: subprocess.Popen[bytes]) -> None:
     kill(run.pid)
 
 
-def cut_the_line(hosts: Yard, run: subprocess.Popen[bytes]) -> None:
+def cut_the_line(hosts: Yard, _run: subprocess.Popen[bytes]) -> None:
     hosts["sender"].run("ip link set eth0 down")
 
 
 def kill(number: int) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.kill(number, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def parent(number: int) -> int:
@@ -134,7 +132,9 @@ STRIKES: dict[str, Callable[[Yard, subprocess.Popen[bytes]], None]] = {
 
 @pytest.mark.parametrize("moment", range(MOMENTS))
 @pytest.mark.parametrize("what", STRIKES)
-def test_hosts_are_left_as_they_were(hosts: Yard, what: str, moment: int, tmp_path: Path) -> None:
+def test_hosts_are_left_as_they_were(
+    hosts: Yard, what: str, moment: int, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     before = hosts.pictures()
     later_s = random.Random(f"{what}/{moment}").uniform(0, LONGEST_S)
     run = start(hosts, tmp_path / "out")
@@ -149,7 +149,7 @@ def test_hosts_are_left_as_they_were(hosts: Yard, what: str, moment: int, tmp_pa
             put_back.communicate(timeout=60)
             assert put_back.returncode == 0
         took_s = settle(hosts, before)
-        print(f"{what} after {later_s:.1f} s: as before {took_s:.1f} s later")
+        record_property("moment", f"{what} after {later_s:.1f} s: as before {took_s:.1f} s later")
     finally:
         hosts["sender"].run("ip link set eth0 up")
         end(run)
@@ -175,7 +175,9 @@ def settle(hosts: Yard, before: dict[str, dict[str, str]]) -> float:
 
 def shaped(pictures: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     """What a run may change; a cut line changes links and routes too."""
-    return {host: {key: each[key] for key in ("qdiscs", "offloads", "sysctls", "run")} for host, each in pictures.items()}
+    return {
+        host: {key: each[key] for key in ("qdiscs", "offloads", "sysctls", "run")} for host, each in pictures.items()
+    }
 
 
 def difference(before: dict[str, dict[str, str]], now: dict[str, dict[str, str]]) -> str:

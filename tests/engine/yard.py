@@ -6,16 +6,15 @@ desk ── ssh ── sender ──┐
      ── ssh ── receiver ┘
 ```
 
-Each machine is a process in namespaces of its own for network, mounts (its own /run) and name; it dies with the test, and
-everything with it. Keys are made here, and ssh reads a configuration of the test's own.
+Each machine is a process in namespaces of its own for network, mounts (its own /run) and name; it dies with the test,
+and everything with it. Keys are made here, and ssh reads a configuration of the test's own.
 """
 
-import os
 import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -97,7 +96,7 @@ class Yard:
 
     def agents(self) -> list[int]:
         """Processes of agents that live in any of the hosts."""
-        spaces = {os.readlink(f"/proc/{machine.holder.pid}/ns/net") for machine in self.hosts}
+        spaces = {str(Path(f"/proc/{machine.holder.pid}/ns/net").readlink()) for machine in self.hosts}
         return [number for number, program, space in processes() if program == "agent" and space in spaces]
 
     def table(self) -> str:
@@ -115,15 +114,9 @@ class Yard:
 
 def processes() -> Iterator[tuple[int, str, str]]:
     """Number, name of the program and network namespace of every process that can be looked at."""
-    for entry in os.listdir("/proc"):
-        if not entry.isdecimal():
-            continue
-        try:
-            program = Path(f"/proc/{entry}/comm").read_text().strip()
-            space = os.readlink(f"/proc/{entry}/ns/net")
-        except OSError:
-            continue
-        yield int(entry), program, space
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            yield int(entry.name), (entry / "comm").read_text().strip(), str((entry / "ns/net").readlink())
 
 
 @contextmanager
@@ -201,7 +194,8 @@ def _open(made: Yard) -> None:
         server = folder / f"sshd-{machine.name}"
         server.write_text(
             f"ListenAddress {address}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\nPidFile none\n"
-            "StrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
+            "StrictModes no\nUsePAM no\nPermitRootLogin yes\n"
+            "PasswordAuthentication no\nKbdInteractiveAuthentication no\n"
         )
         with (folder / f"log-{machine.name}").open("wb") as log:
             machine.sshd = subprocess.Popen([*machine.inside, SSHD, "-D", "-e", "-f", server], stderr=log)

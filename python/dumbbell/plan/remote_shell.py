@@ -20,13 +20,12 @@ def as_remote_script(remote: RemotePlan, title: str) -> str:
         "#!/bin/sh",
         f"# {' '.join(title.split())}",
         "# Runs on real hosts, which need root, iproute2, ethtool, iperf3 and ping.",
-        "# Their settings (sysctl) are not put back: dumbbell run does that, a script hardly could.",
+        "# At the end offloads are on, whatever they were, and settings (sysctl) stay; dumbbell run puts all back.",
         "set -e",
-        *(f"{machine.role}() {{ ssh {shlex.quote(machine.ssh)} -- \"$@\"; }}" for machine in remote.machines),
+        *(f'{machine.role}() {{ ssh -n {shlex.quote(machine.ssh)} -- "$@"; }}' for machine in remote.machines),
         "restore() {",
         *(
-            f"  {machine.role} {shlex.quote(f'tc qdisc del dev {device} root; ethtool -K {device} tso on gso on gro on')}"
-            " || true"
+            "  " + _on(machine.role, _undone(remote, machine.role, device)) + " || true"
             for machine in remote.machines
             for device in machine.devices
         ),
@@ -52,8 +51,14 @@ def as_remote_script(remote: RemotePlan, title: str) -> str:
     return "\n".join(parts) + "\n"
 
 
+def _undone(remote: RemotePlan, role: str, device: str) -> str:
+    shaped = any((queue.host, queue.device) == (role, device) for queue in remote.plan.queues)
+    return (f"tc qdisc del dev {device} root; " if shaped else "") + f"ethtool -K {device} tso on gso on gro on"
+
+
 def _line(command: Command) -> str:
-    return _on(command.host, shlex.join(command.argv))
+    # Nothing of a plan holds a quote; a setting of several numbers holds spaces.
+    return _on(command.host, " ".join(f'"{word}"' if " " in word else word for word in command.argv))
 
 
 def _on(role: str, line: str) -> str:
