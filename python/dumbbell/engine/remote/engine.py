@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell import __version__, result
-from dumbbell.engine.agent import GENERATOR, agent, read_room, refuse_what_only_the_simulator_sees
+from dumbbell.engine.agent import GENERATOR, read_room, refuse_what_only_the_simulator_sees
 from dumbbell.engine.base import Progress, Request
 from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256
 from dumbbell.engine.host_watch import LOOK_NS
@@ -34,6 +34,7 @@ from dumbbell.engine.remote.party import CONNECT_S, Party, gathered
 from dumbbell.engine.remote.verdict import judged, watched
 from dumbbell.engine.validity import Verdict
 from dumbbell.errors import ExperimentError, HostError, HostLost
+from dumbbell.machine.agent import agent
 from dumbbell.plan.remote import RemotePlan, plan_remote
 
 __all__ = ["RemoteEngine"]
