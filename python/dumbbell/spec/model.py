@@ -8,7 +8,7 @@ file and key.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from dumbbell.spec.fields import (
     Arrivals,
@@ -315,13 +315,21 @@ class Experiment(Strict):
     trace: Literal["samples", "events"] = "samples"
     expect: tuple[Expected, ...] = ()
     source: Source | None = None
+    hosts: Hosts | None = None
     path: Path
     flows: tuple[Flows, ...] = Field(min_length=1)
     probes: tuple[Probe, ...] = (Probe(),)
     tcp: Tcp = Tcp()
     changes: tuple[Change, ...] = ()
     programs: tuple[Program, ...] = ()
-    hosts: Hosts | None = None
+
+    @field_validator("path")
+    @classmethod
+    def _narrow_somewhere(cls, path: Path, others: ValidationInfo) -> Path:
+        """Only real hosts have a bottleneck that nobody made."""
+        if path.bottleneck is None and path.tc is None and others.data.get("hosts") is None:
+            raise Wrong("no bottleneck", "add [path.bottleneck] with rate and qdisc, or tc commands in [path.tc]")
+        return path
 
     @model_validator(mode="before")
     @classmethod
@@ -333,8 +341,6 @@ class Experiment(Strict):
 
     @model_validator(mode="after")
     def _sound(self) -> "Experiment":
-        if self.path.bottleneck is None and self.path.tc is None and self.hosts is None:
-            raise Wrong("no bottleneck", "add [path.bottleneck] with rate and qdisc, or tc commands in [path.tc]")
         check_programs(self.programs, self.duration, self.group_names, sum(flows.count for flows in self.flows))
         for probe in self.probes:
             if probe.interval < SHORTEST_INTERVAL_NS:
