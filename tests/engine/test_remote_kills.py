@@ -20,8 +20,8 @@ from engine.yard import Yard, lacking, processes, yard
 MOMENTS = int(os.environ.get("DUMBBELL_KILLS", "2"))
 LIMIT_S = 15.0
 """Until everything is as it was."""
-LONGEST_S = 6.0
-"""Between the first agent, whose experiment takes 5 s and some for setting up, and what is done to it."""
+LONGEST_S = 4.0
+"""Between the first agent, whose experiment takes 3 s and some for setting up, and what is done to it."""
 
 pytestmark = [
     pytest.mark.kernel,
@@ -30,7 +30,7 @@ pytestmark = [
 
 EXPERIMENT = """
 title = "to be cut off"
-duration = "5s"
+duration = "3s"
 [path]
 rtt = "0ms"
 [path.bottleneck]

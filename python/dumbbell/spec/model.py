@@ -325,8 +325,7 @@ class Experiment(Strict):
 
     @field_validator("path")
     @classmethod
-    def _narrow_somewhere(cls, path: Path, others: ValidationInfo) -> Path:
-        """Only real hosts have a bottleneck that nobody made."""
+    def _only_real_hosts_have_a_bottleneck_of_their_own(cls, path: Path, others: ValidationInfo) -> Path:
         if path.bottleneck is None and path.tc is None and others.data.get("hosts") is None:
             raise Wrong("no bottleneck", "add [path.bottleneck] with rate and qdisc, or tc commands in [path.tc]")
         return path

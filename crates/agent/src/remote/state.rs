@@ -34,8 +34,8 @@ pub struct Device {
 impl State {
     /// Reads it.
     pub fn read(devices: &[String], settings: &[String]) -> Result<Self> {
-        let netlink = Netlink::open("", SockProtocol::NetlinkRoute)?;
         let device = |name: &String| {
+            let netlink = Netlink::open("", SockProtocol::NetlinkRoute)?;
             let features = features::get(name).attempt(|| format!("reading the features of device '{name}'"))?;
             Ok((name.clone(), Device { disciplines: qdisc::tree(&netlink, name)?, features }))
         };

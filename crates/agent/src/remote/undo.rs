@@ -146,3 +146,56 @@ fn network() -> Result<String> {
     let name = fs::read_link("/proc/self/ns/net").attempt(|| "naming the network namespace".into())?;
     Ok(name.to_string_lossy().into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("dumbbell-undo-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    fn with_device(name: &str) -> State {
+        let device = r#"{"disciplines": [], "features": {"changeable": [], "wanted": [], "active": []}}"#;
+        serde_json::from_str(&format!("{{\"devices\": {{\"{name}\": {device}}}, \"settings\": {{}}}}")).unwrap()
+    }
+
+    #[test]
+    fn what_a_dead_owner_left_is_put_back_and_forgotten() {
+        let folder = folder("dead");
+        let setting = folder.join("setting");
+        fs::write(&setting, "1\n").unwrap();
+        let notes = folder.join("notes");
+        let before = State::read(&[], &[setting.to_string_lossy().into_owned()]).unwrap();
+        let claim = Claim::stake(&notes, &before).unwrap();
+        fs::write(&setting, "2\n").unwrap();
+        assert_eq!(sweep(&notes).unwrap(), Vec::<String>::new(), "its owner lives");
+        assert_eq!(fs::read_to_string(&setting).unwrap(), "2\n");
+        drop(claim);
+        assert_eq!(sweep(&notes).unwrap().len(), 1);
+        assert_eq!(fs::read_to_string(&setting).unwrap(), "1\n");
+        assert!(!notes.exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_device_has_one_experiment_at_a_time() {
+        let folder = folder("twice");
+        let claim = Claim::stake(&folder, &with_device("eth1")).unwrap();
+        let refused = Claim::stake(&folder, &with_device("eth1")).err().map(|error| error.to_string());
+        assert!(refused.is_some_and(|text| text.contains("'eth1' is used by another experiment")));
+        claim.release();
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_note_that_was_cut_off_stood_before_any_change() {
+        let folder = folder("cut");
+        fs::write(folder.join("undo-1.json"), "{\"what\": \"Dumb").unwrap();
+        assert_eq!(sweep(&folder).unwrap(), Vec::<String>::new());
+        assert!(!folder.exists());
+    }
+}
