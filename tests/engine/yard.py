@@ -143,7 +143,7 @@ def yard(folder: Path, *, router: bool) -> Iterator[Yard]:
 def _hold(name: str) -> subprocess.Popen[bytes]:
     script = (
         f"mount -t tmpfs none /run && mkdir /run/sshd && hostname {name} && mount -t sysfs none /sys && "
-        "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1 && echo up && exec sleep 600"
+        "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1 && echo up && exec sleep 7200"
     )
     holder = subprocess.Popen(
         ["setpriv", "--pdeathsig", "KILL", "unshare", "-n", "-m", "-u", "sh", "-c", script], stdout=subprocess.PIPE
