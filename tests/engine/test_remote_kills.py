@@ -47,10 +47,10 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
         yield made
 
 
-def start(hosts: Yard, out: Path) -> subprocess.Popen[bytes]:
+def start(hosts: Yard, out: Path, *more: str) -> subprocess.Popen[bytes]:
     words = [sys.executable, "-m", "dumbbell", "run", str(hosts.folder / "x.toml"), "--engine", "host"]
     return subprocess.Popen(
-        [*words, "--out", str(out)], env=os.environ | {"DUMBBELL_SSH": hosts.ssh}, start_new_session=True,
+        [*words, *more, "--out", str(out)], env=os.environ | {"DUMBBELL_SSH": hosts.ssh}, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
 
@@ -137,7 +137,8 @@ def test_hosts_are_left_as_they_were(
 ) -> None:
     before = hosts.pictures()
     later_s = random.Random(f"{what}/{moment}").uniform(0, LONGEST_S)
-    run = start(hosts, tmp_path / "out")
+    # Behind a cut line only silence says so, and the experiment must outlast it.
+    run = start(hosts, tmp_path / "out", *(["--set", "duration=60s"] if what == "line" else []))
     try:
         wait_for_agents(hosts)
         time.sleep(later_s)
