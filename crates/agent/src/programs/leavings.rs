@@ -102,6 +102,7 @@ mod tests {
             files: vec![given("same", "abc"), given("longer", "abc")],
             writable: Vec::new(),
             typed: false,
+            keeps_powers: false,
             start_ns: 0,
             stop_ns: None,
             stays: false,
