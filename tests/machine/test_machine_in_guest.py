@@ -1,0 +1,29 @@
+"""Doctor on a kernel that has everything: a host of a virtual-time guest."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import Dumbbell
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.kernel
+def test_doctor_reads_a_guest_s_host(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    doctor = [sys.executable, "-m", "dumbbell", "doctor", "--json", "--rate", "10mbit", "--rtt", "40ms"]
+    words = ["exec", "bufferbloat", "--no-flows", "--on", "sender", "--out", tmp_path / "run", "--", *doctor]
+    # Typed here, so that the guest sees this Python wherever it lies.
+    done = dumbbell(*words, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["path"] == {"rate_bps": 10_000_000, "rtt_ns": 40_000_000}
+    found = {each["key"]: each for each in told["findings"]}
+    assert found["kernel.namespace"]["value"] == "own"
+    assert found["kernel.virtual"]["value"] == "uml"
+    assert {"bbr", "cubic", "reno", "vegas"} <= set(found["controller.available"]["value"])
+    assert found["controller.bbr_version"]["value"] == "v1"
+    assert found["controller.new_connection"]["value"] == [found["controller.default"]["value"]]
+    assert found["offloads.right"]["value"]["tso"] is False
