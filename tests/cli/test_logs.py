@@ -130,7 +130,10 @@ def test_two_imports_are_compared(dumbbell: Dumbbell, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["agrees"], found["first"]["seeds"]) == (True, [])
-    assert "first and second: imported; logs don't say whether both sides are the same experiment" in found["warnings"]
+    assert (
+        "first and second: imported or fetched; that doesn't say whether both sides are the same experiment"
+        in found["warnings"]
+    )
     assert "cwnd, kB" in (tmp_path / "page.html").read_text()
     (tmp_path / "side").mkdir()
     for name in ("first", "second"):

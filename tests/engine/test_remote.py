@@ -153,4 +153,5 @@ def test_the_command_plans_and_runs(hosts: Yard, tmp_path: Path) -> None:
     assert "router 'tc qdisc add dev eth2" in shown.stdout
     words = [str(COMMAND), "run", str(file), "--engine", "host", "--json"]
     done = subprocess.run([*words, "--out", tmp_path / "out"], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout, done.stderr
     assert json.loads(done.stdout)["engine"] == "host"

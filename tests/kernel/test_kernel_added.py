@@ -254,6 +254,6 @@ def test_what_was_added_is_offered_and_written_down(tmp_path: Path) -> None:
     assert (Added(("a-b",), "m.c", "").module, Added(("a-b",), "m.c", "").module_file) == ("tcp_a_b", "tcp_a_b.c")
 
 
-def test_a_limit_in_wall_time_is_for_guests() -> None:
-    with pytest.raises(ExperimentError, match="--wall-limit: a limit in wall time is for guests"):
+def test_a_limit_in_wall_time_is_for_linux() -> None:
+    with pytest.raises(ExperimentError, match="--wall-limit: a limit in wall time is for Linux"):
         engine_called("sim", None, wall_limit_s=3)

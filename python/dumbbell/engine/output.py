@@ -29,26 +29,18 @@ def staged(out: Path) -> Iterator[Path]:
     Raises `OutputError` when `out` exists, is being written by another run, or can't be written.
     """
     staging = out.parent / f".{out.name}.running"
+    lock = None
     try:
         _refuse_taken(out)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(out.parent):
-            staging.mkdir(exist_ok=True)
-            lock = (staging / ".lock").open("a+")
-            _claim(lock, out)
-            lock.write(SIGN)
-            lock.flush()
-            _sweep(out.parent)
-    except OSError as error:
-        raise OutputError(f"{out}: can't be written: {error.strerror}") from error
-    with lock:
-        _empty(staging)
-        try:
+        lock = _begun(staging, out)
+        with lock:
+            _empty(staging)
             yield staging
             _publish(staging, out)
-        except OSError as error:
-            raise _explained(error, out) from error
-        finally:
+    except OSError as error:
+        raise _explained(error, out) from error
+    finally:
+        if lock is not None:
             shutil.rmtree(staging, ignore_errors=True)
 
 
@@ -75,6 +67,25 @@ def _refuse_taken(out: Path) -> None:
         raise OutputError(
             f"{out}: exists already; results are never overwritten: name another folder with --out, or remove it"
         )
+
+
+def _begun(staging: Path, out: Path) -> IO[str]:
+    """Make the folder, and take its lock; an interrupt meanwhile leaves nothing."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(out.parent):
+        is_new = not staging.exists()
+        try:
+            staging.mkdir(exist_ok=True)
+            lock = (staging / ".lock").open("a+")
+            _claim(lock, out)
+            lock.write(SIGN)
+            lock.flush()
+            _sweep(out.parent)
+        except BaseException:
+            if is_new:
+                shutil.rmtree(staging, ignore_errors=True)
+            raise
+    return lock
 
 
 @contextmanager
