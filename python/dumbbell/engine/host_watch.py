@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dumbbell.engine.validity import Verdict
+from dumbbell.engine.validity import Verdict, softnet
 from dumbbell.plan import Plan, QueuePlan
 
 __all__ = ["LOOK_NS", "Looks", "figures", "judge_machine", "looks", "shaper_shares"]
@@ -81,8 +81,8 @@ def figures(seen: Looks, end: Mapping[str, Any], shares: Mapping[str, float]) ->
         "softirq_share_max": _max(softirq),
         "softirq_full_share": _mean((softirq >= FULL).any(axis=1)) if softirq.size else None,
         "all_cores_full_share": _mean((busy >= FULL).all(axis=1)) if busy.size else None,
-        "softnet_dropped": _softnet(end, 1),
-        "softnet_time_squeeze": _softnet(end, 2),
+        "softnet_dropped": softnet(end, 1),
+        "softnet_time_squeeze": softnet(end, 2),
         "shaper_shares": dict(shares),
     }
 
@@ -185,16 +185,6 @@ def _max(values: np.ndarray) -> float | None:
 
 def _mean(values: Any) -> float | None:
     return float(values.mean()) if values.size else None
-
-
-def _softnet(end: Mapping[str, Any], column: int) -> int:
-    """The growth of a column of /proc/net/softnet_stat, which every host shows alike: 1 drops, 2 time_squeeze."""
-
-    def total(counters: Mapping[str, Mapping[str, str]]) -> int:
-        text = next(iter(counters.values()))["softnet_stat"]
-        return sum(int(line.split()[column], 16) for line in text.splitlines())
-
-    return total(end["counters"]) - total(end["counters_before"])
 
 
 def _median_rtt_ns(flows: pl.DataFrame) -> float | None:

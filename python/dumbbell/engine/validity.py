@@ -14,7 +14,7 @@ import polars as pl
 
 from dumbbell.plan.model import FlowPlan, Plan, QueuePlan
 
-__all__ = ["Verdict", "closed_windows", "judge", "judge_flows"]
+__all__ = ["Verdict", "closed_windows", "device_drops", "judge", "judge_flows", "machine_drops", "softnet"]
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,20 @@ def judge(plan: Plan, end: Mapping[str, Any], named: Sequence[QueuePlan], drops:
     """Look at everything that could have spoiled a run on a kernel. `drops`: by queue name, at the end."""
     shared = judge_flows(plan, end["flows"], named, drops)
     invalid = list(shared.invalid)
-    for host, now in end["counters"].items():
-        before = end["counters_before"][host]
-        invalid += _device_drops(host, before, now, [queue for queue in named if queue.host == host])
-        invalid += _socket_drops(host, before, now)
+    for host in end["counters"]:
+        invalid += device_drops(end, host, named)
+        invalid += _socket_drops(end, host)
     invalid += _softnet_drops(end)
     warnings = list(shared.warnings)
     for host, now in end["counters"].items():
         if _tcp_counters(now).get(PRESSURE, 0) > _tcp_counters(end["counters_before"][host]).get(PRESSURE, 0):
             warnings.append(f"TCP in '{host}' came under memory pressure: windows were held back")
     return Verdict(invalid, warnings)
+
+
+def machine_drops(end: Mapping[str, Any]) -> list[str]:
+    """What kernels count for all programs of a machine: segments that sockets dropped, packets of the input backlog."""
+    return [*(text for host in end["counters"] for text in _socket_drops(end, host)), *_softnet_drops(end)]
 
 
 def judge_flows(
@@ -72,6 +76,29 @@ def judge_flows(
         if (count := _own_drops(queue.name, drops)) and not queue.may_drop
     ]
     return Verdict(invalid + _flows(plan, reports), [*plan.warnings, *_unfinished(plan, reports)])
+
+
+def device_drops(
+    end: Mapping[str, Any], host: str, named: Sequence[QueuePlan], devices: Sequence[str] | None = None
+) -> list[str]:
+    """Drops that a device counts and no discipline does: a receiver's backlog, a veth without a peer.
+
+    `devices`: only these; all of the host's by default.
+    """
+    problems = []
+    old = _devices(end["counters_before"][host]["dev"])
+    for device, counts in _devices(end["counters"][host]["dev"]).items():
+        if devices is not None and device not in devices:
+            continue
+        for name, column in (("received", 3), ("sent", 11)):
+            lost = counts[column] - old.get(device, [0] * 16)[column]
+            # A device's own count of packets not sent includes what its disciplines refused.
+            excused = name == "sent" and any(
+                (queue.host, queue.device) == (host, device) and queue.may_drop for queue in named
+            )
+            if lost > 0 and not excused:
+                problems.append(f"device '{device}' of '{host}' dropped {lost} packets that it {name}")
+    return problems
 
 
 def closed_windows(flows: pl.DataFrame) -> list[str]:
@@ -126,29 +153,13 @@ def _unfinished(plan: Plan, reports: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{_named(late)} not done when the experiment ended"] if late else []
 
 
-def _device_drops(
-    host: str, before: Mapping[str, str], now: Mapping[str, str], queues: Sequence[QueuePlan]
-) -> list[str]:
-    """Drops that a device counts and no discipline does: a receiver's backlog, a veth without a peer."""
-    problems = []
-    old = _devices(before["dev"])
-    for device, counts in _devices(now["dev"]).items():
-        for name, column in (("received", 3), ("sent", 11)):
-            lost = counts[column] - old.get(device, [0] * 16)[column]
-            # A device's own count of packets not sent includes what its disciplines refused.
-            excused = name == "sent" and any(queue.device == device and queue.may_drop for queue in queues)
-            if lost > 0 and not excused:
-                problems.append(f"device '{device}' of '{host}' dropped {lost} packets that it {name}")
-    return problems
-
-
 def _devices(text: str) -> dict[str, list[int]]:
     lines = (line.partition(":") for line in text.splitlines()[2:])
     return {name.strip(): [int(word) for word in counts.split()] for name, _, counts in lines}
 
 
-def _socket_drops(host: str, before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    old, new = _tcp_counters(before), _tcp_counters(now)
+def _socket_drops(end: Mapping[str, Any], host: str) -> list[str]:
+    old, new = _tcp_counters(end["counters_before"][host]), _tcp_counters(end["counters"][host])
     return [
         f"{new[key] - old.get(key, 0)} {what} in '{host}' ({key})"
         for key, what in SOCKET_DROPS.items()
@@ -165,12 +176,19 @@ def _tcp_counters(texts: Mapping[str, str]) -> dict[str, int]:
     return counters
 
 
-def _softnet_drops(end: Mapping[str, Any]) -> list[str]:
-    """softnet_stat belongs to the machine: every host shows the same; its second column counts drops."""
+def softnet(end: Mapping[str, Any], column: int) -> int:
+    """The growth of a column of /proc/net/softnet_stat, the machine's, which every host shows alike.
 
-    def dropped(counters: Mapping[str, Mapping[str, str]]) -> int:
+    1: packets dropped; 2: time_squeeze, the budget for packets ran out.
+    """
+
+    def total(counters: Mapping[str, Mapping[str, str]]) -> int:
         text = next(iter(counters.values()))["softnet_stat"]
-        return sum(int(line.split()[1], 16) for line in text.splitlines())
+        return sum(int(line.split()[column], 16) for line in text.splitlines())
 
-    lost = dropped(end["counters"]) - dropped(end["counters_before"])
+    return total(end["counters"]) - total(end["counters_before"])
+
+
+def _softnet_drops(end: Mapping[str, Any]) -> list[str]:
+    lost = softnet(end, 1)
     return [f"{lost} packets were dropped in the machine's input backlog (net.core.netdev_max_backlog)"] if lost else []

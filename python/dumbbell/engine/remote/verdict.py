@@ -16,14 +16,11 @@ from dumbbell.engine import inside
 from dumbbell.engine.certificate import totals
 from dumbbell.engine.host_watch import figures, judge_machine, looks, shaper_shares
 from dumbbell.engine.remote.join import Joined
-from dumbbell.engine.validity import Verdict, closed_windows, judge
+from dumbbell.engine.validity import Verdict, closed_windows, device_drops, judge_flows, machine_drops
 from dumbbell.plan import QueuePlan
 from dumbbell.plan.remote import RemotePlan
 
 __all__ = ["judged", "watched"]
-
-HEADER_LINES = 2
-"""Of /proc/net/dev."""
 
 
 def watched(
@@ -45,45 +42,20 @@ def judged(
 ) -> Verdict:  # fmt: skip
     """Everything that could have spoiled the run."""
     drops = totals(tables["queues"], "drops_packets")
-    verdict = judge(plan.plan, _devices_only(plan, end), named, drops)
+    verdict = judge_flows(plan.plan, end["flows"], named, drops)
+    for machine in plan.machines:
+        verdict.invalid.extend(device_drops(end, machine.role, named, machine.devices))
     for machine in plan.machines:
         own = judge_machine(plan.plan, measured[machine.role], tables["flows"], end["duration_ns"])
         invalid, warnings = ([f"{machine.role}: {text}" for text in texts] for texts in (own.invalid, own.warnings))
         verdict = verdict.beside(Verdict(invalid, warnings))
     _, odd = inside.settings(plan.plan, end)
-    verdict.warnings.extend([*closed_windows(tables["flows"]), *odd, *_shared(plan, end), *_clocks(joined)])
+    verdict.warnings.extend([*closed_windows(tables["flows"]), *odd, *_shared(end), *_clocks(joined)])
     return verdict
 
 
-def _devices_only(plan: RemotePlan, end: Mapping[str, Any]) -> dict[str, Any]:
-    """The counters of the named devices; what a machine counts as a whole stands still."""
-    before, now = {}, {}
-    for machine in plan.machines:
-        old, new = end["counters_before"][machine.role], end["counters"][machine.role]
-        before[machine.role] = old | {"dev": _named(old["dev"], machine.devices)}
-        now[machine.role] = old | {"dev": _named(new["dev"], machine.devices)}
-    return dict(end) | {"counters_before": before, "counters": now}
-
-
-def _named(text: str, devices: Sequence[str]) -> str:
-    lines = text.splitlines()
-    own = [line for line in lines[HEADER_LINES:] if line.partition(":")[0].strip() in devices]
-    return "\n".join([*lines[:HEADER_LINES], *own]) + "\n"
-
-
-def _shared(plan: RemotePlan, end: Mapping[str, Any]) -> list[str]:
-    """What machines counted for all of their programs."""
-    silent = {
-        key: {role: texts | {"dev": _named(texts["dev"], ())} for role, texts in end[key].items()}
-        for key in ("counters_before", "counters")
-    }
-    found = judge(plan.plan, dict(end) | silent | {"flows": _none(end)}, [], {})
-    return [f"{text}; it may be another program's" for text in found.invalid]
-
-
-def _none(end: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Reports of flows that never started: nobody judges them."""
-    return [dict(report) | {"started_ns": None} for report in end["flows"]]
+def _shared(end: Mapping[str, Any]) -> list[str]:
+    return [f"{text}; it may be another program's" for text in machine_drops(end)]
 
 
 def _clocks(joined: Joined) -> list[str]:
