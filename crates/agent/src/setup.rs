@@ -109,7 +109,7 @@ fn set_offloads(command: &Command) -> Result<()> {
     let device = &command.argv[2];
     for pair in command.argv[3..].chunks_exact(2) {
         let number = OFFLOADS.iter().find(|(name, _)| *name == pair[0]).expect("an offload of the plan").1;
-        sys::within(&command.host, || Ok(sys::set_offload(device, number, pair[1] == "on")?))
+        sys::within(&command.host, || Ok(sys::features::set(device, number, pair[1] == "on")?))
             .attempt(|| command.line())?;
     }
     Ok(())

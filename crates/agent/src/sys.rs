@@ -15,8 +15,8 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io;
-use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::mem::size_of;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// Bytes kept of `struct tcp_info`; Linux 6.12 fills 248, older ones fewer.
 pub const TCP_INFO_BYTES: usize = 256;
@@ -179,30 +179,4 @@ pub fn get_option(socket: RawFd, level: i32, option: i32) -> nix::Result<i32> {
     // SAFETY: the kernel writes at most four bytes to `value`, which has four.
     let answer = unsafe { libc::getsockopt(socket, level, option, (&raw mut value).cast(), &raw mut length) };
     Errno::result(answer).map(|_| value)
-}
-
-/// One feature as `ethtool -K` sets it, by the ioctl that programs have used since Linux 2.6.
-pub fn set_offload(device: &str, command: u32, on: bool) -> nix::Result<()> {
-    #[repr(C)]
-    struct Value {
-        command: u32,
-        data: u32,
-    }
-    let socket = nix::sys::socket::socket(
-        nix::sys::socket::AddressFamily::Inet,
-        nix::sys::socket::SockType::Datagram,
-        nix::sys::socket::SockFlag::SOCK_CLOEXEC,
-        None,
-    )?;
-    let mut value = Value { command, data: u32::from(on) };
-    // SAFETY: an all-zero ifreq is valid: it is plain bytes and integers.
-    let mut request: libc::ifreq = unsafe { zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(device.bytes()) {
-        *to = from.cast_signed();
-    }
-    request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: SIOCETHTOOL reads a zero-terminated name and the eight bytes that `ifru_data` points to,
-    // and both live until the call returns.
-    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
-    Errno::result(answer).map(drop)
 }

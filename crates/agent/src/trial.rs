@@ -76,7 +76,8 @@ fn command(line: &str) -> Command {
     Command { host: String::new(), argv: line.split_whitespace().map(String::from).collect() }
 }
 
-fn has(controller: &str) -> bool {
+/// Does a socket get this congestion control?
+pub fn has(controller: &str) -> bool {
     socket().is_ok_and(|socket| socket.set_tcp_congestion(controller.as_bytes()).is_ok())
 }
 

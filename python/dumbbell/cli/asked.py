@@ -1,24 +1,13 @@
-"""Options that are quantities, and work that ends well at Ctrl-C."""
+"""Work that ends well at Ctrl-C."""
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from dumbbell.errors import ExperimentError
-from dumbbell.spec.units import Wrong
-
-__all__ = ["in_loop", "quantity"]
+__all__ = ["in_loop"]
 
 T = TypeVar("T")
-
-
-def quantity(option: str, text: str, reads: Callable[[object], T]) -> T:
-    """An option's value. Raises `ExperimentError` naming the option."""
-    try:
-        return reads(text)
-    except Wrong as wrong:
-        raise ExperimentError(wrong.problem, key=f"--{option}", value=text, right=wrong.right) from None
 
 
 def in_loop(work: Coroutine[Any, Any, T]) -> T:

@@ -40,8 +40,9 @@ def fetch(  # noqa: PLR0913, PLR0917 — a command has many options
 ) -> None:
     """Download with each controller in turn, until it is known which is faster, and by how much."""
     from dumbbell.cli.app import err, out, print_json
-    from dumbbell.cli.asked import in_loop, quantity
+    from dumbbell.cli.asked import in_loop
     from dumbbell.errors import ExperimentError, OutputError
+    from dumbbell.spec.typed import quantity
     from dumbbell.spec.units import duration_ns, share, size_bytes
     from dumbbell.transfer.client import Wanted, place_of
     from dumbbell.transfer.session import Asked, Stopped, measure
@@ -57,13 +58,15 @@ def fetch(  # noqa: PLR0913, PLR0917 — a command has many options
         raise ExperimentError("IPv4 only and IPv6 only", key="-6", right="one, or neither")
     if folder is not None and (folder.exists() or folder.is_symlink()):
         raise OutputError(f"{folder}: exists already; results are never overwritten")
-    asked = Asked(ccs, repeats, _until(quantity("until", until, share) if until else None), max_runs, connections, seed)
+    asked = Asked(
+        ccs, repeats, _until(quantity("--until", until, share) if until else None), max_runs, connections, seed
+    )
     wanted = Wanted(
         place_of(url),
-        size_bytes=quantity("size", size, size_bytes) if size else None,
+        size_bytes=quantity("--size", size, size_bytes) if size else None,
         family=socket.AF_INET if ipv4 else socket.AF_INET6 if ipv6 else socket.AF_UNSPEC,
         tls=_tls(insecure=insecure, cacert=cacert),
-        timeout_s=quantity("timeout", timeout, duration_ns) / 1e9,
+        timeout_s=quantity("--timeout", timeout, duration_ns) / 1e9,
     )
     session = in_loop(measure(asked, wanted, lambda trial: _progress(err, asked, trial)))
     _write(session, folder, output, _command(url, asked, size=size, until=until))

@@ -42,8 +42,9 @@ def serve(  # noqa: PLR0913, PLR0917 — a command has many options
     quiet: Annotated[bool, typer.Option("--quiet", help="No line for each response.")] = False,
 ) -> None:
     """Serve bytes and files by HTTP, with the congestion control that the request names."""
-    from dumbbell.cli.asked import in_loop, quantity
+    from dumbbell.cli.asked import in_loop
     from dumbbell.errors import ExperimentError
+    from dumbbell.spec.typed import quantity
     from dumbbell.spec.units import duration_ns, rate_bps, size_bytes
     from dumbbell.transfer.limits import Limits
     from dumbbell.transfer.server import LOOPBACK, Serving, tls_context
@@ -51,17 +52,17 @@ def serve(  # noqa: PLR0913, PLR0917 — a command has many options
 
     if key is not None and cert is None:
         raise ExperimentError("a key and no certificate", key="--key", value=str(key), right="add --cert PEM")
-    silence_ns = quantity("timeout", timeout, duration_ns)
+    silence_ns = quantity("--timeout", timeout, duration_ns)
     if silence_ns == 0:
         raise ExperimentError("no time at all", key="--timeout", value=timeout, right="such as 30s")
     limits = Limits(
-        size_bytes=quantity("max-size", max_size, size_bytes),
-        rate_bps=quantity("max-rate", max_rate, rate_bps) if max_rate else None,
-        address_rate_bps=quantity("max-client-rate", max_client_rate, rate_bps) if max_client_rate else None,
+        size_bytes=quantity("--max-size", max_size, size_bytes),
+        rate_bps=quantity("--max-rate", max_rate, rate_bps) if max_rate else None,
+        address_rate_bps=quantity("--max-client-rate", max_client_rate, rate_bps) if max_client_rate else None,
         clients=max_clients,
         address_clients=max_per_address,
         silence_s=silence_ns / 1e9,
-        least_bps=quantity("min-rate", min_rate, rate_bps),
+        least_bps=quantity("--min-rate", min_rate, rate_bps),
     )
     serving = Serving(
         port=port,

@@ -61,9 +61,10 @@ def shell(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.engine.requests import engine_called  # noqa: PLC0415
     from dumbbell.engine.session import COMMAND, Session  # noqa: PLC0415
     from dumbbell.errors import ToolMissing  # noqa: PLC0415
-    from dumbbell.spec.typed import Asked, time_ns  # noqa: PLC0415
+    from dumbbell.spec.typed import Asked, quantity  # noqa: PLC0415
+    from dumbbell.spec.units import duration_ns  # noqa: PLC0415
 
-    timeout_ns = time_ns("--timeout", timeout)
+    timeout_ns = quantity("--timeout", timeout, duration_ns)
     asked = Asked(COMMAND, on, servers, files, cc, start, None, flows, name=NAME)
     request, name = typed_request(scenario, settings, case, asked, seed, folder, "shell")
     if shutil.which("bash") is None:

@@ -14,6 +14,7 @@ import typer
 if TYPE_CHECKING:
     import polars as pl
 
+    from dumbbell.analysis.filter import Filter
     from dumbbell.machine.connections import Frame, Stream
 
 __all__ = ["watch"]
@@ -66,23 +67,22 @@ def watch(
 
         stream = stack.enter_context(Stream(every_ns, 2 if once else None, netns=netns))
         if once or as_json:
-            _plainly(stream, text, sort, keep, as_json=as_json)
+            _plainly(stream, filter_, sort, keep, as_json=as_json)
         else:
             _on_screen(stream, text, sort, keep)
     if record is not None:
         sys.stderr.write(f"wrote {record}\n")
 
 
-def _plainly(stream: "Stream", text: str, sort: str, keep: Record | None, *, as_json: bool) -> None:
+def _plainly(stream: "Stream", filter_: "Filter", sort: str, keep: Record | None, *, as_json: bool) -> None:
     """To standard output, from the second look on: the first has nothing to be compared with."""
-    from dumbbell.analysis.filter import parse
     from dumbbell.analysis.live import Live
     from dumbbell.cli.app import out
     from dumbbell.cli.watching.plain import as_json as told
     from dumbbell.cli.watching.plain import show
     from dumbbell.machine.connections import table
 
-    live, filter_ = Live(), parse(text)
+    live = Live()
     try:
         for frame in stream:
             seen = live.take(rows := table(frame), frame.monotonic_ns)

@@ -1,28 +1,49 @@
-"""What engines share that run the agent: how far it is, the records that it leaves, what it can't do.
+"""What engines share that run the agent: how far it is, the records that it leaves, what it can't do, the certificate.
 
 Where it lives, in a guest or in namespaces of a machine, is the engines' affair.
 """
 
 import json
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from dumbbell import __version__
 from dumbbell.engine import decode, inside
 from dumbbell.engine.base import Request
+from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256
 from dumbbell.engine.connections import read_connections
-from dumbbell.errors import ExperimentError
+from dumbbell.engine.validity import Verdict
+from dumbbell.errors import ExperimentError, ToolMissing
 from dumbbell.plan import Plan, QueuePlan
 
-__all__ = ["GENERATOR", "held_mib", "read_room", "refuse_what_only_the_simulator_sees", "seconds_done"]
+__all__ = [
+    "agents_certificate",
+    "held_mib",
+    "read_room",
+    "refuse_what_only_the_simulator_sees",
+    "refuse_without_tools",
+    "seconds_done",
+]
 
 GENERATOR = "agent: sendfile of large pieces, MSG_TRUNC reads"
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where the agent looks for programs."""
 FLOW_MEMORY_MIB = 0.25
 BDP_COPIES = 8
 """Windows' worth of packets that each flow may hold: in flight, queued, waiting to be read."""
 SHORTEST_SAMPLE_NS = 100_000
 """An answer of the kernel takes tens of microseconds of wall time for each socket."""
+
+
+def refuse_without_tools(purpose: str) -> None:
+    """Raises `ToolMissing` where this machine has no ip or no tc."""
+    for tool in ("ip", "tc"):
+        if shutil.which(tool, path=PATH) is None:
+            raise ToolMissing(tool, purpose, "iproute2")
 
 
 def refuse_what_only_the_simulator_sees(request: Request, plan: Plan) -> None:
@@ -79,3 +100,17 @@ def read_room(room: Path, plan: Plan) -> tuple[Plan, dict[str, pl.DataFrame], di
         **inside.tables(room, plan, end),
     }
     return found.plan, tables, end, named
+
+
+def agents_certificate(
+    engine: str, agent: Path, request: Request, plan: Plan, end: Mapping[str, Any], named: Sequence[QueuePlan],
+    tables: Mapping[str, pl.DataFrame], verdict: Verdict,
+) -> dict[str, Any]:  # fmt: skip
+    """The birth certificate of what `read_room` found, but for the kernel and the machine."""
+    life = Life(end["duration_ns"], end["flows"], queue_entries(named, tables["queues"]))
+    return certificate(engine, request, plan, life, verdict) | {
+        "agent": {"version": __version__, "sha256": sha256(agent)},
+        "generator": GENERATOR,
+        "counters": end["counters"],
+        "settings": end["settings"],
+    }

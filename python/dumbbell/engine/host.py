@@ -15,11 +15,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dumbbell import __version__, result
+from dumbbell import result
 from dumbbell.engine import inside
-from dumbbell.engine.agent import GENERATOR, held_mib, read_room, refuse_what_only_the_simulator_sees
+from dumbbell.engine.agent import (
+    agents_certificate,
+    held_mib,
+    read_room,
+    refuse_what_only_the_simulator_sees,
+    refuse_without_tools,
+)
 from dumbbell.engine.base import Progress, Request, check_controllers
-from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256, totals
+from dumbbell.engine.certificate import totals
 from dumbbell.engine.host_machine import available_bytes, facts
 from dumbbell.engine.host_trial import Tried, missing, try_out
 from dumbbell.engine.host_watch import LOOK_NS, figures, judge_machine, looks, shaper_shares
@@ -27,7 +33,7 @@ from dumbbell.engine.host_worker import Worker, employ
 from dumbbell.engine.output import captured, staged
 from dumbbell.engine.remote import RemoteEngine
 from dumbbell.engine.validity import closed_windows, judge
-from dumbbell.errors import ExperimentError, PlanError, ToolMissing
+from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.machine.agent import agent
 from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.inside import for_agent
@@ -35,8 +41,6 @@ from dumbbell.plan.settings import split
 
 __all__ = ["HostEngine"]
 
-PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where the agent looks for programs."""
 SETUP_S, PER_FLOW_S = 60.0, 0.05
 """Beyond the experiment's own time, until the agent is given up: sets up, connects, takes down."""
 CLOCK = "real (CLOCK_MONOTONIC): the same seed gives the same experiment, not the same bytes"
@@ -55,9 +59,7 @@ class HostEngine:
         """
         self.wall_limit_s = wall_limit_s
         self.agent = agent()
-        for tool in ("ip", "tc"):
-            if shutil.which(tool, path=PATH) is None:
-                raise ToolMissing(tool, "to make hosts and wires", "iproute2")
+        refuse_without_tools("to make hosts and wires")
 
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
@@ -85,18 +87,14 @@ class HostEngine:
             lived = time.perf_counter()
             progress(plan.duration_ns / 1e9)
             plan, tables, end, named = read_room(room, plan)
-            settings, odd = inside.settings(plan, end)
             drops = totals(tables["queues"], "drops_packets")
             measured = figures(looks(room / "machine.jsonl"), end, shaper_shares(named, tables["queues"]))
             verdict = judge(plan, end, named, drops)
             verdict = verdict.beside(judge_machine(plan, measured, tables["flows"], end["duration_ns"]))
-            verdict.warnings.extend([*closed_windows(tables["flows"]), *odd])
+            verdict.warnings.extend([*closed_windows(tables["flows"]), *inside.odd_settings(plan, end)])
             verdict.warnings.extend(inside.remarks(plan, request.inside, end))
-            lived_through = Life(end["duration_ns"], end["flows"], queue_entries(named, tables["queues"]))
-            birth = certificate(self.name, request, plan, lived_through, verdict) | self._born_on()
+            birth = agents_certificate(self.name, self.agent, request, plan, end, named, tables, verdict) | _born_on()
             birth["machine"] = before | json.loads((room / "spaces.json").read_text()) | measured
-            birth["counters"] = end["counters"]
-            birth["settings"] = settings
             inside.handed_over(room, packets)
             birth["phases_s"] = {
                 "plan": planned - began,
@@ -111,15 +109,11 @@ class HostEngine:
     def _wall_limit_s(self, plan: Plan) -> float:
         return self.wall_limit_s or plan.duration_ns / 1e9 + SETUP_S + PER_FLOW_S * len(plan.flows)
 
-    def _born_on(self) -> dict[str, Any]:
-        """What a birth certificate says of the kernel and the agent."""
-        system = os.uname()
-        return {
-            "kernel": {"release": system.release, "version": system.version, "unseeded": True},
-            "clock": CLOCK,
-            "agent": {"version": __version__, "sha256": sha256(self.agent)},
-            "generator": GENERATOR,
-        }
+
+def _born_on() -> dict[str, Any]:
+    """What a birth certificate says of the kernel and its clock."""
+    system = os.uname()
+    return {"kernel": {"release": system.release, "version": system.version, "unseeded": True}, "clock": CLOCK}
 
 
 def _without_settings_of_the_machine(plan: Plan) -> Plan:

@@ -18,7 +18,7 @@ from dumbbell.plan import Plan
 from dumbbell.plan.inside import ALL, Inside, for_agent, places, tap
 from dumbbell.result import INSIDE
 
-__all__ = ["check", "counters", "handed_over", "remarks", "settings", "tables", "trace"]
+__all__ = ["check", "counters", "handed_over", "odd_settings", "remarks", "tables", "trace"]
 
 COMES_AND_GOES = "IcmpMsg"
 """Lists only those ICMP types that were seen, so it is no table."""
@@ -73,8 +73,8 @@ def trace(file: Path, start_ns: int) -> pl.DataFrame:
     return columns.select(pl.col(name).cast(kind) for name, kind in INSIDE["trace"].items())
 
 
-def settings(plan: Plan, end: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """What sysctls and module parameters really were, and where that is not what was asked."""
+def odd_settings(plan: Plan, end: Mapping[str, Any]) -> list[str]:
+    """Sysctls that really were something else than was asked."""
     had = end["settings"]
     odd = []
     for command in plan.setup:
@@ -85,7 +85,7 @@ def settings(plan: Plan, end: Mapping[str, Any]) -> tuple[dict[str, Any], list[s
         if kept is not None and kept.split() != asked.split():
             where = f" of '{command.host}'" if command.host else ""
             odd.append(f"{key}{where} was {kept} at the end, not {asked} as asked")
-    return had, odd
+    return odd
 
 
 def remarks(plan: Plan, inside: Inside, end: Mapping[str, Any]) -> list[str]:

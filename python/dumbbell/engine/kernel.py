@@ -14,17 +14,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dumbbell import __version__, result
+from dumbbell import result
 from dumbbell.engine import inside
 from dumbbell.engine.agent import (
-    GENERATOR,
+    agents_certificate,
     held_mib,
     read_room,
     refuse_what_only_the_simulator_sees,
+    refuse_without_tools,
     seconds_done,
 )
 from dumbbell.engine.base import Progress, Request, check_controllers
-from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256, totals
+from dumbbell.engine.certificate import totals
 from dumbbell.engine.guest import Guest, live
 from dumbbell.engine.lastwords import complaints
 from dumbbell.engine.output import captured, staged
@@ -32,7 +33,7 @@ from dumbbell.engine.overheard import Overheard
 from dumbbell.engine.programs import judge_programs, keep_programs, overheard, tell_programs, unlinked
 from dumbbell.engine.session import converse, tell_session
 from dumbbell.engine.validity import closed_windows, judge
-from dumbbell.errors import ExperimentError, ToolMissing
+from dumbbell.errors import ExperimentError
 from dumbbell.kernel import Kernel, find
 from dumbbell.kernel.offers import controllers
 from dumbbell.machine.agent import agent
@@ -63,9 +64,7 @@ class KernelEngine:
         self.wall_limit_s = wall_limit_s
         self.kernel = find(kernel)
         self.agent = agent()
-        for tool in ("ip", "tc"):
-            if shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
-                raise ToolMissing(tool, "inside the guest, which uses the machine's own", "iproute2")
+        refuse_without_tools("inside the guest, which uses the machine's own")
 
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
@@ -101,17 +100,16 @@ class KernelEngine:
             plan, tables, end, named = read_room(room, plan)
             programs = keep_programs(room, folder, plan, end["programs"])
             console = (room / "console.txt").read_text(errors="replace")
-            settings, odd = inside.settings(plan, end)
             verdict = judge(plan, end, named, totals(tables["queues"], "drops_packets"))
             verdict = verdict.beside(judge_programs(plan, programs, folder))
             verdict.warnings.extend([*closed_windows(tables["flows"]), *complaints(self.kernel, console)])
-            verdict.warnings.extend([*odd, *unlinked(request.typed), *inside.remarks(plan, request.inside, end)])
-            lived_through = Life(end["duration_ns"], end["flows"], queue_entries(named, tables["queues"]))
-            birth = certificate(self.name, request, plan, lived_through, verdict) | self._born_in()
-            birth["counters"] = end["counters"]
+            verdict.warnings.extend(
+                [*inside.odd_settings(plan, end), *unlinked(request.typed), *inside.remarks(plan, request.inside, end)]
+            )
+            birth = agents_certificate(self.name, self.agent, request, plan, end, named, tables, verdict)
+            birth["kernel"] = self._born_in()
             birth |= {"programs": programs} if programs else {}
             birth |= {"session": request.session.told()} if request.session else {}
-            birth["settings"] = settings
             inside.handed_over(room, packets)
             birth["guest_peak_bytes"] = peak_bytes
             birth["phases_s"] = {
@@ -125,15 +123,10 @@ class KernelEngine:
         return request.out
 
     def _born_in(self) -> dict[str, Any]:
-        """What a birth certificate says of the kernel and the agent."""
+        """What a birth certificate says of the kernel."""
         keys = ("name", "release", "version", "config_sha256", "binary_sha256")
-        return {
-            "kernel": {key: getattr(self.kernel, key) for key in keys}
-            | ({"unseeded": True} if self.kernel.unseeded else {})
-            | _added(self.kernel),
-            "agent": {"version": __version__, "sha256": sha256(self.agent)},
-            "generator": GENERATOR,
-        }
+        told = {key: getattr(self.kernel, key) for key in keys}
+        return told | ({"unseeded": True} if self.kernel.unseeded else {}) | _added(self.kernel)
 
 
 def _refuse_unknown_parameters(request: Request, kernel: Kernel) -> None:

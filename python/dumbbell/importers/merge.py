@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell import __version__, result
 from dumbbell.errors import ImportProblem
+from dumbbell.importers.birth import birth
 from dumbbell.importers.model import FlowLog, Log, Options, QueueLog
 from dumbbell.importers.source import Source
 from dumbbell.importers.tables import EMPTY
@@ -52,19 +52,16 @@ def merged(sources: Sequence[Source], logs: Sequence[Log], options: Options, com
     warnings = [*notes, *more, *(warning for log in logs for warning in log.warnings)]
     warnings += [source.unfinished for source in sources if source.unfinished and "lines" in vars(source)]
     title = options.title or " and ".join(source.path.name for source in sources)
-    birth: dict[str, Any] = {
-        "format": result.FORMAT, "dumbbell": __version__, "name": sources[0].name, "case": None, "title": title,
-        "engine": "import", "seed": None, "command": command or None, "duration_s": duration / NS,
-        "asked_duration_s": None, "valid": True, "invalid": [], "warnings": warnings, "wall_s": None, "phases_s": {},
-        "experiment": None, "expect": [], "source": None, "host": None, "commands": [], "generator": None,
-        "flows": [entry for entry, _ in named], "queues": [_queue_entry(queue, bottleneck) for queue in queues],
-        "bottleneck": bottleneck, "probes": _probe_entries(tables["probes"]),
-        "import": {
-            "files": [_file(source, log, shift) for source, log, shift in zip(sources, logs, shifts, strict=True)],
-            "aligned": "clock" if any(shifts) or _clocked(logs, options) else "start",
-        },
-    }  # fmt: skip
-    return Whole(birth, tables)
+    whole = birth(
+        name=sources[0].name, title=title, command=command or None, duration_s=duration / NS, warnings=warnings,
+        flows=[entry for entry, _ in named], queues=[_queue_entry(queue, bottleneck) for queue in queues],
+        bottleneck=bottleneck, probes=_probe_entries(tables["probes"]),
+    )  # fmt: skip
+    whole["import"] = {
+        "files": [_file(source, log, shift) for source, log, shift in zip(sources, logs, shifts, strict=True)],
+        "aligned": "clock" if any(shifts) or _clocked(logs, options) else "start",
+    }
+    return Whole(whole, tables)
 
 
 def _clocked(logs: Sequence[Log], options: Options) -> bool:

@@ -16,9 +16,10 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell import __version__, result
+from dumbbell import result
 from dumbbell.engine.output import staged
 from dumbbell.engine.sockets import STATES
+from dumbbell.importers.birth import birth
 from dumbbell.importers.ss_fields import EXTRA
 from dumbbell.importers.tables import EMPTY
 from dumbbell.machine.connections import Frame
@@ -124,14 +125,8 @@ class Recording:
             "missing": {"flows": [], "queues": "all", "probes": "all"},
         }  # fmt: skip
         title = f"connections of {facts['host']}" + (f": {facts['filter']}" if facts["filter"] else "")
-        return {
-            "format": result.FORMAT, "dumbbell": __version__, "name": name, "case": None, "title": title,
-            "engine": "import", "seed": None, "command": command, "duration_s": self._last_ns / NS,
-            "asked_duration_s": None, "valid": True, "invalid": [], "warnings": [], "wall_s": None, "phases_s": {},
-            "experiment": None, "expect": [], "source": None, "host": None, "commands": [], "generator": None,
-            "flows": flows, "queues": [], "bottleneck": None, "probes": [],
-            "import": {"files": [file], "aligned": "clock"},
-        }  # fmt: skip
+        told = birth(name=name, title=title, command=command, duration_s=self._last_ns / NS, flows=flows)
+        return told | {"import": {"files": [file], "aligned": "clock"}}
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dumbbell.machine.dropin import ALLOWED, CONTROLLER, DROPIN
 from dumbbell.machine.finding import Finding, Mark, unknown
 from dumbbell.machine.inuse import in_use
 from dumbbell.machine.modules import AVAILABLE, presence
-from dumbbell.machine.rows import rows, word
+from dumbbell.machine.rows import ROUTES, rows, word
 from dumbbell.machine.sources import Machine
 from dumbbell.machine.sysctld import assignments
 
@@ -15,7 +15,6 @@ __all__ = ["ROUTES", "allowed", "at_boot", "available", "bbr", "connections", "d
 
 GROUP = "controller"
 BBR = "bbr"
-ROUTES = ("ip", "-j", "route", "show", "table", "all")
 ENABLE = ("sudo dumbbell enable bbr",)
 
 

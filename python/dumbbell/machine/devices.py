@@ -16,7 +16,7 @@ from dumbbell.machine.dropin import QDISC
 from dumbbell.machine.finding import Finding, Mark, unknown
 from dumbbell.machine.kernels import DEPARTURE_TIME, OWN_PACING, version_of
 from dumbbell.machine.modules import option
-from dumbbell.machine.rows import number, rows, word
+from dumbbell.machine.rows import ROUTES, number, rows, word
 from dumbbell.machine.sources import Machine
 
 __all__ = ["LINKS", "QUEUES", "default_qdisc", "egress", "features", "offloads", "queues"]
@@ -24,7 +24,6 @@ __all__ = ["LINKS", "QUEUES", "default_qdisc", "egress", "features", "offloads",
 GROUP = "queues"
 LINKS = ("ip", "-d", "-j", "link", "show")
 QUEUES = ("tc", "-s", "-j", "qdisc", "show")
-ROUTES = ("ip", "-j", "route", "show", "table", "all")
 
 SIOCETHTOOL = 0x8946
 ASKED = {"tso": 0x1E, "gso": 0x23, "gro": 0x2B, "flags": 0x25}

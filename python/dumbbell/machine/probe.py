@@ -6,7 +6,7 @@ Sources: tcp(7), TCP_CONGESTION; include/uapi/linux/tcp.h, TCP_CC_INFO. It chang
 import socket
 from dataclasses import dataclass
 
-__all__ = ["Opened", "cc_info", "opened"]
+__all__ = ["TCP_CC_INFO", "Opened", "cc_info", "controller", "opened"]
 
 TCP_CC_INFO = 26
 NAME_BYTES = 16
@@ -41,9 +41,14 @@ def opened() -> Opened:
             client.connect(listener.getsockname())
             server, _ = listener.accept()
         except OSError as error:
-            return Opened((_controller(client),), connected=False, why=f"no connection over loopback: {error}")
+            return Opened((controller(client),), connected=False, why=f"no connection over loopback: {error}")
         with server:
-            return Opened((_controller(client), _controller(server)), connected=True)
+            return Opened((controller(client), controller(server)), connected=True)
+
+
+def controller(one: socket.socket) -> str:
+    """The name of a socket's controller, as the kernel says it."""
+    return one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, NAME_BYTES).split(b"\0")[0].decode()
 
 
 def cc_info(name: str) -> bytes:
@@ -54,7 +59,3 @@ def cc_info(name: str) -> bytes:
     with socket.socket() as one:
         one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
         return one.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, INFO_BYTES)
-
-
-def _controller(one: socket.socket) -> str:
-    return one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, NAME_BYTES).split(b"\0")[0].decode()

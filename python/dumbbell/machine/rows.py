@@ -5,7 +5,9 @@ from typing import Any
 
 from dumbbell.machine.sources import Reading
 
-__all__ = ["number", "rows", "word"]
+__all__ = ["ROUTES", "number", "rows", "word"]
+
+ROUTES = ("ip", "-j", "route", "show", "table", "all")
 
 Row = dict[str, Any]
 

@@ -8,7 +8,7 @@ from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.plan import changes as timed
 from dumbbell.plan import verbatim
 from dumbbell.plan.building import Building
-from dumbbell.plan.layout import Command
+from dumbbell.plan.layout import Command, Wire
 from dumbbell.plan.model import DicePlan, NetPlan, Plan, QueuePlan, SenderPlan, TcpPlan
 from dumbbell.plan.programs import ends_when_done, hosts_file, program_plans, program_settings
 from dumbbell.plan.settings import split
@@ -23,6 +23,7 @@ __all__ = [
     "dice_plans",
     "fastest",
     "make",
+    "net_plan",
     "plan_case",
     "put_netem",
     "put_queue",
@@ -302,17 +303,19 @@ def _setup(building: Building) -> list[Command]:
 
 
 def _net(building: Building) -> NetPlan:
-    tcp, path, hosts = building.experiment.tcp, building.experiment.path, building.layout.hosts
-    return NetPlan(
-        wires=tuple(building.layout.wires),
-        senders=tuple(
-            SenderPlan(name, hosts[name].initial_window, hosts[name].ecn, hosts[name].quickack)
-            for name in building.sender_hosts()
-        ),
-        mtu=path.mtu,
-        offloads=path.offloads,
-        tcp=TcpPlan(tcp.ecn, tcp.rmem_max, tcp.wmem_max, tcp.slow_start_after_idle, tuple(tcp.sysctl.items())),
+    hosts = building.layout.hosts
+    senders = tuple(
+        SenderPlan(name, hosts[name].initial_window, hosts[name].ecn, hosts[name].quickack)
+        for name in building.sender_hosts()
     )
+    return net_plan(building.experiment, tuple(building.layout.wires), senders)
+
+
+def net_plan(experiment: Experiment, wires: tuple[Wire, ...] = (), senders: tuple[SenderPlan, ...] = ()) -> NetPlan:
+    """What an experiment says of its hosts' TCP and devices."""
+    tcp, path = experiment.tcp, experiment.path
+    settings = TcpPlan(tcp.ecn, tcp.rmem_max, tcp.wmem_max, tcp.slow_start_after_idle, tuple(tcp.sysctl.items()))
+    return NetPlan(wires, senders, path.mtu, path.offloads, settings)
 
 
 NETDEV_BACKLOG = 1_000_000

@@ -23,6 +23,7 @@ from dumbbell.plan.build import (
     delay_there,
     dice_plans,
     fastest,
+    net_plan,
     put_netem,
     put_queue,
     refuse_too_much,
@@ -31,7 +32,7 @@ from dumbbell.plan.build import (
 )
 from dumbbell.plan.building import Building
 from dumbbell.plan.layout import Command
-from dumbbell.plan.model import FlowPlan, NetPlan, Plan, TcpPlan
+from dumbbell.plan.model import FlowPlan, Plan
 from dumbbell.plan.shaping import Device
 from dumbbell.plan.traffic import flow_plans, probe_plans
 from dumbbell.spec.attachments import read_attachments
@@ -134,7 +135,7 @@ def _made(case: Case, seed: int) -> RemotePlan:
         telemetry=experiment.path.telemetry,
         every_change=experiment.trace == "events",
         hosts=tuple(machine.role for machine in machines),
-        net=_net(experiment),
+        net=net_plan(experiment),
         setup=(*_settings(experiment, machines), *building.disciplines),
         flows=flows,
         probes=tuple(probe_plans(experiment, SENDER, RECEIVER, hosts.receiver.address)),
@@ -208,12 +209,6 @@ def _own_ports(flows: list[FlowPlan]) -> tuple[FlowPlan, ...]:
         taken.add(port)
         made.append(replace(flow, port=port))
     return tuple(made)
-
-
-def _net(experiment: Experiment) -> NetPlan:
-    tcp = experiment.tcp
-    settings = TcpPlan(tcp.ecn, tcp.rmem_max, tcp.wmem_max, tcp.slow_start_after_idle, tuple(tcp.sysctl.items()))
-    return NetPlan((), (), experiment.path.mtu, experiment.path.offloads, settings)
 
 
 def _refuse(experiment: Experiment, hosts: Hosts) -> None:

@@ -9,6 +9,7 @@ import shlex
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import FlowPlan
 from dumbbell.plan.remote import RemotePlan
+from dumbbell.plan.shell import iperf3_client, wait_for
 
 __all__ = ["as_remote_script"]
 
@@ -78,15 +79,5 @@ def _changes(remote: RemotePlan) -> list[str]:
 
 
 def _sender(remote: RemotePlan, flow: FlowPlan) -> str:
-    duration_ns = remote.plan.duration_ns
-    if flow.bytes is not None:
-        amount = f"-n {flow.bytes}"
-    else:
-        amount = f"-t {((flow.stop_ns or duration_ns) - flow.start_ns) / 1e9:g}"
-    if flow.packet is not None and flow.interval_ns:
-        how = f"-u -b {flow.packet * 8 * 10**9 // flow.interval_ns} -l {flow.packet}"
-    else:
-        how = f"-C {flow.cc}"
-    client = _on("sender", f"iperf3 -c {flow.address} -p {flow.port} {how} {amount}")
-    wait = f"sleep {flow.start_ns / 1e9:g}; " if flow.start_ns else ""
-    return f"({wait}{client}) &"
+    client = _on("sender", iperf3_client(flow, flow.port, remote.plan.duration_ns))
+    return f"({wait_for(flow)}{client}) &"

@@ -6,7 +6,7 @@ from collections import Counter
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import FlowPlan, Plan
 
-__all__ = ["as_script"]
+__all__ = ["as_script", "iperf3_client", "wait_for"]
 
 
 def as_script(plan: Plan, title: str) -> str:
@@ -32,6 +32,24 @@ def as_script(plan: Plan, title: str) -> str:
         *[f"tc -n {host} -s qdisc show" for host in dict.fromkeys(queue.host for queue in plan.queues)],
     ]
     return "\n".join(parts) + "\n"
+
+
+def iperf3_client(flow: FlowPlan, port: int, duration_ns: int) -> str:
+    """The command of a flow's sender."""
+    if flow.bytes is not None:
+        amount = f"-n {flow.bytes}"
+    else:
+        amount = f"-t {((flow.stop_ns or duration_ns) - flow.start_ns) / 1e9:g}"
+    if flow.packet is not None and flow.interval_ns:
+        how = f"-u -b {flow.packet * 8 * 10**9 // flow.interval_ns} -l {flow.packet}"
+    else:
+        how = f"-C {flow.cc}"
+    return f"iperf3 -c {flow.address} -p {port} {how} {amount}"
+
+
+def wait_for(flow: FlowPlan) -> str:
+    """What stands before it, until the flow starts."""
+    return f"sleep {flow.start_ns / 1e9:g}; " if flow.start_ns else ""
 
 
 def _setup(plan: Plan) -> list[str]:
@@ -73,16 +91,8 @@ def _senders(plan: Plan) -> list[str]:
 
 
 def _sender(plan: Plan, flow: FlowPlan, port: int) -> str:
-    if flow.bytes is not None:
-        amount = f"-n {flow.bytes}"
-    else:
-        amount = f"-t {((flow.stop_ns or plan.duration_ns) - flow.start_ns) / 1e9:g}"
-    if flow.packet is not None and flow.interval_ns:
-        how = f"-u -b {flow.packet * 8 * 10**9 // flow.interval_ns} -l {flow.packet}"
-    else:
-        how = f"-C {flow.cc}"
-    wait = f"sleep {flow.start_ns / 1e9:g}; " if flow.start_ns else ""
-    return f"({wait}exec ip netns exec {flow.sender} iperf3 -c {flow.address} -p {port} {how} {amount}) &"
+    client = iperf3_client(flow, port, plan.duration_ns)
+    return f"({wait_for(flow)}exec ip netns exec {flow.sender} {client}) &"
 
 
 def _programs(plan: Plan) -> list[str]:

@@ -1,8 +1,8 @@
 """An experiment with programs that somebody typed: what `dumbbell exec` makes of a file and a command line."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -12,8 +12,9 @@ from dumbbell.spec.model import Experiment
 from dumbbell.spec.programs import Program, check_programs, command_words
 from dumbbell.spec.units import Wrong, duration_ns, size_bytes
 
-__all__ = ["COMMAND", "Asked", "time_ns", "with_typed"]
+__all__ = ["COMMAND", "Asked", "quantity", "with_typed"]
 
+T = TypeVar("T")
 COMMAND = "command"
 SERVER = "server"
 OTHER_END = {"receiver": "sender"}
@@ -56,7 +57,7 @@ def with_typed(case: Case, asked: Asked) -> tuple[Case, str, frozenset[str]]:
     if not asked.flows:
         changed["flows"] = tuple(group.model_copy(update={"count": 0}) for group in experiment.flows)
     if asked.timeout is not None:
-        changed["duration"] = time_ns("--timeout", asked.timeout)
+        changed["duration"] = quantity("--timeout", asked.timeout, duration_ns)
     return (
         replace(case, experiment=_checked(experiment, changed)),
         name,
@@ -98,10 +99,10 @@ def _told(error: ValidationError, key: str) -> ExperimentError:
     return ExperimentError(first["msg"], key=key, value=first["input"])
 
 
-def time_ns(key: str, text: str) -> int:
-    """The time that an option gives; raises `ExperimentError`."""
+def quantity(key: str, text: str, reads: Callable[[object], T]) -> T:
+    """What an option gives, such as `--timeout`; raises `ExperimentError`."""
     try:
-        return duration_ns(text)
+        return reads(text)
     except Wrong as wrong:
         raise ExperimentError(wrong.problem, key=key, value=text, right=wrong.right) from None
 

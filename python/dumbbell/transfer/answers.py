@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from typing import Any
 
@@ -36,7 +36,7 @@ def about(controllers: tuple[str, ...], limits: Limits, *, files: bool, metrics_
         "controllers": list(controllers),
         "files": files,
         "metrics_saved": metrics_saved,
-        "limits": limits.told(),
+        "limits": asdict(limits),
     })  # fmt: skip
 
 

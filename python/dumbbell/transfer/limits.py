@@ -37,20 +37,6 @@ class Limits:
     requests: int = 100
     """Of one connection."""
 
-    def told(self) -> dict[str, int | float | None]:
-        """For `/about`."""
-        return {
-            "size_bytes": self.size_bytes,
-            "rate_bps": self.rate_bps,
-            "address_rate_bps": self.address_rate_bps,
-            "clients": self.clients,
-            "address_clients": self.address_clients,
-            "silence_s": self.silence_s,
-            "least_bps": self.least_bps,
-            "head_bytes": self.head_bytes,
-            "requests": self.requests,
-        }
-
 
 class Entry(StrEnum):
     """May one more come in?"""

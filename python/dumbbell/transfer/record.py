@@ -12,9 +12,10 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell import __version__, result
+from dumbbell import result
 from dumbbell.engine.output import staged
 from dumbbell.errors import ImportProblem
+from dumbbell.importers.birth import birth
 from dumbbell.importers.tables import EMPTY, rows
 from dumbbell.result import FLOWS
 from dumbbell.transfer.client import Download
@@ -130,12 +131,9 @@ def _birth(session: Session, flows: list[dict[str, Any]], warnings: list[str], c
     })  # fmt: skip
     duration_s = max(flow["stop_s"] for flow in flows)
     told = as_json(session)
-    return {
-        "format": result.FORMAT, "dumbbell": __version__, "name": "fetch", "case": None,
-        "title": f"Downloads from {session.wanted.place.url}", "engine": "fetch", "seed": session.asked.seed,
-        "command": command, "duration_s": duration_s, "asked_duration_s": None, "valid": not invalid,
-        "invalid": invalid, "warnings": warnings, "wall_s": duration_s, "phases_s": {}, "experiment": None,
-        "expect": [], "source": None, "host": {"machine": platform.machine(), "kernel": platform.release()},
-        "commands": [], "generator": None, "flows": flows, "queues": [], "bottleneck": None, "probes": [],
-        "fetch": {"began_s": session.began_s, "about": session.about, **told},
-    }  # fmt: skip
+    return birth(
+        name="fetch", title=f"Downloads from {session.wanted.place.url}", engine="fetch", seed=session.asked.seed,
+        command=command, duration_s=duration_s, valid=not invalid, invalid=invalid, warnings=warnings,
+        wall_s=duration_s, host={"machine": platform.machine(), "kernel": platform.release()}, flows=flows,
+        fetch={"began_s": session.began_s, "about": session.about, **told},
+    )  # fmt: skip

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dumbbell.errors import ExperimentError, TransferError
+from dumbbell.machine.sources import Machine
 from dumbbell.transfer import sockets
 from dumbbell.transfer.channel import Channel
 from dumbbell.transfer.exchange import Exchange, House, Told
@@ -34,7 +35,6 @@ SPARE_FILES = 64
 """Descriptors beside the connections'."""
 GRACE_S = 5.0
 """What is under way gets so long when the server is asked to end."""
-METRICS = Path("/proc/sys/net/ipv4/tcp_no_metrics_save")
 TURNED_AWAY = {
     Entry.FULL: ("503 Service Unavailable", "this server has as many clients as it takes"),
     Entry.TOO_MANY: ("429 Too Many Requests", "too many connections from your address"),
@@ -253,10 +253,8 @@ def _raise_file_limit(clients: int) -> None:
 
 def _metrics_saved() -> bool | None:
     """Does a connection begin with what the last one to that address learnt (tcp_metrics)? None: unknown."""
-    try:
-        return METRICS.read_text(encoding="ascii").strip() == "0"
-    except OSError:
-        return None
+    value = Machine().sysctl("net.ipv4.tcp_no_metrics_save").first()
+    return None if value is None else value == "0"
 
 
 def _url(listener: socket.socket, *, encrypted: bool) -> str:

@@ -15,6 +15,7 @@ import polars as pl
 
 from dumbbell.engine.decode import controller_columns, transport_columns
 from dumbbell.engine.records import BBR, DCTCP, FLOW_RECORD, TCP_INFO, VEGAS
+from dumbbell.machine.probe import TCP_CC_INFO, controller
 
 __all__ = [
     "Sample",
@@ -29,8 +30,6 @@ __all__ = [
     "unacked",
 ]
 
-TCP_CC_INFO = 26
-NAME_BYTES = 16
 CC_INFO_BYTES = FLOW_RECORD["cc"].itemsize
 NEEDED_BYTES = TCP_INFO.fields["rcv_wnd"][1] if TCP_INFO.fields is not None else 0
 """Up to `tcpi_snd_wnd`, which Linux has since 5.4: an older kernel's zeros would be told as facts."""
@@ -45,11 +44,6 @@ class Sample:
     cc: str
     info: bytes
     cc_info: bytes
-
-
-def controller(sock: socket.socket) -> str:
-    """The name of the socket's controller, as the kernel says it."""
-    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, NAME_BYTES).split(b"\0")[0].decode("ascii")
 
 
 def set_controller(sock: socket.socket, name: str) -> str:

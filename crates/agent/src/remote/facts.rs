@@ -1,8 +1,8 @@
 //! What this machine is and has, read before anything is changed. What it means, `dumbbell.engine.remote.check` says.
 
 use crate::error::{Attempt, Result};
+use crate::trial;
 use serde::{Deserialize, Serialize};
-use socket2::{Domain, Socket, Type};
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::Ipv4Addr;
@@ -77,7 +77,7 @@ pub fn read(asked: Asked, connection: &str) -> Result<Facts> {
         hypervisor: line("flags").is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")),
         memory_available_bytes: memory_available_bytes(&text("/proc/meminfo")),
         forwards: text("/proc/sys/net/ipv4/ip_forward") == "1",
-        controllers: asked.controllers.into_iter().filter(|name| has(name)).collect(),
+        controllers: asked.controllers.into_iter().filter(|name| trial::has(name)).collect(),
         devices: if can_ask { asked.devices.into_iter().map(there).collect::<Result<_>>()? } else { BTreeMap::new() },
         routes: if can_ask { asked.routes.into_iter().map(route).collect::<Result<_>>()? } else { Vec::new() },
         control: match connection.split_whitespace().next().filter(|_| can_ask) {
@@ -108,11 +108,6 @@ const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 fn is_there(tool: &str) -> bool {
     PATH.split(':').any(|folder| fs::exists(format!("{folder}/{tool}")).unwrap_or(false))
-}
-
-fn has(controller: &str) -> bool {
-    Socket::new(Domain::IPV4, Type::STREAM, None)
-        .is_ok_and(|socket| socket.set_tcp_congestion(controller.as_bytes()).is_ok())
 }
 
 fn memory_available_bytes(text: &str) -> u64 {

@@ -1,4 +1,4 @@
-//! All features of a device (`ethtool -k`), read and put back bit by bit.
+//! Features of a device: one set as `ethtool -K` does it; all of them (`ethtool -k`) read, and put back bit by bit.
 //!
 //! `ETHTOOL_GFEATURES` and `ETHTOOL_SFEATURES` (include/uapi/linux/ethtool.h): the older calls each set a group of bits,
 //! so what they change they can't always undo.
@@ -50,6 +50,11 @@ pub fn restore(device: &str, before: &Features) -> nix::Result<()> {
     call(device, &mut words)
 }
 
+/// One feature, by the ioctl that programs have used since Linux 2.6; `command` is its number.
+pub fn set(device: &str, command: u32, on: bool) -> nix::Result<()> {
+    call(device, &mut [command, u32::from(on)])
+}
+
 fn call(device: &str, words: &mut [u32]) -> nix::Result<()> {
     let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     // SAFETY: an all-zero ifreq is valid: it is plain bytes and integers.
@@ -58,8 +63,9 @@ fn call(device: &str, words: &mut [u32]) -> nix::Result<()> {
         *to = from.cast_signed();
     }
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
-    // SAFETY: SIOCETHTOOL reads and writes as many blocks behind `ifru_data` as the second word says, for which
-    // `words` has room, and a zero-terminated name; both live until the call returns.
+    // SAFETY: SIOCETHTOOL reads a zero-terminated name and the two words that `ifru_data` points to; of the calls for all
+    // features it reads and writes as many blocks behind them as the second word says, for which `words` has room. Both
+    // live until the call returns.
     let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
     Errno::result(answer).map(drop)
 }

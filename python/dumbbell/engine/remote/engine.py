@@ -20,10 +20,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dumbbell import __version__, result
-from dumbbell.engine.agent import GENERATOR, read_room, refuse_what_only_the_simulator_sees
+from dumbbell import result
+from dumbbell.engine.agent import agents_certificate, read_room, refuse_what_only_the_simulator_sees
 from dumbbell.engine.base import Progress, Request
-from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256
 from dumbbell.engine.host_watch import LOOK_NS
 from dumbbell.engine.output import staged
 from dumbbell.engine.remote.check import asked, check, described
@@ -84,13 +83,10 @@ class RemoteEngine:
             measured = watched(plan, rooms, named, tables)
             verdict = judged(plan, end, named, tables, measured, joined)
             verdict = verdict.beside(told.verdict)
-            lived_through = Life(end["duration_ns"], end["flows"], queue_entries(named, tables["queues"]))
-            birth = certificate(self.name, request, plan.plan, lived_through, verdict)
+            birth = agents_certificate(self.name, self.agent, request, plan.plan, end, named, tables, verdict)
             birth |= {
                 "kernel": {"release": told.facts["sender"]["release"], "version": told.facts["sender"]["version"],
                            "unseeded": True},
-                "agent": {"version": __version__, "sha256": sha256(self.agent)},
-                "generator": GENERATOR,
                 "clock": CLOCK,
                 "machines": {
                     machine.role: {"ssh": machine.ssh, "devices": list(machine.devices), "address": machine.address}
@@ -99,8 +95,6 @@ class RemoteEngine:
                     for machine in plan.machines
                 },
                 "clock_error_s": joined.clock_error_ns / 1e9,
-                "settings": end["settings"],
-                "counters": end["counters"],
                 "phases_s": {"host": lived - began, "decode": time.perf_counter() - lived},
                 "wall_s": time.perf_counter() - began,
             }  # fmt: skip

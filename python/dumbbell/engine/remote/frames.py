@@ -47,10 +47,7 @@ class Inbox:
 
     def line(self) -> str | None:
         """The next line, if it is there as a whole. Raises `Odd` where it has no end."""
-        end = self.pending.find(b"\n", 0, MOST_LINE_BYTES)
-        if end < 0:
-            if len(self.pending) >= MOST_LINE_BYTES:
-                raise Odd("a line without an end")
+        if (end := self._line_end()) is None:
             return None
         text = self.pending[:end].decode("utf-8", errors="replace")
         del self.pending[: end + 1]
@@ -58,10 +55,7 @@ class Inbox:
 
     def frame(self) -> Frame | None:
         """The next frame, if it is there as a whole. Raises `Odd` where it is none."""
-        end = self.pending.find(b"\n", 0, MOST_LINE_BYTES)
-        if end < 0:
-            if len(self.pending) >= MOST_LINE_BYTES:
-                raise Odd("a line without an end")
+        if (end := self._line_end()) is None:
             return None
         head = _head(bytes(self.pending[:end]))
         length = _length(head)
@@ -70,6 +64,12 @@ class Inbox:
         body = bytes(self.pending[end + 1 : end + 1 + length])
         del self.pending[: end + 1 + length]
         return Frame(head["kind"], head, body)
+
+    def _line_end(self) -> int | None:
+        end = self.pending.find(b"\n", 0, MOST_LINE_BYTES)
+        if end < 0 and len(self.pending) >= MOST_LINE_BYTES:
+            raise Odd("a line without an end")
+        return None if end < 0 else end
 
 
 def _head(line: bytes) -> dict[str, Any]:

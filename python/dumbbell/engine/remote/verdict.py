@@ -49,7 +49,7 @@ def judged(
         own = judge_machine(plan.plan, measured[machine.role], tables["flows"], end["duration_ns"])
         invalid, warnings = ([f"{machine.role}: {text}" for text in texts] for texts in (own.invalid, own.warnings))
         verdict = verdict.beside(Verdict(invalid, warnings))
-    _, odd = inside.settings(plan.plan, end)
+    odd = inside.odd_settings(plan.plan, end)
     verdict.warnings.extend([*closed_windows(tables["flows"]), *odd, *_shared(end), *_clocks(joined)])
     return verdict
 
