@@ -34,7 +34,9 @@ class House:
         """Everything that the server answers until it closes."""
         with self.connect() as sock:
             sock.sendall(data)
-            sock.shutdown(socket.SHUT_WR)
+            # Whoever is turned away may have been answered, and the connection be gone, before this.
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_WR)
             return everything(sock)
 
     def get(self, path: str, *fields: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
