@@ -20,6 +20,7 @@ from dumbbell.cli.fetch import fetch
 from dumbbell.cli.kernels import kernel_app
 from dumbbell.cli.serve import serve
 from dumbbell.cli.shell import shell
+from dumbbell.cli.sweep import sweep
 from dumbbell.cli.watch import watch
 
 __all__ = ["app", "err", "out", "print_json"]
@@ -45,6 +46,7 @@ app.command()(disable)
 app.command()(serve)
 app.command()(fetch)
 app.command()(searches.bisect)
+app.command()(sweep)
 app.command()(watch)
 
 out = Console(highlight=False, soft_wrap=False)
