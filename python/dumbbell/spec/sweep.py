@@ -6,6 +6,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from pydantic import Field, ValidationError
 
 from dumbbell.errors import ExperimentError
 from dumbbell.spec import document as documents
-from dumbbell.spec.axes import Axis, Point, axis, points
+from dumbbell.spec.axes import Axis, Point, axis, points, written
 from dumbbell.spec.expectation import parse_metric
 from dumbbell.spec.fields import Measured
 from dumbbell.spec.scenarios import find
@@ -132,6 +133,12 @@ class Sweep:
         """All axes, in order."""
         return tuple(each for table in self.axes for each in table)
 
+    @cached_property
+    def holes(self) -> frozenset[str]:
+        """Names in braces, in a setting or in a value of an axis."""
+        values = [*self.set.values(), *(value for each in self.every_axis for value in each.values)]
+        return frozenset(name for value in values if isinstance(value, str) for name in HOLE.findall(value))
+
     def points(self) -> list[Point]:
         """The first grid."""
         return list(points(self.axes))
@@ -196,17 +203,16 @@ def settings_at(sweep: Sweep, values: Mapping[str, Any]) -> dict[str, Any]:
     `{name}` in a text stands for the value of the axis `name`; an axis that fills a hole is no key itself.
     """
     everything = {"engine": sweep.engine, "kernel": sweep.kernel} | dict(sweep.set) | dict(values)
-    filled = _holes(everything)
-    return {key: _filled(value, values) for key, value in everything.items() if key not in filled}
-
-
-def _holes(settings: Mapping[str, Any]) -> set[str]:
-    texts = [value for value in settings.values() if isinstance(value, str)]
-    return {name for text in texts for name in HOLE.findall(text)}
+    return {key: _filled(value, values) for key, value in everything.items() if key not in sweep.holes}
 
 
 def _filled(value: Any, values: Mapping[str, Any]) -> Any:
-    return HOLE.sub(lambda hole: str(values[hole[1]]), value) if isinstance(value, str) else value
+    """A text with its holes filled; what fills one may have holes itself."""
+    for _ in values:
+        if not isinstance(value, str) or not HOLE.search(value):
+            break
+        value = HOLE.sub(lambda hole: str(values[hole[1]]), value)
+    return value
 
 
 def _experiment(asked: _File, file: Path) -> tuple[dict[str, Any], Path]:
@@ -242,6 +248,13 @@ def _table(table: Mapping[str, Any], key: str, file: Path) -> tuple[Axis, ...]:
             f"axes of one table go together, and these have different lengths: {counted}",
             file=str(file), key=key, right="to cross them, put each into an [[axes]] of its own",
         )  # fmt: skip
+    steps = list(zip(*([written(value) for value in each.values] for each in made), strict=True))
+    if len(set(steps)) < len(steps):
+        twice = next(step for number, step in enumerate(steps) if step in steps[:number])
+        raise ExperimentError(
+            "one point twice", file=str(file), key=key, value=", ".join(str(value) for value in twice),
+            right="each once; more runs of one point are seeds",
+        )  # fmt: skip
     return tuple(made)
 
 
@@ -270,8 +283,7 @@ def _check(sweep: Sweep) -> None:
     for number, key in enumerate(keys):
         if key in keys[:number]:
             raise ExperimentError("two axes of one key", file=file, key=f"axes.{key}", right="one of them")
-    texts = dict(sweep.set) | {each.key: value for each in sweep.every_axis for value in each.values}
-    for name in sorted(_holes(texts) - set(keys)):
+    for name in sorted(sweep.holes - set(keys)):
         right = f"add {name} to an [[axes]]; there is: {', '.join(keys) or 'none'}"
         raise ExperimentError(f"{{{name}}} is filled by no axis", file=file, key="set", right=right)
     for key in sweep.refine.axes if sweep.refine else ():
