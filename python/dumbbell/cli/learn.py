@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, of controllers or queues.")] = False,
 ) -> None:
     """List the controllers or the queues, which engines have each and what can be set of it; or the figures."""
-    from dumbbell.cli.figures import list_figures
     from dumbbell.errors import ExperimentError
     from dumbbell.spec.pages import KINDS
 
@@ -38,6 +36,8 @@ def list_(
         else:
             _show(entries(what))
     elif what == "figures" and not as_json:
+        from dumbbell.cli.figures import list_figures
+
         list_figures(out)
     else:
         there = "controllers, queues" if as_json else "controllers, queues, figures"
@@ -53,6 +53,8 @@ def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A controller or a queue, such as bbr or codel.")],
 ) -> None:
     """Print the page of a controller or a queue: what it does, when well, when badly, parameters, figures."""
+    from rich.markdown import Markdown
+
     from dumbbell.spec.pages import page
 
     text = page(name).read_text(encoding="utf-8").replace(_TOLD, "")
