@@ -35,6 +35,7 @@ import signal
 import sys
 from types import FrameType
 
+import dumbbell
 from dumbbell.errors import DumbbellError
 
 __all__ = ["main"]
@@ -43,6 +44,9 @@ __all__ = ["main"]
 def main() -> None:
     """Entry point of the `dumbbell` command."""
     signal.signal(signal.SIGTERM, _as_interrupt)
+    if sys.argv[1:] == ["--version"]:
+        print(f"dumbbell {dumbbell.__version__}")  # noqa: T201 — before anything else is imported
+        return
     # Only once the signal is safe: importing takes a moment.
     from dumbbell.cli.app import app  # noqa: PLC0415
     from dumbbell.cli.interrupt import Interrupted  # noqa: PLC0415

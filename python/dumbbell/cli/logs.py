@@ -72,18 +72,13 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _quantity(option: str, text: str) -> int | None:
-    from dumbbell.errors import ImportProblem
-    from dumbbell.spec.units import Wrong, duration_ns, size_bytes
+    from dumbbell.spec.typed import quantity
+    from dumbbell.spec.units import duration_ns, size_bytes
 
     if not text:
         return None
-    try:
-        value = (duration_ns if option == "interval" else size_bytes)(text)
-    except Wrong as wrong:
-        raise ImportProblem(wrong.problem, place=f"--{option}", value=text, right=wrong.right) from None
-    if value == 0:
-        raise ImportProblem("nothing", place=f"--{option}", value=text, right="more than 0")
-    return value
+    reads, least = (duration_ns, "1ns") if option == "interval" else (size_bytes, "1b")
+    return quantity(f"--{option}", text, reads, least)
 
 
 def _align(text: Any) -> str | None:
