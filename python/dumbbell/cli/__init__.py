@@ -23,6 +23,7 @@ watch     TCP connections live; the screen is watching/'s
 enable    enable and disable: the default controller
 serve     bytes over HTTP with the controller that the request names
 fetch     downloads in turn, and which is faster
+swept     map, sql; stats, report and export of a sweep
 asked     options that are quantities, work that Ctrl-C ends
 ```
 

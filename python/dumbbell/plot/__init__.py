@@ -13,6 +13,12 @@ contrast       two sides of a comparison on one axis of time
 strands        runs on one grid of time, their mean and range
 scatter        throughput against delay, with an ellipse for each controller
 box            one metric over seeds
+swept          maps and families of lines of a sweep, drawn by
+maps             cells, colours, marks of what isn't sure
+families         lines with bands
+lattice          where cells lie, and what is painted between points
+contours         lines of one level
+ramps            colours for numbers
 save           a figure as SVG, PNG, PDF, HTML or JSON
 vega           the script that draws one in a page
 frame          title, style, zoom

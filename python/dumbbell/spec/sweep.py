@@ -69,6 +69,8 @@ class Map(Strict):
     difference: str | None = None
     contour: tuple[float, ...] = ()
     middle: float | None = None
+    within: float | None = Field(default=None, gt=0)
+    """Half of the widest interval that is not marked; of a difference, what counts as none."""
     where: str | None = None
     title: str | None = None
     text: str | None = None
