@@ -16,6 +16,8 @@ shell     a terminal on a host
 typist    who types there
 kernels   kernel build, list, default
 searches  bisect, and its options
+sweep     sweep, and its options
+sweeping  what a person sees of a sweep that goes on
 bisect    bisect: a kernel, a run and a figure for each commit
 logs      import and export
 doctor    what this machine does to TCP
@@ -60,8 +62,8 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except (KeyboardInterrupt, Interrupted):
-        print("dumbbell: interrupted; nothing was left behind", file=sys.stderr)  # noqa: T201
+    except (KeyboardInterrupt, Interrupted) as interrupt:
+        print(f"dumbbell: interrupted; {str(interrupt) or 'nothing was left behind'}", file=sys.stderr)  # noqa: T201
         sys.exit(130)
 
 

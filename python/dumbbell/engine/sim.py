@@ -43,16 +43,14 @@ class Simulator:
         """What can be set of a controller: name, default, and what it takes; empty for a stranger."""
         return _sim.parameters(controller)
 
+    def check(self, request: Request) -> None:
+        """See `Engine.check`."""
+        self._planned(request)
+
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
         began = time.perf_counter()
-        check_controllers(request, self.controllers(), "the simulator", ELSEWHERE)
-        plan = plan_case(request.case, request.seed)
-        _refuse_programs(request)
-        try:
-            world = json.dumps(as_world(plan, request.seed, capture=_tap(request, plan)))
-        except ExperimentError as error:
-            raise error.within(str(request.case.file)) from None
+        plan, world = self._planned(request)
         with staged(request.out) as folder, captured(request.capture) as packets:
             planned = time.perf_counter()
             flows, queues, probes, told = _simulated(world, progress, packets)
@@ -75,6 +73,17 @@ class Simulator:
             birth["wall_s"] = time.perf_counter() - began
             result.write(folder, birth, tables)
         return request.out
+
+    def _planned(self, request: Request) -> tuple[Plan, str]:
+        """The plan, and as the simulator is told of it."""
+        check_controllers(request, self.controllers(), "the simulator", ELSEWHERE)
+        plan = plan_case(request.case, request.seed)
+        _refuse_programs(request)
+        try:
+            world = json.dumps(as_world(plan, request.seed, capture=_tap(request, plan)))
+        except ExperimentError as error:
+            raise error.within(str(request.case.file)) from None
+        return plan, world
 
 
 def _refuse_programs(request: Request) -> None:

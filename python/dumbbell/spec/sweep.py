@@ -110,6 +110,8 @@ class Sweep:
     title: str
     file: Path
     """Where it was written."""
+    document: Mapping[str, Any]
+    """As it was written, with what was set besides."""
     experiment: Mapping[str, Any]
     """The experiment that changes, as a document without cases."""
     experiment_file: Path
@@ -169,6 +171,7 @@ def read_sweep(document: Mapping[str, Any], file: Path, settings: Sequence[str] 
         name=file.stem,
         title=asked.title or str(base.get("title") or file.stem),
         file=file,
+        document=dict(document) | ({"set": fixed} if settings else {}),
         experiment=base,
         experiment_file=base_file,
         engine=asked.engine,

@@ -56,6 +56,10 @@ class Row:
     reason: str | None
     """Why a run is invalid, or failed."""
     metrics: Mapping[str, float]
+    wall_s: float | None = field(default=None, compare=False)
+    """How long it took; of the machine, so in no table."""
+    cached: bool = field(default=False, compare=False)
+    """Was it known from an earlier sweep?"""
 
 
 def base_of(sweep: Sweep) -> Base:
