@@ -227,7 +227,8 @@ def explained(error: ValidationError, where: str, model: type[BaseModel]) -> Exp
     value = first["input"]
     match first["type"]:
         case "extra_forbidden":
-            known = [name for name in _model_at(model, location[:-1]).model_fields if name != "seeds"]
+            at = _model_at(model, location[:-1])
+            known = [name for name in at.model_fields if at is not Experiment or name != "seeds"]
             return ExperimentError(
                 f"unknown key '{location[-1]}'", file=where, key=key, right=suggest(str(location[-1]), known)
             )
@@ -320,5 +321,6 @@ _EXAMPLES = {
     "duration": 'such as duration = "60s"',
     "path": 'such as [path] with rtt = "13ms"',
     "path.rtt": 'such as rtt = "13ms"',
+    "experiment": 'such as experiment = "cyclic", a file of yours, or a table [experiment]',
     "flows": 'such as [[flows]] with cc = "cubic"',
 }

@@ -1,105 +1,47 @@
 """The sweep file: an experiment, the axes along which it changes, how often, and what to keep.
 
-`docs/sweeps.md` is the same list for people. What an axis is, `axes` says; carrying a sweep out is `dumbbell.sweep`.
+`docs/sweeps.md` is the same list for people. What a key may hold is `sweep_keys`, what an axis is `axes`, what
+`{buffer}` stands for `holes`; carrying a sweep out is `dumbbell.sweep`.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from dumbbell.errors import ExperimentError
 from dumbbell.spec import document as documents
-from dumbbell.spec.axes import Axis, Point, axis, points, written
+from dumbbell.spec.axes import RANGE, Axis, Point, axis, points, written
 from dumbbell.spec.expectation import parse_metric
-from dumbbell.spec.fields import Measured
-from dumbbell.spec.scenarios import find
-from dumbbell.spec.strict import Strict
+from dumbbell.spec.holes import filled, holes_in
+from dumbbell.spec.scenarios import find, find_sweep
+from dumbbell.spec.sweep_check import ABOUT_THE_RUN, check, check_runs
+from dumbbell.spec.sweep_keys import Keys, Map, Refine, Until, flat
 from dumbbell.spec.units import Wrong
 
-__all__ = ["Map", "Refine", "Sweep", "Until", "load_sweep", "parse_sweep", "read_sweep", "settings_at"]
+__all__ = [
+    "ABOUT_THE_RUN", "Counted", "Map", "Refine", "Sweep", "Until", "case_at", "load_sweep", "parse_sweep",
+    "read_sweep", "settings_at",
+]  # fmt: skip
 
-MOST_RUNS = 10_000_000
-ABOUT_THE_RUN = ("engine", "kernel")
-"""Axes and settings that are no keys of an experiment."""
-HOLE = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*)\}")
 INLINE = "experiment.toml"
+MOST_DEPTH = 24
+"""Tables within tables: more than anything here has, and few enough to go down by recursion."""
+OWN = frozenset(Keys.model_fields) - {"set", "axes", "maps", "source"}
+"""Keys of the file that a setting may change; any other setting is the experiment's."""
 
 
-class Until(Strict):
-    """Repeat each point until its mean is known well enough."""
+@dataclass(frozen=True)
+class Counted:
+    """How many, before adaptive parts have added any, and at most."""
 
-    metric: Measured
-    half_width: float | str
-    """Of the 95 % interval of the mean: in the metric's unit, or `"5%"` of the mean."""
-    most: int = Field(default=100, ge=2, le=100_000)
-    """Runs of a point, at most."""
-    least: int = Field(default=5, ge=2)
-
-    def allowed(self, mean: float) -> float:
-        """The half-width that is good enough for this mean."""
-        if isinstance(self.half_width, str):
-            return float(self.half_width.removesuffix("%")) / 100 * abs(mean)
-        return self.half_width
-
-
-class Refine(Strict):
-    """Put more points where the metric changes most."""
-
-    metric: Measured
-    axes: tuple[str, ...] = Field(min_length=1, max_length=2)
-    most: int = Field(ge=1, le=1_000_000)
-    """Points, at most, those of the first grid included."""
-    change: float = Field(default=0.0, ge=0)
-    """Neighbours whose means differ by less than this are left alone."""
-
-
-class Map(Strict):
-    """A map that the sweep's report shows."""
-
-    value: str
-    x: str
-    y: str | None = None
-    panels: tuple[str, ...] = ()
-    lines: str | None = None
-    difference: str | None = None
-    contour: tuple[float, ...] = ()
-    middle: float | None = None
-    within: float | None = Field(default=None, gt=0)
-    """Half of the widest interval that is not marked; of a difference, what counts as none."""
-    where: str | None = None
-    title: str | None = None
-    text: str | None = None
-
-
-class _Source(Strict):
-    title: str
-    url: str | None = None
-    note: str | None = None
-
-
-class _File(Strict):
-    """The keys of the file."""
-
-    title: str | None = None
-    experiment: str | dict[str, Any]
-    case: str | None = None
-    engine: str = "sim"
-    kernel: str | None = None
-    seeds: Any = None
-    keep: Literal["metrics", "runs"] = "metrics"
-    metrics: tuple[str, ...] = ("*",)
-    window: str | None = None
-    set: dict[str, Any] = Field(default_factory=dict)
-    axes: tuple[dict[str, Any], ...] = ()
-    until: Until | None = None
-    refine: Refine | None = None
-    maps: tuple[Map, ...] = ()
-    source: _Source | None = None
+    least: int
+    most: int
 
 
 @dataclass(frozen=True)
@@ -111,7 +53,7 @@ class Sweep:
     file: Path
     """Where it was written."""
     document: Mapping[str, Any]
-    """As it was written, with what was set besides."""
+    """The whole file, with the settings that came last in their places: reading it again gives the same sweep."""
     experiment: Mapping[str, Any]
     """The experiment that changes, as a document without cases."""
     experiment_file: Path
@@ -121,7 +63,7 @@ class Sweep:
     seeds: tuple[int, ...]
     keep: Literal["metrics", "runs"]
     metrics: tuple[str, ...]
-    """Patterns of the names of `dumbbell.analysis.measures`."""
+    """Patterns of the names of `dumbbell.analysis.measures`; what `until` and `refine` look at is always among them."""
     window: tuple[int, int | None] | None
     """From and to, in nanoseconds."""
     set: Mapping[str, Any]
@@ -132,7 +74,7 @@ class Sweep:
     maps: tuple[Map, ...]
     source: Mapping[str, Any] | None
 
-    @property
+    @cached_property
     def every_axis(self) -> tuple[Axis, ...]:
         """All axes, in order."""
         return tuple(each for table in self.axes for each in table)
@@ -141,16 +83,37 @@ class Sweep:
     def holes(self) -> frozenset[str]:
         """Names in braces, in a setting or in a value of an axis."""
         values = [*self.set.values(), *(value for each in self.every_axis for value in each.values)]
-        return frozenset(name for value in values if isinstance(value, str) for name in HOLE.findall(value))
+        return frozenset(name for value in values for name in holes_in(value))
 
     def points(self) -> list[Point]:
         """The first grid."""
-        return list(points(self.axes))
+        return list(self.each_point())
+
+    def each_point(self) -> Iterator[Point]:
+        """The first grid, one by one."""
+        return points(self.axes)
+
+    @property
+    def counted(self) -> Counted:
+        """Points, at least those of the first grid."""
+        grid = math.prod(len(table[0].values) for table in self.axes)
+        return Counted(grid, max(grid, self.refine.most) if self.refine else grid)
+
+    @property
+    def counted_runs(self) -> Counted:
+        """Runs, at least those that are due whatever they show."""
+        first = max(len(self.seeds), self.until.least) if self.until else len(self.seeds)
+        most = self.until.most if self.until else first
+        return Counted(self.counted.least * first, self.counted.most * most)
 
 
-def load_sweep(path: Path, settings: Sequence[str] = ()) -> Sweep:
-    """Read a sweep file; `settings` are `key=value` texts that come last. Raises `ExperimentError`."""
-    return parse_sweep(documents.text_of(path), path, settings)
+def load_sweep(path: Path | str, settings: Sequence[str] = ()) -> Sweep:
+    """Read a sweep file, or a built-in sweep by its name; `settings` are `key=value` texts that come last.
+
+    Raises `ExperimentError`.
+    """
+    file = find_sweep(str(path))
+    return parse_sweep(documents.text_of(file), file, settings)
 
 
 def parse_sweep(text: str, file: Path, settings: Sequence[str] = ()) -> Sweep:
@@ -160,78 +123,143 @@ def parse_sweep(text: str, file: Path, settings: Sequence[str] = ()) -> Sweep:
 
 def read_sweep(document: Mapping[str, Any], file: Path, settings: Sequence[str] = ()) -> Sweep:
     """The same for a document that was read already; files that it names lie beside `file`."""
+    if _deep(document):
+        problem = f"tables within tables, more than {MOST_DEPTH} of them"
+        raise ExperimentError(problem, file=str(file), right="fewer: no key is so deep")
+    document = _changed(document, settings, file)
     try:
-        asked = _File.model_validate(dict(document))
+        asked = Keys.model_validate(document)
     except ValidationError as error:
-        raise documents.explained(error, str(file), _File) from None
+        raise documents.explained(error, str(file), Keys) from None
     base, base_file = _experiment(asked, file)
-    tables = tuple(_table(table, f"axes.{number}", file) for number, table in enumerate(asked.axes))
-    fixed = dict(asked.set) | dict(documents.split_setting(setting) for setting in settings)
     made = Sweep(
         name=file.stem,
         title=asked.title or str(base.get("title") or file.stem),
         file=file,
-        document=dict(document) | ({"set": fixed} if settings else {}),
+        document=document,
         experiment=base,
         experiment_file=base_file,
         engine=asked.engine,
         kernel=asked.kernel,
         seeds=() if asked.seeds is None else _seeds(asked.seeds, file),
         keep=asked.keep,
-        metrics=asked.metrics,
+        metrics=_kept(asked),
         window=_window(asked.window, file),
-        set=fixed,
-        axes=tables,
+        set=asked.set,
+        axes=tuple(_table(table, f"axes.{number}", file) for number, table in enumerate(asked.axes)),
         until=asked.until,
         refine=asked.refine,
         maps=asked.maps,
         source=asked.source.model_dump() if asked.source else None,
     )
-    _check(made)
-    first = case_at(made, made.points()[0].values)
-    return made if made.seeds else replace(made, seeds=first.experiment.seeds)
+    check(made)
+    first = case_at(made, next(made.each_point()).values).experiment
+    if made.window and made.window[0] >= first.duration:
+        raise ExperimentError(
+            "a part of the run after its end", file=str(file), key="window", value=asked.window,
+            right=f"the run lasts {first.duration / 1e9:g} s",
+        )  # fmt: skip
+    made = made if made.seeds else replace(made, seeds=tuple(dict.fromkeys(first.seeds)))
+    check_runs(made)
+    return made
 
 
 def case_at(sweep: Sweep, values: Mapping[str, Any]) -> documents.Case:
-    """The experiment at a point. Raises `ExperimentError`."""
-    settings = {key: value for key, value in settings_at(sweep, values).items() if key not in ABOUT_THE_RUN}
-    changed = documents.with_settings(sweep.experiment, settings, sweep.experiment_file)
+    """The experiment at a point. Raises `ExperimentError` that names the sweep and the point."""
     try:
+        settings = {key: value for key, value in settings_at(sweep, values).items() if key not in ABOUT_THE_RUN}
+        changed = documents.with_settings(sweep.experiment, settings, sweep.experiment_file)
         return documents.read(changed, sweep.experiment_file)[0]
     except ExperimentError as error:
-        raise error.within(str(sweep.file)) from None
+        at = ", ".join(f"{key} = {written(value)}" for key, value in values.items())
+        # A table in the sweep's own file is in no other.
+        inline = sweep.experiment_file == sweep.file.parent / INLINE and not sweep.experiment_file.is_file()
+        where = [f"{sweep.file}, at {at}" if at else str(sweep.file), *([] if inline else [error.file])]
+        raise ExperimentError(
+            error.problem, file=": ".join(where), key=error.key, value=error.value, right=error.right
+        ) from None
 
 
 def settings_at(sweep: Sweep, values: Mapping[str, Any]) -> dict[str, Any]:
     """What an experiment sets at a point with these values, by dotted key, and its engine and kernel.
 
     `{name}` in a text stands for the value of the axis `name`; an axis that fills a hole is no key itself.
+    Raises `ExperimentError` where holes never end.
     """
     everything = {"engine": sweep.engine, "kernel": sweep.kernel} | dict(sweep.set) | dict(values)
-    return {key: _filled(value, values) for key, value in everything.items() if key not in sweep.holes}
+    if not sweep.holes:
+        return everything
+    made = {}
+    for key, value in everything.items():
+        if key not in sweep.holes:
+            try:
+                made[key] = filled(value, values)
+            except Wrong as wrong:
+                raise ExperimentError(wrong.problem, file=str(sweep.file), key=key, right=wrong.right) from None
+    return made
 
 
-def _filled(value: Any, values: Mapping[str, Any]) -> Any:
-    """A text with its holes filled; what fills one may have holes itself."""
-    for _ in values:
-        if not isinstance(value, str) or not HOLE.search(value):
-            break
-        value = HOLE.sub(lambda hole: str(values[hole[1]]), value)
-    return value
+def _deep(value: object) -> bool:
+    level: list[object] = [value]
+    for _ in range(MOST_DEPTH):
+        tables = [each for each in level if isinstance(each, Mapping | list | tuple)]
+        level = [below for each in tables for below in (each.values() if isinstance(each, Mapping) else each)]
+        if not level:
+            return False
+    return True
 
 
-def _experiment(asked: _File, file: Path) -> tuple[dict[str, Any], Path]:
+def _changed(document: Mapping[str, Any], settings: Sequence[str], file: Path) -> dict[str, Any]:
+    """The document with settings: of an axis where it is one's key, of the file where it is its, else of `[set]`."""
+    made = dict(document)
+    tables = made.get("axes")
+    # Whatever else stands there is told when the file is read.
+    if isinstance(tables, list | tuple) and all(isinstance(table, dict) for table in tables):
+        made["axes"] = [flat(table, RANGE) for table in tables]
+    for setting in settings:
+        key, value = documents.split_setting(setting)
+        table = next((table for table in made.get("axes", ()) if isinstance(table, dict) and key in table), None)
+        top = key.partition(".")[0]
+        if table is not None:
+            table[key] = (
+                value if isinstance(value, list) or (isinstance(value, dict) and RANGE & set(value)) else [value]
+            )
+        elif top in OWN:
+            made = documents.with_settings(made, {key: value}, file)
+        elif top in Keys.model_fields:
+            right = 'an axis is set by its own key, such as path.rtt=\'["5ms", "20ms"]\', a setting by its own too'
+            raise ExperimentError("not a setting", file=str(file), key=key, value=value, right=right)
+        else:
+            fixed = made.get("set", {})
+            made["set"] = (dict(fixed) if isinstance(fixed, Mapping) else {}) | {key: value}
+    return made
+
+
+def _kept(asked: Keys) -> tuple[str, ...]:
+    looked_at = [each.metric for each in (asked.until, asked.refine) if each]
+    more = [name for name in looked_at if not any(fnmatchcase(name, pattern) for pattern in asked.metrics)]
+    return tuple(dict.fromkeys([*asked.metrics, *more]))
+
+
+def _experiment(asked: Keys, file: Path) -> tuple[dict[str, Any], Path]:
     """The experiment's document without cases, and the file that it is of."""
-    if isinstance(asked.experiment, dict):
-        document, base_file = asked.experiment, file.parent / INLINE
-    else:
-        beside = file.parent / asked.experiment
-        base_file = beside if beside.is_file() else find(asked.experiment)
-        document = documents.toml(documents.text_of(base_file), base_file)
     try:
+        if isinstance(asked.experiment, dict):
+            document, base_file = asked.experiment, file.parent / INLINE
+        else:
+            beside = file.parent / asked.experiment
+            base_file = beside if beside.is_file() else find(asked.experiment)
+            document = documents.toml(documents.text_of(base_file), base_file)
         return documents.without_cases(document, base_file, asked.case), base_file
-    except ExperimentError as error:
-        raise error.within(str(file)) from None
+    except (ExperimentError, OSError, ValueError) as error:
+        # A name that no file can have (a null byte, too long) is an error of the system's.
+        told = error if isinstance(error, ExperimentError) else ExperimentError("no such experiment")
+        where = f"{file}: {told.file}" if told.file and told.file != str(file.parent / INLINE) else str(file)
+        raise ExperimentError(
+            told.problem, file=where, key=told.key or "experiment",
+            value=asked.experiment if told.value is None and isinstance(asked.experiment, str) else told.value,
+            right=told.right,
+        ) from None  # fmt: skip
 
 
 def _table(table: Mapping[str, Any], key: str, file: Path) -> tuple[Axis, ...]:
@@ -242,32 +270,35 @@ def _table(table: Mapping[str, Any], key: str, file: Path) -> tuple[Axis, ...]:
         try:
             made.append(axis(name, value))
         except Wrong as wrong:
-            right = wrong.right
             raise ExperimentError(
-                wrong.problem, file=str(file), key=f"{key}.{name}", value=value, right=right
+                wrong.problem, file=str(file), key=f"{key}.{name}", value=value, right=wrong.right
             ) from None
-    lengths = {len(each.values) for each in made}
-    if len(lengths) > 1:
+    if len({len(each.values) for each in made}) > 1:
         counted = ", ".join(f"{each.key} has {len(each.values)}" for each in made)
         raise ExperimentError(
             f"axes of one table go together, and these have different lengths: {counted}",
             file=str(file), key=key, right="to cross them, put each into an [[axes]] of its own",
         )  # fmt: skip
     steps = list(zip(*([written(value) for value in each.values] for each in made), strict=True))
-    if len(set(steps)) < len(steps):
-        twice = next(step for number, step in enumerate(steps) if step in steps[:number])
-        raise ExperimentError(
-            "one point twice", file=str(file), key=key, value=", ".join(str(value) for value in twice),
-            right="each once; more runs of one point are seeds",
-        )  # fmt: skip
+    seen = set[tuple[Any, ...]]()
+    for step in steps:
+        if step in seen:
+            raise ExperimentError(
+                "one point twice", file=str(file), key=key, value=", ".join(str(value) for value in step),
+                right="each once; more runs of one point are seeds",
+            )  # fmt: skip
+        seen.add(step)
     return tuple(made)
 
 
 def _seeds(value: object, file: Path) -> tuple[int, ...]:
     try:
-        return documents.seeds(value)
+        found = documents.seeds(value)
+        if len(set(found)) < len(found):
+            raise Wrong("one seed twice", "each once: the same seed gives the same run")
     except Wrong as wrong:
         raise ExperimentError(wrong.problem, file=str(file), key="seeds", value=value, right=wrong.right) from None
+    return found
 
 
 def _window(text: str | None, file: Path) -> tuple[int, int | None] | None:
@@ -280,24 +311,6 @@ def _window(text: str | None, file: Path) -> tuple[int, int | None] | None:
     if part is None or part.whole or part.name != "window":
         raise ExperimentError("not a part of a run", file=str(file), key="window", value=text, right="from 5s to 60s")
     return part.from_ns or 0, part.to_ns
-
-
-def _check(sweep: Sweep) -> None:
-    """Is every axis there once, and does every hole have an axis? Raises `ExperimentError`."""
-    file, keys = str(sweep.file), [each.key for each in sweep.every_axis]
-    for number, key in enumerate(keys):
-        if key in keys[:number]:
-            raise ExperimentError("two axes of one key", file=file, key=f"axes.{key}", right="one of them")
-    for name in sorted(sweep.holes - set(keys)):
-        right = f"add {name} to an [[axes]]; there is: {', '.join(keys) or 'none'}"
-        raise ExperimentError(f"{{{name}}} is filled by no axis", file=file, key="set", right=right)
-    for key in sweep.refine.axes if sweep.refine else ():
-        found = next((each for each in sweep.every_axis if each.key == key), None)
-        if found is None or found.numbers is None:
-            problem = "no axis of this key" if found is None else "an axis without numbers has no middle"
-            raise ExperimentError(
-                problem, file=file, key="refine.axes", value=key, right=f"there is: {', '.join(keys)}"
-            )
 
 
 _AXES = 'such as [[axes]] with "path.rtt" = ["5ms", "20ms"]'

@@ -5,6 +5,9 @@ task       one run of a sweep, and the row that it gives; values that travel bet
 work       carries one task out
 table      rows to the table that everybody reads
 due        which tasks are due next
+sample     a metric over the runs of a point, and whether two points differ
+repeats    how many runs a point needs
+finer      where new points go
 conduct    who carries them out, what becomes of the rows
 ```
 
