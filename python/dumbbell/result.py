@@ -235,14 +235,16 @@ def load_birth(folder: Path) -> dict[str, Any]:
 
 
 def positions(column: pl.Series, names: Sequence[str]) -> npt.NDArray[np.uint32]:
-    """Each row's position in `names`, none of which is twice there, by the name in it; their number for any other."""
+    """Each row's position in `names` by the name in it, the last of two alike; their number for any other name."""
     if len(names) <= FEW and not column.null_count():
         place = np.full(len(column), len(names), dtype=np.uint32)
         for position, name in enumerate(names):
             place[(column == name).to_numpy()] = position
         return place
-    coded = column.cast(pl.Enum(names), strict=False).to_physical().cast(pl.UInt32)
-    return np.asarray((coded.fill_null(len(names)) if coded.null_count() else coded).to_numpy())
+    known = {name: position for position, name in enumerate(names)}
+    coded = column.cast(pl.Enum(list(known)), strict=False).to_physical().cast(pl.UInt32)
+    codes = (coded.fill_null(len(known)) if coded.null_count() else coded).to_numpy()
+    return np.asarray(np.array([*known.values(), len(names)], dtype=np.uint32)[codes])
 
 
 FEW = 4

@@ -1,12 +1,14 @@
 """The simulator as an engine: the same plan as the kernel's, in numbers instead of commands.
 
-It hands the plan to `dumbbell._sim`, fills in what the tables leave to the plan, judges the run as every
-engine does, and hands over a result folder. What a packet meets, `crates/core` knows; when, `crates/sim`.
+It hands the plan to `dumbbell._sim`, judges the run as every engine does, and hands over a result folder, or the
+result itself. What the tables leave to the plan `sim_tables` fills in. What a packet meets, `crates/core` knows;
+when, `crates/sim`.
 """
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +16,15 @@ import polars as pl
 
 from dumbbell import _sim, result
 from dumbbell.engine.base import Progress, Request, check_controllers
-from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256, totals
+from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256
 from dumbbell.engine.output import captured, staged
-from dumbbell.engine.rates import rates_and_delays
+from dumbbell.engine.sim_tables import flow_table, probe_table, queue_table
 from dumbbell.engine.validity import judge_flows
 from dumbbell.errors import EngineError, ExperimentError, PlanError
-from dumbbell.plan import Plan, QueuePlan, as_world, plan_case
+from dumbbell.plan import Plan, as_world, plan_case
 from dumbbell.plan.inside import ALL, Place, tap
 from dumbbell.plan.world import ELSEWHERE
-from dumbbell.result import FLOWS, PROBES, QUEUES
+from dumbbell.result import Run
 
 __all__ = ["Simulator"]
 
@@ -45,6 +47,22 @@ class Simulator:
 
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
+        ready = self._prepared(request)
+        with staged(request.out) as folder, captured(request.capture) as packets:
+            ended = ready.lived(progress, packets)
+            result.write(folder, ended.birth, {name: getattr(ended, name) for name in result.TABLES})
+        return request.out
+
+    def simulate(self, request: Request, progress: Progress = lambda _seconds: None) -> Run:
+        """The same in memory: what `result.load` would give of the folder, which is not made.
+
+        `Run.folder` says where it would be. Raises as `run` does.
+        """
+        ready = self._prepared(request)
+        with captured(request.capture) as packets:
+            return ready.lived(progress, packets)
+
+    def _prepared(self, request: Request) -> "_Ready":
         began = time.perf_counter()
         check_controllers(request, self.controllers(), "the simulator", ELSEWHERE)
         plan = plan_case(request.case, request.seed)
@@ -53,28 +71,45 @@ class Simulator:
             world = json.dumps(as_world(plan, request.seed, capture=_tap(request, plan)))
         except ExperimentError as error:
             raise error.within(str(request.case.file)) from None
-        with staged(request.out) as folder, captured(request.capture) as packets:
-            planned = time.perf_counter()
-            flows, queues, probes, told = _simulated(world, progress, packets)
-            lived = time.perf_counter()
-            progress(plan.duration_ns / 1e9)
-            tables = {
-                "flows": _flows(flows, plan),
-                "queues": _queues(queues, plan.queues),
-                "probes": _probes(probes, plan),
-            }
-            report = json.loads(told)
-            verdict = judge_flows(plan, report["flows"], plan.queues, totals(tables["queues"], "drops_packets"))
-            life = Life(report["duration_ns"], report["flows"], queue_entries(plan.queues, tables["queues"]))
-            birth = certificate(self.name, request, plan, life, verdict) | _born_in(report)
-            birth["phases_s"] = {
-                "plan": planned - began,
-                "simulate": lived - planned,
-                "decode": time.perf_counter() - lived,
-            }
-            birth["wall_s"] = time.perf_counter() - began
-            result.write(folder, birth, tables)
-        return request.out
+        return _Ready(request, plan, world, began)
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """An experiment that the simulator can carry out."""
+
+    request: Request
+    plan: Plan
+    world: str
+    """The plan as `_sim` reads it."""
+    began_s: float
+    """By the wall's clock."""
+
+    def lived(self, progress: Progress, capture: Path | None) -> Run:
+        """Its result, in memory."""
+        plan, planned_s = self.plan, time.perf_counter()
+        flows, queues, probes, told = _simulated(self.world, progress, capture)
+        lived_s = time.perf_counter()
+        progress(plan.duration_ns / 1e9)
+        tables = {
+            "flows": flow_table(flows, plan),
+            "queues": queue_table(queues, plan.queues),
+            "probes": probe_table(probes, plan),
+        }
+        report = json.loads(told)
+        entries = queue_entries(plan.queues, tables["queues"])
+        drops = {queue["name"]: queue["drops"] for queue in entries if queue["drops"] is not None}
+        verdict = judge_flows(plan, report["flows"], plan.queues, drops)
+        life = Life(report["duration_ns"], report["flows"], entries)
+        birth = certificate(Simulator.name, self.request, plan, life, verdict) | _born_in(report)
+        now_s = time.perf_counter()
+        birth["phases_s"] = {
+            "plan": planned_s - self.began_s,
+            "simulate": lived_s - planned_s,
+            "decode": now_s - lived_s,
+        }
+        birth["wall_s"] = now_s - self.began_s
+        return Run(self.request.out, birth, **tables)
 
 
 def _refuse_programs(request: Request) -> None:
@@ -121,48 +156,3 @@ def _born_in(report: Mapping[str, Any]) -> dict[str, Any]:
         "simulated": report["cost"],
         "device_drops": report["drops"],
     }
-
-
-def _flows(table: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    groups = {flow.name: flow.group for flow in plan.flows}
-    return _shaped(
-        table.with_columns(pl.col("flow").cast(pl.String)).with_columns(
-            pl.col("flow").replace_strict(groups, return_dtype=pl.String).alias("group"),
-            (pl.col("cwnd_packets").cast(pl.Int64) * pl.col("mss_bytes")).alias("cwnd_bytes"),
-        ),
-        FLOWS,
-    )
-
-
-def _queues(table: pl.DataFrame, named: Sequence[QueuePlan]) -> pl.DataFrame:
-    table = table.with_columns(pl.col("queue").cast(pl.String))
-    positions = {queue.name: position for position, queue in enumerate(named)}
-    number = table["queue"].replace_strict(positions, return_dtype=pl.UInt32).to_numpy()
-    rate, delay = rates_and_delays(number, table["time_ns"].to_numpy(), table["backlog_bytes"].to_numpy(), named)
-    limited = pl.Series(values=rate > 0)
-    columns = pl.DataFrame({"rate_bps": rate, "delay_ns": delay})
-    under_test = {queue.name: queue.under_test for queue in named}
-    return _shaped(
-        table.with_columns(
-            pl.col("queue").replace_strict(under_test, return_dtype=pl.Boolean).alias("under_test"),
-            pl.when(limited).then(columns["rate_bps"]).alias("rate_bps"),
-            pl.when(limited).then(columns["delay_ns"]).alias("delay_ns"),
-        ),
-        QUEUES,
-    )
-
-
-def _probes(table: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    kinds = {f"{probe.kind}-{number}": probe.kind for number, probe in enumerate(plan.probes, start=1)}
-    table = table.with_columns(pl.col("probe").cast(pl.String))
-    return _shaped(
-        table.with_columns(pl.col("probe").replace_strict(kinds, return_dtype=pl.String).alias("kind")), PROBES
-    )
-
-
-def _shaped(table: pl.DataFrame, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-    """Exactly these columns; what the simulator does not have is null."""
-    return table.select(
-        (pl.col(name) if name in table.columns else pl.lit(None)).cast(kind).alias(name)
-        for name, kind in columns.items()
-    )
