@@ -7,7 +7,7 @@ once. What samples mean is the rest of this room.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -42,16 +42,14 @@ def by_flow(run: Run, column: str) -> dict[str, tuple[Floats, Floats]]:
 
     Rows of which the value or the time is not known are left out; a flow without rows has empty arrays.
     """
-    rows, table = _rows(run), run.flows
-    values, times = numbers(table[column]), numbers(table["time_ns"])
-    order, starts = rows.order, rows.starts
-    unknown = ~(known(table[column]) & known(table["time_ns"])) if _holes(table, column) else None
-    if unknown is not None:
-        kept = ~unknown if order is None else ~unknown[order]
-        before = np.concatenate([[0], np.cumsum(kept)])
-        order, starts = np.flatnonzero(kept) if order is None else order[kept], before[starts]
-    if order is not None:
-        values, times = values[order], times[order]
+    rows, said = _rows(run), run.flows[column]
+    times, values, starts = rows.times, numbers(said), rows.starts
+    if rows.order is not None:
+        values = values[rows.order]
+    if said.null_count() or rows.blank is not None:
+        kept = known(said) if rows.blank is None else known(said) & ~rows.blank
+        kept = kept if rows.order is None else kept[rows.order]
+        times, values, starts = times[kept], values[kept], np.concatenate([[0], np.cumsum(kept)])[starts]
     return {
         name: (times[start:stop], values[start:stop])
         for name, start, stop in zip(rows.names, starts[:-1].tolist(), starts[1:].tolist(), strict=True)
@@ -85,26 +83,31 @@ def during(times: pl.Series, bounds: Window) -> Bools:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of `flows` by flow: where each flow's begin, the last one's end behind them."""
+    """The rows of `flows` sorted by flow."""
 
     names: list[str]
     starts: npt.NDArray[np.intp]
+    """Where each flow's begin; behind them, where the last one's end."""
     order: npt.NDArray[np.intp] | None
-    """The rows sorted by flow; None where they are sorted as they stand."""
+    """Which row comes where; None where they are sorted as they stand."""
+    times: Floats
+    """When each was taken, sorted."""
+    blank: Bools | None
+    """Rows, as they stand, of which nobody knows when."""
 
 
 @remembered
 def _rows(run: Run) -> _Rows:
     names = list(dict.fromkeys(flow["name"] for flow in run.birth["flows"]))
     places = positions(run.flows["flow"], names)
-    counts = np.bincount(places, minlength=len(names) + 1)[: len(names)]
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    if np.all(places[1:] >= places[:-1]):
-        return _Rows(names, starts, None)
-    # Sixteen bits are sorted by radix, in one pass over the rows.
-    narrow = places.astype(np.uint16) if len(names) < 2**16 else places
-    return _Rows(names, starts, np.argsort(narrow, kind="stable"))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(names) + 1)[: len(names)])])
+    order = None if np.all(places[1:] >= places[:-1]) else np.argsort(_narrow(places, len(names)), kind="stable")
+    taken = run.flows["time_ns"]
+    times = numbers(taken)
+    blank = ~known(taken) if taken.null_count() else None
+    return _Rows(names, starts, order, times if order is None else times[order], blank)
 
 
-def _holes(table: pl.DataFrame, column: str) -> bool:
-    return bool(table[column].null_count() or table["time_ns"].null_count())
+def _narrow(places: npt.NDArray[np.uint32], most: int) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """In sixteen bits where that is enough: they are sorted by radix, in one pass over the rows."""
+    return places.astype(np.uint16) if most < 2**16 else places

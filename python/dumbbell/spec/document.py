@@ -4,7 +4,6 @@ import itertools
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.model import Experiment
+from dumbbell.spec.plain import copied
 from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.units import Wrong
 
@@ -67,12 +67,16 @@ def parse(text: str, file: Path, settings: Sequence[str] = ()) -> list[Case]:
     return read(document, file, settings)
 
 
-def read(document: dict[str, Any], file: Path, settings: Sequence[str] = ()) -> list[Case]:
-    """The same for a document that was read already; files that it names lie beside `file`."""
-    document = deepcopy(document)
+def read(document: dict[str, Any], file: Path, settings: Sequence[str | tuple[str, Any]] = ()) -> list[Case]:
+    """The same for a document that was read already; files that it names lie beside `file`.
+
+    A setting may be a key with its value, as TOML has it.
+    """
+    document = copied(document)
     document.setdefault("title", file.stem)
     for setting in settings:
-        _apply(document, *_split_setting(setting), file)
+        key, value = _split_setting(setting) if isinstance(setting, str) else setting
+        _apply(document, key, copied(value), file)
     cases = document.pop("cases", [])
     return [
         Case(name, _experiment(changed, file, name), file, changes)
@@ -99,7 +103,7 @@ def _variants(
             names.add(name)
             if len(names) > MOST_CASES:
                 raise ExperimentError(f"more than {MOST_CASES} cases", file=str(file), key="cases")
-            changed = deepcopy(document) | expected
+            changed = copied(document) | expected
             for key, value in settings.items():
                 _apply(changed, key, value, file)
             yield name, changed, settings
