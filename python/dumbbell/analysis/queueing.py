@@ -36,10 +36,10 @@ def queue(run: Run, window: Window | None = None) -> dict[str, Any]:
     entry = bottleneck(run)
     if entry is None:
         return {"packets": spread([]), "delay_ms": spread([]), "drops": None, "marks": None}
-    inside = _of_bottleneck(run) & during(run.queues["time_ns"], bounds_ns(run, window))
+    inside = _of_bottleneck(run) & during(run.queues.get_column("time_ns"), bounds_ns(run, window))
     return {
-        "packets": spread(_known(run.queues["backlog_packets"], inside)),
-        "delay_ms": spread(_known(run.queues["delay_ns"], inside) / 1e6),
+        "packets": spread(_known(run.queues.get_column("backlog_packets"), inside)),
+        "delay_ms": spread(_known(run.queues.get_column("delay_ns"), inside) / 1e6),
         "drops": entry.get("drops") if window is None else _counted(run, "drops_packets", bounds_ns(run, window)),
         "marks": entry.get("marks") if window is None else _counted(run, "marks_packets", bounds_ns(run, window)),
     }
@@ -48,7 +48,7 @@ def queue(run: Run, window: Window | None = None) -> dict[str, Any]:
 @remembered
 def ping_ms(run: Run, window: Window | None = None) -> dict[str, float | None]:
     """Spread of the round-trip time of all answered pings that were sent in the window."""
-    return spread(_probes(run, where(run.probes["kind"], "ping"), "rtt_ns", window) / 1e6)
+    return spread(_probes(run, where(run.probes.get_column("kind"), "ping"), "rtt_ns", window) / 1e6)
 
 
 def one_way_delay_p95_ms(run: Run, window: Window | None = None) -> float | None:
@@ -81,21 +81,23 @@ def utilisation(run: Run, window: Window | None = None) -> float | None:
 @remembered
 def _of_bottleneck(run: Run) -> Bools:
     """`of_bottleneck` of every row."""
-    return where(run.queues["queue"], run.birth.get("bottleneck") or "")
+    return where(run.queues.get_column("queue"), run.birth.get("bottleneck") or "")
 
 
 def _probes(run: Run, which: Bools | np.bool_, column: str, window: Window | None) -> Floats:
-    return _known(run.probes[column], which & during(run.probes["sent_ns"], bounds_ns(run, window)))
+    return _known(
+        run.probes.get_column(column), which & during(run.probes.get_column("sent_ns"), bounds_ns(run, window))
+    )
 
 
 def _known(column: pl.Series, rows: Bools) -> Floats:
     """What a column says in these rows, where it says anything."""
-    return numbers(column)[rows & known(column) if column.null_count() else rows]
+    return numbers(column)[rows] if not column.null_count() else numbers(column)[rows & known(column)]
 
 
 def _counted(run: Run, column: str, bounds: Window) -> int | None:
     """What a counter of the bottleneck's queue counted in a window."""
-    times, values = run.queues["time_ns"], run.queues[column]
+    times, values = run.queues.get_column("time_ns"), run.queues.get_column(column)
     rows = _of_bottleneck(run) & known(times) & known(values)
     if not rows.any():
         return None

@@ -42,7 +42,7 @@ def by_flow(run: Run, column: str) -> dict[str, tuple[Floats, Floats]]:
 
     Rows of which the value or the time is not known are left out; a flow without rows has empty arrays.
     """
-    rows, said = _rows(run), run.flows[column]
+    rows, said = _rows(run), run.flows.get_column(column)
     times, values, starts = rows.times, numbers(said), rows.starts
     if rows.order is not None:
         values = values[rows.order]
@@ -99,10 +99,10 @@ class _Rows:
 @remembered
 def _rows(run: Run) -> _Rows:
     names = list(dict.fromkeys(flow["name"] for flow in run.birth["flows"]))
-    places = positions(run.flows["flow"], names)
+    places = positions(run.flows.get_column("flow"), names)
     starts = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(names) + 1)[: len(names)])])
     order = None if np.all(places[1:] >= places[:-1]) else np.argsort(_narrow(places, len(names)), kind="stable")
-    taken = run.flows["time_ns"]
+    taken = run.flows.get_column("time_ns")
     times = numbers(taken)
     blank = ~known(taken) if taken.null_count() else None
     return _Rows(names, starts, order, times if order is None else times[order], blank)

@@ -24,9 +24,9 @@ from dumbbell.errors import EngineError, ExperimentError, PlanError
 from dumbbell.plan import Plan, as_world, plan_case
 from dumbbell.plan.inside import ALL, Place, tap
 from dumbbell.plan.world import ELSEWHERE
-from dumbbell.result import Run
+from dumbbell.result import Run, positions
 
-__all__ = ["Simulator"]
+__all__ = ["Lived", "Ready", "Simulator"]
 
 
 class Simulator:
@@ -47,10 +47,10 @@ class Simulator:
 
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
-        ready = self._prepared(request)
+        ready = self.prepare(request)
         with staged(request.out) as folder, captured(request.capture) as packets:
-            ended = ready.lived(progress, packets)
-            result.write(folder, ended.birth, {name: getattr(ended, name) for name in result.TABLES})
+            run = ready.carried_out(progress, packets).run()
+            result.write(folder, run.birth, {name: getattr(run, name) for name in result.TABLES})
         return request.out
 
     def simulate(self, request: Request, progress: Progress = lambda _seconds: None) -> Run:
@@ -58,11 +58,15 @@ class Simulator:
 
         `Run.folder` says where it would be. Raises as `run` does.
         """
-        ready = self._prepared(request)
+        ready = self.prepare(request)
         with captured(request.capture) as packets:
-            return ready.lived(progress, packets)
+            return ready.carried_out(progress, packets).run()
 
-    def _prepared(self, request: Request) -> "_Ready":
+    def prepare(self, request: Request) -> "Ready":
+        """The first of the three steps that a run is made of; whoever has many takes each for several of them.
+
+        What a processor does again at once it does several times faster. Raises as `run` does before anything runs.
+        """
         began = time.perf_counter()
         check_controllers(request, self.controllers(), "the simulator", ELSEWHERE)
         plan = plan_case(request.case, request.seed)
@@ -71,11 +75,11 @@ class Simulator:
             world = json.dumps(as_world(plan, request.seed, capture=_tap(request, plan)))
         except ExperimentError as error:
             raise error.within(str(request.case.file)) from None
-        return _Ready(request, plan, world, began)
+        return Ready(request, plan, world, began, time.perf_counter() - began)
 
 
 @dataclass(frozen=True)
-class _Ready:
+class Ready:
     """An experiment that the simulator can carry out."""
 
     request: Request
@@ -84,32 +88,48 @@ class _Ready:
     """The plan as `_sim` reads it."""
     began_s: float
     """By the wall's clock."""
+    planned_s: float
+    """How long it took."""
 
-    def lived(self, progress: Progress, capture: Path | None) -> Run:
-        """Its result, in memory."""
-        plan, planned_s = self.plan, time.perf_counter()
-        flows, queues, probes, told = _simulated(self.world, progress, capture)
-        lived_s = time.perf_counter()
-        progress(plan.duration_ns / 1e9)
+    def carried_out(self, progress: Progress = lambda _seconds: None, capture: Path | None = None) -> "Lived":
+        """The second step, the simulation itself: other threads run meanwhile."""
+        began = time.perf_counter()
+        told = _simulated(self.world, progress, capture)
+        took_s = time.perf_counter() - began
+        progress(self.plan.duration_ns / 1e9)
+        return Lived(self, told, took_s)
+
+
+@dataclass(frozen=True)
+class Lived:
+    """What the simulator told of an experiment."""
+
+    ready: Ready
+    told: tuple[_sim.Arrow, _sim.Arrow, _sim.Arrow, str]
+    """Flows, queues and probes, and a report in JSON."""
+    simulated_s: float
+    """How long it took."""
+
+    def run(self) -> Run:
+        """The third step: tables with every column, the verdict, the certificate."""
+        began, plan, request = time.perf_counter(), self.ready.plan, self.ready.request
+        flows, queues, probes = (pl.DataFrame(table) for table in self.told[:3])
+        report = json.loads(self.told[3])
+        number = positions(queues["queue"], [queue.name for queue in plan.queues])
         tables = {
             "flows": flow_table(flows, plan),
-            "queues": queue_table(queues, plan.queues),
+            "queues": queue_table(queues, plan.queues, number),
             "probes": probe_table(probes, plan),
         }
-        report = json.loads(told)
-        entries = queue_entries(plan.queues, tables["queues"])
+        entries = queue_entries(plan.queues, tables["queues"], number)
         drops = {queue["name"]: queue["drops"] for queue in entries if queue["drops"] is not None}
         verdict = judge_flows(plan, report["flows"], plan.queues, drops)
         life = Life(report["duration_ns"], report["flows"], entries)
-        birth = certificate(Simulator.name, self.request, plan, life, verdict) | _born_in(report)
-        now_s = time.perf_counter()
-        birth["phases_s"] = {
-            "plan": planned_s - self.began_s,
-            "simulate": lived_s - planned_s,
-            "decode": now_s - lived_s,
-        }
-        birth["wall_s"] = now_s - self.began_s
-        return Run(self.request.out, birth, **tables)
+        birth = certificate(Simulator.name, request, plan, life, verdict) | _born_in(report)
+        now = time.perf_counter()
+        birth["phases_s"] = {"plan": self.ready.planned_s, "simulate": self.simulated_s, "decode": now - began}
+        birth["wall_s"] = now - self.ready.began_s
+        return Run(request.out, birth, **tables)
 
 
 def _refuse_programs(request: Request) -> None:
@@ -135,17 +155,13 @@ def _tap(request: Request, plan: Plan) -> Place | None:
     return tap(plan, wanted.device)
 
 
-def _simulated(
-    world: str, progress: Progress, capture: Path | None
-) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, str]:
+def _simulated(world: str, progress: Progress, capture: Path | None) -> tuple[_sim.Arrow, _sim.Arrow, _sim.Arrow, str]:
     try:
-        *tables, report = _sim.simulate(world, progress, capture)
+        return _sim.simulate(world, progress, capture)
     except _sim.Refused as refused:
         raise PlanError(f"the simulator can't carry this out: {refused}") from None
     except _sim.Fault as fault:
         raise EngineError(str(fault)) from None
-    flows, queues, probes = (pl.DataFrame(table) for table in tables)
-    return flows, queues, probes, report
 
 
 def _born_in(report: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,9 +24,11 @@ def flow_table(told: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     return _shaped(told, {"group": group, "cwnd_bytes": cwnd_bytes}, FLOWS)
 
 
-def queue_table(told: pl.DataFrame, named: Sequence[QueuePlan]) -> pl.DataFrame:
-    """`queues`: whether each is under test, its rate, and the delay that its backlog makes."""
-    number = positions(told["queue"], [queue.name for queue in named])
+def queue_table(told: pl.DataFrame, named: Sequence[QueuePlan], number: npt.NDArray[np.uint32]) -> pl.DataFrame:
+    """`queues`: whether each is under test, its rate, and the delay that its backlog makes.
+
+    `number`: the position in `named` of each row's queue.
+    """
     rate, delay = rates_and_delays(number, told["time_ns"].to_numpy(), told["backlog_bytes"].to_numpy(), named)
     under_test = np.array([queue.under_test for queue in named], dtype=np.bool_)[number]
     limited = rate > 0
