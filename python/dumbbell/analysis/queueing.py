@@ -92,7 +92,10 @@ def _probes(run: Run, which: Bools | np.bool_, column: str, window: Window | Non
 
 def _known(column: pl.Series, rows: Bools) -> Floats:
     """What a column says in these rows, where it says anything."""
-    return numbers(column)[rows] if not column.null_count() else numbers(column)[rows & known(column)]
+    if column.null_count() and not column.dtype.is_integer():
+        return numbers(column)[rows & known(column)]
+    values = numbers(column)[rows]
+    return values[~np.isnan(values)] if column.null_count() else values
 
 
 def _counted(run: Run, column: str, bounds: Window) -> int | None:
