@@ -4,6 +4,8 @@ BIN := .venv/bin
 PY := $(BIN)/python
 
 .DEFAULT_GOAL := help
+# Tests start Python a hundred times: without its bytecode each of them compiles all libraries anew.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup kernel demo test lint unit fmt conformance bench gallery pages hpcc versions kernels notebook programs fuzz clean
 
 help: ## List the targets

@@ -23,7 +23,7 @@ from dumbbell.engine import Request, Simulator
 from dumbbell.engine.sim import Lived, Ready
 from dumbbell.result import Run
 from dumbbell.spec import Case
-from dumbbell.spec.document import read
+from dumbbell.spec.document import read, with_settings
 
 FILE = Path("sweep.toml")
 DOCUMENT: dict[str, Any] = {
@@ -31,12 +31,12 @@ DOCUMENT: dict[str, Any] = {
     "path": {"rtt": "10ms", "bottleneck": {"rate": "10mbit", "qdisc": "pfifo limit 100"}},
     "flows": [{"cc": "reno"}],
 }
-SETTINGS = (
-    ("path.rtt", "40ms"),
-    ("path.bottleneck.rate", "50mbit"),
-    ("path.bottleneck.qdisc", "pfifo limit 200"),
-    ("flows.0.cc", "cubic"),
-)
+SETTINGS = {
+    "path.rtt": "40ms",
+    "path.bottleneck.rate": "50mbit",
+    "path.bottleneck.qdisc": "pfifo limit 200",
+    "flows.0.cc": "cubic",
+}
 STEPS = {
     "read": "document and settings to an experiment",
     "prepare": "plan, and the plan as the simulator reads it",
@@ -47,7 +47,8 @@ STEPS = {
 SOME = ("groups.*.throughput_mbps", "queue.delay_ms.*")
 WARM_UP = 20
 
-In, Out = TypeVar("In"), TypeVar("Out")
+In = TypeVar("In")
+Out = TypeVar("Out")
 
 
 class Clock:
@@ -83,7 +84,9 @@ def go(runs: int, batch: int) -> Clock:
     clock, simulator = Clock(), Simulator()
     for first in range(1, runs + 1, batch):
         seeds = list(range(first, first + batch))
-        cases: list[Case] = clock.times("read", lambda _seed: read(DOCUMENT, FILE, SETTINGS)[0], seeds)
+        cases: list[Case] = clock.times(
+            "read", lambda _seed: read(with_settings(DOCUMENT, SETTINGS, FILE), FILE)[0], seeds
+        )
         wanted = [Request("sweep", case, seed, Path("/")) for case, seed in zip(cases, seeds, strict=True)]
         ready: list[Ready] = clock.times("prepare", simulator.prepare, wanted)
         lived: list[Lived] = clock.times("simulate", Ready.carried_out, ready)

@@ -20,7 +20,8 @@ from textual.pilot import Pilot
 
 from dumbbell.analysis.live import Live
 from dumbbell.cli.watching.app import Watch
-from dumbbell.machine.connections import Frame, Stream, table
+from dumbbell.machine.connections import table
+from dumbbell.machine.stream import Frame, Stream
 
 BUSY = 5
 KEYS = ("down", "pagedown", "up", "pageup", "greater_than_sign", "r")

@@ -15,7 +15,7 @@ from pathlib import Path
 import vl_convert
 
 from dumbbell.cli.watching.app import Watch
-from dumbbell.machine.connections import Stream
+from dumbbell.machine.stream import Stream
 
 CONTROLLERS = ("bbr", "cubic", "reno")
 LOOKS = 16

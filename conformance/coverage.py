@@ -1,17 +1,14 @@
 """Who has what, and how well it agrees: a row for each controller and each queue, for the pages of both runs."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+
+from verdicts import Compared, Expected
 
 from dumbbell.analysis import Verdict
 from dumbbell.cli.learn import entries
 from dumbbell.plan import plan_case
 from dumbbell.spec import Case
 from dumbbell.spec.pages import pages
-
-if TYPE_CHECKING:
-    from matrix import Compared
-    from published import Row
 
 __all__ = ["acceptance", "agreement", "controllers_of", "queues_of"]
 
@@ -38,7 +35,7 @@ def _told(case: Case) -> frozenset[str]:
     return frozenset(queue.text.split()[0] for queue in plan_case(case, seed=1).queues)
 
 
-def agreement(kind: str, cases: Sequence["Compared"]) -> Iterator[str]:
+def agreement(kind: str, cases: Sequence[Compared]) -> Iterator[str]:
     """For each of `controllers` or `queues`: which engines have it, and in how many cases with it the engines agree."""
     yield f"| {kind.removesuffix('s')} | simulator | kernel | cases | agree | chance | differ |"
     yield "| --- | --- | --- | ---: | ---: | ---: | ---: |"
@@ -49,7 +46,7 @@ def agreement(kind: str, cases: Sequence["Compared"]) -> Iterator[str]:
         yield f"| {_name(kind, entry['name'])} | {' | '.join((*_had(entry['engines']), *cells))} |"
 
 
-def acceptance(rows: Sequence["Row"], cases: Iterable[tuple[str, Case]]) -> Iterator[str]:
+def acceptance(rows: Sequence[Expected], cases: Iterable[tuple[str, Case]]) -> Iterator[str]:
     """For each controller: how many expectations of published experiments with it are met, by engine."""
     using = {(scenario, case.name): controllers_of(case) for scenario, case in cases}
     yield "| controller | simulator | kernel |"

@@ -6,14 +6,11 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from coverage import agreement
+from verdicts import Compared
 
 from dumbbell.analysis import TOLERANCES, Row, Tolerance, Verdict
-
-if TYPE_CHECKING:
-    from matrix import Compared
 
 __all__ = ["page"]
 

@@ -13,13 +13,13 @@ import sys
 import time
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import fidelity
 from coverage import controllers_of, queues_of
 from laboratory import KEPT, Outcome, run_all
 from runs import Job
+from verdicts import Compared
 
 from dumbbell.analysis import Row, Verdict, compare, one_sided
 from dumbbell.analysis.difference import standard_error, tolerance_of
@@ -28,44 +28,6 @@ from dumbbell.spec import Case, find, load
 MATRIX = Path(__file__).parent / "matrix"
 ENGINES = ("kernel", "sim")
 SCENARIOS = ("cyclic", "two-classes", "lossy-download", "lossy-lan", "bufferbloat", "bufferbloat-cured")
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One experiment on both engines."""
-
-    theme: str
-    """The file's name."""
-    title: str
-    controllers: frozenset[str]
-    queues: frozenset[str]
-    rows: list[Row]
-    one_sided: list[str]
-    invalid: list[str]
-    seeds: dict[str, int]
-    """How many, by engine."""
-    wall_s: dict[str, float]
-    """Of all runs, by engine."""
-    reason: str | None
-    """Why it lies outside, where somebody wrote it down."""
-
-    @property
-    def judged(self) -> list[Row]:
-        """The rows that have a tolerance."""
-        return [row for row in self.rows if row.verdict is not Verdict.SHOWN]
-
-    @property
-    def excess(self) -> float:
-        """How many times its tolerance the worst metric is off."""
-        return float("inf") if self.one_sided else max((row.excess for row in self.judged), default=0.0)
-
-    @property
-    def verdict(self) -> Verdict:
-        """The worst of its rows'."""
-        verdicts = {row.verdict for row in self.judged}
-        if self.one_sided or self.invalid or Verdict.DIFFERS in verdicts:
-            return Verdict.DIFFERS
-        return Verdict.CHANCE if Verdict.CHANCE in verdicts else Verdict.AGREES
 
 
 def main() -> int:

@@ -14,10 +14,10 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from published_page import page
 from runs import Job, side_by_side
+from verdicts import Expected
 
 from dumbbell.analysis import Outcome, Reader
 from dumbbell.errors import DumbbellError, EngineError, ExperimentError
@@ -39,23 +39,6 @@ class Answer:
     wall_s: float
     problem: str = ""
     """Why there is no result to judge: refused, invalid, or none."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One expectation of one case on one engine, over all seeds."""
-
-    scenario: str
-    case: str
-    expression: str
-    engine: str
-    values: tuple[Any, ...]
-    passed: bool
-    problem: str = ""
-
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        return self.scenario, self.case, self.expression, self.engine
 
 
 def main() -> int:
@@ -84,7 +67,7 @@ def main() -> int:
 
 def run_all(
     names: Sequence[str], engines: Sequence[str], seeds: Sequence[int], cores: int
-) -> tuple[list[Row], dict[tuple[str, str, int], Answer]]:
+) -> tuple[list[Expected], dict[tuple[str, str, int], Answer]]:
     """Every expectation judged, and what every run gave."""
     wanted = [
         (name, case.name, engine, [Job(f"{name}, {case.name}", case, engine, seed) for seed in seeds])
@@ -120,16 +103,16 @@ def _refused(error: DumbbellError, wall_s: float) -> Answer:
     raise error
 
 
-def judged(scenario: str, case: str, engine: str, answers: Sequence[Answer]) -> Iterator[Row]:
+def judged(scenario: str, case: str, engine: str, answers: Sequence[Answer]) -> Iterator[Expected]:
     """A row for each expectation; one for the case itself when it did not run as asked."""
     problem = next((each.problem for each in answers if each.problem), "")
     if problem:
-        yield Row(scenario, case, RUNS, engine, (), passed=False, problem=problem)
+        yield Expected(scenario, case, RUNS, engine, (), passed=False, problem=problem)
         return
     for outcomes in zip(*(each.outcomes for each in answers), strict=True):
         values = tuple(outcome.value for outcome in outcomes)
         passed = all(outcome.passed for outcome in outcomes)
-        yield Row(scenario, case, outcomes[0].expression, engine, values, passed)
+        yield Expected(scenario, case, outcomes[0].expression, engine, values, passed)
 
 
 def read_reasons(file: Path) -> dict[tuple[str, str, str, str], str]:
@@ -143,7 +126,7 @@ def read_reasons(file: Path) -> dict[tuple[str, str, str, str], str]:
     return reasons
 
 
-def mistakes(rows: Sequence[Row], reasons: dict[tuple[str, str, str, str], str]) -> Iterator[str]:
+def mistakes(rows: Sequence[Expected], reasons: dict[tuple[str, str, str, str], str]) -> Iterator[str]:
     """What fails without a reason, and every reason for what doesn't fail."""
     failed = {row.key for row in rows if not row.passed}
     for key in sorted(failed - reasons.keys()):

@@ -4,15 +4,13 @@ Runs nothing and judges nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coverage import acceptance
+from verdicts import Expected
 
 from dumbbell.spec import Case, find, load
 from dumbbell.spec.expectation import parse_expectation, parse_metric
-
-if TYPE_CHECKING:
-    from published import Row
 
 __all__ = ["page"]
 
@@ -22,7 +20,7 @@ Key = tuple[str, str, str, str]
 def page(
     names: Sequence[str],
     engines: Sequence[str],
-    rows: Sequence["Row"],
+    rows: Sequence[Expected],
     reasons: Mapping[Key, str],
     seeds: int,
     wall_s: Mapping[str, float],
@@ -54,7 +52,7 @@ def page(
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _scenario(name: str, engines: Sequence[str], rows: Sequence["Row"], reasons: Mapping[Key, str]) -> Iterator[str]:
+def _scenario(name: str, engines: Sequence[str], rows: Sequence[Expected], reasons: Mapping[Key, str]) -> Iterator[str]:
     cases = load(find(name))
     source = cases[0].experiment.source
     assert source is not None
@@ -81,14 +79,14 @@ def _scenario(name: str, engines: Sequence[str], rows: Sequence["Row"], reasons:
         yield ""
 
 
-def _of(rows: Sequence["Row"], engine: str, expression: str) -> "list[Row | None]":
-    found: list[Row | None] = [
+def _of(rows: Sequence[Expected], engine: str, expression: str) -> list[Expected | None]:
+    found: list[Expected | None] = [
         row for row in rows if row.engine == engine and row.expression in (expression, "the run itself")
     ]
     return found[:1] or [None]
 
 
-def _cell(row: "Row | None", reasons: Mapping[Key, str], notes: dict[str, int]) -> str:
+def _cell(row: Expected | None, reasons: Mapping[Key, str], notes: dict[str, int]) -> str:
     if row is None:
         return ""
     if row.passed:

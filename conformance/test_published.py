@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from published import ENGINES, REASONS, RUNS, Answer, Row, judged, mistakes, read_reasons
+from published import ENGINES, REASONS, RUNS, Answer, judged, mistakes, read_reasons
 from published_page import page
+from verdicts import Expected
 
 from dumbbell.analysis import Outcome
 from dumbbell.spec import find, load, published
@@ -63,7 +64,7 @@ def test_the_page_shows_source_both_engines_and_the_reason_once() -> None:
     name = "ware2019-sixteen"
     share, link = load(find(name))[0].experiment.expect
     rows = [
-        Row(name, "", expression, engine, (0.2,), passed=expression == link)
+        Expected(name, "", expression, engine, (0.2,), passed=expression == link)
         for expression in (share, link)
         for engine in ENGINES
     ]

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from dumbbell.errors import KernelError
 from dumbbell.kernel import kernels
+from warm import Warm
 
 # Derandomised: a test says the same thing every time. No database: nothing is left in the checkout.
 settings.register_profile(
@@ -45,18 +46,20 @@ def _why_no_kernel() -> str:
         return f"the kernel can't be used: {error}"
 
 
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Warm]:
+    """Starts commands without waiting for their libraries."""
+    with Warm() as warm:
+        yield warm
+
+
 @pytest.fixture
-def dumbbell(tmp_path: Path) -> Dumbbell:
-    """Runs the real command in a folder of its own; keyword arguments are environment variables."""
+def dumbbell(tmp_path: Path, warm: Warm) -> Dumbbell:
+    """Runs the command as a process in a folder of its own; keyword arguments are environment variables."""
 
     def run(*words: str | Path, cwd: Path | None = None, **environment: str) -> Finished:
-        return subprocess.run(
-            [COMMAND, *words],
-            cwd=cwd or tmp_path,
-            env=os.environ | {"COLUMNS": "200"} | environment,
-            capture_output=True,
-            text=True,
-            check=False,
+        return warm.run(
+            [str(word) for word in (COMMAND, *words)], cwd or tmp_path, os.environ | {"COLUMNS": "200"} | environment
         )
 
     return run

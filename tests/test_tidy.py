@@ -29,7 +29,7 @@ RUNGS = [
     {"engine", "kernel", "machine"},
     {"importers"},
     {"analysis"},
-    {"transfer"},
+    {"transfer", "sweep"},
     {"export"},
     {"plot"},
     {"report"},

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from dumbbell.analysis.history import HISTORY
 from dumbbell.analysis.limits import LIMITS, SHARES, limited_by, shares
 from dumbbell.analysis.live import FADE_LOOKS, Live
-from dumbbell.machine.connections import ROW, Frame, table
+from dumbbell.machine.connections import table
+from dumbbell.machine.stream import ROW, Frame
 
 S = 10**9
 SOCKET = {

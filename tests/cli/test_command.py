@@ -10,6 +10,7 @@ import pytest
 
 from conftest import COMMAND, Dumbbell
 from dumbbell import __version__
+from dumbbell.cli import app
 from dumbbell.engine.requests import run_names
 from dumbbell.plan import as_script, make
 from dumbbell.plan.model import FlowPlan
@@ -148,13 +149,21 @@ def test_a_plan_is_printed_and_nothing_else(dumbbell: Dumbbell, file: Path) -> N
     assert done.stdout.splitlines()[:2] == ["#!/bin/sh", "# mine"]
 
 
-def test_every_case_of_every_scenario_can_be_printed(dumbbell: Dumbbell) -> None:
-    """One process for each scenario; every case in this one is `tests/plan`'s."""
-    for name, path in (scenarios() | with_programs()).items():
-        last = load(path)[-1].name
-        done = dumbbell("plan", name, *(["--case", last] if last else []))
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.startswith("#!/bin/sh\n# ")
+@pytest.mark.parametrize(("name", "path"), (scenarios() | with_programs()).items())
+def test_every_scenario_can_be_printed(name: str, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The last case; every case's script is `tests/plan`'s."""
+    app.plan(name, case=load(path)[-1].name)
+    assert capsys.readouterr().out.startswith("#!/bin/sh\n# ")
+
+
+def test_a_case_is_chosen_by_its_name(dumbbell: Dumbbell) -> None:
+    last = load(scenarios()["lossy-download"])[-1].name
+    assert last is not None
+    first, done = dumbbell("plan", "lossy-download"), dumbbell("plan", "lossy-download", "--case", last)
+    assert (first.returncode, done.returncode, done.stderr) == (0, 0, "")
+    assert last in done.stdout.splitlines()[1]
+    assert last in first.stderr
+    assert first.stdout != done.stdout
 
 
 def test_a_title_can_not_break_out_of_the_script(dumbbell: Dumbbell, file: Path, tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_doctor_is_readable_where_it_is_piped(dumbbell: Dumbbell) -> None:
     ("words", "why"),
     [
         (("--rate", "fast"), "--rate: not a quantity, got 'fast'; a rate is a number with a unit"),
-        (("--rtt", "0s"), "--rtt: nothing, got '0s'"),
+        (("--rtt", "0s"), "--rtt: too little, got '0s'; at least 1us"),
     ],
 )
 def test_a_slip_of_doctor_s_is_told(dumbbell: Dumbbell, words: tuple[str, ...], why: str) -> None:

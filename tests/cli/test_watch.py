@@ -22,7 +22,7 @@ from dumbbell.cli.app import app
 from dumbbell.cli.watching.app import Help, Watch
 from dumbbell.cli.watching.detail import Detail
 from dumbbell.errors import DumbbellError
-from dumbbell.machine.connections import Stream
+from dumbbell.machine.stream import Stream
 from dumbbell.result import load
 
 DUMBBELL = [sys.executable, "-m", "dumbbell"]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ def settings() -> Iterator[tuple[str, str]]:
                 yield str(file), file.read_text()
 
 
-def until(done: "subprocess.Popen[bytes]", what: str, condition: Callable[[], object]) -> None:
+def until(done: "subprocess.Popen[Any]", what: str, condition: Callable[[], object]) -> None:
     """Wait for something; the run may end before."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
@@ -118,6 +119,30 @@ def test_nothing_stays_of_a_run_whose_process_was_killed(victim: str, tmp_path: 
     again: list[str | Path] = [COMMAND, "run", file, "--set", "duration=100ms", "--out", place / "next"]
     subprocess.run(again, check=True, capture_output=True)
     assert not list(place.glob(".*"))
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_a_run_on_this_machine_and_nothing_stays(sign: signal.Signals, tmp_path: Path) -> None:
+    if reason := why_not():
+        pytest.skip(reason)
+    file, place = tmp_path / "experiment.toml", tmp_path / "results"
+    file.write_text(plain("1000s"))
+    before = machine()
+    command = subprocess.Popen(
+        [COMMAND, "run", file, "--engine", "host", "--out", place / "run"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    room = place / ".run.running"
+    until(command, "a worker", partial(has_both, room / "host"))
+    theirs = set().union(*map(namespaces_of, processes_of(room / "host")))
+    command.send_signal(sign)
+    output, said = command.communicate(timeout=PATIENCE_S)
+    assert (command.returncode, output) == (130, "")
+    assert said == "dumbbell: interrupted; nothing was left behind\n"
+    assert processes_of(room) == []
+    assert not (theirs - namespaces_of(os.getpid())) & everybody_s_namespaces()
+    assert list(place.iterdir()) == []
+    assert machine() == before
 
 
 def has_both(room: Path) -> bool:

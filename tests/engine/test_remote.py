@@ -23,6 +23,8 @@ pytestmark = [
 ]
 
 PATH = '[path]\nrtt = "0ms"\n[path.bottleneck]\nqdisc = "tbf rate 20mbit burst 10kb limit 100kb"\n'
+LATE_SAMPLES = 10
+"""Of 10 ms: further apart no two machines look, however busy."""
 BOTH = '[[flows]]\ncc = "cubic"\n[[flows]]\ncc = "bbr"\n'
 
 
@@ -63,8 +65,10 @@ def test_a_run_on_hosts_measures_what_a_run_on_this_machine_does(hosts: Yard, tm
     assert there.flows.filter(pl.col("bytes_received") > 0).height > 300
     assert there.flows["cwnd_packets"].null_count() == 0
     busy = there.flows.filter(pl.col("time_ns") > 10**9)
-    # What has arrived was sent before, and no more than a window of it is under way.
-    assert (busy["bytes_received"] <= busy["bytes_sent"]).all()
+    # What has arrived was sent before; two machines look at one moment as well as their own timers let them.
+    sent = busy.select("bytes_received", pl.col("bytes_sent").shift(-LATE_SAMPLES).over("flow")).drop_nulls()
+    assert sent.height > 300
+    assert (sent["bytes_received"] <= sent["bytes_sent"]).all()
     if why_not():
         pytest.skip(f"no run on this machine to compare with: {why_not()}")
     here = run(None, tmp_path / "here")

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.errors import MachineError
-from dumbbell.machine.connections import HEADER, MAGIC, ROW, Frame, Stream, frames, sockets, table
+from dumbbell.machine.connections import sockets, table
+from dumbbell.machine.stream import HEADER, MAGIC, ROW, Frame, Stream, frames
 
 
 def written(frame: Frame) -> bytes:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import lzma
+import os
 import string
 from collections.abc import Callable
 from pathlib import Path
@@ -256,3 +257,15 @@ def test_whatever_files_hold_something_is_told_of_everything(texts: dict[str, st
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_no_rows_are_no_error(text: str) -> None:
     assert rows(Reading("x", text)) == ([], "")
+
+
+def test_one_look_at_a_machine_runs_each_command_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = tmp_path / "runs"
+    for name in ("ip", "tc"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {runs}\necho "[]"\n')
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    examined(Machine(), buffers.Path())
+    ran = runs.read_text().splitlines()
+    assert "ip -j route show table all" in ran
+    assert sorted(set(ran)) == sorted(ran)

@@ -1,4 +1,4 @@
-"""Doctor on a kernel that has everything: a host of a virtual-time guest."""
+"""Doctor and enable on a kernel that has everything: a host of a virtual-time guest."""
 
 import json
 import sys
@@ -27,3 +27,24 @@ def test_doctor_reads_a_guest_s_host(dumbbell: Dumbbell, tmp_path: Path) -> None
     assert found["controller.bbr_version"]["value"] == "v1"
     assert found["controller.new_connection"]["value"] == [found["controller.default"]["value"]]
     assert found["offloads.right"]["value"]["tso"] is False
+
+
+@pytest.mark.kernel
+def test_enable_and_disable_work_in_a_guest_s_host(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    """A guest's /etc is the machine's and can't be written, so the drop-in goes to a folder of the guest's memory."""
+    ours, default = f"{sys.executable} -m dumbbell", "cat /proc/sys/net/ipv4/tcp_congestion_control"
+    script = "; ".join((
+        "mount -t tmpfs none /etc/sysctl.d || exit 9", f"{ours} enable bbr", default, "ls /etc/sysctl.d",
+        f"{ours} disable", default, "ls /etc/sysctl.d",
+    ))  # fmt: skip
+    words = ["exec", "bufferbloat", "--no-flows", "--powers", "--on", "sender", "--out", tmp_path / "run"]
+    before = sorted(Path("/etc/sysctl.d").iterdir())
+    done = dumbbell(*words, "--", "/bin/sh", "-c", script, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    for name in ("bbr", "cubic"):
+        assert f"verified: a connection over loopback was opened, and both its ends have {name}" in lines
+    at = lines.index("bbr")
+    assert lines[at + 1] == "90-dumbbell.conf"
+    assert lines[-1] == "cubic"
+    assert sorted(Path("/etc/sysctl.d").iterdir()) == before

@@ -46,7 +46,7 @@ def test_a_router_may_be_left_out() -> None:
         ("sender", "ssh", "a b", "not a host that ssh knows"),
         ("sender", "address", "eth1", "not an IPv4 address"),
         ("sender", "address", "127.0.0.1", "not an address of a device"),
-        ("sender", "address", "fe80::1", "not an IPv4 address"),
+        ("sender", "address", "fe80::1", "an IPv6 address: experiments are IPv4's, on every engine"),
         ("receiver", "device", "eth1; reboot", "not the name of a device"),
         ("receiver", "device", "a-name-that-is-too-long", "not the name of a device"),
         ("router", "to_sender", "eth2", "one device for both directions"),

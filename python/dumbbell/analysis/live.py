@@ -22,7 +22,8 @@ import polars as pl
 from dumbbell.analysis.history import HISTORY, History
 from dumbbell.analysis.limits import limited_by, shares
 from dumbbell.analysis.states import SLOW_STARTERS, inferred
-from dumbbell.machine.connections import Frame, table
+from dumbbell.machine.connections import table
+from dumbbell.machine.stream import Frame
 
 __all__ = ["FADE_LOOKS", "Live", "looked"]
 

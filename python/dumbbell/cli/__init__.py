@@ -16,6 +16,8 @@ shell     a terminal on a host
 typist    who types there
 kernels   kernel build, list, default
 searches  bisect, and its options
+sweep     sweep, and its options
+sweeping  what a person sees of a sweep that goes on
 bisect    bisect: a kernel, a run and a figure for each commit
 logs      import and export
 doctor    what this machine does to TCP
@@ -23,6 +25,7 @@ watch     TCP connections live; the screen is watching/'s
 enable    enable and disable: the default controller
 serve     bytes over HTTP with the controller that the request names
 fetch     downloads in turn, and which is faster
+swept     map, sql; stats, report and export of a sweep
 asked     options that are quantities, work that Ctrl-C ends
 ```
 
@@ -35,6 +38,7 @@ import signal
 import sys
 from types import FrameType
 
+import dumbbell
 from dumbbell.errors import DumbbellError
 
 __all__ = ["main"]
@@ -43,6 +47,9 @@ __all__ = ["main"]
 def main() -> None:
     """Entry point of the `dumbbell` command."""
     signal.signal(signal.SIGTERM, _as_interrupt)
+    if sys.argv[1:] == ["--version"]:
+        print(f"dumbbell {dumbbell.__version__}")  # noqa: T201 — before anything else is imported
+        return
     # Only once the signal is safe: importing takes a moment.
     from dumbbell.cli.app import app  # noqa: PLC0415
     from dumbbell.cli.interrupt import Interrupted  # noqa: PLC0415
@@ -55,8 +62,8 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except (KeyboardInterrupt, Interrupted):
-        print("dumbbell: interrupted; nothing was left behind", file=sys.stderr)  # noqa: T201
+    except (KeyboardInterrupt, Interrupted) as interrupt:
+        print(f"dumbbell: interrupted; {str(interrupt) or 'nothing was left behind'}", file=sys.stderr)  # noqa: T201
         sys.exit(130)
 
 

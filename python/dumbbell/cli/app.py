@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dumbbell
-from dumbbell.cli import learn, logs, searches
+from dumbbell.cli import learn, logs, searches, swept
 from dumbbell.cli.doctor import doctor
 from dumbbell.cli.enable import disable, enable
 from dumbbell.cli.exec import exec_
@@ -20,6 +20,7 @@ from dumbbell.cli.fetch import fetch
 from dumbbell.cli.kernels import kernel_app
 from dumbbell.cli.serve import serve
 from dumbbell.cli.shell import shell
+from dumbbell.cli.sweep import sweep
 from dumbbell.cli.watch import watch
 
 __all__ = ["app", "err", "out", "print_json"]
@@ -45,7 +46,10 @@ app.command()(disable)
 app.command()(serve)
 app.command()(fetch)
 app.command()(searches.bisect)
+app.command()(sweep)
 app.command()(watch)
+app.command(name="map")(swept.map_)
+app.command()(swept.sql)
 
 out = Console(highlight=False, soft_wrap=False)
 err = Console(stderr=True, highlight=False)
@@ -183,7 +187,7 @@ def plan(
 
 @app.command()
 def stats(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Result folders.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...|SWEEP", help="Result folders, or a sweep's.")],
     start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Leave out what came before.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Leave out what came after.")] = None,
     counters: Annotated[bool, typer.Option("--counters", help="What the kernel counted instead, by host.")] = False,
@@ -196,7 +200,11 @@ def stats(
     from dumbbell.cli.summary import show_run
     from dumbbell.cli.window import window_of
     from dumbbell.result import load
+    from dumbbell.sweep.folder import is_sweep
 
+    if len(folders) == 1 and is_sweep(folders[0]):
+        swept.show_swept(folders[0], as_json=as_json)
+        return
     runs = [load(folder) for folder in folders]
     windows = [window_of(run.birth["duration_s"], start, end) for run in runs]
     pairs = list(zip(runs, windows, strict=True))
@@ -295,13 +303,21 @@ def plot(
 
 @app.command()
 def report(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Result folders.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...|SWEEP", help="Result folders, or a sweep's.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page.")] = Path("report.html"),
+    values: Annotated[
+        list[str] | None, typer.Option("--value", metavar="METRIC", help="Of a sweep: what its maps show; repeatable.")
+    ] = None,
 ) -> None:
-    """Write one self-contained HTML page about results."""
+    """Write one self-contained HTML page about results, or about a sweep."""
     from dumbbell.report import write
     from dumbbell.result import load
+    from dumbbell.sweep.folder import is_sweep
 
+    if len(folders) == 1 and is_sweep(folders[0]):
+        swept.report_swept(folders[0], output, values or ())
+        err.print(f"wrote {output}", markup=False)
+        return
     write([load(folder) for folder in folders], output)
     err.print(f"wrote {output}", markup=False)
 

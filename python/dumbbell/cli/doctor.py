@@ -3,7 +3,6 @@
 
 import json
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from dumbbell.machine.buffers import Path
     from dumbbell.machine.finding import Finding, Mark
 
 __all__ = ["doctor"]
@@ -37,13 +37,11 @@ def doctor(
 
     Reads only; needs no root. A finding is ok, look, PROBLEM, or unknown with its reason.
     """
-    from dumbbell.machine.buffers import Path
     from dumbbell.machine.doctor import examined
     from dumbbell.machine.finding import as_json as told
     from dumbbell.machine.sources import Machine
-    from dumbbell.spec.units import duration_ns, rate_bps
 
-    path = Path(_asked("--rate", rate, rate_bps), _asked("--rtt", rtt, duration_ns))
+    path = _asked(rate, rtt)
     findings = examined(Machine(), path)
     if as_json:
         asked = {"rate_bps": path.rate_bps, "rtt_ns": path.rtt_ns}
@@ -58,19 +56,19 @@ def doctor(
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
-def _asked(name: str, text: str | None, parse: Callable[[str], int]) -> int | None:
-    from dumbbell.errors import MachineError
-    from dumbbell.spec.units import Wrong
+def _asked(rate: str | None, rtt: str | None) -> "Path":
+    """The path that `--rate` and `--rtt` name."""
+    from dumbbell.machine.buffers import Path
 
-    if text is None:
-        return None
-    try:
-        value = parse(text)
-    except Wrong as error:
-        raise MachineError(f"{name}: {error.problem}, got {text!r}; {error.right}") from error
-    if value < 1:
-        raise MachineError(f"{name}: nothing, got {text!r}; it should be more than that")
-    return value
+    if rate is None and rtt is None:
+        return Path()
+    from dumbbell.spec.typed import quantity
+    from dumbbell.spec.units import duration_ns, rate_bps
+
+    return Path(
+        None if rate is None else quantity("--rate", rate, rate_bps, "1bit"),
+        None if rtt is None else quantity("--rtt", rtt, duration_ns, "1us"),
+    )
 
 
 def _show(out: Console, findings: list["Finding"]) -> None:

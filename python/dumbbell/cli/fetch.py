@@ -3,14 +3,14 @@
 # ruff: noqa: PLC0415
 
 import shlex
-import socket
-import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    import ssl
+
     from rich.console import Console
 
     from dumbbell.transfer.session import Asked, Session, Trial
@@ -39,6 +39,8 @@ def fetch(  # noqa: PLR0913, PLR0917 — a command has many options
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Download with each controller in turn, until it is known which is faster, and by how much."""
+    import socket
+
     from dumbbell.cli.app import err, out, print_json
     from dumbbell.cli.asked import in_loop
     from dumbbell.errors import ExperimentError, OutputError
@@ -90,7 +92,9 @@ def _until(within: float | None) -> float | None:
     return within
 
 
-def _tls(*, insecure: bool, cacert: Path | None) -> ssl.SSLContext:
+def _tls(*, insecure: bool, cacert: Path | None) -> "ssl.SSLContext":
+    import ssl
+
     from dumbbell.errors import ExperimentError, TransferError
 
     if insecure and cacert is not None:

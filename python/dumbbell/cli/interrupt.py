@@ -4,4 +4,4 @@ __all__ = ["Interrupted"]
 
 
 class Interrupted(Exception):
-    """Somebody pressed Ctrl-C, and everything that was started has ended."""
+    """Somebody pressed Ctrl-C, and everything that was started has ended; the text says what is left, if anything."""

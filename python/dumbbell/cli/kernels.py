@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from dumbbell.cli import adding
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from dumbbell.kernel import Progress as Heard
 
 __all__ = ["bars_on", "kernel_app"]
@@ -90,6 +91,8 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.
 @contextmanager
 def bars_on(console: Console) -> Iterator["Heard"]:
     """A bar for each phase of a build; where there is no terminal, a line when it begins."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars:
         tasks: dict[str, TaskID] = {}

@@ -51,19 +51,20 @@ def import_(  # noqa: PLR0913, PLR0917 — a command has many options
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A result folder.")],
+    folder: Annotated[Path, typer.Argument(metavar="RUN|SWEEP", help="A result folder, or a sweep's.")],
     output: Annotated[Path | None, typer.Option("-o", "--out", metavar="PATH", help="Where it goes.")] = None,
     format_: Annotated[
-        str | None, typer.Option("--format", metavar="csv|jsonl|flent", help="Default: by the path's end.")
+        str | None, typer.Option("--format", metavar="csv|jsonl|flent|parquet", help="Default: by the path's end.")
     ] = None,
 ) -> None:
-    """Write a result as CSV files, JSON lines or a Flent file; `import` reads each of them back."""
+    """Write a result as CSV, JSON lines or a Flent file, which `import` reads back; a sweep's table as one file."""
     from dumbbell.cli.app import err
+    from dumbbell.cli.swept import export_swept
     from dumbbell.export import export_run
     from dumbbell.result import load
+    from dumbbell.sweep.folder import is_sweep
 
-    run = load(folder)
-    written = export_run(run, output, format_)
+    written = export_swept(folder, output, format_) if is_sweep(folder) else export_run(load(folder), output, format_)
     err.print(f"wrote {written}", markup=False)
 
 
@@ -72,18 +73,13 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _quantity(option: str, text: str) -> int | None:
-    from dumbbell.errors import ImportProblem
-    from dumbbell.spec.units import Wrong, duration_ns, size_bytes
+    from dumbbell.spec.typed import quantity
+    from dumbbell.spec.units import duration_ns, size_bytes
 
     if not text:
         return None
-    try:
-        value = (duration_ns if option == "interval" else size_bytes)(text)
-    except Wrong as wrong:
-        raise ImportProblem(wrong.problem, place=f"--{option}", value=text, right=wrong.right) from None
-    if value == 0:
-        raise ImportProblem("nothing", place=f"--{option}", value=text, right="more than 0")
-    return value
+    reads, least = (duration_ns, "1ns") if option == "interval" else (size_bytes, "1b")
+    return quantity(f"--{option}", text, reads, least)
 
 
 def _align(text: Any) -> str | None:

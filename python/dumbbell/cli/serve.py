@@ -2,7 +2,6 @@
 # Modules are imported inside the command, as in `app`.
 # ruff: noqa: PLC0415
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -42,6 +41,8 @@ def serve(  # noqa: PLR0913, PLR0917 — a command has many options
     quiet: Annotated[bool, typer.Option("--quiet", help="No line for each response.")] = False,
 ) -> None:
     """Serve bytes and files by HTTP, with the congestion control that the request names."""
+    import asyncio
+
     from dumbbell.cli.asked import in_loop
     from dumbbell.errors import ExperimentError
     from dumbbell.spec.typed import quantity

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dumbbell.analysis.filter import Filter
-    from dumbbell.machine.connections import Frame, Stream
+    from dumbbell.machine.stream import Frame, Stream
 
 __all__ = ["watch"]
 
-LEAST_EVERY_NS = 10**7
+LEAST_EVERY = "10ms"
 Record = Callable[["Frame", "pl.DataFrame", "pl.DataFrame"], None]
 """Gets a look, its table, and the same beside the look before it."""
 
@@ -42,15 +42,17 @@ def watch(
     from dumbbell.analysis.filter import matches, parse
     from dumbbell.cli.watching.columns import BY_NAME
     from dumbbell.errors import MachineError
-    from dumbbell.machine.connections import Stream
+    from dumbbell.machine.stream import Stream
     from dumbbell.spec.qdisc import suggest
+    from dumbbell.spec.typed import quantity
+    from dumbbell.spec.units import duration_ns
 
     text = " ".join(words or [])
     filter_ = parse(text)
     if sort not in BY_NAME:
         right = suggest(sort, list(BY_NAME)) or f"there is: {', '.join(BY_NAME)}"
         raise MachineError(f"--sort: no column is called '{sort}'; {right}")
-    every_ns = _interval_ns(every)
+    every_ns = quantity("--every", every, duration_ns, LEAST_EVERY)
     if not (once or as_json or all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))):
         raise MachineError("watch needs a terminal; for a pipe or a file add --once or --json")
     with ExitStack() as stack:
@@ -111,16 +113,3 @@ def _on_screen(stream: "Stream", text: str, sort: str, keep: Record | None) -> N
         raise app.error
     if app.return_code:
         raise typer.Exit(app.return_code)
-
-
-def _interval_ns(text: str) -> int:
-    from dumbbell.errors import MachineError
-    from dumbbell.spec.units import Wrong, duration_ns
-
-    try:
-        interval_ns = duration_ns(text)
-    except Wrong as wrong:
-        raise MachineError(f"--every: {wrong}, got '{text}'") from None
-    if interval_ns < LEAST_EVERY_NS:
-        raise MachineError(f"--every: too often, got '{text}'; at least 10ms")
-    return interval_ns

@@ -21,9 +21,23 @@ output       a result folder that appears whole or not at all
 ```
 """
 
-from dumbbell.engine.base import Engine, Progress, Request
-from dumbbell.engine.host import HostEngine
-from dumbbell.engine.kernel import KernelEngine
-from dumbbell.engine.sim import Simulator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dumbbell.engine.base import Engine, Progress, Request
+    from dumbbell.engine.host import HostEngine
+    from dumbbell.engine.kernel import KernelEngine
+    from dumbbell.engine.sim import Simulator
 
 __all__ = ["Engine", "HostEngine", "KernelEngine", "Progress", "Request", "Simulator"]
+
+_MODULES = {"HostEngine": "host", "KernelEngine": "kernel", "Simulator": "sim"}
+"""Where each is that `base` doesn't have. Imported when first asked for: who needs one engine, or only the records'
+layout, doesn't wait for all of them."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'dumbbell.engine' has no attribute '{name}'")
+    return getattr(import_module(f"dumbbell.engine.{_MODULES.get(name, 'base')}"), name)

@@ -48,6 +48,10 @@ class Engine(Protocol):
     real_time: bool
     """Do runs side by side disturb each other?"""
 
+    def check(self, request: Request) -> None:
+        """Plan it and nothing more; raises what `run` would raise before it starts anything."""
+        ...
+
     def run(self, request: Request, progress: Progress) -> Path:
         """Run it; returns the folder.
 

@@ -70,7 +70,7 @@ def live(guest: Guest, watch: Callable[[], None], talk: Callable[[subprocess.Pop
     console = guest.folder / "console.txt"
     with console.open("wb") as output, claimed() as core:
         process = subprocess.Popen(
-            [*(_tie() if talk else ()), *_command(guest)], cwd=guest.folder, env=_environment(guest.seed),
+            [*_tie(needed=talk is not None), *_command(guest)], cwd=guest.folder, env=_environment(guest.seed),
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
@@ -106,12 +106,17 @@ def peak_bytes(process: int) -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
 
 
-def _tie() -> tuple[str, ...]:
-    """A guest that stands still while somebody thinks uses no time, so no limit ends it: it ends with this process."""
+def _tie(*, needed: bool) -> tuple[str, ...]:
+    """The guest dies when this process does; `needed` where nothing else would end it.
+
+    One that stands still while somebody thinks uses no time, so no limit ends it.
+    """
     setpriv = shutil.which("setpriv")
-    if setpriv is None:
+    if setpriv is not None:
+        return (setpriv, "--pdeathsig", "KILL")
+    if needed:
         raise ToolMissing("setpriv", "to let a guest end with the shell", "util-linux")
-    return (setpriv, "--pdeathsig", "KILL")
+    return ()
 
 
 def _explain_full_disk(guest: Guest, text: str) -> None:

@@ -37,6 +37,7 @@ from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.machine.agent import agent
 from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.inside import for_agent
+from dumbbell.plan.remote import plan_remote
 from dumbbell.plan.settings import split
 
 __all__ = ["HostEngine"]
@@ -61,17 +62,19 @@ class HostEngine:
         self.agent = agent()
         refuse_without_tools("to make hosts and wires")
 
+    def check(self, request: Request) -> None:
+        """See `Engine.check`; what a kernel has is tried out."""
+        if request.case.experiment.hosts is not None:
+            plan_remote(request.case, request.seed)
+        else:
+            self._planned(request)
+
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
         if request.case.experiment.hosts is not None:
             return RemoteEngine().run(request, progress)
         began = time.perf_counter()
-        plan = _without_settings_of_the_machine(plan_case(request.case, request.seed))
-        refuse_what_only_the_simulator_sees(request, plan)
-        _refuse_what_a_machine_may_not(request, plan)
-        _refuse_too_much(plan)
-        tried = try_out(self.agent, plan)
-        _refuse_what_is_missing(request, plan, tried)
+        plan = self._planned(request)
         wishes = for_agent(plan, request.inside, capture=request.capture is not None)
         with staged(request.out) as folder, captured(request.capture) as packets:
             room = folder / "host"
@@ -105,6 +108,15 @@ class HostEngine:
             shutil.rmtree(room)
             result.write(folder, birth, tables)
         return request.out
+
+    def _planned(self, request: Request) -> Plan:
+        plan = _without_settings_of_the_machine(plan_case(request.case, request.seed))
+        refuse_what_only_the_simulator_sees(request, plan)
+        _refuse_what_a_machine_may_not(request, plan)
+        _refuse_too_much(plan)
+        tried = try_out(self.agent, plan)
+        _refuse_what_is_missing(request, plan, tried)
+        return plan
 
     def _wall_limit_s(self, plan: Plan) -> float:
         return self.wall_limit_s or plan.duration_ns / 1e9 + SETUP_S + PER_FLOW_S * len(plan.flows)

@@ -66,14 +66,14 @@ class KernelEngine:
         self.agent = agent()
         refuse_without_tools("inside the guest, which uses the machine's own")
 
+    def check(self, request: Request) -> None:
+        """See `Engine.check`."""
+        self._planned(request)
+
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
         began = time.perf_counter()
-        if (known := controllers(self.kernel)) is not None:
-            check_controllers(request, known, f"kernel '{self.kernel.name}'")
-        _refuse_unknown_parameters(request, self.kernel)
-        plan = plan_case(request.case, request.seed)
-        refuse_what_only_the_simulator_sees(request, plan)
+        plan = self._planned(request)
         wishes = inside.check(plan, request.inside, self.kernel, capture=request.capture is not None)
         with staged(request.out) as folder, captured(request.capture) as packets:
             room = folder / "guest"
@@ -121,6 +121,14 @@ class KernelEngine:
             shutil.rmtree(room)
             result.write(folder, birth, tables)
         return request.out
+
+    def _planned(self, request: Request) -> Plan:
+        if (known := controllers(self.kernel)) is not None:
+            check_controllers(request, known, f"kernel '{self.kernel.name}'")
+        _refuse_unknown_parameters(request, self.kernel)
+        plan = plan_case(request.case, request.seed)
+        refuse_what_only_the_simulator_sees(request, plan)
+        return plan
 
     def _born_in(self) -> dict[str, Any]:
         """What a birth certificate says of the kernel."""

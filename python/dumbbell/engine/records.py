@@ -18,6 +18,7 @@ __all__ = [
     "FLOW_RECORD",
     "INFINITE_SSTHRESH",
     "MARKS_OFFSETS",
+    "MEMORY",
     "NEVER",
     "OPTION_ECN",
     "PROBE_RECORD",
@@ -30,6 +31,8 @@ __all__ = [
     "XSTATS_BYTES",
 ]
 
+MEMORY = ("rmem", "rcvbuf", "wmem", "sndbuf", "forward", "queued", "options", "backlog", "drops")
+"""`SK_MEMINFO_*`, in their order (include/uapi/linux/sock_diag.h)."""
 TCP_INFO = np.dtype(
     [(name, "u1") for name in ("state", "ca_state", "retransmits", "probes", "backoff", "options", "wscale", "flags")]
     + [(name, "<u4") for name in (

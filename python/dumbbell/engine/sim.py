@@ -45,6 +45,10 @@ class Simulator:
         """What can be set of a controller: name, default, and what it takes; empty for a stranger."""
         return _sim.parameters(controller)
 
+    def check(self, request: Request) -> None:
+        """See `Engine.check`."""
+        self.prepare(request)
+
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
         ready = self.prepare(request)

@@ -11,12 +11,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from dumbbell.engine.records import INFINITE_SSTHRESH, TCP_INFO
+from dumbbell.engine.records import INFINITE_SSTHRESH, MEMORY, TCP_INFO
 from dumbbell.result import INSIDE
 
 __all__ = ["SOCKET_RECORD", "sockets"]
 
-MEMORY = ("rmem", "rcvbuf", "wmem", "sndbuf", "forward", "queued", "options", "backlog", "drops")
 SOCKET_RECORD = np.dtype(
     [("time_ns", "<i8"), ("host", "<u4"), ("protocol", "<u4")]
     + [(name, "u1") for name in ("family", "state", "timer", "retransmits")]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.signal import lfilter
+import polars as pl
 
 from dumbbell.importers.pcap_file import Ints
 from dumbbell.importers.pcap_packets import ACK, FIN, SYN, Bools, Segments
@@ -176,7 +176,7 @@ def _rtt(samples: Samples, grid: Ints) -> dict[str, Any]:
         return {}
     answered = np.argsort(sent + rtt, kind="stable")
     known, values = (sent + rtt)[answered], rtt[answered].astype(np.float64)
-    smooth, _ = lfilter([0.125], [1.0, -0.875], values, zi=[0.875 * values[0]])
+    smooth = pl.Series(values).ewm_mean(alpha=0.125, adjust=False).to_numpy()
     least = np.minimum.accumulate(values)
     at = np.searchsorted(known, grid, side="right") - 1
 

@@ -22,7 +22,7 @@ from dumbbell.engine.sockets import STATES
 from dumbbell.importers.birth import birth
 from dumbbell.importers.ss_fields import EXTRA
 from dumbbell.importers.tables import EMPTY
-from dumbbell.machine.connections import Frame
+from dumbbell.machine.stream import Frame
 from dumbbell.result import FLOWS
 
 __all__ = ["Recording", "recorded"]
@@ -54,7 +54,7 @@ class Recording:
     _heard: Any = field(default_factory=hashlib.sha256)
 
     def take(self, frame: Frame, table: pl.DataFrame, wanted: pl.Series) -> None:
-        """A look, as `machine.connections` has it; kept is every connection from its first look among the `wanted`."""
+        """A look, as `machine.stream` has it; kept is every connection from its first look among the `wanted`."""
         if self._start is None:
             self._start = (frame.monotonic_ns, frame.realtime_ns)
         self._last_ns = frame.monotonic_ns - self._start[0]

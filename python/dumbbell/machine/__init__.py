@@ -2,7 +2,8 @@
 
 ```text
 agent        where the agent is
-connections  every TCP connection of a network namespace, as the kernel tells of it
+stream       the agent's looks at every TCP connection of a network namespace, as records
+connections  the same as tables
 sources      files below a root, and commands; what can't be read says why
 rows         what ip -j and tc -j print
 modules      whether a kernel has a controller

@@ -13,6 +13,7 @@ Reading = Callable[[], Finding | Iterable[Finding]]
 
 def examined(machine: Machine, path: buffers.Path) -> list[Finding]:
     """Every finding, group by group."""
+    machine = machine.at_one_time()
     readings: list[tuple[str, str, Reading]] = [
         ("kernel.version", "kernel", lambda: kernels.version(machine)),
         ("kernel.namespace", "kernel", lambda: kernels.namespace(machine)),

@@ -13,7 +13,7 @@ from typing import Literal
 
 from dumbbell.machine.sources import Machine
 
-__all__ = ["Presence", "file_of", "images", "option", "presence", "release"]
+__all__ = ["AVAILABLE", "Presence", "file_of", "images", "option", "presence", "release"]
 
 AVAILABLE = "net.ipv4.tcp_available_congestion_control"
 

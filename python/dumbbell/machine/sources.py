@@ -7,7 +7,7 @@ files are read below DIR, and nothing is asked of the kernel that runs. What tex
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 __all__ = ["HERE", "Machine", "Reading", "sysctl_path"]
@@ -47,6 +47,8 @@ class Machine:
 
     root: Path = HERE
     commands: Mapping[str, str] = field(default_factory=dict)
+    heard: dict[str, Reading] | None = None
+    """What commands said so far, where each is to be run once; else each is run whenever it is asked for."""
 
     @property
     def live(self) -> bool:
@@ -82,9 +84,20 @@ class Machine:
         read = self.file(str(sysctl_path(key)))
         return Reading(key, None if read.text is None else " ".join(read.text.split()), read.why)
 
+    def at_one_time(self) -> "Machine":
+        """The same, with each command run once: readings of one look agree with each other."""
+        return replace(self, heard={})
+
     def command(self, *words: str) -> Reading:
         """What a command prints; none is run for a folder."""
         typed = " ".join(words)
+        if self.heard is None:
+            return self._said(words, typed)
+        if typed not in self.heard:
+            self.heard[typed] = self._said(words, typed)
+        return self.heard[typed]
+
+    def _said(self, words: Sequence[str], typed: str) -> Reading:
         if (recorded := self.commands.get(typed)) is not None:
             return Reading(typed, recorded)
         if not self.live:

@@ -13,7 +13,14 @@ contrast       two sides of a comparison on one axis of time
 strands        runs on one grid of time, their mean and range
 scatter        throughput against delay, with an ellipse for each controller
 box            one metric over seeds
+swept          maps and families of lines of a sweep, drawn by
+maps             cells, colours, marks of what isn't sure
+families         lines with bands
+lattice          where cells lie, and what is painted between points
+contours         lines of one level
+ramps            colours for numbers
 save           a figure as SVG, PNG, PDF, HTML or JSON
+vega           the script that draws one in a page
 frame          title, style, zoom
 stack          panels under each other, with one zoom
 axes           axes with units, tables in a description, lines of flows
@@ -33,8 +40,9 @@ from dumbbell.plot.catalogue import Entry, catalogue, draw
 from dumbbell.plot.contrast import contrast
 from dumbbell.plot.figure import DEFAULT, figure
 from dumbbell.plot.panels import PANELS, available
-from dumbbell.plot.save import SUFFIXES, library, save, script_json
+from dumbbell.plot.save import SUFFIXES, save, script_json
 from dumbbell.plot.strands import bundle, grid_step_ns, strands
+from dumbbell.plot.vega import library
 
 __all__ = [
     "DEFAULT",

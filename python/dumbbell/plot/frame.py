@@ -20,7 +20,7 @@ TITLE_COLUMNS = 90
 WHEEL = "wheel![event.ctrlKey || event.altKey]"
 PAN = "[pointerdown[event.pointerType === 'mouse'], window:pointerup] > window:pointermove!"
 
-Chart = TypeVar("Chart", alt.VConcatChart, alt.LayerChart)
+Chart = TypeVar("Chart", alt.VConcatChart, alt.ConcatChart, alt.LayerChart)
 
 
 def run_title(run: Run) -> alt.TitleParams:

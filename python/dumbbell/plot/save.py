@@ -2,15 +2,15 @@
 
 import html
 import json
-import re
 from pathlib import Path
 
 import altair as alt
 import vl_convert
 
 from dumbbell.errors import OutputError
+from dumbbell.plot.vega import library, version
 
-__all__ = ["SUFFIXES", "library", "save", "script_json"]
+__all__ = ["SUFFIXES", "save", "script_json"]
 
 SUFFIXES = (".svg", ".png", ".pdf", ".html", ".json")
 PNG_SCALE = 2.0
@@ -29,14 +29,6 @@ def save(chart: alt.TopLevelMixin, path: Path, scale: float = PNG_SCALE) -> None
         path.write_bytes(_bytes(chart, suffix, scale))
     except OSError as error:
         raise OutputError(f"{path}: can't be written: {error}") from error
-
-
-def library() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script; it defines `vegaEmbed`."""
-    script: str = vl_convert.javascript_bundle(None, _version())  # type: ignore[arg-type]  # its stub forgets None
-    if re.search(r"</script|<!--", script, re.IGNORECASE):
-        raise AssertionError("Vega's script would end its own element")
-    return script
 
 
 def script_json(value: object) -> str:
@@ -68,13 +60,13 @@ OPTIONS = {"renderer": "svg", "actions": {"export": True, "source": False, "comp
 
 def _bytes(chart: alt.TopLevelMixin, suffix: str, scale: float) -> bytes:
     spec = chart.to_dict()
-    version = _version()
+    vega_lite = version()
     if suffix == ".svg":
-        return str(vl_convert.vegalite_to_svg(spec, vl_version=version)).encode()
+        return str(vl_convert.vegalite_to_svg(spec, vl_version=vega_lite)).encode()
     if suffix == ".png":
-        return bytes(vl_convert.vegalite_to_png(spec, vl_version=version, scale=scale))
+        return bytes(vl_convert.vegalite_to_png(spec, vl_version=vega_lite, scale=scale))
     if suffix == ".pdf":
-        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=version))
+        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=vega_lite))
     if suffix == ".json":
         return (json.dumps(spec, ensure_ascii=False) + "\n").encode()
     page = _PAGE.format(
@@ -86,8 +78,3 @@ def _bytes(chart: alt.TopLevelMixin, suffix: str, scale: float) -> bytes:
 def _title(spec: dict[str, object]) -> str:
     title = spec.get("title")
     return str(title.get("text", "")) if isinstance(title, dict) else "Dumbbell"
-
-
-def _version() -> str:
-    """The Vega-Lite that Altair writes for, as vl-convert names it: v6.4.1 is 6.4."""
-    return ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])

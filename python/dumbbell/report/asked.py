@@ -5,10 +5,7 @@ shown here is what ran. The picture is `drawing`.
 """
 
 import json
-import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -18,6 +15,7 @@ from dumbbell.report.drawing import dumbbell
 from dumbbell.report.markup import Markup, details, element, join
 from dumbbell.result import Run
 from dumbbell.spec import Case, Experiment
+from dumbbell.spec.tomlout import as_toml, inline
 from dumbbell.spec.units import Wrong
 
 __all__ = ["as_toml", "asked", "by_hand", "experiment_of", "inline"]
@@ -57,38 +55,3 @@ def by_hand(run: Run) -> str:
         return as_script(plan_case(case, int(run.birth["seed"])), experiment.title)
     except (DumbbellError, Wrong, OSError):
         return commands  # A trace or a script that lay beside the experiment's file is not here.
-
-
-def as_toml(document: Mapping[str, Any]) -> str:
-    """A document of the kind that an experiment is, as TOML: its values, then its tables, then lists of tables."""
-    return "\n".join(_section(document, "")).strip() + "\n"
-
-
-def _section(table: Mapping[str, Any], path: str) -> list[str]:
-    lines, below = [], []
-    for key, value in table.items():
-        name = f"{path}.{_key(key)}" if path else _key(key)
-        if isinstance(value, Mapping):
-            below += ["", f"[{name}]", *_section(value, name)]
-        elif isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
-            for item in value:
-                below += ["", f"[[{name}]]", *_section(item, name)]
-        elif value is not None:
-            lines.append(f"{_key(key)} = {inline(value)}")
-    return lines + below
-
-
-def inline(value: Any) -> str:
-    """A value of TOML on one line; a table between braces."""
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_key(key)} = {inline(inner)}' for key, inner in value.items())} }}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(inline(item) for item in value)}]"
-    if isinstance(value, str):
-        # JSON's escapes are TOML's, but for DEL, which TOML wants escaped.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return str(value).lower() if isinstance(value, bool) else repr(value)
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else inline(key)

@@ -34,8 +34,8 @@ class Figures:
         return tagged("div", {"class": "figure", "id": f"figure-{len(self.drawn) - 1}"})
 
 
-def framed(title: str, contents: Markup, sections: Iterable[Markup], figures: Figures) -> str:
-    """The page; the figures go into their boxes."""
+def framed(title: str, contents: Markup, sections: Iterable[Markup], figures: Figures, script: str = "") -> str:
+    """The page; the figures go into their boxes. `script` is what this kind of page does besides."""
     main = join([contents, *sections])
     fields = {
         "title": join([title]),
@@ -44,6 +44,7 @@ def framed(title: str, contents: Markup, sections: Iterable[Markup], figures: Fi
         "library": library(),
         "figures": script_json(figures.drawn),
         "options": script_json(OPTIONS),
+        "script": script,
     }
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(fields)
 

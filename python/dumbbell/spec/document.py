@@ -16,7 +16,20 @@ from dumbbell.spec.plain import copied
 from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.units import Wrong
 
-__all__ = ["Case", "chosen", "load", "parse", "read"]
+__all__ = [
+    "Case",
+    "chosen",
+    "explained",
+    "load",
+    "parse",
+    "read",
+    "seeds",
+    "split_setting",
+    "text_of",
+    "toml",
+    "with_settings",
+    "without_cases",
+]
 
 MOST_CASES = 10_000
 
@@ -39,13 +52,17 @@ def load(file: Path, settings: Sequence[str] = ()) -> list[Case]:
 
     Raises `ExperimentError`.
     """
+    return parse(text_of(file), file, settings)
+
+
+def text_of(file: Path) -> str:
+    """A file's text. Raises `ExperimentError`."""
     try:
-        text = file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ExperimentError("no such experiment file", file=str(file)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ExperimentError(f"can't be read: {error}", file=str(file)) from error
-    return parse(text, file, settings)
 
 
 def chosen(cases: Sequence[Case], name: str | None, file: str) -> Case:
@@ -60,28 +77,48 @@ def chosen(cases: Sequence[Case], name: str | None, file: str) -> Case:
 
 def parse(text: str, file: Path, settings: Sequence[str] = ()) -> list[Case]:
     """The same for a text that came from `file`."""
+    return read(toml(text, file), file, settings)
+
+
+def toml(text: str, file: Path) -> dict[str, Any]:
+    """A text as a document. Raises `ExperimentError`."""
     try:
-        document = tomllib.loads(text)
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # Numbers too long and brackets too deep are no TOMLDecodeError.
         raise ExperimentError(f"not TOML: {error}", file=str(file)) from None
-    return read(document, file, settings)
 
 
-def read(document: dict[str, Any], file: Path, settings: Sequence[str | tuple[str, Any]] = ()) -> list[Case]:
-    """The same for a document that was read already; files that it names lie beside `file`.
-
-    A setting may be a key with its value, as TOML has it.
-    """
-    document = copied(document)
+def read(document: dict[str, Any], file: Path, settings: Sequence[str] = ()) -> list[Case]:
+    """The same for a document that was read already; files that it names lie beside `file`."""
+    document = with_settings(document, dict(split_setting(setting) for setting in settings), file)
     document.setdefault("title", file.stem)
-    for setting in settings:
-        key, value = _split_setting(setting) if isinstance(setting, str) else setting
-        _apply(document, key, copied(value), file)
     cases = document.pop("cases", [])
     return [
         Case(name, _experiment(changed, file, name), file, changes)
         for name, changed, changes in _variants(document, cases, file)
     ]
+
+
+def with_settings(document: Mapping[str, Any], settings: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    """A copy of a document with other values, by dotted key. Raises `ExperimentError`."""
+    changed = copied(dict(document))
+    for key, value in settings.items():
+        _apply(changed, key, copied(value), file)
+    return changed
+
+
+def without_cases(document: Mapping[str, Any], file: Path, case: str | None) -> dict[str, Any]:
+    """The document of one case; without a name, of a document that has none. Raises `ExperimentError`."""
+    plain = copied(dict(document))
+    cases = plain.pop("cases", [])
+    found = {name: changed for name, changed, _ in _variants(plain, cases, file)}
+    if case is None and cases:
+        raise ExperimentError(
+            "an experiment of several cases", file=str(file), key="cases", right=f"name one: {'; '.join(found)}"
+        )
+    if (case or "") not in found:
+        raise ExperimentError(f"no case is called '{case}'", file=str(file), right="there is: " + "; ".join(found))
+    return found[case or ""]
 
 
 def _variants(
@@ -162,7 +199,7 @@ def _experiment(document: Mapping[str, Any], file: Path, case: str) -> Experimen
             wrong.problem, file=where, key="seeds", value=document["seeds"], right=wrong.right
         ) from None
     except ValidationError as error:
-        raise _explained(error, where) from None
+        raise explained(error, where, Experiment) from None
 
 
 def seeds(value: object) -> tuple[int, ...]:
@@ -182,15 +219,16 @@ def seeds(value: object) -> tuple[int, ...]:
     return tuple(value)
 
 
-def _explained(error: ValidationError, where: str) -> ExperimentError:
-    """The first thing that is wrong, in the field's words."""
+def explained(error: ValidationError, where: str, model: type[BaseModel]) -> ExperimentError:
+    """The first thing that is wrong with a file of this model, in the field's words."""
     first = error.errors()[0]
     location = tuple(part for part in first["loc"] if part != "function-before")
     key = ".".join(str(part) for part in location)
     value = first["input"]
     match first["type"]:
         case "extra_forbidden":
-            known = [name for name in _model_at(location[:-1]).model_fields if name != "seeds"]
+            at = _model_at(model, location[:-1])
+            known = [name for name in at.model_fields if at is not Experiment or name != "seeds"]
             return ExperimentError(
                 f"unknown key '{location[-1]}'", file=where, key=key, right=suggest(str(location[-1]), known)
             )
@@ -206,9 +244,8 @@ def _explained(error: ValidationError, where: str) -> ExperimentError:
             return ExperimentError(first["msg"][:1].lower() + first["msg"][1:], file=where, key=key, value=shown)
 
 
-def _model_at(location: Sequence[str | int]) -> type[BaseModel]:
+def _model_at(model: type[BaseModel], location: Sequence[str | int]) -> type[BaseModel]:
     """The model whose keys are allowed at this place."""
-    model: type[BaseModel] = Experiment
     for part in location:
         if isinstance(part, str) and part in model.model_fields:
             model = _models_in(model.model_fields[part].annotation)[0]
@@ -221,7 +258,8 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
     return [model for part in get_args(annotation) for model in _models_in(part)]
 
 
-def _split_setting(setting: str) -> tuple[str, Any]:
+def split_setting(setting: str) -> tuple[str, Any]:
+    """A `key=value` text's key and value. Raises `ExperimentError`."""
     key, equals, text = setting.partition("=")
     if not equals or not key.strip():
         raise ExperimentError("not a setting", value=setting, right="--set KEY=VALUE, such as --set duration=20s")
@@ -283,5 +321,6 @@ _EXAMPLES = {
     "duration": 'such as duration = "60s"',
     "path": 'such as [path] with rtt = "13ms"',
     "path.rtt": 'such as rtt = "13ms"',
+    "experiment": 'such as experiment = "cyclic", a file of yours, or a table [experiment]',
     "flows": 'such as [[flows]] with cc = "cubic"',
 }

@@ -38,11 +38,13 @@ def _device(value: object) -> str:
 def _address(value: object) -> str:
     right = 'the IPv4 address of the device under test, such as "192.168.7.1"'
     try:
-        address = ipaddress.IPv4Address(value) if isinstance(value, str) else None
+        address = ipaddress.ip_address(value) if isinstance(value, str) else None
     except ValueError:
         address = None
     if address is None:
         raise Wrong("not an IPv4 address", right)
+    if address.version != 4:
+        raise Wrong("an IPv6 address: experiments are IPv4's, on every engine", f"{right}; ssh itself may use IPv6")
     if address.is_unspecified or address.is_multicast or address.is_loopback or address.is_reserved:
         raise Wrong("not an address of a device on a network", right)
     return str(address)

@@ -1,7 +1,7 @@
 """The experiments that come with Dumbbell, by name.
 
 Those of laboratories lie in `scenarios/`, published results in `scenarios/published/`, those that need programs of the
-machine in `scenarios/programs/`; names are theirs alone.
+machine in `scenarios/programs/`; names are theirs alone. Sweeps lie in `scenarios/sweeps/`.
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.qdisc import suggest
 
-__all__ = ["find", "published", "scenarios", "with_programs"]
+__all__ = ["find", "find_sweep", "published", "scenarios", "sweeps", "with_programs"]
 
 _INSTALLED = Path(__file__).parent.parent / "scenarios"
 _CHECKOUT = Path(__file__).parents[3] / "scenarios"
@@ -31,6 +31,26 @@ def with_programs() -> dict[str, Path]:
     """The files of experiments that run programs, by name; not every machine has these programs."""
     folder = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
     return {file.stem: file for file in sorted(folder.glob("programs/*.toml"))}
+
+
+def sweeps() -> dict[str, Path]:
+    """The files of built-in sweeps, by name."""
+    folder = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
+    return {file.stem: file for file in sorted(folder.glob("sweeps/*.toml"))}
+
+
+def find_sweep(name: str) -> Path:
+    """The file of a built-in sweep, or the file itself.
+
+    Raises `ExperimentError` naming what there is.
+    """
+    known = sweeps()
+    if name in known:
+        return known[name]
+    path = Path(name)
+    if path.suffix == ".toml" or path.is_file() or "/" in name:
+        return path
+    raise ExperimentError(f"no sweep is called '{name}'", right=suggest(name, list(known)) + "; or name a .toml file")
 
 
 def find(name: str) -> Path:

@@ -14,7 +14,7 @@ from dumbbell.spec.units import Wrong, duration_ns, size_bytes
 
 __all__ = ["COMMAND", "Asked", "quantity", "with_typed"]
 
-T = TypeVar("T")
+N = TypeVar("N", int, float)
 COMMAND = "command"
 SERVER = "server"
 OTHER_END = {"receiver": "sender"}
@@ -99,12 +99,15 @@ def _told(error: ValidationError, key: str) -> ExperimentError:
     return ExperimentError(first["msg"], key=key, value=first["input"])
 
 
-def quantity(key: str, text: str, reads: Callable[[object], T]) -> T:
-    """What an option gives, such as `--timeout`; raises `ExperimentError`."""
+def quantity(key: str, text: str, reads: Callable[[object], N], least: str = "") -> N:
+    """What an option gives, such as `--timeout`, and no less than `least`; raises `ExperimentError`."""
     try:
-        return reads(text)
+        value = reads(text)
     except Wrong as wrong:
         raise ExperimentError(wrong.problem, key=key, value=text, right=wrong.right) from None
+    if least and value < reads(least):
+        raise ExperimentError("too little", key=key, value=text, right=f"at least {least}")
+    return value
 
 
 def _file(text: str) -> tuple[str, dict[str, int]]:

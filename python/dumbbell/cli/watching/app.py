@@ -21,7 +21,8 @@ from dumbbell.cli.watching.detail import Detail
 from dumbbell.cli.watching.grid import Grid
 from dumbbell.cli.watching.rows import LISTED, chosen, totals
 from dumbbell.errors import DumbbellError, FilterError
-from dumbbell.machine.connections import Frame, Stream, table
+from dumbbell.machine.connections import table
+from dumbbell.machine.stream import Frame, Stream
 
 __all__ = ["Watch"]
 

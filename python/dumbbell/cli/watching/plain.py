@@ -11,7 +11,7 @@ from dumbbell.analysis.filter import Filter
 from dumbbell.analysis.live import Live
 from dumbbell.cli.watching.columns import SPARK, fitting
 from dumbbell.cli.watching.rows import chosen, totals
-from dumbbell.machine.connections import Frame
+from dumbbell.machine.stream import Frame
 
 __all__ = ["as_json", "show"]
 

@@ -3,12 +3,13 @@
 A pure function of the facts that an agent tells (`crates/agent/src/remote/facts.rs`).
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from dumbbell.engine.records import FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD
 from dumbbell.errors import HostError
+from dumbbell.machine.rows import rows
+from dumbbell.machine.sources import Reading
 from dumbbell.plan.remote import Machine, RemotePlan
 
 __all__ = ["asked", "check", "described"]
@@ -128,11 +129,7 @@ def _routed(told: str | None) -> Mapping[str, Any]:
 
 
 def _parsed(told: str | None) -> list[dict[str, Any]]:
-    """The JSON of `ip`: a list of objects; an empty list where it is anything else."""
-    try:
-        found = json.loads(told or "[]")
-    except (ValueError, RecursionError):
-        return []
-    good = isinstance(found, list) and all(isinstance(each, dict) for each in found)
+    """What `ip -j` printed there; nothing where it is anything else."""
+    found, _ = rows(Reading("ip", told))
     # A device that doesn't match is an empty object.
-    return [each for each in found if each] if good else []
+    return [each for each in found if each]

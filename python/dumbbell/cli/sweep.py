@@ -1,0 +1,85 @@
+"""The command `sweep`: an experiment at many points. What a person sees meanwhile is `sweeping`'s."""
+# ruff: noqa: PLC0415 — as in `app`
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from dumbbell.cli.interrupt import Interrupted
+from dumbbell.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from dumbbell.sweep.whole import Asked, Done
+
+__all__ = ["sweep"]
+
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def sweep(
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="A sweep file.", show_default=False)] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs side by side; default: one a core; on host one.", show_default=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with one that was cut off.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Its folder; default: runs/sweep-NAME.")
+    ] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = None,
+    use_cache: Annotated[
+        bool, typer.Option("--cache/--no-cache", help="Take runs that an earlier sweep did from there.")
+    ] = True,
+    clear_cache: Annotated[bool, typer.Option("--clear-cache", help="Forget what earlier sweeps did.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """Run an experiment at every point of a grid; a table with a row a run."""
+    from dumbbell.spec.sweep import load_sweep
+    from dumbbell.sweep.whole import Asked, default_folder
+
+    if clear_cache:
+        _clear()
+    if file is None:
+        if clear_cache:
+            return
+        raise ExperimentError("no sweep file", key="FILE", right="such as dumbbell sweep loss-rtt.toml")
+    asked_for = load_sweep(file, settings or ())
+    asked = Asked(asked_for, out or default_folder(asked_for), resume, jobs, use_cache, settings or ())
+    done = _carried_out(asked, file)
+    if as_json:
+        sys.stdout.write(json.dumps(_as_json(done)) + "\n")
+    raise typer.Exit(0 if done.is_good else 1)
+
+
+def _carried_out(asked: "Asked", file: Path) -> "Done":
+    from dumbbell.cli.sweeping import Sweeping, told
+    from dumbbell.sweep.whole import carry_out
+
+    try:
+        with Sweeping(asked.sweep.name) as teller:
+            done = carry_out(asked, teller)
+    except KeyboardInterrupt:
+        if not asked.out.exists():
+            raise Interrupted from None
+        words = ["dumbbell", "sweep", str(file), *(word for each in asked.settings for word in ("--set", each))]
+        words += ["--out", str(asked.out), "--resume"]
+        raise Interrupted(f"what was done is kept; go on with: {shlex.join(words)}") from None
+    err.print(told(done), markup=False)
+    if done.trouble is not None:
+        err.print(f"the cache of earlier sweeps was turned off: {done.trouble}", markup=False)
+    return done
+
+
+def _clear() -> None:
+    from dumbbell.sweep.cache import cache_file, clear
+
+    err.print(f"{cache_file()}: forgot {clear() / 1e6:.1f} MB", markup=False)
+
+
+def _as_json(done: "Done") -> dict[str, object]:
+    counts = {status: done.counts.get(status, 0) for status in ("ok", "invalid", "failed")}
+    return {"sweep": str(done.folder), "runs": done.runs, **counts, "cached": done.cached, "wall_s": done.wall_s}

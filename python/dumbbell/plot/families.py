@@ -1,0 +1,107 @@
+"""Families of lines of a sweep: a value over one axis, a line for each value of another, bands for 95 % intervals.
+
+What a line has no valid run for is a cross on the axis, not a gap that nobody sees. Which map or family of which
+sweep is `swept`'s.
+"""
+
+from collections.abc import Sequence
+
+import altair as alt
+import polars as pl
+
+from dumbbell.errors import ResultError
+from dumbbell.plot.axes import data, tips
+from dumbbell.plot.colours import HUES, INK
+from dumbbell.plot.frame import WIDTH, styled
+from dumbbell.plot.lattice import Steps, step_of
+from dumbbell.plot.maps import CROSS, GAP, Panel, panel_title, said
+
+__all__ = ["family"]
+
+SHAPE = 0.62
+TALLEST = 360
+ROOM = 0.05
+"""Of the values' range, above and below."""
+
+
+def family(
+    panels: Sequence[Panel], across: Steps, lines: Steps | None, value: str, levels: Sequence[float],
+    title: alt.TitleParams, width: int = WIDTH,
+) -> alt.ConcatChart | alt.LayerChart:  # fmt: skip
+    """The figure; several panels share axes and colours. Raises `ResultError` for more lines than hues."""
+    if lines is not None and len(lines.labels) > len(HUES):
+        raise ResultError(
+            f"{lines.shape.key} has {len(lines.labels)} values, and more than {len(HUES)} lines can't be told apart; "
+            "choose some with --where, or draw a map with --y"
+        )
+    count = min(len(panels), 2 if len(panels) in (2, 4) else 3)
+    side = (width - GAP * (count - 1)) / count
+    size = (side, min(side * SHAPE, TALLEST))
+    domain = _domain(panels, levels)
+    charts = [_panel(panel, across, lines, value, domain, levels, size) for panel in panels]
+    if len(charts) == 1:
+        whole: alt.LayerChart = styled(charts[0].properties(title=title))
+        return whole
+    together = alt.concat(*charts, columns=count, spacing=18).resolve_scale(color="shared")
+    several: alt.ConcatChart = styled(together.properties(title=title))
+    return several
+
+
+def _panel(
+    panel: Panel, across: Steps, lines: Steps | None, value: str, domain: list[float], levels: Sequence[float],
+    size: tuple[float, float],
+) -> alt.LayerChart:  # fmt: skip
+    table = _table(panel.cells, across, lines)
+    x = across.encoding(alt.X, "x", size[0])
+    scale = alt.Scale(domain=domain, nice=True, zero=False)
+    y = alt.Y("mean:Q", title=value, scale=scale)
+    names = ["all"] if lines is None else list(lines.labels)
+    legend = None if lines is None else alt.Legend(title=lines.shape.key, labelLimit=240, symbolOpacity=1)
+    colour = alt.Color("line:N", legend=legend).scale(domain=names, range=list(HUES[: len(names)]))
+    known = table.filter(pl.col("mean").is_not_null())
+    spans = alt.Chart(data(known.drop_nulls("low")))
+    # Names have no between: no line, and an interval of its own for each.
+    between = across.scale != "category"
+    band = alt.MarkDef("area", opacity=0.18, clip=True) if between else alt.MarkDef("rule", strokeWidth=2, opacity=0.6)
+    spans.mark = band
+    layers = [spans.encode(x=x, y=alt.Y("low:Q", title=value, scale=scale), y2="high:Q", color=colour)]
+    if between:
+        line = alt.MarkDef("line", strokeWidth=1.6, clip=True)
+        layers.append(alt.Chart(data(known), mark=line).encode(x=x, y=y, color=colour))
+    dots = alt.Chart(data(known), mark=alt.MarkDef("point", filled=True, size=36, opacity=1))
+    tooltip = tips(
+        line="line", xt=across.shape.key, mean="mean|.4~g", between="95 % interval", n="runs|d", invalid="invalid|d",
+        failed="failed|d", unknown="value unknown|d", reasons="why", point="point|d",
+    )  # fmt: skip
+    layers.append(dots.encode(x=x, y=y, color=colour, tooltip=tooltip))
+    gone = table.filter(pl.col("mean").is_null()).with_columns(mean=pl.lit(domain[0]))
+    if not gone.is_empty():
+        cross = alt.MarkDef("point", shape=CROSS, size=90, strokeWidth=2.2, opacity=1)
+        layers.append(alt.Chart(data(gone), mark=cross).encode(x=x, y=y, color=colour, tooltip=tooltip))
+    for level in levels:
+        rule = alt.MarkDef("rule", color=INK, strokeDash=[4, 3])
+        layers.append(alt.Chart(alt.InlineData(values=[{"mean": level}]), mark=rule).encode(y=y))
+    layers[0].name = "panel_0"
+    whole = alt.LayerChart(layer=layers).properties(width=size[0], height=size[1])
+    return whole.properties(title=panel_title(panel)) if panel.title else whole
+
+
+def _table(cells: pl.DataFrame, across: Steps, lines: Steps | None) -> pl.DataFrame:
+    on = step_of(across, cells).tolist()
+    named = ["all"] * cells.height if lines is None else [lines.labels[step] for step in step_of(lines, cells)]
+    spans = cells.select("low", "high").iter_rows()
+    own = pl.DataFrame({
+        "x": [across.numbers[step] for step in on], "xt": [across.labels[step] for step in on], "line": named,
+        "between": ["not known" if low is None or high is None else f"{low:.4g} … {high:.4g}" for low, high in spans],
+    })  # fmt: skip
+    kept = cells.select("point", "mean", "low", "high", "n", "unknown", "invalid", "failed", said())
+    return kept.hstack(own).sort("line", "x", maintain_order=True)
+
+
+def _domain(panels: Sequence[Panel], levels: Sequence[float]) -> list[float]:
+    found = [value for panel in panels for name in ("mean", "low", "high") for value in panel.cells[name].drop_nulls()]
+    ends = [*found, *levels]
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    room = (high - low) * ROOM or abs(high) * ROOM or 1.0
+    # A value that starts near 0 is read from 0; a share never goes beyond its ends by the room alone.
+    return [0.0 if 0 <= low <= (high - low) / 2 else low - room, high + room]

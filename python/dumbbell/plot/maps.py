@@ -1,0 +1,311 @@
+"""Heat maps of a sweep: a cell for each point, its colour the mean, its marks what one should know before believing it.
+
+A map never leaves a cell blank: one without a valid run is grey with a cross. Marks say where some runs are missing,
+where an interval holds the contour's level, where it is wider than was asked, and, of a difference, where the two
+sides' intervals leave a gap. Which cells there are is `dumbbell.analysis.grid`'s, where they lie `lattice`'s; which
+map of which sweep, `swept`'s.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+import polars as pl
+
+from dumbbell.plot.axes import data, tips
+from dumbbell.plot.contours import contours
+from dumbbell.plot.frame import WIDTH, styled
+from dumbbell.plot.lattice import Rect, Steps, painted, step_of
+from dumbbell.plot.ramps import VOID, Ramp
+
+__all__ = ["CROSS", "GAP", "Marks", "Panel", "heat_map", "panel_title", "said"]
+
+GAP = 70
+"""Between panels: the labels of the right one's axis."""
+SHAPE = 0.62
+"""Height of a panel for its width."""
+TALLEST = 420
+CHARACTER_PX = 6.4
+"""Of a cell's number, at 11 px."""
+LINE_PX = 15
+CROSS = "M-1,-1L1,1M-1,1L1,-1"
+SHAPES = {
+    "no valid run": CROSS,
+    "some runs missing": "triangle-down",
+    "holds the contour's level": "circle",
+    "interval wider than asked": "diamond",
+    "apart: intervals leave a gap": "square",
+    "measured (else: as the nearest)": "M0,-0.35A0.35,0.35,0,1,1,0,0.35A0.35,0.35,0,1,1,0,-0.35",
+}
+VOIDED, PARTIAL, UNSURE, WIDE, APART, MEASURED = SHAPES
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of the small multiples."""
+
+    title: str
+    cells: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What is marked and drawn over the colours."""
+
+    contour: Sequence[float] = ()
+    within: float | None = None
+    """Half of the widest interval that is sure enough; of a difference, what counts as none."""
+
+
+def heat_map(
+    panels: Sequence[Panel], across: Steps, up: Steps, ramp: Ramp, value: str, marks: Marks, title: alt.TitleParams,
+    width: int = WIDTH,
+) -> alt.ConcatChart | alt.LayerChart:  # fmt: skip
+    """The map; several panels share axes and colours."""
+    across_count = min(len(panels), 2 if len(panels) in (2, 4) else 3)
+    side = (width - GAP * (across_count - 1)) / across_count
+    size = (side, min(side * SHAPE, TALLEST))
+    drawn = [_Drawn(panel, across, up, ramp, marks, size) for panel in panels]
+    shapes = [name for name in SHAPES if any(name in each.marked["mark"] for each in drawn)]
+    charts = [each.chart(value, shapes, number) for number, each in enumerate(drawn)]
+    meta = {"shape": SHAPE, "numbers": max(each.numbers_px for each in drawn)}
+    title_and_meta = {"title": title, "usermeta": meta}
+    if len(charts) == 1:
+        whole: alt.LayerChart = styled(charts[0].properties(**title_and_meta))
+        return _mapped(whole)
+    # Altair makes no copy of what it concatenates.
+    together = alt.concat(*charts, columns=across_count, spacing=18)
+    together = together.resolve_scale(color="shared", shape="shared").properties(**title_and_meta)
+    return _mapped(styled(together))
+
+
+def _mapped(chart: alt.ConcatChart | alt.LayerChart) -> alt.ConcatChart | alt.LayerChart:
+    chart.config.legend.symbolSize = 80
+    chart.config.legend.symbolStrokeWidth = 1.2
+    chart.config.legend.columns = 3
+    return chart
+
+
+class _Drawn:
+    """One panel, on the way to its layers."""
+
+    def __init__(
+        self, panel: Panel, across: Steps, up: Steps, ramp: Ramp, marks: Marks, size: tuple[float, float]
+    ) -> None:
+        self.panel, self.across, self.up, self.ramp, self.marks, self.size = panel, across, up, ramp, marks, size
+        cells = panel.cells
+        self.columns, self.rows = step_of(across, cells).tolist(), step_of(up, cells).tolist()
+        self.rects = painted(across, up, self.columns, self.rows)
+        self.complete = cells.height == len(across.labels) * len(up.labels)
+        self.told = _told(cells, self.columns, self.rows, across, up)
+        self.tooltip = _tooltip(cells, across, up)
+        self.marked = self._marked()
+        self.numbers_px = 0.0
+        """How wide the panel must be for its cells' numbers."""
+
+    def chart(self, value: str, shapes: Sequence[str], number: int) -> alt.LayerChart:
+        """The panel: cells, contour lines, numbers, marks."""
+        numbers = self._numbers()
+        layers = [*self._cells(value), *self._contours(), *numbers, *self._marks(shapes)]
+        # By these names a page finds what it can be asked about, and what has no room on a phone.
+        layers[0].name = f"cells_{number}"
+        for place, each in enumerate(numbers):
+            each.name = f"numbers_{place}_{number}"
+        width, height = self.size
+        panel = alt.LayerChart(layer=layers).properties(width=width, height=height)
+        return panel.properties(title=panel_title(self.panel)) if self.panel.title else panel
+
+    def _cells(self, value: str) -> list[alt.Chart]:
+        table = self.told[[rect.row for rect in self.rects]].hstack(_corners(self.rects, self.across, self.up))
+        x, y = self._x("x0"), self._y("y0")
+        legend = alt.Legend(title=value, gradientLength=220, titleLimit=400, format=".3~g")
+        colour = alt.Color("mean:Q", legend=legend, scale=self.ramp.scale())
+        known = table.filter(pl.col("mean").is_not_null())
+        filled = alt.Chart(data(known), mark=alt.MarkDef("rect", stroke=None))
+        void = alt.Chart(data(table.filter(pl.col("mean").is_null())), mark=alt.MarkDef("rect", fill=VOID))
+        return [
+            filled.encode(x=x, x2="x1:Q", y=y, y2="y1:Q", color=colour, tooltip=self.tooltip),
+            void.encode(x=x, x2="x1:Q", y=y, y2="y1:Q", tooltip=self.tooltip),
+        ]
+
+    def _contours(self) -> list[alt.Chart]:
+        values = self.panel.cells["mean"].to_list()
+        table = contours(self.across, self.up, self.columns, self.rows, values, self.marks.contour)
+        if table.is_empty():
+            return []
+        chart = alt.Chart(data(table))
+        lines = []
+        for colour, stroke in (("#FFFFFF", 3.6), ("#111111", 1.6)):  # A light edge, for the ramp's dark end.
+            mark = alt.MarkDef("line", clip=True, stroke=colour, strokeWidth=stroke)
+            copy = chart.copy()
+            copy.mark = mark
+            lines.append(copy.encode(x=self._x("x"), y=self._y("y"), detail="piece:N", order="order:Q"))
+        return lines
+
+    def _numbers(self) -> list[alt.Chart]:
+        """The means, in the cells that have room for them."""
+        rows = []
+        span = self.ramp.numbers[-1] - self.ramp.numbers[0]
+        for rect in self._own():
+            mean = self.told["mean"][rect.row]
+            text = "" if mean is None else short(mean, span)
+            if text and self._fits(rect, len(text) * CHARACTER_PX + 4, LINE_PX):
+                rows.append((*self._at(rect, 0.5, 0.5), text, self.ramp.ink(mean), rect.row))
+                share = self._pixels(rect)[0] / self.size[0]
+                self.numbers_px = max(self.numbers_px, (len(text) * CHARACTER_PX + 4) / share)
+        if not rows:
+            return []
+        schema = {"x": pl.Float64, "y": pl.Float64, "text": pl.String, "ink": pl.String, "row": pl.Int64}
+        table = self._with_told(pl.DataFrame(rows, schema=schema, orient="row"))
+        # Two layers, and no encoding of colour: that is the cells'.
+        return [
+            alt.Chart(data(part), mark=alt.MarkDef("text", fontSize=11, color=str(ink))).encode(
+                x=self._x("x"), y=self._y("y"), text="text:N", tooltip=self.tooltip
+            )
+            for (ink,), part in table.partition_by("ink", as_dict=True, maintain_order=True).items()
+        ]
+
+    def _marks(self, shapes: Sequence[str]) -> list[alt.Chart]:
+        if not shapes:
+            return []
+        scale = alt.Scale(domain=list(shapes), range=[SHAPES[name] for name in shapes])
+        legend = alt.Legend(title=None, symbolFillColor="#111111", symbolStrokeColor="#111111", labelLimit=260)
+        shape = alt.Shape("mark:N", scale=scale, legend=legend)
+        layers = []
+        for colour, stroke in (("#FFFFFF", 3.2), ("#111111", 1.3)):
+            mark = alt.MarkDef("point", filled=True, fill="#111111", stroke=colour, strokeWidth=stroke, opacity=1)
+            layers.append(
+                alt.Chart(data(self.marked), mark=mark).encode(
+                    x=self._x("x"),
+                    y=self._y("y"),
+                    shape=shape,
+                    size=alt.Size("size:Q", scale=None, legend=None),
+                    tooltip=self.tooltip,
+                )
+            )
+        return layers
+
+    def _marked(self) -> pl.DataFrame:
+        """Each cell's marks: `x`, `y`, `mark`, `size`; in its corners, or in its middle where it is small."""
+        rows = []
+        for rect in self._own():
+            for mark, column, row in self._of(rect.row):
+                pixels = min(self._pixels(rect))
+                middle = mark in (VOIDED, MEASURED) and not (mark == MEASURED and pixels >= 2 * LINE_PX)
+                place = (0.5, 0.5) if middle or pixels < LINE_PX else (column, row)
+                size = min(max((0.35 * pixels) ** 2, 6), 110 if mark == VOIDED else 42)
+                rows.append((*self._at(rect, *place), mark, size, rect.row))
+        schema = {"x": pl.Float64, "y": pl.Float64, "mark": pl.String, "size": pl.Float64, "row": pl.Int64}
+        return self._with_told(pl.DataFrame(rows, schema=schema, orient="row"))
+
+    def _with_told(self, table: pl.DataFrame) -> pl.DataFrame:
+        """With what a mouse is told of the cell below: numbers and marks must not hide it."""
+        return table.drop("row").hstack(self.told[table["row"].to_list()])
+
+    def _of(self, row: int) -> list[tuple[str, float, float]]:
+        """The marks of a row of cells, with where in the cell they stand."""
+        cell = self.panel.cells.row(row, named=True)
+        if cell["mean"] is None:
+            return [(VOIDED, 0.5, 0.5)]
+        found = []
+        if cell["invalid"] or cell["failed"] or cell["unknown"]:
+            found.append((PARTIAL, 0.15, 0.82))
+        if sure := self._unsure(cell):
+            found.append((sure, 0.85, 0.82))
+        if not self.complete:
+            found.append((MEASURED, 0.5, 0.15))
+        return found
+
+    def _unsure(self, cell: Mapping[str, object]) -> str | None:
+        mean, low, high = cell["mean"], cell["low"], cell["high"]
+        within = self.marks.within
+        assert isinstance(mean, float)
+        if "apart" in cell:
+            return APART if cell["apart"] and abs(mean) > (within or 0.0) else None
+        if not (isinstance(low, float) and isinstance(high, float)):
+            return None
+        if any(low <= level <= high for level in self.marks.contour):
+            return UNSURE
+        return WIDE if within is not None and high - low > 2 * within else None
+
+    def _own(self) -> list[Rect]:
+        """Each measured cell's own crossing, without what was painted like it."""
+        return [
+            Rect(row, column, column + 1, below)
+            for row, (column, below) in enumerate(zip(self.columns, self.rows, strict=True))
+        ]
+
+    def _pixels(self, rect: Rect) -> tuple[float, float]:
+        return self.across.pixels(rect.left, self.size[0]), self.up.pixels(rect.below, self.size[1])
+
+    def _fits(self, rect: Rect, width: float, height: float) -> bool:
+        pixels = self._pixels(rect)
+        return pixels[0] >= width and pixels[1] >= height
+
+    def _at(self, rect: Rect, column: float, row: float) -> tuple[float, float]:
+        """A place in a cell, as shares of its sides, in the axes' own numbers."""
+        xs, ys = self.across.edges, self.up.edges
+        return (
+            self.across.back(xs[rect.left] + column * (xs[rect.right] - xs[rect.left])),
+            self.up.back(ys[rect.below] + row * (ys[rect.below + 1] - ys[rect.below])),
+        )
+
+    def _x(self, field: str) -> alt.X:
+        return self.across.encoding(alt.X, field, self.size[0])  # type: ignore[no-any-return]
+
+    def _y(self, field: str) -> alt.Y:
+        return self.up.encoding(alt.Y, field, self.size[1])  # type: ignore[no-any-return]
+
+
+def panel_title(panel: Panel) -> alt.TitleParams:
+    """Smaller than the figure's."""
+    return alt.TitleParams(panel.title, fontSize=12, anchor="middle", offset=4)
+
+
+def short(number: float, span: float = 1.0) -> str:
+    """A number of a cell: two digits that matter, and as many as tell a fiftieth of the map's span.
+
+    >>> short(0.5238), short(284.2), short(3.44), short(0.9962, span=0.04)
+    ('0.52', '284', '3.4', '0.996')
+    """
+    size = abs(number)
+    own = 0 if size >= 10 or number == 0 else 1 if size >= 1 else 2
+    places = max(own, min(math.ceil(-math.log10(span / 50)), 4)) if span > 0 else own
+    return f"{number:.{places}f}" if size >= 0.01 or number == 0 else f"{number:.0e}"
+
+
+def said() -> pl.Expr:
+    """The reasons; a dash where there is none, since an empty text would be read as null."""
+    return pl.when(pl.col("reasons") == "").then(pl.lit("–")).otherwise(pl.col("reasons")).alias("reasons")
+
+
+def _corners(rects: Sequence[Rect], across: Steps, up: Steps) -> pl.DataFrame:
+    xs, ys = ([along.back(edge) for edge in along.edges] for along in (across, up))
+    rows = [(xs[rect.left], xs[rect.right], ys[rect.below], ys[rect.below + 1]) for rect in rects]
+    return pl.DataFrame(rows, schema=["x0", "x1", "y0", "y1"], orient="row")
+
+
+def _told(cells: pl.DataFrame, columns: Sequence[int], rows: Sequence[int], across: Steps, up: Steps) -> pl.DataFrame:
+    """What a mouse on a cell is told, in columns without dots, which Vega would read as paths."""
+    between = [
+        "not known" if low is None or high is None else f"{low:.4g} … {high:.4g}"
+        for low, high in cells.select("low", "high").iter_rows()
+    ]
+    table = cells.select("point", "mean", "n", "unknown", "invalid", "failed", said())
+    sides = cells.select("first", "second") if "first" in cells.columns else pl.DataFrame()
+    own = pl.DataFrame({
+        "xt": [across.labels[column] for column in columns], "yt": [up.labels[row] for row in rows], "between": between,
+    })  # fmt: skip
+    return pl.concat([table, own, sides], how="horizontal") if sides.width else table.hstack(own)
+
+
+def _tooltip(cells: pl.DataFrame, across: Steps, up: Steps) -> list[alt.Tooltip]:
+    fields = {"xt": across.shape.key, "yt": up.shape.key}
+    fields |= (
+        {"mean": "difference|.4~g", "first": "first|.4~g", "second": "second|.4~g"}
+        if "first" in cells.columns
+        else {"mean": "mean|.4~g"}
+    )
+    fields |= {"between": "95 % interval", "n": "runs|d", "invalid": "invalid|d", "failed": "failed|d"}
+    return tips(**fields, unknown="value unknown|d", reasons="why", point="point|d")

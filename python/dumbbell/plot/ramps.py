@@ -1,0 +1,67 @@
+"""Colours for numbers: a ramp that rises evenly in lightness, and one that leaves a stated middle to both sides.
+
+The first has viridis's corners (van der Walt & Smith 2015), which any kind of colour blindness orders as well; the
+second goes from blue over near-white to brown, which differ for every eye. Between corners colours are mixed in
+CIELAB, so that equal steps look equal. Tests calculate both. Hues for lines are `colours`'.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+import numpy as np
+
+from dumbbell.plot.colours import contrast
+
+__all__ = ["DIVERGING", "SEQUENTIAL", "VOID", "Ramp", "diverging", "sequential"]
+
+SEQUENTIAL = ("#440154", "#3B528B", "#21918C", "#5EC962", "#FDE725")
+DIVERGING = ("#08306B", "#F5F3EF", "#7F2704")
+VOID = "#DADADA"
+"""Where no run is valid: a grey that is on neither ramp; a cross stands on it, too."""
+DARK = 55.0
+"""Below this lightness (CIELAB, 0 to 100) white is easier to read than black."""
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """Corners of numbers and of colours."""
+
+    numbers: tuple[float, ...]
+    colours: tuple[str, ...]
+
+    def scale(self) -> alt.Scale:
+        """For an encoding."""
+        return alt.Scale(
+            type="linear", domain=list(self.numbers), range=list(self.colours), interpolate="lab", clamp=True
+        )
+
+    def ink(self, number: float) -> str:
+        """Black or white, whichever can be read on this number's colour."""
+        lightness = np.interp(number, self.numbers, [_lightness(colour) for colour in self.colours])
+        return "#FFFFFF" if lightness < DARK else "#111111"
+
+
+def sequential(numbers: Sequence[float]) -> Ramp:
+    """From the least to the most of some numbers."""
+    low, high = _ends(numbers)
+    return Ramp(tuple(float(each) for each in np.linspace(low, high, len(SEQUENTIAL))), SEQUENTIAL)
+
+
+def diverging(numbers: Sequence[float], middle: float) -> Ramp:
+    """As far to one side of the middle as to the other, so that equal colours are equal distances."""
+    reach = max((abs(number - middle) for number in numbers), default=0.0) or 1.0
+    return Ramp((middle - reach, middle, middle + reach), DIVERGING)
+
+
+def _ends(numbers: Sequence[float]) -> tuple[float, float]:
+    low, high = min(numbers, default=0.0), max(numbers, default=1.0)
+    room = 0.0 if high > low else abs(low) * 0.05 or 1.0
+    return low - room, high + room
+
+
+def _lightness(colour: str) -> float:
+    """L* of CIELAB: 116 · ∛Y − 16, from the luminance Y behind the contrast with white."""
+    luminance = 1.05 / contrast(colour) - 0.05
+    return 116 * math.cbrt(luminance) - 16 if luminance > 216 / 24389 else luminance * 24389 / 27

@@ -1,0 +1,316 @@
+"""The sweep file: an experiment, the axes along which it changes, how often, and what to keep.
+
+`docs/sweeps.md` is the same list for people. What a key may hold is `sweep_keys`, what an axis is `axes`, what
+`{buffer}` stands for `holes`; carrying a sweep out is `dumbbell.sweep`.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from dumbbell.errors import ExperimentError
+from dumbbell.spec import document as documents
+from dumbbell.spec.axes import RANGE, Axis, Point, axis, points, written
+from dumbbell.spec.expectation import parse_metric
+from dumbbell.spec.holes import filled, holes_in
+from dumbbell.spec.scenarios import find, find_sweep
+from dumbbell.spec.sweep_check import ABOUT_THE_RUN, check, check_runs
+from dumbbell.spec.sweep_keys import Keys, Map, Refine, Until, flat
+from dumbbell.spec.units import Wrong
+
+__all__ = [
+    "ABOUT_THE_RUN", "Counted", "Map", "Refine", "Sweep", "Until", "case_at", "load_sweep", "parse_sweep",
+    "read_sweep", "settings_at",
+]  # fmt: skip
+
+INLINE = "experiment.toml"
+MOST_DEPTH = 24
+"""Tables within tables: more than anything here has, and few enough to go down by recursion."""
+OWN = frozenset(Keys.model_fields) - {"set", "axes", "maps", "source"}
+"""Keys of the file that a setting may change; any other setting is the experiment's."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How many, before adaptive parts have added any, and at most."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep asks for."""
+
+    name: str
+    title: str
+    file: Path
+    """Where it was written."""
+    document: Mapping[str, Any]
+    """The whole file, with the settings that came last in their places: reading it again gives the same sweep."""
+    experiment: Mapping[str, Any]
+    """The experiment that changes, as a document without cases."""
+    experiment_file: Path
+    """Files that the experiment names lie beside this one."""
+    engine: str
+    kernel: str | None
+    seeds: tuple[int, ...]
+    keep: Literal["metrics", "runs"]
+    metrics: tuple[str, ...]
+    """Patterns of the names of `dumbbell.analysis.measures`; what `until` and `refine` look at is always among them."""
+    window: tuple[int, int | None] | None
+    """From and to, in nanoseconds."""
+    set: Mapping[str, Any]
+    axes: tuple[tuple[Axis, ...], ...]
+    """Tables are crossed; the axes of one table go together."""
+    until: Until | None
+    refine: Refine | None
+    maps: tuple[Map, ...]
+    source: Mapping[str, Any] | None
+
+    @cached_property
+    def every_axis(self) -> tuple[Axis, ...]:
+        """All axes, in order."""
+        return tuple(each for table in self.axes for each in table)
+
+    @cached_property
+    def holes(self) -> frozenset[str]:
+        """Names in braces, in a setting or in a value of an axis."""
+        values = [*self.set.values(), *(value for each in self.every_axis for value in each.values)]
+        return frozenset(name for value in values for name in holes_in(value))
+
+    def points(self) -> list[Point]:
+        """The first grid."""
+        return list(self.each_point())
+
+    def each_point(self) -> Iterator[Point]:
+        """The first grid, one by one."""
+        return points(self.axes)
+
+    @property
+    def counted(self) -> Counted:
+        """Points, at least those of the first grid."""
+        grid = math.prod(len(table[0].values) for table in self.axes)
+        return Counted(grid, max(grid, self.refine.most) if self.refine else grid)
+
+    @property
+    def counted_runs(self) -> Counted:
+        """Runs, at least those that are due whatever they show."""
+        first = max(len(self.seeds), self.until.least) if self.until else len(self.seeds)
+        most = self.until.most if self.until else first
+        return Counted(self.counted.least * first, self.counted.most * most)
+
+
+def load_sweep(path: Path | str, settings: Sequence[str] = ()) -> Sweep:
+    """Read a sweep file, or a built-in sweep by its name; `settings` are `key=value` texts that come last.
+
+    Raises `ExperimentError`.
+    """
+    file = find_sweep(str(path))
+    return parse_sweep(documents.text_of(file), file, settings)
+
+
+def parse_sweep(text: str, file: Path, settings: Sequence[str] = ()) -> Sweep:
+    """The same for a text that came from `file`."""
+    return read_sweep(documents.toml(text, file), file, settings)
+
+
+def read_sweep(document: Mapping[str, Any], file: Path, settings: Sequence[str] = ()) -> Sweep:
+    """The same for a document that was read already; files that it names lie beside `file`."""
+    if _deep(document):
+        problem = f"tables within tables, more than {MOST_DEPTH} of them"
+        raise ExperimentError(problem, file=str(file), right="fewer: no key is so deep")
+    document = _changed(document, settings, file)
+    try:
+        asked = Keys.model_validate(document)
+    except ValidationError as error:
+        raise documents.explained(error, str(file), Keys) from None
+    base, base_file = _experiment(asked, file)
+    made = Sweep(
+        name=file.stem,
+        title=asked.title or str(base.get("title") or file.stem),
+        file=file,
+        document=document,
+        experiment=base,
+        experiment_file=base_file,
+        engine=asked.engine,
+        kernel=asked.kernel,
+        seeds=() if asked.seeds is None else _seeds(asked.seeds, file),
+        keep=asked.keep,
+        metrics=_kept(asked),
+        window=_window(asked.window, file),
+        set=asked.set,
+        axes=tuple(_table(table, f"axes.{number}", file) for number, table in enumerate(asked.axes)),
+        until=asked.until,
+        refine=asked.refine,
+        maps=asked.maps,
+        source=asked.source.model_dump() if asked.source else None,
+    )
+    check(made)
+    first = case_at(made, next(made.each_point()).values).experiment
+    if made.window and made.window[0] >= first.duration:
+        raise ExperimentError(
+            "a part of the run after its end", file=str(file), key="window", value=asked.window,
+            right=f"the run lasts {first.duration / 1e9:g} s",
+        )  # fmt: skip
+    made = made if made.seeds else replace(made, seeds=tuple(dict.fromkeys(first.seeds)))
+    check_runs(made)
+    return made
+
+
+def case_at(sweep: Sweep, values: Mapping[str, Any]) -> documents.Case:
+    """The experiment at a point. Raises `ExperimentError` that names the sweep and the point."""
+    try:
+        settings = {key: value for key, value in settings_at(sweep, values).items() if key not in ABOUT_THE_RUN}
+        changed = documents.with_settings(sweep.experiment, settings, sweep.experiment_file)
+        return documents.read(changed, sweep.experiment_file)[0]
+    except ExperimentError as error:
+        at = ", ".join(f"{key} = {written(value)}" for key, value in values.items())
+        # A table in the sweep's own file is in no other.
+        inline = sweep.experiment_file == sweep.file.parent / INLINE and not sweep.experiment_file.is_file()
+        where = [f"{sweep.file}, at {at}" if at else str(sweep.file), *([] if inline else [error.file])]
+        raise ExperimentError(
+            error.problem, file=": ".join(where), key=error.key, value=error.value, right=error.right
+        ) from None
+
+
+def settings_at(sweep: Sweep, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What an experiment sets at a point with these values, by dotted key, and its engine and kernel.
+
+    `{name}` in a text stands for the value of the axis `name`; an axis that fills a hole is no key itself.
+    Raises `ExperimentError` where holes never end.
+    """
+    everything = {"engine": sweep.engine, "kernel": sweep.kernel} | dict(sweep.set) | dict(values)
+    if not sweep.holes:
+        return everything
+    made = {}
+    for key, value in everything.items():
+        if key not in sweep.holes:
+            try:
+                made[key] = filled(value, values)
+            except Wrong as wrong:
+                raise ExperimentError(wrong.problem, file=str(sweep.file), key=key, right=wrong.right) from None
+    return made
+
+
+def _deep(value: object) -> bool:
+    level: list[object] = [value]
+    for _ in range(MOST_DEPTH):
+        tables = [each for each in level if isinstance(each, Mapping | list | tuple)]
+        level = [below for each in tables for below in (each.values() if isinstance(each, Mapping) else each)]
+        if not level:
+            return False
+    return True
+
+
+def _changed(document: Mapping[str, Any], settings: Sequence[str], file: Path) -> dict[str, Any]:
+    """The document with settings: of an axis where it is one's key, of the file where it is its, else of `[set]`."""
+    made = dict(document)
+    tables = made.get("axes")
+    # Whatever else stands there is told when the file is read.
+    if isinstance(tables, list | tuple) and all(isinstance(table, dict) for table in tables):
+        made["axes"] = [flat(table, RANGE) for table in tables]
+    for setting in settings:
+        key, value = documents.split_setting(setting)
+        table = next((table for table in made.get("axes", ()) if isinstance(table, dict) and key in table), None)
+        top = key.partition(".")[0]
+        if table is not None:
+            table[key] = (
+                value if isinstance(value, list) or (isinstance(value, dict) and RANGE & set(value)) else [value]
+            )
+        elif top in OWN:
+            made = documents.with_settings(made, {key: value}, file)
+        elif top in Keys.model_fields:
+            right = 'an axis is set by its own key, such as path.rtt=\'["5ms", "20ms"]\', a setting by its own too'
+            raise ExperimentError("not a setting", file=str(file), key=key, value=value, right=right)
+        else:
+            fixed = made.get("set", {})
+            made["set"] = (dict(fixed) if isinstance(fixed, Mapping) else {}) | {key: value}
+    return made
+
+
+def _kept(asked: Keys) -> tuple[str, ...]:
+    looked_at = [each.metric for each in (asked.until, asked.refine) if each]
+    more = [name for name in looked_at if not any(fnmatchcase(name, pattern) for pattern in asked.metrics)]
+    return tuple(dict.fromkeys([*asked.metrics, *more]))
+
+
+def _experiment(asked: Keys, file: Path) -> tuple[dict[str, Any], Path]:
+    """The experiment's document without cases, and the file that it is of."""
+    try:
+        if isinstance(asked.experiment, dict):
+            document, base_file = asked.experiment, file.parent / INLINE
+        else:
+            beside = file.parent / asked.experiment
+            base_file = beside if beside.is_file() else find(asked.experiment)
+            document = documents.toml(documents.text_of(base_file), base_file)
+        return documents.without_cases(document, base_file, asked.case), base_file
+    except (ExperimentError, OSError, ValueError) as error:
+        # A name that no file can have (a null byte, too long) is an error of the system's.
+        told = error if isinstance(error, ExperimentError) else ExperimentError("no such experiment")
+        where = f"{file}: {told.file}" if told.file and told.file != str(file.parent / INLINE) else str(file)
+        raise ExperimentError(
+            told.problem, file=where, key=told.key or "experiment",
+            value=asked.experiment if told.value is None and isinstance(asked.experiment, str) else told.value,
+            right=told.right,
+        ) from None  # fmt: skip
+
+
+def _table(table: Mapping[str, Any], key: str, file: Path) -> tuple[Axis, ...]:
+    made = []
+    if not table:
+        raise ExperimentError("a table without an axis", file=str(file), key=key, right=_AXES)
+    for name, value in table.items():
+        try:
+            made.append(axis(name, value))
+        except Wrong as wrong:
+            raise ExperimentError(
+                wrong.problem, file=str(file), key=f"{key}.{name}", value=value, right=wrong.right
+            ) from None
+    if len({len(each.values) for each in made}) > 1:
+        counted = ", ".join(f"{each.key} has {len(each.values)}" for each in made)
+        raise ExperimentError(
+            f"axes of one table go together, and these have different lengths: {counted}",
+            file=str(file), key=key, right="to cross them, put each into an [[axes]] of its own",
+        )  # fmt: skip
+    steps = list(zip(*([written(value) for value in each.values] for each in made), strict=True))
+    seen = set[tuple[Any, ...]]()
+    for step in steps:
+        if step in seen:
+            raise ExperimentError(
+                "one point twice", file=str(file), key=key, value=", ".join(str(value) for value in step),
+                right="each once; more runs of one point are seeds",
+            )  # fmt: skip
+        seen.add(step)
+    return tuple(made)
+
+
+def _seeds(value: object, file: Path) -> tuple[int, ...]:
+    try:
+        found = documents.seeds(value)
+        if len(set(found)) < len(found):
+            raise Wrong("one seed twice", "each once: the same seed gives the same run")
+    except Wrong as wrong:
+        raise ExperimentError(wrong.problem, file=str(file), key="seeds", value=value, right=wrong.right) from None
+    return found
+
+
+def _window(text: str | None, file: Path) -> tuple[int, int | None] | None:
+    if text is None:
+        return None
+    try:
+        part = parse_metric(f"window {text}")
+    except ValueError:
+        part = None
+    if part is None or part.whole or part.name != "window":
+        raise ExperimentError("not a part of a run", file=str(file), key="window", value=text, right="from 5s to 60s")
+    return part.from_ns or 0, part.to_ns
+
+
+_AXES = 'such as [[axes]] with "path.rtt" = ["5ms", "20ms"]'

@@ -1,0 +1,171 @@
+"""A finished sweep as a folder: its certificate `sweep.json`, its table `runs.parquet`, read, checked and written.
+
+Beside them lie `sweep.toml`, as it was asked, and `experiment.toml`, which `dumbbell run` runs. Which runs there are
+is `due`'s, the journal of a sweep that is not done `journal`'s; what the numbers mean is `dumbbell.analysis.grid`'s.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+import polars as pl
+
+from dumbbell.errors import ResultError
+from dumbbell.spec import document as documents
+from dumbbell.spec.axes import Axis, Scale
+from dumbbell.spec.sweep import ABOUT_THE_RUN, read_sweep
+from dumbbell.spec.sweep import Sweep as Asked
+
+__all__ = ["ASKED", "BIRTH", "EXPERIMENT", "FORMAT", "LAST", "TABLE", "Sweep", "is_sweep", "load", "write"]
+
+FORMAT = 1
+BIRTH = "sweep.json"
+TABLE = "runs.parquet"
+ASKED = "sweep.toml"
+EXPERIMENT = "experiment.toml"
+FIRST: Mapping[str, type[pl.DataType]] = {"run": pl.Int64, "point": pl.Int64}
+LAST: Mapping[str, type[pl.DataType]] = {
+    "engine": pl.String,
+    "kernel": pl.String,
+    "seed": pl.Int64,
+    "status": pl.String,
+    "reason": pl.String,
+}
+"""The columns between the axes and the metrics."""
+STATUSES = ("ok", "invalid", "failed")
+COUNTS = ("wanted", *STATUSES)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One sweep folder in memory."""
+
+    folder: Path
+    birth: dict[str, Any]
+    """`sweep.json`, as it stands."""
+    runs: pl.DataFrame
+    """A row a run, by point and seed."""
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        return str(self.birth.get("title") or self.birth.get("name") or self.folder.name)
+
+    @cached_property
+    def axes(self) -> dict[str, Axis]:
+        """What was varied, by key, in order."""
+        return {entry["key"]: _axis(entry) for entry in self.birth["axes"]}
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of the metrics that any run has."""
+        return self.runs.columns[self.runs.columns.index("reason") + 1 :]
+
+    @cached_property
+    def asked(self) -> Asked:
+        """The sweep file that lies in the folder. Raises `ExperimentError` where it can't be read."""
+        file = self.folder / ASKED
+        document = documents.toml(documents.text_of(file), file)
+        # The experiment was copied without its cases: the one that was meant is all that it holds.
+        document = {key: value for key, value in document.items() if key != "case"} | {"experiment": EXPERIMENT}
+        return read_sweep(document, file)
+
+
+def is_sweep(folder: Path) -> bool:
+    """Is it a finished sweep's folder, and not a run's?"""
+    return (folder / BIRTH).is_file()
+
+
+def load(folder: Path) -> Sweep:
+    """Read a sweep folder. Raises `ResultError` when a file is missing, unreadable, or not what it should be."""
+    folder = Path(folder)
+    birth = _birth(folder)
+    path = folder / TABLE
+    try:
+        runs = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ResultError(f"{path}: can't be read: {error}") from error
+    try:
+        made = Sweep(folder, birth, runs)
+        _check(made)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ResultError(f"{folder / BIRTH}: not a sweep's certificate: {error!r}") from error
+    return made
+
+
+def write(folder: Path, birth: Mapping[str, Any], runs: pl.DataFrame) -> None:
+    """Write certificate and table into an existing, private `folder`; the caller moves it into place.
+
+    The same table gives the same bytes. Raises `OSError` when the disk is full or can't be written.
+    """
+    _check(Sweep(folder, dict(birth), runs))
+    try:
+        runs.write_parquet(folder / TABLE, compression="zstd", statistics=True)
+    except pl.exceptions.PolarsError as error:
+        if number := re.search(r"os error (\d+)", str(error)):
+            raise OSError(int(number[1]), str(error)) from error
+        raise
+    text = json.dumps(birth, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    (folder / BIRTH).write_text(text, encoding="utf-8")
+
+
+def _birth(folder: Path) -> dict[str, Any]:
+    path = folder / BIRTH
+    try:
+        birth = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        unfinished = " yet; it can be finished with --resume" if (folder / "rows.sqlite").exists() else ""
+        raise ResultError(f"{folder}: not a finished sweep: it has no {BIRTH}{unfinished}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ResultError(f"{path}: can't be read: {error}") from error
+    if not isinstance(birth, dict) or not isinstance(birth.get("format"), int):
+        raise ResultError(f"{path}: not a sweep's certificate: it has no 'format'")
+    if birth["format"] > FORMAT:
+        raise ResultError(f"{path}: format {birth['format']} is newer than this Dumbbell reads ({FORMAT})")
+    return birth
+
+
+def _axis(entry: Mapping[str, Any]) -> Axis:
+    key, unit, scale, values = entry["key"], entry.get("unit"), entry["scale"], tuple(entry["values"])
+    if scale not in get_args(Scale):
+        raise ValueError(f"'{scale}' is no scale")
+    shape = Axis(str(key), values, scale, None, unit)
+    if scale == "category":
+        return shape
+    return Axis(str(key), values, scale, tuple(shape.number(value) for value in values), unit)
+
+
+def _check(sweep: Sweep) -> None:
+    """Has the table the columns that the certificate promises, in order? Raises `ResultError`."""
+    path, schema = sweep.folder / TABLE, sweep.runs.schema
+    numbers = (pl.Int64, pl.Float64)
+    wanted: dict[str, tuple[Any, ...]] = {name: (kind,) for name, kind in FIRST.items()}
+    for axis in sweep.axes.values():
+        if axis.key not in ABOUT_THE_RUN:
+            wanted[axis.key] = (pl.String,) if axis.unit or axis.numbers is None else numbers
+            wanted |= {axis.column: (pl.Float64,)} if axis.unit else {}
+    wanted |= {name: (kind,) for name, kind in LAST.items()}
+    for place, (name, kinds) in enumerate(wanted.items()):
+        found = list(schema)[place] if place < len(schema) else None
+        if found != name or schema[name] not in kinds:
+            raise ResultError(
+                f"{path}: column {place + 1} is {_told(schema, found)}; it should be '{name}', {kinds[0]}"
+            )
+    for name in list(schema)[len(wanted) :]:
+        if schema[name] != pl.Float64:
+            raise ResultError(f"{path}: the metric {_told(schema, name)} should be Float64")
+    if strange := set(sweep.runs["status"].unique()) - set(STATUSES):
+        raise ResultError(f"{path}: no status is called {min(map(repr, strange))}; there is: {', '.join(STATUSES)}")
+    counts = sweep.birth["counts"]
+    for status in STATUSES:
+        counted = sweep.runs.filter(pl.col("status") == status).height
+        if counts[status] != counted:
+            raise ResultError(f"{path}: {counted} runs are {status}, and {BIRTH} counts {counts[status]}")
+
+
+def _told(schema: Mapping[str, Any], name: str | None) -> str:
+    return "missing" if name is None else f"'{name}', {schema[name]}"

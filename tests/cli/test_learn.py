@@ -1,0 +1,34 @@
+"""What is listed: a machine's own controllers beside the engines'."""
+
+from pathlib import Path
+
+import pytest
+
+from dumbbell.cli.learn import entries
+from dumbbell.machine.sources import Machine
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """Reno and one of its own are there, Vegas could be loaded."""
+    for name, text in (
+        ("proc/sys/kernel/osrelease", "6.12.0\n"),
+        ("proc/sys/net/ipv4/tcp_available_congestion_control", "reno mine\n"),
+        ("lib/modules/6.12.0/modules.dep", "kernel/net/ipv4/tcp_vegas.ko.xz:\n"),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return Machine(tmp_path)
+
+
+def test_a_machine_s_controllers_are_those_that_it_has_or_could_load(machine: Machine) -> None:
+    listed = {entry["name"]: entry for entry in entries("controllers", machine)}
+    assert {name for name in listed if "host" in listed[name]["engines"]} == {"reno", "mine", "vegas"}
+    assert listed["mine"]["engines"] == ["host"]
+    assert all(entry["unknown"] == [] for entry in listed.values())
+
+
+def test_where_a_machine_does_not_say_what_it_has_nobody_knows(tmp_path: Path) -> None:
+    listed = entries("controllers", Machine(tmp_path))
+    assert listed
+    assert all(entry["unknown"] == ["host"] and "host" not in entry["engines"] for entry in listed)

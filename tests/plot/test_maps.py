@@ -1,0 +1,312 @@
+"""Maps of sweeps: where cells lie, what is painted between points, what is marked, and that nothing is left blank."""
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dumbbell.errors import ResultError
+from dumbbell.plot import save
+from dumbbell.plot.colours import contrast
+from dumbbell.plot.contours import contours
+from dumbbell.plot.lattice import Steps, painted, steps
+from dumbbell.plot.maps import SHAPES, short
+from dumbbell.plot.ramps import DIVERGING, SEQUENTIAL, VOID, diverging, sequential
+from dumbbell.plot.swept import draw_map
+from dumbbell.spec.axes import axis
+from dumbbell.spec.sweep import Map
+from dumbbell.sweep.folder import Sweep
+from plot.test_colours import EYES, distance, lab
+from sweeps import made
+
+RTT = axis("path.rtt", ["5ms", "20ms", "80ms"])
+BUFFER = axis("buffer", ["1bdp", "4bdp"])
+ENGINE = axis("engine", ["sim", "kernel"])
+
+
+def crossed(*axes: Any) -> list[dict[str, Any]]:
+    return [
+        dict(zip([each.key for each in axes], values, strict=True))
+        for values in itertools.product(*(a.values for a in axes))
+    ]
+
+
+def along(name: str, *values: str) -> Steps:
+    shape = axis(name, list(values))
+    table = pl.DataFrame({name: list(values)})
+    return steps(shape, table.with_columns(pl.Series(shape.column, shape.numbers) if shape.unit else pl.col(name)))
+
+
+def layers(chart: Any) -> Iterator[dict[str, Any]]:
+    """Every layer of every panel, with its rows."""
+    spec = chart.to_dict()
+    for panel in spec.get("concat", [spec]):
+        for layer in panel["layer"]:
+            held = layer.get("data") or panel["data"]
+            values = held["values"] if "values" in held else spec["datasets"][held["name"]]
+            text = values if isinstance(values, str) else ""
+            rows = pl.read_csv(text.encode(), infer_schema=False).to_dicts() if text.strip() else []
+            yield layer | {"rows": rows}
+
+
+def rects(chart: Any) -> list[dict[str, Any]]:
+    return [row for layer in layers(chart) if layer["mark"].get("type") == "rect" for row in layer["rows"]]
+
+
+def marked(chart: Any) -> dict[tuple[str, str], set[str]]:
+    """The marks of each cell, by what a mouse is told of its place."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for layer in layers(chart):
+        for row in layer["rows"] if layer["mark"].get("type") == "point" else []:
+            found.setdefault((row["xt"], row["yt"]), set()).add(row["mark"])
+    return found
+
+
+def sure(point: Mapping[str, Any], seed: int) -> float:
+    """Far apart between points, close together over seeds."""
+    return RTT.number(point["path.rtt"]) / 100 + BUFFER.number(point["buffer"]) + seed / 1000
+
+
+def regular(folder: Path) -> Sweep:
+    return made(folder, [RTT, BUFFER], crossed(RTT, BUFFER), sure)
+
+
+def test_edges_lie_between_neighbours_on_the_axis_s_own_scale() -> None:
+    rtt = along("path.rtt", "5ms", "20ms", "80ms")
+    assert rtt.scale == "log"
+    assert [rtt.back(edge) for edge in rtt.edges] == pytest.approx([2.5, 10, 40, 160])
+    rate = along("rate", "10mbit", "20mbit", "40mbit")
+    assert rate.scale == "linear"
+    assert rate.edges.tolist() == [5, 15, 30, 50]
+    names = along("path.bottleneck.qdisc", "fq", "codel")
+    assert (names.labels, names.edges.tolist()) == (("fq", "codel"), [-0.5, 0.5, 1.5])
+    assert [rtt.pixels(step, 300) for step in range(3)] == pytest.approx([100, 100, 100])
+
+
+def test_a_loss_of_nothing_has_a_place_on_a_log_axis() -> None:
+    shape = axis("path.loss", ["0%", "0.01%", "1%"])
+    table = pl.DataFrame({"path.loss": ["0%", "0.01%", "1%"], "path.loss_percent": [0.0, 0.01, 1.0]})
+    assert steps(shape, table).scale == shape.scale == "linear"
+    logged = type(shape)(shape.key, shape.values, "log", shape.numbers, shape.unit)
+    assert (steps(logged, table).scale, steps(logged, table).labels) == ("category", ("0%", "0.01%", "1%"))
+
+
+@given(st.data())
+def test_every_crossing_is_painted_once_and_measured_ones_as_themselves(data: st.DataObject) -> None:
+    across = along("path.rtt", "1ms", "3ms", "4ms", "50ms", "90ms")
+    up = along("buffer", "1bdp", "2bdp", "9bdp")
+    places = [(column, row) for column in range(5) for row in range(3)]
+    points = data.draw(st.lists(st.sampled_from(places), unique=True, min_size=1))
+    columns, rows = zip(*points, strict=True)
+    owner = {}
+    for rect in painted(across, up, columns, rows):
+        for column in range(rect.left, rect.right):
+            assert (column, rect.below) not in owner
+            owner[column, rect.below] = rect.row
+    assert len(owner) == 15
+    xs, ys = across.places / np.ptp(across.places), up.places / np.ptp(up.places)
+    for (column, row), painter in owner.items():
+        far = [math.hypot(xs[column] - xs[c], ys[row] - ys[r]) for c, r in points]
+        assert far[painter] == pytest.approx(min(far))
+
+
+def test_names_are_never_painted_as_other_names() -> None:
+    across, up = along("path.rtt", "1ms", "2ms", "100ms"), along("path.bottleneck.qdisc", "fq", "codel")
+    found = painted(across, up, (0, 2), (0, 1))
+    assert [(rect.below, rect.row, rect.left, rect.right) for rect in found] == [(0, 0, 0, 3), (1, 1, 0, 3)]
+
+
+def test_a_contour_goes_where_the_value_is_its_level() -> None:
+    across, up = along("path.rtt", "1ms", "10ms", "100ms"), along("buffer", "1bdp", "10bdp")
+    columns, rows = (0, 1, 2, 0, 1, 2), (0, 0, 0, 1, 1, 1)
+    lines = contours(across, up, columns, rows, [0, 1, 2, 1, 2, 3], [1.5])
+    # The value is log10 of both together: x · y = 10^1.5.
+    assert (lines["x"] * lines["y"]).to_list() == pytest.approx([10**1.5] * lines.height)
+    assert lines.height >= 2
+    holed = contours(across, up, columns, rows, [0, None, 2, 1, None, 3], [1.5])
+    assert holed.is_empty()
+
+
+def test_a_refined_grid_has_the_contour_of_the_whole_one() -> None:
+    across, up = along("path.rtt", "1ms", "10ms", "100ms"), along("buffer", "1bdp", "10bdp", "100bdp")
+    points = [(0, 0), (2, 0), (0, 2), (2, 2), (1, 1)]
+    columns, rows = zip(*points, strict=True)
+    lines = contours(across, up, columns, rows, [float(c + r) for c, r in points], [1.5])
+    assert (lines["x"] * lines["y"]).to_list() == pytest.approx([10**1.5] * lines.height)
+    assert contours(across, up, (0, 1), (0, 1), [0.0, 2.0], [1.0]).is_empty()
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_ramps_rise_evenly_for_every_eye(eye: str) -> None:
+    """The sequential one in lightness, all along; the diverging one from its middle to both ends."""
+    light = [lab(colour, eye)[0] for colour in SEQUENTIAL]
+    assert min(np.diff(light)) > 8
+    down = [lab(colour, eye)[0] for colour in DIVERGING]
+    assert down[1] - down[0] > 50
+    assert down[1] - down[2] > 50
+    assert distance(DIVERGING[0], DIVERGING[2], eye) > 40
+    assert min(distance(VOID, colour, eye) for colour in (*SEQUENTIAL, *DIVERGING)) > 8
+
+
+def test_numbers_can_be_read_on_every_colour() -> None:
+    for ramp in (sequential([0, 1]), diverging([0, 1], 0.5)):
+        for number, colour in zip(ramp.numbers, ramp.colours, strict=True):
+            ink = contrast(ramp.ink(number))
+            ratio = contrast(colour) / ink if ink < contrast(colour) else ink / contrast(colour)
+            assert ratio > 3.5, (number, colour)
+
+
+def test_a_diverging_ramp_is_as_wide_to_both_sides() -> None:
+    assert diverging([0.4, 0.9], 0.5).numbers == pytest.approx((0.1, 0.5, 0.9))
+    assert sequential([3.0, 3.0]).numbers[0] < 3 < sequential([3.0, 3.0]).numbers[-1]
+
+
+@pytest.mark.parametrize(
+    ("number", "span", "text"), [(0.5, 1, "0.50"), (0.0004, 1, "4e-04"), (-3.26, 9, "-3.3"), (0.0, 1, "0.00")]
+)
+def test_a_cell_s_number_is_short(number: float, span: float, text: str) -> None:
+    assert short(number, span) == text
+
+
+def test_every_cell_is_there_with_its_mean_and_its_number(tmp_path: Path) -> None:
+    chart = draw_map(regular(tmp_path / "made"), Map(value="v", x="path.rtt", y="buffer"))
+    found = {(row["xt"], row["yt"]): float(row["mean"]) for row in rects(chart)}
+    assert found == {
+        (point["path.rtt"], point["buffer"]): pytest.approx(sure(point, 2)) for point in crossed(RTT, BUFFER)
+    }
+    texts = [row["text"] for layer in layers(chart) if layer["mark"].get("type") == "text" for row in layer["rows"]]
+    assert len(texts) == 6
+    assert marked(chart) == {}
+    subtitle = chart.to_dict()["title"]["subtitle"][0]
+    assert subtitle == "18 runs on sim, 3 valid a cell, 95 % intervals by Student's t"
+
+
+def test_what_is_not_sure_is_marked(tmp_path: Path) -> None:
+    def value(point: Mapping[str, Any], seed: int) -> float | str | None:
+        key = (point["path.rtt"], point["buffer"])
+        if key == ("5ms", "1bdp"):
+            return "guest hang"
+        if key == ("5ms", "4bdp"):
+            return "guest hang" if seed == 2 else 1.0 + seed / 100
+        if key == ("20ms", "1bdp"):
+            return 0.5 + (seed - 2) / 10
+        if key == ("20ms", "4bdp"):
+            return 5.0 + (seed - 2)
+        return 9.0 + seed / 1e6
+
+    sweep = made(tmp_path / "made", [RTT, BUFFER], crossed(RTT, BUFFER), value)
+    chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", contour=(0.5,), within=1.0))
+    names = list(SHAPES)
+    assert marked(chart) == {
+        ("5ms", "1bdp"): {names[0]}, ("5ms", "4bdp"): {names[1]},
+        ("20ms", "1bdp"): {names[2]}, ("20ms", "4bdp"): {names[3]},
+    }  # fmt: skip
+    (void,) = [row for row in rects(chart) if row["mean"] in (None, "")]
+    assert (void["xt"], void["yt"], void["failed"], void["reasons"]) == ("5ms", "1bdp", "3", "guest hang")
+    assert "4 failed" in chart.to_dict()["title"]["subtitle"][0]
+
+
+def test_a_refined_grid_marks_what_was_measured(tmp_path: Path) -> None:
+    points = [*crossed(RTT, BUFFER), {"path.rtt": "40ms", "buffer": "1bdp"}]
+    sweep = made(tmp_path / "made", [RTT, BUFFER], points, sure)
+    chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer"))
+    assert all(marks == {list(SHAPES)[-1]} for marks in marked(chart).values())
+    assert set(marked(chart)) == {(point["path.rtt"], point["buffer"]) for point in points}
+
+
+def test_small_multiples_share_their_colours(tmp_path: Path) -> None:
+    loss = axis("path.loss", ["0%", "1%"])
+    sweep = made(
+        tmp_path / "made", [RTT, BUFFER, loss], crossed(RTT, BUFFER, loss),
+        lambda point, seed: sure(point, seed) * (1 + loss.number(point["path.loss"])),
+    )  # fmt: skip
+    chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", panels=("path.loss",)))
+    spec = chart.to_dict()
+    assert [panel["title"]["text"] for panel in spec["concat"]] == ["path.loss 0%", "path.loss 1%"]
+    domains = [panel["layer"][0]["encoding"]["color"]["scale"]["domain"] for panel in spec["concat"]]
+    assert domains[0] == domains[1]
+    means = [float(row["mean"]) for row in rects(chart)]
+    assert [min(means), max(means)] == pytest.approx([domains[0][0], domains[0][-1]])
+    with pytest.raises(ResultError, match=r"path\.loss \(0%, 1%\) varies too"):
+        draw_map(sweep, Map(value="v", x="path.rtt", y="buffer"))
+
+
+def test_a_difference_says_where_both_sides_agree(tmp_path: Path) -> None:
+    def value(point: Mapping[str, Any], seed: int) -> float:
+        return sure(point, seed) + (3.0 if point["engine"] == "kernel" and point["path.rtt"] == "80ms" else 0.0)
+
+    sweep = made(tmp_path / "made", [RTT, BUFFER, ENGINE], crossed(RTT, BUFFER, ENGINE), value)
+    chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", difference="engine"))
+    assert {float(row["mean"]) for row in rects(chart)} == {0.0, 3.0}
+    assert set(marked(chart)) == {("80ms", "1bdp"), ("80ms", "4bdp")}
+    assert "the intervals of both meet in 4 of 6 cells" in chart.to_dict()["title"]["subtitle"][0]
+    swapped = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", difference="engine=kernel,sim"))
+    assert {float(row["mean"]) for row in rects(swapped)} == {0.0, -3.0}
+    forgiving = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", difference="engine", within=4))
+    assert marked(forgiving) == {}
+
+
+def test_lines_have_bands_and_crosses_where_nothing_is_known(tmp_path: Path) -> None:
+    def value(point: Mapping[str, Any], seed: int) -> float | str:
+        return "guest hang" if point == {"path.rtt": "20ms", "buffer": "4bdp"} else sure(point, seed)
+
+    sweep = made(tmp_path / "made", [RTT, BUFFER], crossed(RTT, BUFFER), value)
+    chart = draw_map(sweep, Map(value="v", x="path.rtt", lines="buffer"))
+    kinds = {layer["mark"]["type"]: layer["rows"] for layer in layers(chart) if layer["mark"].get("shape") is None}
+    assert set(kinds) == {"area", "line", "point"}
+    assert len(kinds["line"]) == 5
+    assert all(float(row["low"]) < float(row["mean"]) < float(row["high"]) for row in kinds["area"])
+    (gone,) = [row for layer in layers(chart) if layer["mark"].get("shape") for row in layer["rows"]]
+    assert (gone["xt"], gone["line"], gone["reasons"]) == ("20ms", "4bdp", "guest hang")
+
+
+@pytest.mark.parametrize(
+    ("look", "said"),
+    [
+        ({"x": "path.rt"}, "--x: no axis is called 'path.rt'; did you mean 'path.rtt'?"),
+        ({"x": "path.rtt", "y": "path.rtt_ms"}, "one axis twice"),
+        ({"x": "path.rtt", "y": "buffer", "lines": "seed"}, "--y has no --lines"),
+        ({"x": "path.rtt", "y": "buffer", "value": "w"}, "no column is called 'w'"),
+        ({"x": "path.rtt", "y": "buffer", "where": "seed > 9"}, "no run of 18 meets"),
+        ({"x": "path.rtt", "difference": "buffer=1bdp"}, "it has 1 values, not two; write buffer=A,B"),
+        ({"x": "path.rtt", "difference": "buffer=1bdp,9bdp"}, "'9bdp' is none of its values"),
+        ({"x": "path.rtt", "y": "buffer", "difference": "buffer"}, "is an axis of the map already"),
+        ({"x": "path.rtt"}, "buffer (1bdp, 4bdp) varies too"),
+    ],
+)
+def test_what_can_t_be_drawn_is_said(look: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(ResultError) as error:
+        draw_map(regular(tmp_path / "made"), Map.model_validate({"value": "v"} | look))
+    assert said in str(error.value)
+
+
+def test_a_sweep_in_which_nothing_is_valid_says_why(tmp_path: Path) -> None:
+    sweep = made(tmp_path / "made", [RTT, BUFFER], crossed(RTT, BUFFER), lambda _point, _seed: "guest hang")
+    with pytest.raises(ResultError, match="'v' is known in no cell; guest hang"):
+        draw_map(sweep, Map(value="v", x="path.rtt", y="buffer"))
+
+
+def test_names_of_strangers_are_text_in_every_format(tmp_path: Path) -> None:
+    evil = axis("qdisc", ["</script><script>alert(1)</script>", "a'];b\\", 'fq "limit" 1'])
+    sweep = made(tmp_path / "made", [RTT, evil], crossed(RTT, evil), lambda _point, seed: float(seed))
+    chart = draw_map(sweep, Map(value="v", x="path.rtt", y="qdisc"))
+    for suffix in ("svg", "html", "png", "pdf"):
+        save(chart, tmp_path / f"map.{suffix}")
+    assert "<script>alert" not in (tmp_path / "map.html").read_text()
+    svg = (tmp_path / "map.svg").read_text()
+    assert "fq &quot;limit&quot; 1" in svg or 'fq "limit" 1' in svg
+    assert "a'];b\\" in svg
+
+
+def test_the_same_sweep_gives_the_same_picture(tmp_path: Path) -> None:
+    looks = Map(value="v", x="path.rtt", y="buffer", contour=(2.0,))
+    first, second = (json.dumps(draw_map(regular(tmp_path / name), looks).to_dict()) for name in "ab")
+    assert first == second

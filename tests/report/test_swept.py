@@ -1,0 +1,138 @@
+"""The page about a sweep: what it says, the commands behind its cells, and what it does in a browser."""
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from dumbbell.errors import ResultError
+from dumbbell.report.again import again
+from dumbbell.report.choice import maps_of
+from dumbbell.report.swept import sweep_page, write_sweep
+from dumbbell.spec.axes import axis
+from dumbbell.spec.sweep import Map
+from dumbbell.sweep.folder import Sweep, load
+from sweeps import TWO, made, ran
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
+    return ran(TWO, tmp_path_factory.mktemp("sweeps") / "two")
+
+
+def points_of(page: str) -> dict[str, Any]:
+    match = re.search(r"^const points = (\{.*\});$", page, re.MULTILINE)
+    assert match is not None
+    found: dict[str, Any] = json.loads(match[1])
+    return found
+
+
+def test_every_run_is_behind_its_cell(two: Sweep) -> None:
+    points = points_of(sweep_page(two, ["utilisation"]))
+    assert points["values"] == ["utilisation"]
+    runs = {
+        (int(point), run["seed"]): run["values"][0]
+        for point, entry in points["points"].items()
+        for run in entry["runs"]
+    }
+    assert runs == {(row["point"], row["seed"]): row["utilisation"] for row in two.runs.iter_rows(named=True)}
+
+
+def test_the_command_of_a_run_gives_its_numbers_again(two: Sweep, dumbbell: Any, tmp_path: Path) -> None:
+    row = two.runs.row(10, named=True)
+    program, *words = shlex.split(again(two, row))
+    assert program == "dumbbell"
+    done = dumbbell(*words, "--json", "--out", tmp_path / "again")
+    assert done.returncode == 0, done.stderr
+    numbers = json.loads(done.stdout)
+    assert numbers["utilisation"] == row["utilisation"]
+    assert numbers["groups"]["bbr"]["share"] == row["groups.bbr.share"]
+
+
+def test_the_page_s_commands_are_those(two: Sweep) -> None:
+    points = points_of(sweep_page(two))["points"]
+    for row in two.runs.iter_rows(named=True):
+        assert points[str(row["point"])]["command"].replace("{seed}", str(row["seed"])) == again(two, row)
+
+
+def test_a_page_shows_the_maps_that_were_asked_or_says_that_it_chose(two: Sweep) -> None:
+    looks, note = maps_of(two)
+    assert [look.value for look in looks] == ["groups.bbr.share", "utilisation", "queue.delay_ms.mean"]
+    assert looks[0] == Map(value="groups.bbr.share", x="buffer", y="path.rtt", middle=0.5, contour=(0.5,))
+    assert note in sweep_page(two)
+    two.birth["maps"] = [{"value": "utilisation", "x": "buffer", "lines": "path.rtt", "title": "Full?", "text": "Yes."}]
+    try:
+        page = sweep_page(two)
+    finally:
+        two.birth["maps"] = []
+    assert "<h3>Full?</h3><p>Yes.</p>" in page
+    assert note not in page
+    two.birth["maps"] = [{"vale": 1}]
+    try:
+        with pytest.raises(ResultError, match="a map of its certificate can't be read"):
+            sweep_page(two)
+    finally:
+        two.birth["maps"] = []
+
+
+def test_every_reason_stands_on_the_page_and_strangers_text_is_text(tmp_path: Path) -> None:
+    rtt, qdisc = axis("path.rtt", ["5ms", "9ms"]), axis("qdisc", ["fq", "<b>bold</b>"])
+    points = [{"path.rtt": one, "qdisc": other} for one in rtt.values for other in qdisc.values]
+    sweep = made(
+        tmp_path / "made", [rtt, qdisc], points,
+        lambda point, seed: "<i>hang</i></script>" if point["qdisc"] == "fq" and seed == 1 else float(seed),
+    )  # fmt: skip
+    page = sweep_page(sweep)
+    assert "10 of 12 runs at 4 points are valid; 0 are invalid, 2 failed." in page
+    assert "2 failed: &lt;i&gt;hang&lt;/i&gt;" in page
+    assert "<b>bold" not in page
+    assert "hang</i>" not in page
+    assert points_of(page)["points"]["0"]["runs"][0]["reason"] == "<i>hang</i></script>"
+    assert points_of(page)["points"]["0"]["command"] == ""  # No sweep.toml lies there.
+
+
+def test_more_axes_than_a_map_has_become_panels_as_far_as_there_is_room(tmp_path: Path) -> None:
+    axes = [axis("a", [1, 2, 3]), axis("b", [1, 2]), axis("c", ["x", "y"]), axis("d", [f"d{n}" for n in range(13)])]
+    points = [{"a": a, "b": b, "c": c, "d": d} for a in (1, 2, 3) for b in (1, 2) for c in "xy" for d in axes[3].values]
+    sweep = made(tmp_path / "made", axes, points, lambda point, seed: float(point["a"] + seed), seeds=(1,))
+    (look,), _ = maps_of(sweep)
+    assert (look.x, look.y, look.panels, look.where) == ("a", "b", ("d",), "\"c\" = 'x'")
+    assert "where &quot;c&quot; = &#x27;x&#x27;" in sweep_page(load(sweep.folder))
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: the page was not opened in a browser")
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
+def test_a_click_or_a_key_shows_a_cell_s_runs(two: Sweep, width: int, scheme: Any, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    write_sweep(two, file)
+    said: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: said.append(request.url) if request.url != file.as_uri() else None)
+        page.goto(file.as_uri())
+        page.wait_for_function("document.querySelectorAll('.figure svg.marks').length === 3")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.locator("#figure-0 .mark-rect path").first.click(position={"x": 6, "y": 6})
+        dialog = page.locator("dialog")
+        assert dialog.locator("h2").inner_text() == "Point 0: path.rtt 5ms, buffer 0.5bdp"
+        assert dialog.locator("tbody tr").count() == 3
+        assert dialog.locator("pre").first.inner_text() == again(two, two.runs.row(0, named=True))
+        page.keyboard.press("Escape")
+        assert not dialog.is_visible()
+        page.locator("summary", has_text="The cells as a table").first.press("Enter")
+        page.locator("button[data-point='7']").first.press("Enter")
+        assert dialog.locator("h2").inner_text() == "Point 7: path.rtt 20ms, buffer 16bdp"
+        dialog.locator("pre + button").first.press("Enter")
+        page.wait_for_function("document.querySelector('dialog pre + button').textContent === 'Copied'")
+        browser.close()
+    assert said == []

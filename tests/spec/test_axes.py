@@ -1,0 +1,141 @@
+"""Axes: lists and ranges of every kind of quantity; values read back to their numbers."""
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dumbbell.spec.axes import Axis, Scale, axis, between, points, written
+from dumbbell.spec.units import Wrong
+
+ENDS = {
+    "ms": st.floats(0.001, 10**6).map(lambda number: f"{number:.3f}ms"),
+    "mbps": st.floats(0.01, 10**5).map(lambda number: f"{number:.2f}mbit"),
+    "percent": st.floats(0.0001, 100).map(lambda number: f"{number:.4f}%"),
+    "bdp": st.floats(0.01, 1000).map(lambda number: f"{number:.2f}bdp"),
+    "bytes": st.integers(1, 10**9).map(lambda number: f"{number}b"),
+    None: st.one_of(st.integers(1, 10**6), st.floats(0.001, 10**6)),
+}
+SCALES = st.sampled_from(["linear", "log"])
+
+
+@st.composite
+def ranges(draw: st.DrawFn) -> dict[str, Any]:
+    ends = ENDS[draw(st.sampled_from(list(ENDS)))]
+    return {"from": draw(ends), "to": draw(ends), "points": draw(st.integers(2, 30)), "scale": draw(SCALES)}
+
+
+def made(asked: dict[str, Any]) -> Axis:
+    try:
+        return axis("key", asked)
+    except Wrong:
+        assume(False)
+        raise
+
+
+@given(ranges())
+def test_a_range_rises_from_end_to_end_and_its_values_say_their_numbers(asked: dict[str, Any]) -> None:
+    shape = made(asked)
+    assert shape.numbers is not None
+    assert (shape.values[0], shape.values[-1]) == (asked["from"], asked["to"])
+    assert len(shape.values) == asked["points"]
+    assert all(low < high for low, high in itertools.pairwise(shape.numbers))
+    assert shape.numbers == tuple(shape.number(value) for value in shape.values)
+    if isinstance(asked["from"], int) and isinstance(asked["to"], int):
+        assert all(isinstance(value, int) for value in shape.values)
+
+
+@given(ranges())
+def test_a_range_s_steps_are_even_on_its_scale(asked: dict[str, Any]) -> None:
+    shape = made(asked)
+    assert shape.numbers is not None
+    low, high = shape.numbers[0], shape.numbers[-1]
+    for at, number in enumerate(shape.numbers):
+        part = at / (len(shape.numbers) - 1)
+        wanted = low * (high / low) ** part if asked["scale"] == "log" else low + (high - low) * part
+        # A whole number, and a byte, is half of one away at most; a bit per second and a nanosecond are cut.
+        assert number == pytest.approx(wanted, rel=1e-3, abs=0.51 if shape.whole or shape.unit == "bytes" else 2e-6)
+
+
+@given(ranges())
+def test_the_middle_lies_between_and_says_its_number(asked: dict[str, Any]) -> None:
+    shape = made(asked)
+    assert shape.numbers is not None
+    low, high = shape.numbers[:2]
+    for _ in range(60):
+        if (middle := between(shape, low, high)) is None:
+            break
+        value, number = middle
+        assert low < number < high
+        assert shape.number(value) == number
+        assert not shape.whole or isinstance(value, int)
+        high = number
+    else:
+        raise AssertionError("halved sixty times, and still something between")
+
+
+@pytest.mark.parametrize(
+    ("value", "values", "unit", "scale"),
+    [
+        (["5ms", "20ms", "0.1s"], (5, 20, 100), "ms", "log"),
+        (["10mbit", "1gbit"], (10, 1000), "mbps", "log"),
+        (["0%", "0.3%", "1%"], (0, 0.3, 1), "percent", "linear"),
+        (["0.5bdp", "1.5bdp"], (0.5, 1.5), "bdp", "linear"),
+        (["64kb", "61MB"], (65536, 61e6), "bytes", "log"),
+        ([1, 2, 4], (1, 2, 4), None, "linear"),
+        ([0.5, 1], (0.5, 1), None, "linear"),
+        (["cubic", "bbr"], None, None, "category"),
+        (["1bdp", "64kb"], None, None, "category"),
+        ([True, False], None, None, "category"),
+        ({"from": 1, "to": 100, "points": 5, "scale": "log"}, (1, 3, 10, 32, 100), None, "log"),
+        ({"from": "10s", "to": "10.01s", "points": 3}, (10_000, 10_005, 10_010), "ms", "linear"),
+        ({"from": "1b", "to": "1GB", "points": 4, "scale": "log"}, (1, 1000, 10**6, 10**9), "bytes", "log"),
+    ],
+)
+def test_what_values_are(value: object, values: tuple[float, ...] | None, unit: str | None, scale: Scale) -> None:
+    shape = axis("key", value)
+    assert (shape.numbers, shape.unit, shape.scale) == (values, unit, scale)
+    assert shape.column == (f"key_{unit}" if unit else "key")
+
+
+@pytest.mark.parametrize(
+    ("value", "problem", "right"),
+    [
+        ([], "not a list of values", r'\["5ms", "20ms"\]'),
+        ("5ms", "not a list of values", "points = 5"),
+        ([float("nan"), 1.0], "nan is no number", "a finite one"),
+        ([2**64], "a whole number of more than 64 bits", "smaller"),
+        ([object()], "a value that no experiment has", "numbers, texts"),
+        ([{"a": [object()]}], "a value that no experiment has", "numbers, texts"),
+        ({"from": 1, "to": 9}, "a range without 'points'", "points = 5"),
+        ({"from": 1, "to": 9, "points": 3, "step": 1}, "unknown key 'step'", "points = 5"),
+        ({"from": 9, "to": 1, "points": 3}, "does not rise", "points = 5"),
+        ({"from": "1ms", "to": "1mbit", "points": 3}, "does not rise", "points = 5"),
+        ({"from": "1ms", "to": 9, "points": 3}, "does not rise", "points = 5"),
+        ({"from": 0, "to": 9, "points": 3, "scale": "log"}, "begins at 0", "above 0"),
+        ({"from": 1, "to": 9, "points": 1}, "not a number of points", "from 2"),
+        ({"from": 1, "to": 9, "points": True}, "not a number of points", "from 2"),
+        ({"from": 1, "to": 9, "points": 3, "scale": "cubic"}, "'cubic' is no scale", "linear or log"),
+        ({"from": 1, "to": 4, "points": 9}, "only 4 different values", r"list them: \[1, 2, 3, 4\]"),
+        ({"from": "1b", "to": "4b", "points": 9}, "only 4 different values", "fewer points"),
+    ],
+)
+def test_what_can_t_be_an_axis(value: object, problem: str, right: str) -> None:
+    with pytest.raises(Wrong, match=problem) as caught:
+        axis("key", value)
+    assert caught.match(right)
+
+
+def test_tables_are_crossed_and_axes_of_one_go_together() -> None:
+    a, b, c = axis("a", [1, 2]), axis("b", ["x", "y"]), axis("c", [7, 8, 9])
+    found = [tuple(point.values.values()) for point in points([[a, b], [c]])]
+    assert found == [(1, "x", 7), (1, "x", 8), (1, "x", 9), (2, "y", 7), (2, "y", 8), (2, "y", 9)]
+    assert [point.number for point in points([])] == [0]
+
+
+def test_a_value_in_a_table_is_as_it_was_written() -> None:
+    assert [written(each) for each in ("5ms", 3, 0.5, True, {"b": 1, "a": "x"})] == [
+        "5ms", 3, 0.5, "true", '{"a": "x", "b": 1}',
+    ]  # fmt: skip
