@@ -1,6 +1,6 @@
-"""A sweep's certificate, `sweep.json`: what was asked and what answered; the same from the same sweep, build and kernel.
+"""A sweep's certificate, `sweep.json`: what was asked and what answered.
 
-Times and places are the journal's. What the keys mean, docs/sweeps.md says.
+The same sweep, build and kernel give the same bytes. Times and places are the journal's. What the keys mean, docs/sweeps.md says.
 """
 
 import json

@@ -74,10 +74,13 @@ class Place:
         return (self.folder / BIRTH).exists()
 
     def publish(self, table: pl.DataFrame, birth: Mapping[str, Any]) -> None:
-        """Write the table and then the certificate, each whole or not at all. Raises `OSError`."""
+        """Write the table and then the certificate, each whole or not at all. Raises `OutputError`."""
         text = json.dumps(birth, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        _whole(self.folder / TABLE, partial(_parquet, table))
-        _whole(self.folder / BIRTH, lambda file: file.write_text(text, encoding="utf-8"))
+        try:
+            _whole(self.folder / TABLE, partial(_parquet, table))
+            _whole(self.folder / BIRTH, lambda file: file.write_text(text, encoding="utf-8"))
+        except OSError as error:
+            raise _explained(error, self.folder) from error
 
 
 @contextmanager
