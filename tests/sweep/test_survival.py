@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from conftest import Dumbbell
 from sweep.conftest import COMMAND, RUNS, SMALL, Going, outcome
 
