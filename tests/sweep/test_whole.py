@@ -18,6 +18,7 @@ from dumbbell.sweep.whole import Asked, Done, carry_out
 from sweep.conftest import RUNS, SMALL, asked, outcome
 
 pytestmark = pytest.mark.usefixtures("cache")
+RTTS = '"path.rtt" = ["5ms", "20ms", "80ms"]'
 ONE = SMALL.replace('["5ms", "20ms", "80ms"]', '["5ms"]').replace('["0.5bdp", "1bdp", "4bdp", "16bdp"]', '["1bdp"]')
 
 
@@ -123,9 +124,9 @@ def test_files_that_an_experiment_names_come_along(tmp_path: Path) -> None:
     ("then", "now", "told"),
     [
         ('"80ms"]', '"80 parsecs"]', r"path\.rtt"),
-        ('"path.rtt" = ["5ms", "20ms", "80ms"]', '"flows.bbr.cc" = ["bbr", "nosuch"]', r"axes\.flows\.bbr\.cc = 'nosuch'"),
-        ('"path.rtt" = ["5ms", "20ms", "80ms"]', 'engine = ["sim", "quantum"]', r"quantum"),
-        ('"path.rtt" = ["5ms", "20ms", "80ms"]', 'kernel = ["9.99"]\n[[axes]]\nengine = ["kernel"]', r"no kernel is"),
+        (RTTS, '"flows.bbr.cc" = ["bbr", "nosuch"]', r"axes\.flows\.bbr\.cc = 'nosuch'"),
+        (RTTS, 'engine = ["sim", "quantum"]', r"quantum"),
+        (RTTS, 'kernel = ["9.99"]\n[[axes]]\nengine = ["kernel"]', r"no kernel is"),
         ('"16bdp"]', '"minus one"]', r"axes\.buffer = 'minus one'"),
     ],
 )  # fmt: skip
