@@ -71,6 +71,23 @@ def test_what_was_begun_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert (again.was_finished, again.runs) == (True, RUNS)
 
 
+def test_an_adaptive_sweep_that_was_cut_off_comes_through_the_same_rounds(tmp_path: Path) -> None:
+    until = '[until]\nmetric = "groups.bbr.share"\nhalf_width = 0.01\nmost = 12\nleast = 3\n'
+    refine = '[refine]\nmetric = "groups.bbr.share"\naxes = ["buffer"]\nmost = 6\n'
+    text = SMALL.replace('["5ms", "20ms", "80ms"]', '["5ms"]').replace(
+        'cc = "cubic"', 'cc = "cubic"\nstart_jitter = "1s"'
+    )
+    text += until + refine
+    whole = Ears()
+    swept(text, tmp_path / "whole", ears=whole)
+    assert len(whole.rounds) > 2
+    for stop_after in (3, 17, 9):
+        with pytest.raises(KeyboardInterrupt):
+            swept(text, tmp_path / "out", ears=Ears(stop_after), resume=stop_after != 3)
+    swept(text, tmp_path / "out", resume=True)
+    assert outcome(tmp_path / "out") == outcome(tmp_path / "whole")
+
+
 @pytest.mark.parametrize(
     ("then", "now", "told"),
     [
