@@ -9,6 +9,18 @@ sample     a metric over the runs of a point, and whether two points differ
 repeats    how many runs a point needs
 finer      where new points go
 conduct    who carries them out, what becomes of the rows
+whole      a sweep on this machine, from the question to the table
+check      slips that are found before the first run
+pool       processes that carry tasks out; worker is one of them
+place      the folder of a sweep that is not done, and who may work there
+journal    its rows, kept from the moment that they are done
+cache      what earlier sweeps measured; identity says what a row depends on
+named      files that the experiment names
+birth      the certificate of a sweep
+again      the command that repeats one run
+folder     a finished sweep, read and written
+query      SQL over its table
+ranges     its axes and metrics, counted
 ```
 
 What a sweep asks for is `dumbbell.spec.sweep`; what its table means, `dumbbell.analysis`.
