@@ -6,12 +6,16 @@ work       carries one task out
 table      rows to the table that everybody reads
 due        which tasks are due next
 conduct    who carries them out, what becomes of the rows
+folder     a finished sweep's folder: written, read, checked
+query      SQL over its table
+ranges     counts, axes, the range of every metric
 ```
 
 What a sweep asks for is `dumbbell.spec.sweep`; what its table means, `dumbbell.analysis`.
 """
 
 from dumbbell.sweep.conduct import conduct
+from dumbbell.sweep.folder import load
 from dumbbell.sweep.task import Row, Task
 
-__all__ = ["Row", "Task", "conduct"]
+__all__ = ["Row", "Task", "conduct", "load"]
