@@ -28,11 +28,14 @@ SHAPE = 0.62
 TALLEST = 420
 CHARACTER_PX = 6.4
 """Of a cell's number, at 11 px."""
-LINE_PX = 15
-CROSS = "M-1,-1L1,1M-1,1L1,-1"
+LINE_PX = 16
+MOST_CELLS = 0.8
+"""So many must have room for their numbers, or none is written: a few of many only disturb."""
+CROSS = "M-1,-0.7L-0.7,-1L0,-0.3L0.7,-1L1,-0.7L0.3,0L1,0.7L0.7,1L0,0.3L-0.7,1L-1,0.7L-0.3,0Z"
+"""Filled, as all shapes are: a legend draws no lines."""
 SHAPES = {
     "no valid run": CROSS,
-    "valid, but the value is not known": "M-1,0L1,0",
+    "valid, but the value is not known": "M-1,-0.2L1,-0.2L1,0.2L-1,0.2Z",
     "some runs missing": "triangle-down",
     "holds the contour's level": "circle",
     "interval wider than asked": "diamond",
@@ -148,13 +151,17 @@ class _Drawn:
         """The means, in the cells that have room for them."""
         rows = []
         span = self.ramp.numbers[-1] - self.ramp.numbers[0]
+        height = LINE_PX if self.marked.is_empty() else 2 * LINE_PX
         for rect in self._own():
             mean = self.told["mean"][rect.row]
             text = "" if mean is None else short(mean, span)
-            if text and self._fits(rect, len(text) * CHARACTER_PX + 4, LINE_PX):
+            width = len(text) * CHARACTER_PX + 6
+            if text and self._fits(rect, width, height):
                 rows.append((*self._at(rect, 0.5, 0.5), text, self.ramp.ink(mean), rect.row))
                 share = self._pixels(rect)[0] / self.size[0]
-                self.numbers_px = max(self.numbers_px, (len(text) * CHARACTER_PX + 4) / share)
+                self.numbers_px = max(self.numbers_px, width / share)
+        if len(rows) < MOST_CELLS * self.told["mean"].drop_nulls().len():
+            rows.clear()
         if not rows:
             return []
         schema = {"x": pl.Float64, "y": pl.Float64, "text": pl.String, "ink": pl.String, "row": pl.Int64}
@@ -173,19 +180,11 @@ class _Drawn:
         scale = alt.Scale(domain=list(shapes), range=[SHAPES[name] for name in shapes])
         legend = alt.Legend(title=None, symbolFillColor="#111111", symbolStrokeColor="#111111", labelLimit=260)
         shape = alt.Shape("mark:N", scale=scale, legend=legend)
-        layers = []
-        for colour, stroke in (("#FFFFFF", 3.2), ("#111111", 1.3)):
-            mark = alt.MarkDef("point", filled=True, fill="#111111", stroke=colour, strokeWidth=stroke, opacity=1)
-            layers.append(
-                alt.Chart(data(self.marked), mark=mark).encode(
-                    x=self._x("x"),
-                    y=self._y("y"),
-                    shape=shape,
-                    size=alt.Size("size:Q", scale=None, legend=None),
-                    tooltip=self.tooltip,
-                )
-            )
-        return layers
+        # A light edge, for dark cells.
+        mark = alt.MarkDef("point", filled=True, fill="#111111", stroke="#FFFFFF", strokeWidth=1.3, opacity=1)
+        size = alt.Size("size:Q", scale=None, legend=None)
+        points = alt.Chart(data(self.marked), mark=mark)
+        return [points.encode(x=self._x("x"), y=self._y("y"), shape=shape, size=size, tooltip=self.tooltip)]
 
     def _marked(self) -> pl.DataFrame:
         """Each cell's marks: `x`, `y`, `mark`, `size`; in its corners, or in its middle where it is small."""
@@ -195,7 +194,8 @@ class _Drawn:
                 pixels = min(self._pixels(rect))
                 middle = mark in (VOIDED, UNKNOWN, MEASURED) and not (mark == MEASURED and pixels >= 2 * LINE_PX)
                 place = (0.5, 0.5) if middle or pixels < LINE_PX else (column, row)
-                size = min(max((0.35 * pixels) ** 2, 6), 110 if mark in (VOIDED, UNKNOWN) else 42)
+                most = 110 if mark in (VOIDED, UNKNOWN) else 190 if mark == MEASURED else 42
+                size = min(max((0.35 * pixels) ** 2, 10), most)
                 rows.append((*self._at(rect, *place), mark, size, rect.row))
         schema = {"x": pl.Float64, "y": pl.Float64, "mark": pl.String, "size": pl.Float64, "row": pl.Int64}
         return self._with_told(pl.DataFrame(rows, schema=schema, orient="row"))
