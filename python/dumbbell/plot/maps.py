@@ -29,6 +29,8 @@ TALLEST = 420
 CHARACTER_PX = 6.4
 """Of a cell's number, at 11 px."""
 LINE_PX = 16
+PLACES_MAX = 5
+"""Behind the point; smaller numbers are written with their power of ten."""
 MOST_CELLS = 0.8
 """So many must have room for their numbers, or none is written: a few of many only disturb."""
 CROSS = "M-1,-0.7L-0.7,-1L0,-0.3L0.7,-1L1,-0.7L0.3,0L1,0.7L0.7,1L0,0.3L-0.7,1L-1,0.7L-0.3,0Z"
@@ -268,13 +270,13 @@ def panel_title(panel: Panel) -> alt.TitleParams:
 def short(number: float, span: float = 1.0) -> str:
     """A number of a cell: two digits that matter, and as many as tell a fiftieth of the map's span.
 
-    >>> short(0.5238), short(284.2), short(3.44), short(0.9962, span=0.04)
-    ('0.52', '284', '3.4', '0.996')
+    >>> short(0.5238), short(284.2), short(3.44), short(0.9962, span=0.04), short(2e-5, span=1e-4)
+    ('0.52', '284', '3.4', '0.996', '2e-05')
     """
     size = abs(number)
     own = 0 if size >= 10 or number == 0 else 1 if size >= 1 else 2
-    places = max(own, min(math.ceil(-math.log10(span / 50)), 4)) if span > 0 else own
-    return f"{number:.{places}f}" if size >= 0.01 or number == 0 else f"{number:.0e}"
+    needed = math.ceil(-math.log10(span / 50)) if span > 0 else own
+    return f"{number:.2g}" if needed > PLACES_MAX else f"{number:.{max(own, needed)}f}"
 
 
 def said() -> pl.Expr:
