@@ -267,7 +267,7 @@ def panel_title(panel: Panel) -> alt.TitleParams:
     return alt.TitleParams(panel.title, fontSize=12, anchor="middle", offset=4)
 
 
-def short(number: float, span: float = 1.0) -> str:
+def short(number: float, span: float = 0.0) -> str:
     """A number of a cell: two digits that matter, and as many as tell a fiftieth of the map's span.
 
     >>> short(0.5238), short(284.2), short(3.44), short(0.9962, span=0.04), short(2e-5, span=1e-4)
