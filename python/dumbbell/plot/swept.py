@@ -7,7 +7,7 @@ import polars as pl
 
 from dumbbell.analysis.grid import cells, chosen, differences
 from dumbbell.errors import ResultError
-from dumbbell.plot.families import family
+from dumbbell.plot.families import Values, family
 from dumbbell.plot.frame import WIDTH
 from dumbbell.plot.lattice import steps
 from dumbbell.plot.maps import Marks, Panel, heat_map
@@ -31,11 +31,12 @@ def draw_map(sweep: Sweep, look: Map, width: int = WIDTH) -> alt.ConcatChart | a
     means = found["mean"].drop_nulls().to_list()
     if not means:
         raise ResultError(f"'{look.value}' is known in no cell; {_reasons(found)}")
+    _check_scale(look, means)
     title = _title(sweep, look, found)
     value = _value_title(sweep, look)
     if look.y is None:
         lines = steps(shapes[look.lines], found) if look.lines else None
-        return family(panels, x, lines, value, look.contour, title, width)
+        return family(panels, x, lines, Values(value, look.contour, log=look.log), title, width)
     ramp = _ramp(look, means)
     return heat_map(
         panels, x, steps(shapes[look.y], found), ramp, value, Marks(look.contour, look.within), title, width
@@ -65,8 +66,8 @@ def told(sweep: Sweep, look: Map, found: pl.DataFrame) -> list[str]:
         judged = found.filter(pl.col("apart").is_not_null())
         apart = judged.filter(pl.col("apart") & (pl.col("mean").abs() > (look.within or 0.0))).height
         if judged.height:
-            more = f", or by {look.within:g} at most" if look.within else ""
-            facts.append(f"the intervals of both meet{more} in {judged.height - apart} of {judged.height} cells")
+            small = f", or the difference is {look.within:g} at most," if look.within else ""
+            facts.append(f"both intervals meet{small} in {judged.height - apart} of {judged.height} cells")
     if look.contour:
         facts.append(f"line at {' and '.join(f'{level:g}' for level in look.contour)}")
     return facts + ([f"where {look.where}"] if look.where else [])
@@ -145,7 +146,14 @@ def _panel_name(shape: Axis, label: str) -> str:
 
 def _ramp(look: Map, means: Sequence[float]) -> Ramp:
     middle = 0.0 if look.difference is not None and look.middle is None else look.middle
-    return sequential(means) if middle is None else diverging(means, middle)
+    return sequential(means, log=look.log) if middle is None else diverging(means, middle)
+
+
+def _check_scale(look: Map, means: Sequence[float]) -> None:
+    if look.log and min(means) <= 0:
+        raise ResultError(f"'{look.value}' is {min(means):g} somewhere; a logarithmic scale has no place for that")
+    if look.log and (look.middle is not None or look.difference is not None):
+        raise ResultError("a logarithmic scale has no --middle and shows no --difference; leave one of them out")
 
 
 def _value_title(sweep: Sweep, look: Map) -> str:

@@ -27,6 +27,7 @@ What a sweep asks for is `dumbbell.spec.sweep`; what its table means, `dumbbell.
 """
 
 from dumbbell.sweep.conduct import conduct
+from dumbbell.sweep.folder import load
 from dumbbell.sweep.task import Row, Task
 
-__all__ = ["Row", "Task", "conduct"]
+__all__ = ["Row", "Task", "conduct", "load"]
