@@ -14,11 +14,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dumbbell.api import Experiment, Run, compare, experiment, load, run, scenario
+    from dumbbell.api import Experiment, Run, compare, experiment, load, load_sweep, run, scenario
 
 __version__ = "0.1.0"
 
-__all__ = ["Experiment", "Run", "__version__", "compare", "experiment", "load", "run", "scenario"]
+__all__ = ["Experiment", "Run", "__version__", "compare", "experiment", "load", "load_sweep", "run", "scenario"]
 
 
 def __getattr__(name: str) -> Any:

@@ -30,10 +30,11 @@ from dumbbell.errors import ExperimentError
 from dumbbell.plot import DEFAULT, available, draw, figure
 from dumbbell.report import write
 from dumbbell.report.asked import inline
-from dumbbell.shown import Compared, Picture, run_html
+from dumbbell.shown import Compared, Picture, Swept, run_html
 from dumbbell.spec.qdisc import suggest
+from dumbbell.sweep import folder as sweeps
 
-__all__ = ["Experiment", "Run", "compare", "experiment", "load", "run", "scenario"]
+__all__ = ["Experiment", "Run", "compare", "experiment", "load", "load_sweep", "run", "scenario"]
 
 INLINE = Path("experiment.toml")
 """What an experiment from a dictionary is called; files that it names lie in the working directory."""
@@ -204,6 +205,11 @@ def run(
 def load(folder: str | Path) -> Run:
     """A result folder. Raises `ResultError`."""
     return Run(result.load(Path(folder)))
+
+
+def load_sweep(folder: str | Path) -> Swept:
+    """A finished sweep's folder. Raises `ResultError`."""
+    return Swept(sweeps.load(Path(folder)))
 
 
 def compare(first: Run | Sequence[Run], second: Run | Sequence[Run], names: Sequence[str] | None = None) -> Compared:

@@ -1,21 +1,35 @@
-"""How results show themselves in a notebook: pictures as SVG, runs and comparisons as small tables.
+"""How results show themselves in a notebook: pictures as SVG, runs, comparisons and sweeps as small tables.
 
 Nothing here needs a network or an extension of the notebook. What they hold is `dumbbell.api`'s.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import altair as alt
+import polars as pl
 import vl_convert
+from pydantic import ValidationError
 
 from dumbbell.analysis import Comparison, findings
+from dumbbell.errors import ResultError
+from dumbbell.export.swept import export_sweep
 from dumbbell.plot import save
+from dumbbell.plot.swept import draw_map
 from dumbbell.report import HEAD, cells, sentences, verdict
+from dumbbell.report.again import again
+from dumbbell.report.choice import maps_of
 from dumbbell.report.markup import Markup, element, join, table
+from dumbbell.report.swept import write_sweep
 from dumbbell.report.words import number, percent
 from dumbbell.result import Run
+from dumbbell.spec.sweep import Map
+from dumbbell.sweep.folder import Sweep
+from dumbbell.sweep.query import query
+from dumbbell.sweep.ranges import summary
 
-__all__ = ["Compared", "Picture", "run_html"]
+__all__ = ["Compared", "Picture", "Swept", "run_html"]
 
 SENTENCES_MAX = 6
 
@@ -61,6 +75,71 @@ class Compared:
         warnings = [element("li", warning) for warning in self.comparison.warnings]
         said = element("p", element("strong", self.verdict))
         return join([said, element("ul", *warnings) if warnings else "", table(("metric", *sides, *HEAD), rows)])
+
+
+class Swept:
+    """A finished sweep: its table, maps of it, questions to it; `told` is the folder as `dumbbell.sweep` reads it."""
+
+    def __init__(self, told: Sweep) -> None:
+        self.told = told
+
+    @property
+    def runs(self) -> pl.DataFrame:
+        """A row a run."""
+        return self.told.runs
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What `dumbbell stats SWEEP --json` prints: counts, axes, reasons, the range of every metric."""
+        return summary(self.told)
+
+    def sql(self, text: str) -> pl.DataFrame:
+        """What a query of the table `runs` gives. Raises `ResultError` that says which columns there are."""
+        return query(self.runs, text)
+
+    def map(self, value: str, x: str, y: str | None = None, *, width: int = 760, **look: Any) -> Picture:
+        """A map, or without `y` lines, as `dumbbell map` draws them; `look` has its options, such as `contour=0.5`.
+
+        Raises `ResultError` for what can't be drawn.
+        """
+        for key in ("panels", "contour"):
+            if key in look and (isinstance(look[key], str) or not isinstance(look[key], Sequence)):
+                look[key] = (look[key],)
+        try:
+            asked = Map.model_validate({"value": value, "x": x, "y": y} | look)
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            known = ", ".join(Map.model_fields)
+            raise ResultError(f"map: {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}; there is: {known}") from None
+        return Picture(draw_map(self.told, asked, width))
+
+    def report(self, path: str | Path, values: Sequence[str] = ()) -> Path:
+        """Write the page about this sweep. Raises `OutputError` when it can't be written."""
+        write_sweep(self.told, Path(path), values)
+        return Path(path)
+
+    def export(self, path: str | Path) -> Path:
+        """Write the table as .csv, .jsonl or .parquet. Raises `OutputError` when it can't be written."""
+        return export_sweep(self.told, Path(path))
+
+    def again(self, run: int) -> str:
+        """The command that runs a run of the table again, in full."""
+        return again(self.told, self.runs.row(by_predicate=pl.col("run") == run, named=True))
+
+    def __repr__(self) -> str:
+        points, valid = self.runs["point"].n_unique(), self.told.birth["counts"]["ok"]
+        return f"<Sweep {self.told.title}: {points} points, {valid} of {self.runs.height} runs valid>"
+
+    def _repr_html_(self) -> str:
+        numbers = self.summary
+        counts = numbers["counts"]
+        said = f"{counts['ok']} of {counts['wanted']} runs at {numbers['points']} points are valid."
+        bad = [element("li", f"{each['runs']} {each['status']}: {each['reason']}") for each in numbers["reasons"]]
+        axes = [(each["key"], ", ".join(map(str, each["values"]))) for each in numbers["axes"]]
+        looks, _ = maps_of(self.told) if counts["ok"] else ([], "")
+        picture = Markup(Picture(draw_map(self.told, looks[0]))._repr_svg_()) if looks else ""
+        head = element("p", element("strong", self.told.title), f": {said}")
+        return join([head, element("ul", *bad) if bad else "", table(("axis", "values"), axes, css="text"), picture])
 
 
 def run_html(run: Run) -> Markup:

@@ -200,16 +200,19 @@ def test_what_is_not_sure_is_marked(tmp_path: Path) -> None:
             return 0.5 + (seed - 2) / 10
         if key == ("20ms", "4bdp"):
             return 5.0 + (seed - 2)
+        if key == ("80ms", "4bdp"):
+            return None
         return 9.0 + seed / 1e6
 
     sweep = made(tmp_path / "made", [RTT, BUFFER], crossed(RTT, BUFFER), value)
     chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", contour=(0.5,), within=1.0))
     names = list(SHAPES)
     assert marked(chart) == {
-        ("5ms", "1bdp"): {names[0]}, ("5ms", "4bdp"): {names[1]},
-        ("20ms", "1bdp"): {names[2]}, ("20ms", "4bdp"): {names[3]},
+        ("5ms", "1bdp"): {names[0]}, ("5ms", "4bdp"): {names[2]}, ("80ms", "4bdp"): {names[1]},
+        ("20ms", "1bdp"): {names[3]}, ("20ms", "4bdp"): {names[4]},
     }  # fmt: skip
-    (void,) = [row for row in rects(chart) if row["mean"] in (None, "")]
+    void, unknown = [row for row in rects(chart) if row["mean"] in (None, "")]
+    assert (unknown["xt"], unknown["unknown"], unknown["reasons"]) == ("80ms", "3", "–")
     assert (void["xt"], void["yt"], void["failed"], void["reasons"]) == ("5ms", "1bdp", "3", "guest hang")
     assert "4 failed" in chart.to_dict()["title"]["subtitle"][0]
 
@@ -268,6 +271,22 @@ def test_lines_have_bands_and_crosses_where_nothing_is_known(tmp_path: Path) -> 
     assert (gone["xt"], gone["line"], gone["reasons"]) == ("20ms", "4bdp", "guest hang")
 
 
+def test_a_logarithmic_scale_cuts_bands_that_reach_nothing(tmp_path: Path) -> None:
+    sweep = made(tmp_path / "made", [RTT], [{"path.rtt": value} for value in RTT.values], lambda _p, seed: 10.0**seed)
+    chart = draw_map(sweep, Map(value="v", x="path.rtt", log=True))
+    (area,) = [layer for layer in layers(chart) if layer["mark"]["type"] == "area"]
+    low, high = area["encoding"]["y"]["scale"]["domain"]
+    assert area["encoding"]["y"]["scale"]["type"] == "log"
+    assert all(float(row["low"]) == pytest.approx(low) for row in area["rows"])
+    assert 0 < low < 370 < high
+    rising = draw_map(regular(tmp_path / "map"), Map(value="v", x="path.rtt", y="buffer", log=True))
+    colour = rising.to_dict()["layer"][0]["encoding"]["color"]["scale"]
+    assert colour["type"] == "log"
+    assert np.diff(np.log(colour["domain"])) == pytest.approx(
+        [np.log(colour["domain"][-1] / colour["domain"][0]) / 4] * 4
+    )
+
+
 @pytest.mark.parametrize(
     ("look", "said"),
     [
@@ -280,6 +299,8 @@ def test_lines_have_bands_and_crosses_where_nothing_is_known(tmp_path: Path) -> 
         ({"x": "path.rtt", "difference": "buffer=1bdp,9bdp"}, "'9bdp' is none of its values"),
         ({"x": "path.rtt", "y": "buffer", "difference": "buffer"}, "is an axis of the map already"),
         ({"x": "path.rtt"}, "buffer (1bdp, 4bdp) varies too"),
+        ({"x": "path.rtt", "y": "buffer", "value": "v - 2", "log": True}, "a logarithmic scale has no place for that"),
+        ({"x": "path.rtt", "y": "buffer", "log": True, "middle": 1}, "a logarithmic scale has no --middle"),
     ],
 )
 def test_what_can_t_be_drawn_is_said(look: dict[str, Any], said: str, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def map_(  # noqa: PLR0913, PLR0917 — a command has many options
         float | None, typer.Option(metavar="NUMBER", help="Two colours, from here to both sides.")
     ] = None,
     within: Annotated[float | None, typer.Option(metavar="NUMBER", help="Mark cells known worse than ± this.")] = None,
+    log: Annotated[bool, typer.Option("--log", help="The value on a logarithmic scale.")] = False,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Instead of the sweep's.")] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help=".svg, .png, .pdf, .html or .json")
@@ -47,7 +48,8 @@ def map_(  # noqa: PLR0913, PLR0917 — a command has many options
 
     look = Map(
         value=value, x=x, y=y, panels=_words(panels), lines=lines, difference=difference, contour=_numbers(contour),
-        middle=middle, within=within if within is None else _positive(within), where=where, title=title,
+        middle=middle, within=within if within is None else _positive(within), where=where, log=log,
+        title=title,
     )  # fmt: skip
     path = output or Path(f"{plain(folder.resolve().name)}-{plain(value)}.svg")
     save(draw_map(load(folder), look, width), path, scale)

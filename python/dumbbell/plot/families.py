@@ -5,6 +5,7 @@ sweep is `swept`'s.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import altair as alt
 import polars as pl
@@ -16,16 +17,28 @@ from dumbbell.plot.frame import WIDTH, styled
 from dumbbell.plot.lattice import Steps, step_of
 from dumbbell.plot.maps import CROSS, GAP, Panel, panel_title, said
 
-__all__ = ["family"]
+__all__ = ["Values", "family"]
 
 SHAPE = 0.62
 TALLEST = 360
 ROOM = 0.05
 """Of the values' range, above and below."""
+FURTHEST = 3.0
+"""On a logarithmic scale a band is cut so far below the least mean: it may reach 0, which lies nowhere."""
+
+
+@dataclass(frozen=True)
+class Values:
+    """What stands on the axis upwards."""
+
+    title: str
+    levels: Sequence[float] = ()
+    """Where dashed lines go."""
+    log: bool = False
 
 
 def family(
-    panels: Sequence[Panel], across: Steps, lines: Steps | None, value: str, levels: Sequence[float],
+    panels: Sequence[Panel], across: Steps, lines: Steps | None, values: Values,
     title: alt.TitleParams, width: int = WIDTH,
 ) -> alt.ConcatChart | alt.LayerChart:  # fmt: skip
     """The figure; several panels share axes and colours. Raises `ResultError` for more lines than hues."""
@@ -37,8 +50,8 @@ def family(
     count = min(len(panels), 2 if len(panels) in (2, 4) else 3)
     side = (width - GAP * (count - 1)) / count
     size = (side, min(side * SHAPE, TALLEST))
-    domain = _domain(panels, levels)
-    charts = [_panel(panel, across, lines, value, domain, levels, size) for panel in panels]
+    domain = _domain(panels, values)
+    charts = [_panel(panel, across, lines, values, domain, size) for panel in panels]
     if len(charts) == 1:
         whole: alt.LayerChart = styled(charts[0].properties(title=title))
         return whole
@@ -48,18 +61,20 @@ def family(
 
 
 def _panel(
-    panel: Panel, across: Steps, lines: Steps | None, value: str, domain: list[float], levels: Sequence[float],
+    panel: Panel, across: Steps, lines: Steps | None, values: Values, domain: list[float],
     size: tuple[float, float],
 ) -> alt.LayerChart:  # fmt: skip
     table = _table(panel.cells, across, lines)
     x = across.encoding(alt.X, "x", size[0])
-    scale = alt.Scale(domain=domain, nice=True, zero=False)
+    value, levels = values.title, values.levels
+    scale = alt.Scale(type="log", domain=domain) if values.log else alt.Scale(domain=domain, nice=True, zero=False)
     y = alt.Y("mean:Q", title=value, scale=scale)
     names = ["all"] if lines is None else list(lines.labels)
     legend = None if lines is None else alt.Legend(title=lines.shape.key, labelLimit=240, symbolOpacity=1)
     colour = alt.Color("line:N", legend=legend).scale(domain=names, range=list(HUES[: len(names)]))
     known = table.filter(pl.col("mean").is_not_null())
-    spans = alt.Chart(data(known.drop_nulls("low")))
+    cut = known.drop_nulls("low").with_columns(pl.col("low").clip(domain[0]))
+    spans = alt.Chart(data(cut))
     # Names have no between: no line, and an interval of its own for each.
     between = across.scale != "category"
     band = alt.MarkDef("area", opacity=0.18, clip=True) if between else alt.MarkDef("rule", strokeWidth=2, opacity=0.6)
@@ -98,9 +113,13 @@ def _table(cells: pl.DataFrame, across: Steps, lines: Steps | None) -> pl.DataFr
     return kept.hstack(own).sort("line", "x", maintain_order=True)
 
 
-def _domain(panels: Sequence[Panel], levels: Sequence[float]) -> list[float]:
+def _domain(panels: Sequence[Panel], values: Values) -> list[float]:
     found = [value for panel in panels for name in ("mean", "low", "high") for value in panel.cells[name].drop_nulls()]
-    ends = [*found, *levels]
+    if values.log:
+        means = [value for panel in panels for value in panel.cells["mean"].drop_nulls()]
+        shown = [*means, *(value for value in (*found, *values.levels) if value >= min(means) / FURTHEST)]
+        return [min(shown) / (1 + ROOM), max(shown) * (1 + ROOM)]
+    ends = [*found, *values.levels]
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     room = (high - low) * ROOM or abs(high) * ROOM or 1.0
     # A value that starts near 0 is read from 0; a share never goes beyond its ends by the room alone.

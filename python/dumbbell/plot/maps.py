@@ -32,13 +32,14 @@ LINE_PX = 15
 CROSS = "M-1,-1L1,1M-1,1L1,-1"
 SHAPES = {
     "no valid run": CROSS,
+    "valid, but the value is not known": "M-1,0L1,0",
     "some runs missing": "triangle-down",
     "holds the contour's level": "circle",
     "interval wider than asked": "diamond",
     "apart: intervals leave a gap": "square",
     "measured (else: as the nearest)": "M0,-0.35A0.35,0.35,0,1,1,0,0.35A0.35,0.35,0,1,1,0,-0.35",
 }
-VOIDED, PARTIAL, UNSURE, WIDE, APART, MEASURED = SHAPES
+VOIDED, UNKNOWN, PARTIAL, UNSURE, WIDE, APART, MEASURED = SHAPES
 
 
 @dataclass(frozen=True)
@@ -192,9 +193,9 @@ class _Drawn:
         for rect in self._own():
             for mark, column, row in self._of(rect.row):
                 pixels = min(self._pixels(rect))
-                middle = mark in (VOIDED, MEASURED) and not (mark == MEASURED and pixels >= 2 * LINE_PX)
+                middle = mark in (VOIDED, UNKNOWN, MEASURED) and not (mark == MEASURED and pixels >= 2 * LINE_PX)
                 place = (0.5, 0.5) if middle or pixels < LINE_PX else (column, row)
-                size = min(max((0.35 * pixels) ** 2, 6), 110 if mark == VOIDED else 42)
+                size = min(max((0.35 * pixels) ** 2, 6), 110 if mark in (VOIDED, UNKNOWN) else 42)
                 rows.append((*self._at(rect, *place), mark, size, rect.row))
         schema = {"x": pl.Float64, "y": pl.Float64, "mark": pl.String, "size": pl.Float64, "row": pl.Int64}
         return self._with_told(pl.DataFrame(rows, schema=schema, orient="row"))
@@ -207,7 +208,8 @@ class _Drawn:
         """The marks of a row of cells, with where in the cell they stand."""
         cell = self.panel.cells.row(row, named=True)
         if cell["mean"] is None:
-            return [(VOIDED, 0.5, 0.5)]
+            whole = cell["unknown"] and not cell["invalid"] and not cell["failed"]
+            return [(UNKNOWN if whole else VOIDED, 0.5, 0.5)]
         found = []
         if cell["invalid"] or cell["failed"] or cell["unknown"]:
             found.append((PARTIAL, 0.15, 0.82))

@@ -30,22 +30,30 @@ class Ramp:
 
     numbers: tuple[float, ...]
     colours: tuple[str, ...]
+    log: bool = False
 
     def scale(self) -> alt.Scale:
         """For an encoding."""
         return alt.Scale(
-            type="linear", domain=list(self.numbers), range=list(self.colours), interpolate="lab", clamp=True
+            type="log" if self.log else "linear",
+            domain=list(self.numbers),
+            range=list(self.colours),
+            interpolate="lab",
+            clamp=True,
         )
 
     def ink(self, number: float) -> str:
         """Black or white, whichever can be read on this number's colour."""
-        lightness = np.interp(number, self.numbers, [_lightness(colour) for colour in self.colours])
+        at, corners = (np.log10([number]), np.log10(self.numbers)) if self.log else ([number], self.numbers)
+        lightness = np.interp(at, corners, [_lightness(colour) for colour in self.colours])[0]
         return "#FFFFFF" if lightness < DARK else "#111111"
 
 
-def sequential(numbers: Sequence[float]) -> Ramp:
-    """From the least to the most of some numbers."""
+def sequential(numbers: Sequence[float], *, log: bool = False) -> Ramp:
+    """From the least to the most of some numbers, which are above 0 on a logarithmic scale."""
     low, high = _ends(numbers)
+    if log:
+        return Ramp(tuple(float(each) for each in np.geomspace(low, high, len(SEQUENTIAL))), SEQUENTIAL, log=True)
     return Ramp(tuple(float(each) for each in np.linspace(low, high, len(SEQUENTIAL))), SEQUENTIAL)
 
 

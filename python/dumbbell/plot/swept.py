@@ -7,7 +7,7 @@ import polars as pl
 
 from dumbbell.analysis.grid import cells, chosen, differences
 from dumbbell.errors import ResultError
-from dumbbell.plot.families import family
+from dumbbell.plot.families import Values, family
 from dumbbell.plot.frame import WIDTH
 from dumbbell.plot.lattice import steps
 from dumbbell.plot.maps import Marks, Panel, heat_map
@@ -31,11 +31,12 @@ def draw_map(sweep: Sweep, look: Map, width: int = WIDTH) -> alt.ConcatChart | a
     means = found["mean"].drop_nulls().to_list()
     if not means:
         raise ResultError(f"'{look.value}' is known in no cell; {_reasons(found)}")
+    _check_scale(look, means)
     title = _title(sweep, look, found)
     value = _value_title(sweep, look)
     if look.y is None:
         lines = steps(shapes[look.lines], found) if look.lines else None
-        return family(panels, x, lines, value, look.contour, title, width)
+        return family(panels, x, lines, Values(value, look.contour, log=look.log), title, width)
     ramp = _ramp(look, means)
     return heat_map(
         panels, x, steps(shapes[look.y], found), ramp, value, Marks(look.contour, look.within), title, width
@@ -145,7 +146,14 @@ def _panel_name(shape: Axis, label: str) -> str:
 
 def _ramp(look: Map, means: Sequence[float]) -> Ramp:
     middle = 0.0 if look.difference is not None and look.middle is None else look.middle
-    return sequential(means) if middle is None else diverging(means, middle)
+    return sequential(means, log=look.log) if middle is None else diverging(means, middle)
+
+
+def _check_scale(look: Map, means: Sequence[float]) -> None:
+    if look.log and min(means) <= 0:
+        raise ResultError(f"'{look.value}' is {min(means):g} somewhere; a logarithmic scale has no place for that")
+    if look.log and (look.middle is not None or look.difference is not None):
+        raise ResultError("a logarithmic scale has no --middle and shows no --difference; leave one of them out")
 
 
 def _value_title(sweep: Sweep, look: Map) -> str:

@@ -128,6 +128,8 @@ class Map(Strict):
     middle: float | None = None
     within: float | None = Field(default=None, gt=0)
     """Half of the widest interval that is not marked; of a difference, what counts as none."""
+    log: bool = False
+    """Values on a logarithmic scale."""
     where: str | None = None
     title: str | None = None
     text: str | None = None
