@@ -146,7 +146,7 @@ def read_sweep(document: Mapping[str, Any], file: Path, settings: Sequence[str] 
         metrics=_kept(asked),
         window=_window(asked.window, file),
         set=asked.set,
-        axes=tuple(_table(table, f"axes.{number}", file) for number, table in enumerate(asked.axes)),
+        axes=tuple(_table(flat(table, RANGE), f"axes.{number}", file) for number, table in enumerate(asked.axes)),
         until=asked.until,
         refine=asked.refine,
         maps=asked.maps,
@@ -212,6 +212,8 @@ def _deep(value: object) -> bool:
 def _changed(document: Mapping[str, Any], settings: Sequence[str], file: Path) -> dict[str, Any]:
     """The document with settings: of an axis where it is one's key, of the file where it is its, else of `[set]`."""
     made = dict(document)
+    if not settings:
+        return made
     tables = made.get("axes")
     # Whatever else stands there is told when the file is read.
     if isinstance(tables, list | tuple) and all(isinstance(table, dict) for table in tables):
