@@ -14,11 +14,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dumbbell.api import Experiment, Run, compare, experiment, load, load_sweep, run, scenario
+    from dumbbell.api import Experiment, Run, compare, experiment, load, load_sweep, run, scenario, sweep
 
 __version__ = "0.1.0"
 
-__all__ = ["Experiment", "Run", "__version__", "compare", "experiment", "load", "load_sweep", "run", "scenario"]
+__all__ = [
+    "Experiment", "Run", "__version__", "compare", "experiment", "load", "load_sweep", "run", "scenario", "sweep",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -32,10 +32,15 @@ from dumbbell.report import write
 from dumbbell.report.asked import inline
 from dumbbell.shown import Compared, Picture, Swept, run_html
 from dumbbell.spec.qdisc import suggest
+from dumbbell.spec.sweep import load_sweep as load_sweep_file
+from dumbbell.spec.sweep import read_sweep
 from dumbbell.sweep import folder as sweeps
+from dumbbell.sweep.whole import Asked, Unheard, carry_out
 
-__all__ = ["Experiment", "Run", "compare", "experiment", "load", "load_sweep", "run", "scenario"]
+__all__ = ["Experiment", "Run", "compare", "experiment", "load", "load_sweep", "run", "scenario", "sweep"]
 
+SWEEP = Path("sweep.toml")
+"""What a sweep from Python is called."""
 INLINE = Path("experiment.toml")
 """What an experiment from a dictionary is called; files that it names lie in the working directory."""
 
@@ -212,6 +217,39 @@ def load_sweep(folder: str | Path) -> Swept:
     return Swept(sweeps.load(Path(folder)))
 
 
+def sweep(
+    experiment: Experiment | str | Path | Mapping[str, Any],
+    axes: Mapping[str | tuple[str, ...], Sequence[Any] | Mapping[str, Any]] | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    **keys: Any,
+) -> Swept:
+    """Run an experiment at every point of a grid: `axes={"path.rtt": ["5ms", "20ms"], ("a", "b"): zip(…)}`.
+
+    Axes are crossed; those of one tuple go together. `keys` are the sweep file's others (`docs/sweeps.md`): `seeds`,
+    `engine`, `set`, `until`, … Without `axes` the first argument is a sweep file, or a built-in sweep's name. Without
+    `out` the folder is a temporary one, which goes away with what is returned. Raises `DumbbellError`; a run that fails
+    raises nothing: it is a row with its reason.
+    """
+    if axes is None:
+        if not isinstance(experiment, str | Path):
+            raise ExperimentError("a sweep without axes", key="axes", right='such as {"path.rtt": ["5ms", "20ms"]}')
+        asked = load_sweep_file(experiment, _settings(keys))
+    else:
+        document, settings = _swept_document(experiment)
+        asked = read_sweep(document | {"axes": _tables(axes)} | keys, SWEEP, settings)
+    if out is not None:
+        return load_sweep(carry_out(Asked(asked, Path(out), jobs=jobs), Unheard()).folder)
+    private = Path(tempfile.mkdtemp(prefix="dumbbell-"))
+    try:
+        done = load_sweep(carry_out(Asked(asked, private / "sweep", jobs=jobs), Unheard()).folder)
+    except BaseException:
+        shutil.rmtree(private, ignore_errors=True)
+        raise
+    weakref.finalize(done, shutil.rmtree, private, ignore_errors=True)
+    return done
+
+
 def compare(first: Run | Sequence[Run], second: Run | Sequence[Run], names: Sequence[str] | None = None) -> Compared:
     """Two runs, or two lists of runs (seeds of one experiment): do they agree? As `dumbbell compare` says it."""
     sides = [[side] if isinstance(side, Run) else list(side) for side in (first, second)]
@@ -221,6 +259,29 @@ def compare(first: Run | Sequence[Run], second: Run | Sequence[Run], names: Sequ
     called = list(names) if names is not None else engines if engines[0] != engines[1] else ["first", "second"]
     made = [Side(name, tuple(run.measured() for run in side)) for name, side in zip(called, sides, strict=True)]
     return Compared(confront("", made[0], made[1]))
+
+
+def _swept_document(source: Experiment | str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """An experiment as a sweep's document has it, and what was set of it."""
+    if not isinstance(source, Experiment):
+        return {"experiment": dict(source) if isinstance(source, Mapping) else str(source)}, ()
+    named = str(source.file.resolve()) if source.document is None else dict(source.document)
+    return {"experiment": named} | ({"case": source.only} if source.only else {}), source.asked
+
+
+def _tables(axes: Mapping[str | tuple[str, ...], Any]) -> list[dict[str, Any]]:
+    """A table for each axis, or for axes that go together, whose values come one tuple a step."""
+    tables: list[dict[str, Any]] = []
+    for key, values in axes.items():
+        if isinstance(key, str):
+            tables.append({key: dict(values) if isinstance(values, Mapping) else list(values)})
+            continue
+        steps = [tuple(step) for step in values]
+        if any(len(step) != len(key) for step in steps):
+            right = f"{len(key)} values a step, such as zip(…) of as many lists"
+            raise ExperimentError("steps that don't fit their keys", key=", ".join(key), right=right)
+        tables.append({name: [step[at] for step in steps] for at, name in enumerate(key)})
+    return tables
 
 
 def _settings(settings: Mapping[str, Any]) -> list[str]:

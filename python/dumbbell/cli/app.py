@@ -134,6 +134,7 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
 @app.command()
 def scenarios(as_json: Json = False) -> None:
     """List the built-in experiments and their sources."""
+    from dumbbell.cli.forecast import list_sweeps
     from dumbbell.spec import load, published, with_programs
     from dumbbell.spec import scenarios as known
 
@@ -157,6 +158,8 @@ def scenarios(as_json: Json = False) -> None:
             entry = _scenario_entry(name, cases[name][0], len(cases[name]))
             table.add_row(name, str(entry["cases"]), entry["title"], entry["source"] or "")
         out.print(table)
+    out.print("[bold]sweeps[/bold] (dumbbell sweep NAME)")
+    list_sweeps()
 
 
 @app.command()

@@ -2,6 +2,7 @@
 # ruff: noqa: PLC0415 — as in `app`
 
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -21,8 +22,10 @@ __all__ = ["sweep"]
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-def sweep(
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="A sweep file.", show_default=False)] = None,
+def sweep(  # noqa: PLR0913, PLR0917 — its options are the command's.
+    file: Annotated[
+        Path | None, typer.Argument(metavar="SWEEP|FILE", help="A built-in sweep or a sweep file.", show_default=False)
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Runs side by side; default: one a core; on host one.", show_default=False)
     ] = None,
@@ -35,12 +38,18 @@ def sweep(
         bool, typer.Option("--cache/--no-cache", help="Take runs that an earlier sweep did from there.")
     ] = True,
     clear_cache: Annotated[bool, typer.Option("--clear-cache", help="Forget what earlier sweeps did.")] = False,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Say how many runs it is and how long it takes.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Name the built-in sweeps.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Run an experiment at every point of a grid; a table with a row a run."""
+    from dumbbell.cli.forecast import dry_run, list_sweeps
     from dumbbell.spec.sweep import load_sweep
     from dumbbell.sweep.whole import Asked, default_folder
 
+    if listed:
+        list_sweeps()
+        return
     if clear_cache:
         _clear()
     if file is None:
@@ -48,6 +57,9 @@ def sweep(
             return
         raise ExperimentError("no sweep file", key="FILE", right="such as dumbbell sweep loss-rtt.toml")
     asked_for = load_sweep(file, settings or ())
+    if dry:
+        dry_run(asked_for, jobs or len(os.sched_getaffinity(0)), as_json=as_json)
+        return
     asked = Asked(asked_for, out or default_folder(asked_for), resume, jobs, use_cache, settings or ())
     done = _carried_out(asked, file)
     if as_json:

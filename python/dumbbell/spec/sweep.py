@@ -222,6 +222,8 @@ def _deep(value: object) -> bool:
 def _changed(document: Mapping[str, Any], settings: Sequence[str], file: Path) -> dict[str, Any]:
     """The document with settings: of an axis where it is one's key, of the file where it is its, else of `[set]`."""
     made = dict(document)
+    if not settings:
+        return made
     tables = made.get("axes")
     # Whatever else stands there is told when the file is read.
     if isinstance(tables, list | tuple) and all(isinstance(table, dict) for table in tables):
@@ -273,7 +275,7 @@ def _experiment(asked: Keys, file: Path) -> tuple[dict[str, Any], Path]:
 
 
 def _axes(asked: Keys, file: Path) -> tuple[tuple[Axis, ...], ...]:
-    tables = tuple(_table(table, f"axes.{number}", file) for number, table in enumerate(asked.axes))
+    tables = tuple(_table(flat(table, RANGE), f"axes.{number}", file) for number, table in enumerate(asked.axes))
     if asked.beside is None:
         return tables
     return (*tables, _table({"engine": [asked.engine, asked.beside.engine]}, "beside.engine", file))

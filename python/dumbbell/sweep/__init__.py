@@ -8,6 +8,8 @@ due        which tasks are due next
 sample     a metric over the runs of a point, and whether two points differ
 repeats    how many runs a point needs
 finer      where new points go
+names      are there metrics of the names that a sweep file has
+pilot      how long it will take, from a few runs
 conduct    who carries them out, what becomes of the rows
 whole      a sweep on this machine, from the question to the table
 check      slips that are found before the first run
@@ -26,8 +28,26 @@ ranges     its axes and metrics, counted
 What a sweep asks for is `dumbbell.spec.sweep`; what its table means, `dumbbell.analysis`.
 """
 
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
 from dumbbell.sweep.conduct import conduct
 from dumbbell.sweep.folder import load
 from dumbbell.sweep.task import Row, Task
 
 __all__ = ["Row", "Task", "conduct", "load"]
+
+
+class _Verb(ModuleType):
+    """`dumbbell.sweep` is this room, and for people `db.sweep(…)` is a verb too: `dumbbell.api`'s, when it is called.
+
+    An imported submodule takes the name in its package from any function, whoever imports it.
+    """
+
+    def __call__(self, *words: Any, **keys: Any) -> Any:
+        return import_module("dumbbell.api").sweep(*words, **keys)
+
+
+sys.modules[__name__].__class__ = _Verb

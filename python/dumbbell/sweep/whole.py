@@ -17,12 +17,13 @@ from dumbbell.sweep.birth import birth_of
 from dumbbell.sweep.cache import Cache, cache_file
 from dumbbell.sweep.check import check, engines_of
 from dumbbell.sweep.conduct import Crew, rounds
+from dumbbell.sweep.names import check_metrics
 from dumbbell.sweep.place import Place, opened
 from dumbbell.sweep.pool import Local
 from dumbbell.sweep.table import table_of
 from dumbbell.sweep.task import Base, Row, base_of
 
-__all__ = ["Asked", "Done", "Teller", "carry_out", "default_folder"]
+__all__ = ["Asked", "Done", "Teller", "Unheard", "carry_out", "default_folder"]
 
 CrewFor = Callable[[Place, Cache | None], AbstractContextManager[Crew]]
 
@@ -79,6 +80,16 @@ class Teller(Protocol):
         ...
 
 
+class Unheard:
+    """Nobody listens."""
+
+    def due(self, runs: int, done: int) -> None:
+        """See `Teller`."""
+
+    def row(self, row: Row) -> None:
+        """See `Teller`."""
+
+
 def default_folder(sweep: Sweep) -> Path:
     """Where a sweep goes when nobody says: always the same place, so that it is found to go on with."""
     return Path("runs") / f"sweep-{sweep.name}"
@@ -92,6 +103,7 @@ def carry_out(asked: Asked, teller: Teller) -> Done:
     """
     began, sweep = time.monotonic(), asked.sweep
     check(sweep)
+    check_metrics(sweep)
     engines = engines_of(sweep)
     with opened(sweep, asked.out, engines, resume=asked.resume) as place:
         if place.is_done:

@@ -1,0 +1,47 @@
+"""`dumbbell sweep --dry-run` and `--list`, as the command prints them."""
+
+import json
+from collections.abc import Callable
+from subprocess import CompletedProcess
+
+import pytest
+
+from dumbbell.cli.forecast import _size, _time
+
+Dumbbell = Callable[..., CompletedProcess[str]]
+SHORT = ("taking-turns", "--set", "duration=200ms", "--set", "seeds=1", "--set", "path.rtt=13ms", "--jobs", "1")
+
+
+def test_a_dry_run_counts_measures_and_leaves_nothing(dumbbell: Dumbbell, tmp_path: object) -> None:
+    done = dumbbell("sweep", *SHORT, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "9 points, 9 runs, 1 side by side"
+    assert "from 9 runs measured now" in done.stdout
+    assert list(tmp_path.iterdir()) == []  # type: ignore[attr-defined]
+
+
+def test_a_dry_run_as_json(dumbbell: Dumbbell) -> None:
+    settings = ("until.metric=utilisation", "until.half_width=1%", "until.most=20")
+    done = dumbbell("sweep", *SHORT, *(word for each in settings for word in ("--set", each)), "--dry-run", "--json")
+    told = json.loads(done.stdout)
+    assert told["runs"] == {"least": 90, "most": 180}
+    assert told["wall_s"]["most"] == pytest.approx(2 * told["wall_s"]["least"])
+    assert {each["engine"] for each in told["pilot"]} == {"sim"}
+
+
+def test_a_slip_in_a_metric_s_name_is_told(dumbbell: Dumbbell) -> None:
+    done = dumbbell("sweep", *SHORT, "--set", "metrics=groups.bbr.sahre", "--dry-run")
+    assert done.returncode == 2
+    assert "groups.bbr.share" in done.stderr
+
+
+def test_the_built_in_sweeps_are_named(dumbbell: Dumbbell) -> None:
+    for words in (("sweep", "--list"), ("scenarios",)):
+        listed = dumbbell(*words).stdout
+        assert "who-wins" in listed
+        assert "loss-rtt" in listed
+
+
+def test_times_and_sizes_as_people_read_them() -> None:
+    assert [_time(each) for each in (0.0312, 5, 300, 8000, 10**6)] == ["31 ms", "5 s", "5 min", "2.22 h", "11.6 days"]
+    assert [_size(each) for each in (500, 2.5e6, 3e9)] == ["0.5 kB", "2.5 MB", "3 GB"]

@@ -1,0 +1,62 @@
+"""`docs/sweeps.md`: what it says of the sweep file is what the code has, and its examples can be run."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dumbbell.spec.axes import _UNITS
+from dumbbell.spec.sweep import load_sweep, parse_sweep
+from dumbbell.spec.sweep_keys import Keys, Map, Refine, Until
+from dumbbell.sweep.names import check_metrics
+
+MANUAL = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text()
+HALF = MANUAL.split("## The sweep file")[1].split("\n## ")[0]
+EXAMPLES = re.findall(r"```toml\n(.*?)```", HALF, re.S)
+THEIRS = """
+duration = "60s"
+[path]
+rtt = "20ms"
+[path.bottleneck]
+rate = "10mbit"
+qdisc = "pfifo limit 50"
+[[flows]]
+cc = "bbr"
+[[flows]]
+cc = "cubic"
+"""
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_every_example_reads_and_names_metrics_that_there_are(number: int, tmp_path: Path) -> None:
+    (tmp_path / "two-groups.toml").write_text(THEIRS)
+    check_metrics(parse_sweep(EXAMPLES[number], tmp_path / "mine.toml"))
+
+
+def test_the_numbers_of_the_first_example(tmp_path: Path) -> None:
+    (tmp_path / "two-groups.toml").write_text(THEIRS)
+    sweep = parse_sweep(EXAMPLES[0], tmp_path / "mine.toml")
+    assert (sweep.counted.least, sweep.counted_runs.least) == (18, 54)
+
+
+def test_the_ranges_are_what_their_comments_say() -> None:
+    rtt, rate = (axes[0] for axes in parse_sweep(EXAMPLES[1], Path("mine.toml")).axes)
+    assert rtt.numbers == (5, 15, 25, 35, 45)
+    assert rate.numbers == (1, 10, 100, 1000)
+
+
+@pytest.mark.parametrize("key", [*Keys.model_fields, *Until.model_fields, *Refine.model_fields, *Map.model_fields])
+def test_the_manual_names_every_key(key: str) -> None:
+    words = set(re.findall(r"\w+", " ".join([*re.findall(r"`+([^`\n]+)`+", HALF), *EXAMPLES])))
+    assert key in words
+
+
+@pytest.mark.parametrize("suffix", [unit.suffix for unit in _UNITS])
+def test_the_manual_names_every_unit_of_a_column(suffix: str) -> None:
+    assert f"_{suffix}`" in HALF
+
+
+@pytest.mark.parametrize("line", re.findall(r"^dumbbell sweep (.*)$", HALF, re.M))
+def test_every_command_of_the_manual_is_a_sweep(line: str) -> None:
+    name, *settings = re.findall(r"--set ('[^']*'|\S+)|^(\S+)", line)
+    assert load_sweep(name[1], [setting[0].strip("'") for setting in settings]).seeds
