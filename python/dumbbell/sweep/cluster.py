@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from dumbbell.errors import ClusterError, OutputError
+from dumbbell.errors import ClusterError
 from dumbbell.sweep import hand
 from dumbbell.sweep.outfit import Outfit, outfit_of
 from dumbbell.sweep.task import Base, Row, Task
@@ -35,8 +35,6 @@ MOST_IN_BATCH = 200
 AHEAD = 2
 """Batches of a worker's thread: the one that it does, and the next."""
 POLL_S = 0.2
-DEATHS = 3
-"""A task that ended so many workers fails; Dask calls this number allowed-failures."""
 
 
 def crew_for(cluster: str, told: Callable[[str], None] = lambda _text: None) -> "Cluster":
@@ -128,6 +126,7 @@ class _Round:
     def __init__(self, fleet: "Fleet", key: str, tasks: Sequence[Task]) -> None:
         self._fleet = fleet
         self._key = key
+        self._deaths = fleet.allowed_failures
         self._waiting = deque(_Job(task) for task in tasks)
         self._suspects: deque[_Job] = deque()
         self._out: dict[str, _Batch] = {}
@@ -204,11 +203,11 @@ class _Round:
         if isinstance(answer, hand.Lacking):
             member.outfits.discard(self._key)
             self._fleet.prepare(member)
-        elif isinstance(answer, OutputError):
-            self._fleet.refuse(member, str(answer))
+        elif isinstance(answer, hand.Full):
+            self._fleet.refuse(member, answer.reason)
         elif not isinstance(answer, AwayError):
             if len(batch.jobs) == 1:
-                yield _failed_row(batch.jobs[0].task, f"{type(answer).__name__}: {answer}")
+                yield hand.failed_row(batch.jobs[0].task, f"{type(answer).__name__}: {answer}")
             else:
                 self._suspects.extend(batch.jobs)
             return
@@ -220,8 +219,8 @@ class _Round:
         self._taken(batch)
         for job in batch.jobs:
             job.deaths += 1
-            if alone and job.deaths >= DEATHS:
-                yield _failed_row(job.task, f"its worker died, {job.deaths} times")
+            if alone and job.deaths >= self._deaths:
+                yield hand.failed_row(job.task, f"its worker died, {job.deaths} times")
             else:
                 self._suspects.append(job)
         if not batch.member.refused:
@@ -238,7 +237,3 @@ class _Round:
         engine = batch.jobs[0].task.engine
         took_s = done.wall_s / len(batch.jobs)
         self._pace_s[engine] = 0.5 * (self._pace_s.get(engine, took_s) + took_s)
-
-
-def _failed_row(task: Task, reason: str) -> Row:
-    return Row(task.point, task.seed, task.engine, task.kernel, task.values, "failed", reason, {})

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from dask import config
 from distributed import CancelledError, Client, Future, KilledWorker
 from distributed.comm.core import CommClosedError
 
@@ -31,6 +32,10 @@ LOOK_S = 0.5
 """Between two looks at who is here."""
 ANSWER_S = 30.0
 """How long a scheduler, or the worker that holds a result, may take to answer."""
+CONNECT_S = 10.0
+"""How long a scheduler may take to be there at all."""
+DISMISS_S = 5.0
+"""How long taking leave may take."""
 SETTLE_S = 3.0
 """When all who are here are refused, others may still be on their way."""
 CARRIERS = 2
@@ -81,6 +86,8 @@ class Fleet:
         self.members: dict[tuple[str, str], Member] = {}
         self.wanted: Outfit | None = None
         self.key = ""
+        self.allowed_failures: int = config.get("distributed.scheduler.allowed-failures", 3)
+        """A task that ended so many workers, the last one alone, has failed; Dask's own setting."""
         self._errands: dict[str, tuple[Future, Member, Callable[[Any], None]]] = {}
         self._done: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self._carrying: dict[str, Member] = {}
@@ -180,8 +187,11 @@ class Fleet:
             member.outfits.discard(key)
         if addresses and self.client.status == "running":
             try:
-                call = _Call(hand.dismiss, (key,))
-                self.client.run(pickle.loads, pickle.dumps(call), workers=addresses, wait=False, on_error="ignore")
+                # Not as a task, which would wait for the one that runs.
+                self.client.sync(
+                    self.client._run, pickle.loads, pickle.dumps(_Call(hand.dismiss, (key,))), workers=addresses,
+                    on_error="ignore", callback_timeout=DISMISS_S,
+                )  # fmt: skip
             except NEVER:
                 return
 
@@ -292,12 +302,12 @@ class _Call:
         return self.function, self.arguments
 
 
-def connected(address: str, told: Callable[[str], None]) -> Client:
+def connected(address: str, told: Callable[[str], None], wait_s: float = CONNECT_S) -> Client:
     """A client of the scheduler at this address. Raises `ClusterError`."""
     with warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always")
         try:
-            client = Client(address, timeout=f"{ANSWER_S:g}s", set_as_default=False)
+            client = Client(address, timeout=f"{wait_s:g}s", set_as_default=False)
         except (OSError, TimeoutError, ValueError, ImportError) as error:
             raise ClusterError(
                 f"no Dask scheduler answers at {address} ({error}); start one with: dask scheduler"

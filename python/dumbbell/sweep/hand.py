@@ -21,7 +21,7 @@ from dumbbell.sweep.outfit import Luggage
 from dumbbell.sweep.task import Base, Row, Task
 from dumbbell.sweep.work import carried_out
 
-__all__ = ["Done", "Lacking", "carry", "dismiss", "equip", "introduce", "keep_kernel", "lacking"]
+__all__ = ["Done", "Full", "Lacking", "carry", "dismiss", "equip", "failed_row", "introduce", "keep_kernel", "lacking"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,14 @@ class _Held:
     kernels: Mapping[str | None, str]
 
 
-class _DismissedError(Exception):
+@dataclass(frozen=True)
+class Full:
+    """The machine has no room for a run, and why."""
+
+    reason: str
+
+
+class _DismissedError(BaseException):
     """Nobody waits for this row any more."""
 
 
@@ -118,8 +125,8 @@ def equip(
         _OUTFITS[key] = _Held(replace(base, file=folder / base.file.name), base.file, private, held)
 
 
-def carry(key: str, tasks: Sequence[Task]) -> Done | Lacking:
-    """Carry tasks out, one after the other."""
+def carry(key: str, tasks: Sequence[Task]) -> Done | Full | Lacking:
+    """Carry tasks out, one after the other. Raises nothing, for not every error can travel."""
     held = _OUTFITS.get(key)
     if held is None:
         return Lacking()
@@ -128,7 +135,14 @@ def carry(key: str, tasks: Sequence[Task]) -> Done | Lacking:
         rows = tuple(_row(key, held, task) for task in tasks)
     except _DismissedError:
         return Lacking()
+    except OutputError as error:
+        return Full(str(error))
     return Done(rows, time.perf_counter() - began)
+
+
+def failed_row(task: Task, reason: str) -> Row:
+    """The row of a task that came to nothing."""
+    return Row(task.point, task.seed, task.engine, task.kernel, task.values, "failed", reason, {})
 
 
 def dismiss(key: str) -> None:
@@ -145,7 +159,13 @@ def _row(key: str, held: _Held, task: Task) -> Row:
             raise _DismissedError
 
     tick()
-    return _as_there(carried_out(held.base, _on_this(held, task), tick), held, task)
+    try:
+        row = carried_out(held.base, _on_this(held, task), tick)
+    except (_DismissedError, OutputError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # A fault of ours, a panic of the simulator's among them, costs one row.
+        row = failed_row(task, f"{type(error).__name__}: {error}")
+    return _as_there(row, held, task)
 
 
 def _on_this(held: _Held, task: Task) -> Task:
