@@ -18,7 +18,7 @@ from dumbbell.errors import ClusterError
 from dumbbell.sweep import hand
 from dumbbell.sweep.outfit import Outfit, outfit_of
 from dumbbell.sweep.task import Base, Row, Task
-from dumbbell.sweep.work import carried_out
+from dumbbell.sweep.work import carried_out, row_of
 
 if TYPE_CHECKING:
     from distributed import Future
@@ -207,7 +207,7 @@ class _Round:
             self._fleet.refuse(member, answer.reason)
         elif not isinstance(answer, AwayError):
             if len(batch.jobs) == 1:
-                yield hand.failed_row(batch.jobs[0].task, f"{type(answer).__name__}: {answer}")
+                yield row_of(batch.jobs[0].task, "failed", f"{type(answer).__name__}: {answer}")
             else:
                 self._suspects.extend(batch.jobs)
             return
@@ -220,7 +220,7 @@ class _Round:
         for job in batch.jobs:
             job.deaths += 1
             if alone and job.deaths >= self._deaths:
-                yield hand.failed_row(job.task, f"its worker died, {job.deaths} times")
+                yield row_of(job.task, "failed", f"its worker died, {job.deaths} times")
             else:
                 self._suspects.append(job)
         if not batch.member.refused:

@@ -203,7 +203,7 @@ class Fleet:
                 pass
             else:
                 return asked["workers"]  # type: ignore[no-any-return]
-        raise ClusterLost(f"the scheduler at {self.where} is gone")
+        raise ClusterLost(f"the scheduler at {self.where} is gone; {_KEPT}")
 
     def _errand(
         self, member: Member, then: Callable[[Any], None], function: Callable[..., Any], *arguments: Any
@@ -285,7 +285,7 @@ class Fleet:
         if self.patience_s is None or alone_s < self.patience_s:
             return
         if self._ever:
-            raise ClusterLost(f"for {self.patience_s:g} s no worker has been left at {self.where}")
+            raise ClusterLost(f"for {self.patience_s:g} s no worker has been left at {self.where}; {_KEPT}")
         raise ClusterError(
             f"for {self.patience_s:g} s no worker has come to {self.where}; start one with: dask worker {self.where}"
         )
@@ -324,3 +324,4 @@ async def _identity(client: Client) -> Any:
 
 _NUMBERS = itertools.count()
 _RIGHT = "install the same Dumbbell there, and start the worker again"
+_KEPT = "the rows that came are kept: go on with --resume"

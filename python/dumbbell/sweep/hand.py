@@ -19,9 +19,9 @@ from dumbbell.kernel.store import BINARY, cache_dir, hash_of, kernels_dir, sha25
 from dumbbell.sweep.build import BUILD, Build
 from dumbbell.sweep.outfit import Luggage
 from dumbbell.sweep.task import Base, Row, Task
-from dumbbell.sweep.work import carried_out
+from dumbbell.sweep.work import carried_out, row_of
 
-__all__ = ["Done", "Full", "Lacking", "carry", "dismiss", "equip", "failed_row", "introduce", "keep_kernel", "lacking"]
+__all__ = ["Done", "Full", "Lacking", "carry", "dismiss", "equip", "introduce", "keep_kernel", "lacking"]
 
 
 @dataclass(frozen=True)
@@ -140,11 +140,6 @@ def carry(key: str, tasks: Sequence[Task]) -> Done | Full | Lacking:
     return Done(rows, time.perf_counter() - began)
 
 
-def failed_row(task: Task, reason: str) -> Row:
-    """The row of a task that came to nothing."""
-    return Row(task.point, task.seed, task.engine, task.kernel, task.values, "failed", reason, {})
-
-
 def dismiss(key: str) -> None:
     """Forget a sweep; what still runs of it ends soon."""
     with _GATE:
@@ -160,11 +155,11 @@ def _row(key: str, held: _Held, task: Task) -> Row:
 
     tick()
     try:
-        row = carried_out(held.base, _on_this(held, task), tick)
+        row = carried_out(held.base, _on_this(held, task), tick, room=held.folder)
     except (_DismissedError, OutputError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # A fault of ours, a panic of the simulator's among them, costs one row.
-        row = failed_row(task, f"{type(error).__name__}: {error}")
+        row = row_of(task, "failed", f"{type(error).__name__}: {error}")
     return _as_there(row, held, task)
 
 
@@ -179,7 +174,8 @@ def _as_there(row: Row, held: _Held, task: Task) -> Row:
     if reason:
         reason = reason.replace(str(held.base.file), str(held.theirs))
         reason = reason.replace(str(held.base.file.parent), str(held.theirs.parent))
-    return replace(row, kernel=task.kernel, reason=reason)
+    sent = held.kernels.get(task.kernel) if task.engine == "kernel" else None
+    return replace(row, kernel=task.kernel or (Path(sent).parent.name if sent else None), reason=reason)
 
 
 def _needed(key: str, name: str, hashes: Mapping[str, str]) -> Path:
