@@ -60,7 +60,17 @@ def main() -> None:
 def _swept(file: Path, seeds: int, jobs: int) -> Swept:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as room:
-        words = [str(COMMAND), "sweep", str(file), "--no-cache", "--json", "--jobs", str(jobs), "--set", f"seeds=1..{seeds}"]
+        words = [
+            str(COMMAND),
+            "sweep",
+            str(file),
+            "--no-cache",
+            "--json",
+            "--jobs",
+            str(jobs),
+            "--set",
+            f"seeds=1..{seeds}",
+        ]
         words += ["--out", f"{room}/out"]
         began = time.monotonic()
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
