@@ -268,14 +268,14 @@ def panel_title(panel: Panel) -> alt.TitleParams:
 
 
 def short(number: float, span: float = 0.0) -> str:
-    """A number of a cell: two digits that matter, and as many as tell a fiftieth of the map's span.
+    """A number of a cell: two digits that matter, and as many as tell a twentieth of the map's span.
 
     >>> short(0.5238), short(284.2), short(3.44), short(0.9962, span=0.04), short(2e-5, span=1e-4)
     ('0.52', '284', '3.4', '0.996', '2e-05')
     """
     size = abs(number)
     own = 0 if size >= 10 or number == 0 else 1 if size >= 1 else 2
-    needed = math.ceil(-math.log10(span / 50)) if span > 0 else own
+    needed = math.ceil(-math.log10(span / 20)) if span > 0 else own
     return f"{number:.2g}" if needed > PLACES_MAX else f"{number:.{max(own, needed)}f}"
 
 
