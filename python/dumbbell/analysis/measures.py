@@ -78,7 +78,8 @@ def _path() -> Iterator[tuple[str, _Find]]:
         yield f"queue.{name}", _part(queueing.queue, name)
     yield "utilisation", queueing.utilisation
     yield "jain", jain
-    yield "cycle.period_s", _period_s
+    for name in ("period_s", "strength"):
+        yield f"cycle.{name}", _of_cycle(name)
 
 
 def _flows(flows: _Flows) -> Iterator[tuple[str, _Find]]:
@@ -128,9 +129,12 @@ def _known(value: float | None) -> _Find:
     return lambda _run, _window: value
 
 
-def _period_s(run: Run, window: Window | None) -> float | None:
-    found = cycle(run, window)
-    return None if found is None else found.period_s
+def _of_cycle(name: str) -> _Find:
+    def number(run: Run, window: Window | None) -> float | None:
+        found = cycle(run, window)
+        return None if found is None else float(getattr(found, name))
+
+    return number
 
 
 def _completion(flows: _Flows) -> float | None:
