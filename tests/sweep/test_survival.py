@@ -16,13 +16,23 @@ from sweep.conftest import COMMAND, RUNS, SMALL, Going, outcome
 pytestmark = pytest.mark.usefixtures("cache")
 KILLS = int(os.environ.get("DUMBBELL_KILLS", "3"))
 Start = Callable[..., Going]
+SLOW = SMALL.replace('duration = "1s"', 'duration = "100s"')
+"""Long enough for several commits of the journal."""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The file of a sweep of few runs."""
+    file = tmp_path / "small.toml"
+    file.write_text(SLOW)
+    return file
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
     """What the small sweep comes to when nothing happens."""
     folder = tmp_path_factory.mktemp("whole")
-    (folder / "small.toml").write_text(SMALL)
+    (folder / "small.toml").write_text(SLOW)
     words = [str(COMMAND), "sweep", "small.toml", "--no-cache", "--out", "out", "--jobs", "1"]
     subprocess.run(words, cwd=folder, check=True, capture_output=True)
     return outcome(folder / "out")
@@ -132,7 +142,10 @@ def test_a_full_disk_stops_it_and_nothing_is_lost(
 def test_two_at_once_in_one_folder_are_refused(dumbbell: Dumbbell, small: Path, going: Start) -> None:
     first = going(small, "--no-cache", "--jobs", "1")
     first.until_rows(1)
+    # It stands still, and holds its lock, until the other has had its answer.
+    first.process.send_signal(signal.SIGSTOP)
     second = dumbbell("sweep", small, "--no-cache", "--out", first.out, "--resume")
+    first.process.send_signal(signal.SIGCONT)
     assert second.returncode == 2
     assert "another sweep is at work there now" in second.stderr
     assert first.ended()[0] == 0
