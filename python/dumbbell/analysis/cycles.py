@@ -42,6 +42,7 @@ from dumbbell.analysis.counters import Floats
 from dumbbell.analysis.flows import group_throughput_bps
 from dumbbell.analysis.lags import SMOOTHING, cross_difference, detrended, key_maxima, smooth, square_difference, top
 from dumbbell.analysis.rates import group_throughput
+from dumbbell.analysis.samples import remembered
 from dumbbell.analysis.window import NS, Window, bounds_ns, clip_ns
 from dumbbell.result import Run
 
@@ -76,6 +77,7 @@ class Cycle:
     """By which share of a period the second largest group follows the largest, 0 to 1; None for a single signal."""
 
 
+@remembered
 def cycle(run: Run, window: Window | None = None) -> Cycle | None:
     """The period with which the two largest groups take turns, how strictly, and in which phase.
 
