@@ -7,16 +7,18 @@ what the numbers mean is `dumbbell.analysis`.
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from dumbbell.errors import ResultError
 
-__all__ = ["FORMAT", "INSIDE", "TABLES", "Run", "load", "load_birth", "write"]
+__all__ = ["FORMAT", "INSIDE", "TABLES", "Run", "load", "load_birth", "positions", "write"]
 
 FORMAT = 1
 """Version of the folder's layout; it grows when an old reader would misread a new folder."""
@@ -198,6 +200,8 @@ class Run:
     flows: pl.DataFrame
     queues: pl.DataFrame
     probes: pl.DataFrame
+    remembered: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What `analysis` has worked out of it already; it is of these tables, so a changed copy begins anew."""
 
     def inside(self, name: str) -> pl.DataFrame | None:
         """One of the tables of `INSIDE`; None where nobody asked for it. Raises `ResultError` as `load` does."""
@@ -228,6 +232,23 @@ def load_birth(folder: Path) -> dict[str, Any]:
     if birth["format"] > FORMAT:
         raise ResultError(f"{path}: format {birth['format']} is newer than this Dumbbell reads ({FORMAT})")
     return birth
+
+
+def positions(column: pl.Series, names: Sequence[str]) -> npt.NDArray[np.uint32]:
+    """Each row's position in `names` by the name in it, the last of two alike; their number for any other name."""
+    if len(names) <= FEW and not column.null_count():
+        place = np.full(len(column), len(names), dtype=np.uint32)
+        for position, name in enumerate(names):
+            place[(column == name).to_numpy()] = position
+        return place
+    known = {name: position for position, name in enumerate(names)}
+    coded = column.cast(pl.Enum(list(known)), strict=False).to_physical().cast(pl.UInt32)
+    codes = (coded.fill_null(len(known)) if coded.null_count() else coded).to_numpy()
+    return np.asarray(np.array([*known.values(), len(names)], dtype=np.uint32)[codes])
+
+
+FEW = 4
+"""Names for which comparing each with every row is quicker than a dictionary."""
 
 
 def is_import(birth: Mapping[str, Any]) -> bool:

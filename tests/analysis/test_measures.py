@@ -1,8 +1,11 @@
 """A run as a flat list of numbers."""
 
+from dataclasses import replace
+
 import pytest
 
-from dumbbell.analysis import measure_names, measures
+from dumbbell.analysis import measure_names, measures, metric, summary
+from dumbbell.analysis.window import NS, Window
 from synthetic import Bench, Flow, taking_turns
 
 
@@ -41,3 +44,31 @@ def test_every_measure_has_a_name_that_is_known_beforehand() -> None:
     found = measures(run)
     assert {"cycle.period_s", "flows.bbr-1.throughput_mbps"} <= set(found)
     assert set(found) <= set(measure_names(run.birth["flows"]))
+
+
+@pytest.mark.parametrize("window", [None, (5 * NS, 25 * NS)])
+def test_what_json_has_by_the_same_name_is_the_same_number(window: Window | None) -> None:
+    run = taking_turns(60, 10, 0.1).make()
+    numbers, found = summary(run, window), measures(run, window)
+    for name in ("groups.bbr.throughput_mbps", "groups.bbr.share", "queue.packets.p95", "queue.drops", "ping_ms.mean"):
+        assert found[name] == metric(numbers, name)
+    assert found["jain"] == numbers["jain"]
+    assert found["flows.bbr-1.throughput_mbps"] == metric(numbers, "flows.bbr-1.throughput_mbps")
+
+
+def test_only_what_is_wanted_is_there() -> None:
+    run = taking_turns(60, 10, 0.1).make()
+    everything = measures(run)
+    assert measures(run, None, ["queue.*", "jain"]) == {
+        name: number for name, number in everything.items() if name.startswith("queue.") or name == "jain"
+    }
+    assert measures(run, None, ["groups.*.share"]).keys() == {"groups.bbr.share", "groups.cubic.share"}
+    assert measures(run, None, []) == {}
+
+
+def test_what_nobody_wants_is_not_worked_out() -> None:
+    run = taking_turns(60, 10, 0.1).make()
+    blind = replace(run, flows=run.flows.select("time_ns"))
+    with pytest.raises(Exception, match="not found"):
+        measures(blind)
+    assert measures(blind, None, ["queue.*"]) == measures(run, None, ["queue.*"])

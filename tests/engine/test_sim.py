@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import polars as pl
 import pytest
 
 from dumbbell import _sim, result
+from dumbbell.analysis import measures
 from dumbbell.engine import KernelEngine, Request, Simulator
 from dumbbell.engine import sim as sim_engine
 from dumbbell.errors import EngineError, ExperimentError, OutputError, PlanError
@@ -55,6 +58,39 @@ def test_a_folder_has_every_column_and_a_certificate(tmp_path: Path) -> None:
         ("bottleneck", "pfifo", True),
         ("reverse.netem", "netem", False),
     ]
+
+
+SHORT_NS = 3 * 10**9
+
+
+@pytest.mark.parametrize("name", sorted(scenarios()))
+def test_a_run_in_memory_is_the_one_that_would_be_read(tmp_path: Path, name: str) -> None:
+    """Of every built-in experiment that the simulator carries out, cut to three seconds."""
+    case = load(scenarios()[name])[0]
+    short = case.experiment.model_copy(update={"duration": min(case.experiment.duration, SHORT_NS)})
+    request = Request(name, replace(case, experiment=short), 7, tmp_path / "run")
+    try:
+        made = Simulator().simulate(request)
+    except (ExperimentError, PlanError) as refused:
+        with pytest.raises(type(refused), match=re.escape(str(refused))):
+            Simulator().run(request, lambda _seconds: None)
+        return
+    assert not request.out.exists()
+    read = result.load(Simulator().run(request, lambda _seconds: None))
+    for table in TABLES:
+        assert getattr(made, table).schema == getattr(read, table).schema
+        assert getattr(made, table).equals(getattr(read, table))
+    assert made.folder == read.folder
+    assert measures(made) == measures(read)
+    clocks = {"wall_s": None, "phases_s": None}
+    assert made.birth | clocks == read.birth | clocks
+    assert made.birth.keys() == read.birth.keys()
+
+
+def test_packets_of_a_run_in_memory_are_captured_all_the_same(tmp_path: Path) -> None:
+    request = Request("mine", case_of(experiment(QUIET), tmp_path), 1, tmp_path / "run", capture=tmp_path / "p.pcap")
+    Simulator().simulate(request)
+    assert [path.name for path in tmp_path.iterdir()] == ["p.pcap"]
 
 
 def test_both_engines_write_the_same_keys(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_the_middle_lies_between_and_says_its_number(asked: dict[str, Any]) -> N
     shape = made(asked)
     assert shape.numbers is not None
     low, high = shape.numbers[:2]
-    for _ in range(60):
+    for _ in range(100):
         if (middle := between(shape, low, high)) is None:
             break
         value, number = middle
@@ -73,7 +73,7 @@ def test_the_middle_lies_between_and_says_its_number(asked: dict[str, Any]) -> N
         assert not shape.whole or isinstance(value, int)
         high = number
     else:
-        raise AssertionError("halved sixty times, and still something between")
+        raise AssertionError("halved a hundred times, and still something between")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-//! Our tables as Arrow's: their memory changes hands, it is not copied (booleans are packed, names stay codes).
+//! Our tables as Arrow's: their memory changes hands, it is not copied (booleans are packed, names' codes become views of their texts).
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt8Type, UInt32Type};
 use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, RecordBatch, RecordBatchIterator, RecordBatchOptions,
-    StringArray,
+    Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, RecordBatchIterator, RecordBatchOptions,
+    StringViewArray,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field, Schema};
@@ -66,8 +66,12 @@ fn array(column: Column) -> ArrayRef {
             Arc::new(BooleanArray::new(BooleanBuffer::from(values), nulls(known)))
         }
         Column::Name(cells, names) => {
-            let names = Arc::new(StringArray::from_iter_values(names.iter()));
-            Arc::new(DictionaryArray::<UInt32Type>::new(primitive(cells), names))
+            let (codes, known) = cells.into_parts();
+            let names = StringViewArray::from_iter_values(names.iter());
+            // A null has the code 0, of which there may be no name.
+            let view = |&code: &u32| names.views().get(code as usize).copied().unwrap_or_default();
+            let views = codes.iter().map(view).collect::<ScalarBuffer<u128>>();
+            Arc::new(StringViewArray::new(views, names.data_buffers().to_vec(), nulls(known)))
         }
     }
 }

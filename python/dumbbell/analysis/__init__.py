@@ -4,6 +4,7 @@ Every number has one definition, in the file that is named after it:
 
 ```text
 window    which part of a run, each flow's life, which flows are long-lived
+samples   columns by flow and by queue, as arrays; what was worked out of a run already
 spread    mean, p50, p95, max of samples
 known     sums and means where some values are not known
 counters  a counter that was read now and then, as a function of time

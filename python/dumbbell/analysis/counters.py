@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
+from dumbbell.analysis.samples import Floats, by_flow
 from dumbbell.analysis.window import life_ns
 from dumbbell.result import Run
 
 __all__ = ["Counter", "Floats", "bytes_counters", "counters"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class Counter:
@@ -43,9 +41,9 @@ class Counter:
         """The same counter, that also knows 0 at its start and its total at its end, unless a reading says more."""
         times, values = self.times_ns, self.values
         if not self or start_ns < times[0]:
-            times, values = np.insert(times, 0, start_ns), np.insert(values, 0, 0.0)
+            times, values = np.concatenate([[float(start_ns)], times]), np.concatenate([[0.0], values])
         if total is not None and stop_ns > times[-1] and total >= values[-1]:
-            times, values = np.append(times, stop_ns), np.append(values, total)
+            times, values = np.concatenate([times, [float(stop_ns)]]), np.concatenate([values, [float(total)]])
         return Counter(times, values)
 
 
@@ -54,8 +52,8 @@ def counters(run: Run, column: str, total: str | None = None) -> dict[str, Count
 
     A flow of which the column says nothing, and the birth certificate neither, has an empty counter.
     """
-    read = _readings(run.flows, column)
-    return {flow["name"]: _anchored(run, flow, read.get(flow["name"], _EMPTY), total) for flow in run.birth["flows"]}
+    read = by_flow(run, column)
+    return {flow["name"]: _anchored(run, flow, Counter(*read[flow["name"]]), total) for flow in run.birth["flows"]}
 
 
 def bytes_counters(run: Run) -> dict[str, Counter]:
@@ -70,15 +68,6 @@ def bytes_counters(run: Run) -> dict[str, Counter]:
         return received
     acked, sent = counters(run, "bytes_acked"), counters(run, "bytes_sent")
     return {name: counter or acked[name] or sent[name] for name, counter in received.items()}
-
-
-_EMPTY = Counter([], [])
-
-
-def _readings(flows: pl.DataFrame, column: str) -> dict[str, Counter]:
-    read = flows.select("flow", "time_ns", pl.col(column).cast(pl.Float64)).drop_nulls()
-    parts = read.partition_by("flow", as_dict=True, maintain_order=True)
-    return {str(name): Counter(part["time_ns"].to_numpy(), part[column].to_numpy()) for (name,), part in parts.items()}
 
 
 def _anchored(run: Run, flow: Mapping[str, Any], counter: Counter, total: str | None) -> Counter:

@@ -3,11 +3,11 @@
 Rates over time are `rates`; how evenly it was shared is `fairness`.
 """
 
-import numpy.typing as npt
-import polars as pl
+from collections.abc import Mapping
 
 from dumbbell.analysis.counters import Counter, bytes_counters, counters
 from dumbbell.analysis.known import sum_of_known
+from dumbbell.analysis.samples import Floats, by_flow, remembered
 from dumbbell.analysis.spread import spread
 from dumbbell.analysis.window import NS, Window, bounds_ns, clip_ns
 from dumbbell.result import Run
@@ -24,8 +24,11 @@ __all__ = [
 ]
 
 _Spread = dict[str, float | None]
+MS = 1e-6
+"""Milliseconds in a nanosecond. Not ÷ 10⁶: a query multiplies, as `delays` does, and the last bits differ."""
 
 
+@remembered
 def bytes_received(run: Run, window: Window | None = None) -> dict[str, float | None]:
     """Bytes that each flow's receiver got in order, by flow; None where nobody counted."""
     if window is None and all(flow.get("bytes_received") is not None for flow in run.birth["flows"]):
@@ -35,6 +38,7 @@ def bytes_received(run: Run, window: Window | None = None) -> dict[str, float | 
     return {name: counter.between(*bounds) if counter else None for name, counter in counted.items()}
 
 
+@remembered
 def flow_throughput_bps(run: Run, window: Window | None = None) -> dict[str, float | None]:
     """8 × bytes received ÷ lifetime, by flow: goodput (RFC 2647 section 3.17) over the flow's own life.
 
@@ -44,6 +48,7 @@ def flow_throughput_bps(run: Run, window: Window | None = None) -> dict[str, flo
     return {flow["name"]: _rate_bps(received[flow["name"]], clip_ns(run, flow, window)) for flow in run.birth["flows"]}
 
 
+@remembered
 def group_throughput_bps(run: Run, window: Window | None = None) -> dict[str, float | None]:
     """8 × bytes received by the group's flows ÷ length of the window, by group.
 
@@ -57,6 +62,7 @@ def group_throughput_bps(run: Run, window: Window | None = None) -> dict[str, fl
     return {group: _rate_bps(sum_of_known(counts), bounds) for group, counts in groups.items()}
 
 
+@remembered
 def group_shares(run: Run, window: Window | None = None) -> dict[str, float | None]:
     """A group's goodput ÷ all groups' goodput; they add up to 1. None while nobody got anything."""
     rates = group_throughput_bps(run, window)
@@ -64,6 +70,7 @@ def group_shares(run: Run, window: Window | None = None) -> dict[str, float | No
     return {group: None if rate is None or total == 0 else rate / total for group, rate in rates.items()}
 
 
+@remembered
 def retransmits(run: Run, window: Window | None = None) -> dict[str, tuple[int | None, float | None]]:
     """Retransmitted segments, and retransmitted ÷ sent data segments, by flow.
 
@@ -76,6 +83,7 @@ def retransmits(run: Run, window: Window | None = None) -> dict[str, tuple[int |
     }
 
 
+@remembered
 def group_retransmit_rates(run: Run, window: Window | None = None) -> dict[str, float | None]:
     """Retransmitted ÷ sent data segments of all flows of a group, by group; None where no flow counts or sent any."""
     pairs = _segments(run, window)
@@ -87,6 +95,7 @@ def group_retransmit_rates(run: Run, window: Window | None = None) -> dict[str, 
     return rates
 
 
+@remembered
 def _segments(run: Run, window: Window | None) -> dict[str, tuple[int | None, int | None]]:
     """Retransmitted segments and data segments sent, by flow."""
     if window is None:
@@ -96,29 +105,29 @@ def _segments(run: Run, window: Window | None) -> dict[str, tuple[int | None, in
     return {name: (_count(again[name], bounds), _count(sent[name], bounds)) for name in again}
 
 
+@remembered
 def rtt_ms(run: Run, window: Window | None = None) -> dict[str, _Spread]:
     """Spread of the smoothed RTT (`tcpi_rtt`, RFC 6298) over all samples in the flow's life, by flow.
 
     An RTT of 0 is the kernel's word for "none measured yet" and is no sample.
     """
-    return _spread_by_flow(run, "rtt_ns", pl.col("rtt_ns").replace(0, None) / 1e6, window)
+    read = {name: (times, ns, ns != 0) for name, (times, ns) in by_flow(run, "rtt_ns").items()}
+    return _spread_by_flow(run, {name: (at[some], ns[some] * MS) for name, (at, ns, some) in read.items()}, window)
 
 
+@remembered
 def cwnd_packets(run: Run, window: Window | None = None) -> dict[str, _Spread]:
     """Spread of the congestion window over all samples in the flow's life, by flow."""
-    return _spread_by_flow(run, "cwnd_packets", pl.col("cwnd_packets").cast(pl.Float64), window)
+    return _spread_by_flow(run, by_flow(run, "cwnd_packets"), window)
 
 
-def _spread_by_flow(run: Run, column: str, values: pl.Expr, window: Window | None) -> dict[str, _Spread]:
-    rows = run.flows.select("flow", "time_ns", values.alias(column)).drop_nulls()
-    parts = rows.partition_by("flow", as_dict=True)
+def _spread_by_flow(
+    run: Run, samples: Mapping[str, tuple[Floats, Floats]], window: Window | None
+) -> dict[str, _Spread]:
     found = {}
     for flow in run.birth["flows"]:
-        part, life = parts.get((flow["name"],)), clip_ns(run, flow, window)
-        samples: npt.ArrayLike = (
-            [] if part is None or life is None else part.filter(pl.col("time_ns").is_between(*life))[column]
-        )
-        found[flow["name"]] = spread(samples)
+        (times, values), life = samples[flow["name"]], clip_ns(run, flow, window)
+        found[flow["name"]] = spread([] if life is None else values[(times >= life[0]) & (times <= life[1])])
     return found
 
 

@@ -1,97 +1,140 @@
 """A run as a flat list of numbers with names: what comparisons, matrices and sweeps are made of.
 
 Names are those of `--json` where it has them (`groups.bbr.throughput_mbps`, `ping_ms.mean`); what JSON gives only by
-flow is here by group too. Whether two such numbers are far apart is `difference`.
+flow is here by group too. Only what was wanted is worked out. Whether two such numbers are far apart is `difference`.
 """
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, cast
 
-from dumbbell.analysis.flows import group_retransmit_rates
+from dumbbell.analysis import flows as of_flows
+from dumbbell.analysis import queueing
+from dumbbell.analysis.cycles import cycle
+from dumbbell.analysis.fairness import jain
 from dumbbell.analysis.known import mean_of_known, sum_of_known
-from dumbbell.analysis.spread import SPREAD
-from dumbbell.analysis.summary import summary
 from dumbbell.analysis.window import Window
 from dumbbell.result import Run
 
 __all__ = ["measure_names", "measures"]
 
 _Flows = Sequence[Mapping[str, Any]]
+_Find = Callable[[Run, Window | None], float | None]
+"""How a number is found."""
 
 
-def measures(run: Run, window: Window | None = None) -> dict[str, float]:
+def measures(run: Run, window: Window | None = None, wanted: Sequence[str] = ("*",)) -> dict[str, float]:
     """Every number of a run that can be compared, by name; what isn't known is left out.
 
     A group's `rtt_ms` and `cwnd_packets` are means over its flows of the flows' own means and 95th percentiles, its
     `retransmit_rate` is retransmitted ÷ sent data segments of all its flows, its `fct_s` the mean over its sized
-    flows, and left out unless all of them were done.
+    flows, and left out unless all of them were done. `wanted`: only names that match one of these patterns (`*`
+    stands for anything, as in a tolerance).
     """
-    numbers = summary(run, window)
-    rates = group_retransmit_rates(run, window)
-    named = [*_groups(numbers, rates), *_path(numbers), *_flows(numbers)]
-    return {name: float(value) for name, value in named if value is not None}
+    found = {
+        name: find(run, window)
+        for name, find in _named(run.birth["flows"])
+        if any(fnmatchcase(name, pattern) for pattern in wanted)
+    }
+    return {name: float(number) for name, number in found.items() if number is not None and math.isfinite(number)}
 
 
 def measure_names(flows: _Flows) -> list[str]:
     """Every name that `measures` may give for flows with these names and groups, known or not in a particular run."""
-    nothing = dict.fromkeys(SPREAD)
-    known = {"retransmits": None, "throughput_mbps": None, "fct_s": None, "rtt_ms": nothing, "cwnd_packets": nothing}
-    entries = [{"name": flow["name"], "group": flow["group"]} | known for flow in flows]
-    groups = dict.fromkeys(flow["group"] for flow in flows)
-    unknown = {
-        "flows": entries,
-        "groups": {group: {"throughput_mbps": None, "share": None} for group in groups},
-        "queue": {"packets": nothing, "delay_ms": nothing, "drops": None, "marks": None},
-        "ping_ms": nothing,
-        "utilisation": None,
-        "jain": None,
-        "cycle": None,
-    }
-    return [name for name, _ in [*_groups(unknown, groups), *_path(unknown), *_flows(unknown)]]
+    return [name for name, _ in _named(flows)]
 
 
-def _groups(
-    numbers: Mapping[str, Any], retransmit_rates: Mapping[str, float | None]
-) -> Iterator[tuple[str, float | None]]:
-    for name, group in numbers["groups"].items():
-        flows = [flow for flow in numbers["flows"] if flow["group"] == name]
-        at = f"groups.{name}"
-        yield f"{at}.throughput_mbps", group["throughput_mbps"]
-        yield f"{at}.share", group["share"] if len(numbers["groups"]) > 1 else None
-        yield f"{at}.fct_s", _completion(flows)
-        for metric in ("rtt_ms", "cwnd_packets"):
-            for part in ("mean", "p95"):
-                yield f"{at}.{metric}.{part}", mean_of_known([flow[metric][part] for flow in flows])
-        yield f"{at}.retransmit_rate", retransmit_rates[name]
-        yield f"{at}.retransmits", sum_of_known([flow["retransmits"] for flow in flows])
+def _named(flows: _Flows) -> Iterator[tuple[str, _Find]]:
+    members: dict[str, list[Mapping[str, Any]]] = {}
+    for flow in flows:
+        members.setdefault(flow["group"], []).append(flow)
+    for group, mine in members.items():
+        yield from _group(group, mine, alone=len(members) == 1)
+    yield from _path()
+    yield from _flows(flows)
 
 
-def _path(numbers: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
-    queue, ping = numbers["queue"], numbers["ping_ms"]
+def _group(group: str, flows: _Flows, *, alone: bool) -> Iterator[tuple[str, _Find]]:
+    names, at = [flow["name"] for flow in flows], f"groups.{group}"
+    yield f"{at}.throughput_mbps", _mega(_part(of_flows.group_throughput_bps, group))
+    yield f"{at}.share", _known(None) if alone else _part(of_flows.group_shares, group)
+    yield f"{at}.fct_s", lambda _run, _window: _completion(flows)
+    for metric, spreads in (("rtt_ms", of_flows.rtt_ms), ("cwnd_packets", of_flows.cwnd_packets)):
+        for part in ("mean", "p95"):
+            yield f"{at}.{metric}.{part}", _over_flows(mean_of_known, spreads, names, part)
+    yield f"{at}.retransmit_rate", _part(of_flows.group_retransmit_rates, group)
+    yield f"{at}.retransmits", _over_flows(sum_of_known, of_flows.retransmits, names, 0)
+
+
+def _path() -> Iterator[tuple[str, _Find]]:
     for part in ("mean", "p95"):
-        yield f"ping_ms.{part}", ping[part]
-    for part in ("mean", "p95"):
-        yield f"queue.packets.{part}", queue["packets"][part]
-    for part in ("mean", "p95"):
-        yield f"queue.delay_ms.{part}", queue["delay_ms"][part]
-    yield "queue.drops", queue["drops"]
-    yield "queue.marks", queue["marks"]
-    yield "utilisation", numbers["utilisation"]
-    yield "jain", numbers["jain"]
-    yield "cycle.period_s", numbers["cycle"] and numbers["cycle"]["period_s"]
+        yield f"ping_ms.{part}", _part(queueing.ping_ms, part)
+    for name in ("packets", "delay_ms"):
+        for part in ("mean", "p95"):
+            yield f"queue.{name}.{part}", _part(queueing.queue, name, part)
+    for name in ("drops", "marks"):
+        yield f"queue.{name}", _part(queueing.queue, name)
+    yield "utilisation", queueing.utilisation
+    yield "jain", jain
+    yield "cycle.period_s", _period_s
 
 
-def _flows(numbers: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+def _flows(flows: _Flows) -> Iterator[tuple[str, _Find]]:
     """A flow's own figures, where it is not the whole of its group."""
-    members = Counter(flow["group"] for flow in numbers["flows"])
-    for flow in numbers["flows"]:
+    members = Counter(flow["group"] for flow in flows)
+    for flow in flows:
         if members[flow["group"]] > 1:
-            yield f"flows.{flow['name']}.throughput_mbps", flow["throughput_mbps"]
-            yield f"flows.{flow['name']}.fct_s", flow.get("fct_s")
+            yield f"flows.{flow['name']}.throughput_mbps", _mega(_part(of_flows.flow_throughput_bps, flow["name"]))
+            yield f"flows.{flow['name']}.fct_s", _known(flow.get("fct_s"))
+
+
+def _part(find: Callable[[Run, Window | None], Any], *keys: str) -> _Find:
+    """What stands under these keys of what is found."""
+
+    def number(run: Run, window: Window | None) -> float | None:
+        found: Any = find(run, window)
+        for key in keys:
+            found = found[key]
+        return cast("float | None", found)
+
+    return number
+
+
+def _over_flows(
+    together: Callable[[Iterable[float | None]], float | None],
+    find: Callable[[Run, Window | None], Mapping[str, Any]],
+    names: Sequence[str],
+    key: str | int,
+) -> _Find:
+    """The mean, or the sum, over these flows of what stands under a key of what is found of each."""
+
+    def number(run: Run, window: Window | None) -> float | None:
+        found = find(run, window)
+        return together([found[name][key] for name in names])
+
+    return number
+
+
+def _mega(find: _Find) -> _Find:
+    def number(run: Run, window: Window | None) -> float | None:
+        return None if (found := find(run, window)) is None else found / 1e6
+
+    return number
+
+
+def _known(value: float | None) -> _Find:
+    return lambda _run, _window: value
+
+
+def _period_s(run: Run, window: Window | None) -> float | None:
+    found = cycle(run, window)
+    return None if found is None else found.period_s
 
 
 def _completion(flows: _Flows) -> float | None:
     """Mean completion time of a group's sized flows; None while one of them is not done."""
-    times = [flow["fct_s"] for flow in flows if "fct_s" in flow]
+    sized = [flow for flow in flows if flow.get("bytes_asked") is not None or flow.get("fct_s") is not None]
+    times = [flow.get("fct_s") for flow in sized]
     return mean_of_known(times) if None not in times else None

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from dumbbell.analysis.counters import Counter, Floats
+from dumbbell.analysis.counters import Counter
+from dumbbell.analysis.samples import Bools, Floats, during, known, numbers, remembered, where
 from dumbbell.analysis.spread import spread
 from dumbbell.analysis.window import NS, Window, bounds_ns
 from dumbbell.result import Run
@@ -24,6 +26,7 @@ def of_bottleneck(run: Run) -> pl.Expr:
     return pl.col("queue") == (run.birth.get("bottleneck") or "")
 
 
+@remembered
 def queue(run: Run, window: Window | None = None) -> dict[str, Any]:
     """The bottleneck's backlog (`packets`), queueing delay (`delay_ms`), `drops` and `marks`.
 
@@ -33,19 +36,19 @@ def queue(run: Run, window: Window | None = None) -> dict[str, Any]:
     entry = bottleneck(run)
     if entry is None:
         return {"packets": spread([]), "delay_ms": spread([]), "drops": None, "marks": None}
-    rows = run.queues.filter(pl.col("queue") == entry["name"])
-    inside = rows.filter(pl.col("time_ns").is_between(*bounds_ns(run, window)))
+    inside = _of_bottleneck(run) & during(run.queues.get_column("time_ns"), bounds_ns(run, window))
     return {
-        "packets": spread(inside["backlog_packets"].drop_nulls().to_numpy()),
-        "delay_ms": spread(inside["delay_ns"].drop_nulls().to_numpy() / 1e6),
-        "drops": entry.get("drops") if window is None else _counted(rows, "drops_packets", bounds_ns(run, window)),
-        "marks": entry.get("marks") if window is None else _counted(rows, "marks_packets", bounds_ns(run, window)),
+        "packets": spread(_known(run.queues.get_column("backlog_packets"), inside)),
+        "delay_ms": spread(_known(run.queues.get_column("delay_ns"), inside) / 1e6),
+        "drops": entry.get("drops") if window is None else _counted(run, "drops_packets", bounds_ns(run, window)),
+        "marks": entry.get("marks") if window is None else _counted(run, "marks_packets", bounds_ns(run, window)),
     }
 
 
+@remembered
 def ping_ms(run: Run, window: Window | None = None) -> dict[str, float | None]:
     """Spread of the round-trip time of all answered pings that were sent in the window."""
-    return spread(_probes(run, pl.col("kind") == "ping", "rtt_ns", window) / 1e6)
+    return spread(_probes(run, where(run.probes.get_column("kind"), "ping"), "rtt_ns", window) / 1e6)
 
 
 def one_way_delay_p95_ms(run: Run, window: Window | None = None) -> float | None:
@@ -53,7 +56,7 @@ def one_way_delay_p95_ms(run: Run, window: Window | None = None) -> float | None
 
     None where there is no common clock.
     """
-    return spread(_probes(run, pl.lit(value=True), "forward_ns", window) / 1e6)["p95"]
+    return spread(_probes(run, np.True_, "forward_ns", window) / 1e6)["p95"]
 
 
 def utilisation(run: Run, window: Window | None = None) -> float | None:
@@ -69,22 +72,39 @@ def utilisation(run: Run, window: Window | None = None) -> float | None:
     could_bits = _integral_bits(entry.get("rates") or [], bounds)
     sent_bytes = entry.get("sent_bytes")
     if window is not None:
-        sent_bytes = _counted(run.queues.filter(pl.col("queue") == entry["name"]), "sent_bytes", bounds)
+        sent_bytes = _counted(run, "sent_bytes", bounds)
     if not could_bits or sent_bytes is None:
         return None
     return 8 * float(sent_bytes) / could_bits
 
 
-def _probes(run: Run, which: pl.Expr, column: str, window: Window | None) -> Floats:
-    inside = pl.col("sent_ns").is_between(*bounds_ns(run, window))
-    return run.probes.filter(which & inside)[column].drop_nulls().cast(pl.Float64).to_numpy()
+@remembered
+def _of_bottleneck(run: Run) -> Bools:
+    """`of_bottleneck` of every row."""
+    return where(run.queues.get_column("queue"), run.birth.get("bottleneck") or "")
 
 
-def _counted(rows: pl.DataFrame, column: str, bounds: Window) -> int | None:
-    read = rows.select("time_ns", column).drop_nulls()
-    if read.is_empty():
+def _probes(run: Run, which: Bools | np.bool_, column: str, window: Window | None) -> Floats:
+    return _known(
+        run.probes.get_column(column), which & during(run.probes.get_column("sent_ns"), bounds_ns(run, window))
+    )
+
+
+def _known(column: pl.Series, rows: Bools) -> Floats:
+    """What a column says in these rows, where it says anything."""
+    if column.null_count() and not column.dtype.is_integer():
+        return numbers(column)[rows & known(column)]
+    values = numbers(column)[rows]
+    return values[~np.isnan(values)] if column.null_count() else values
+
+
+def _counted(run: Run, column: str, bounds: Window) -> int | None:
+    """What a counter of the bottleneck's queue counted in a window."""
+    times, values = run.queues.get_column("time_ns"), run.queues.get_column(column)
+    rows = _of_bottleneck(run) & known(times) & known(values)
+    if not rows.any():
         return None
-    return round(Counter(read["time_ns"].to_numpy(), read[column].to_numpy()).between(*bounds))
+    return round(Counter(times.to_numpy()[rows], values.to_numpy()[rows]).between(*bounds))
 
 
 def _integral_bits(rates: Sequence[Sequence[float | None]], bounds: Window) -> float | None:

@@ -1,5 +1,7 @@
 """Mean, median, 95th percentile and largest of many samples."""
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,5 +23,17 @@ def spread(samples: npt.ArrayLike) -> dict[str, float | None]:
     values = np.asarray(samples, dtype=np.float64)
     if values.size == 0:
         return dict.fromkeys(SPREAD)
-    p50, p95 = np.percentile(values, [50, 95])
-    return {"mean": float(values.mean()), "p50": float(p50), "p95": float(p95), "max": float(values.max())}
+    mean, most = float(values.mean()), float(values.max())
+    if math.isnan(most):
+        return dict.fromkeys(SPREAD, math.nan)
+    # The same bits as numpy.percentile's, which takes longer to begin than a thousand samples take to sort.
+    risen = np.sort(values)
+    return {"mean": mean, "p50": _percentile(risen, 0.5), "p95": _percentile(risen, 0.95), "max": most}
+
+
+def _percentile(risen: npt.NDArray[np.float64], share: float) -> float:
+    """The value at a place between two samples, reckoned from the nearer one."""
+    place = (risen.size - 1) * share
+    at = int(place)
+    low, high, part = float(risen[at]), float(risen[min(at + 1, risen.size - 1)]), place - at
+    return high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part

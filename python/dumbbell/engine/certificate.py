@@ -11,12 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from dumbbell import __version__, result
 from dumbbell.engine.base import Request
 from dumbbell.engine.validity import Verdict
 from dumbbell.plan import FlowPlan, Plan, QueuePlan
+from dumbbell.result import positions
 
 __all__ = ["Life", "certificate", "queue_entries", "sha256", "totals"]
 
@@ -66,20 +69,27 @@ def certificate(engine: str, request: Request, plan: Plan, life: Life, verdict: 
 
 def totals(queues: pl.DataFrame, column: str) -> dict[str, int]:
     """The last value of a counter, by queue."""
-    last = queues.group_by("queue", maintain_order=True).agg(pl.col(column).last())
-    return dict(last.iter_rows())
+    names = queues["queue"].unique(maintain_order=True).to_list()
+    return _ends(queues, names, positions(queues["queue"], names), [column])[column]
 
 
-def queue_entries(named: Sequence[QueuePlan], queues: pl.DataFrame) -> list[dict[str, Any]]:
-    """What the certificate says of each queue: what it is, and its counters at the end."""
+def queue_entries(
+    named: Sequence[QueuePlan], queues: pl.DataFrame, number: npt.NDArray[np.uint32] | None = None
+) -> list[dict[str, Any]]:
+    """What the certificate says of each queue: what it is, and its counters at the end.
+
+    `number`: the position in `named` of each row's queue, from whoever knows it.
+    """
     columns = {
         "drops": "drops_packets",
         "marks": "marks_packets",
         "sent_bytes": "sent_bytes",
         "sent_packets": "sent_packets",
     }
-    counted = {key: totals(queues, column) for key, column in columns.items()}
-    kinds = dict(queues.select("queue", "kind").unique(maintain_order=True).iter_rows())
+    names = [queue.name for queue in named]
+    number = positions(queues["queue"], names) if number is None else number
+    ends = _ends(queues, names, number, ["kind", *columns.values()])
+    kinds, counted = ends["kind"], {key: ends[column] for key, column in columns.items()}
     return [
         {
             "name": queue.name,
@@ -93,6 +103,16 @@ def queue_entries(named: Sequence[QueuePlan], queues: pl.DataFrame) -> list[dict
         | {key: values.get(queue.name) for key, values in counted.items()}
         for queue in named
     ]
+
+
+def _ends(
+    queues: pl.DataFrame, names: Sequence[str], number: npt.NDArray[np.uint32], columns: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """The last values of these columns, by queue; nothing of a queue that was never seen."""
+    last = np.full(len(names) + 1, -1)
+    last[number] = np.arange(number.size)  # Of several rows the last counts.
+    rows = [(name, int(row)) for name, row in zip(names, last, strict=False) if row >= 0]
+    return {column: {name: values[row] for name, row in rows} for column in columns for values in [queues[column]]}
 
 
 def _flow_entry(flow: FlowPlan, report: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,9 +16,10 @@ def rates_and_delays(
 
     `number`: the position in `named` of each row's queue.
     """
-    rate = np.zeros(len(number), dtype=np.int64)
+    # Most rates never change; those that do are looked up by time.
+    rate = np.array([queue.rates[0][1] if queue.rates else 0 for queue in named], dtype=np.int64)[number]
     for position, queue in enumerate(named):
-        if queue.rates:
+        if len(queue.rates) > 1:
             mine = number == position
             starts = np.array([start for start, _ in queue.rates])
             values = np.array([value for _, value in queue.rates])

@@ -1,12 +1,14 @@
 """The simulator as an engine: the same plan as the kernel's, in numbers instead of commands.
 
-It hands the plan to `dumbbell._sim`, fills in what the tables leave to the plan, judges the run as every
-engine does, and hands over a result folder. What a packet meets, `crates/core` knows; when, `crates/sim`.
+It hands the plan to `dumbbell._sim`, judges the run as every engine does, and hands over a result folder, or the
+result itself. What the tables leave to the plan `sim_tables` fills in. What a packet meets, `crates/core` knows;
+when, `crates/sim`.
 """
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +16,17 @@ import polars as pl
 
 from dumbbell import _sim, result
 from dumbbell.engine.base import Progress, Request, check_controllers
-from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256, totals
+from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256
 from dumbbell.engine.output import captured, staged
-from dumbbell.engine.rates import rates_and_delays
+from dumbbell.engine.sim_tables import flow_table, probe_table, queue_table
 from dumbbell.engine.validity import judge_flows
 from dumbbell.errors import EngineError, ExperimentError, PlanError
-from dumbbell.plan import Plan, QueuePlan, as_world, plan_case
+from dumbbell.plan import Plan, as_world, plan_case
 from dumbbell.plan.inside import ALL, Place, tap
 from dumbbell.plan.world import ELSEWHERE
-from dumbbell.result import FLOWS, PROBES, QUEUES
+from dumbbell.result import Run, positions
 
-__all__ = ["Simulator"]
+__all__ = ["Lived", "Ready", "Simulator"]
 
 
 class Simulator:
@@ -45,37 +47,31 @@ class Simulator:
 
     def check(self, request: Request) -> None:
         """See `Engine.check`."""
-        self._planned(request)
+        self.prepare(request)
 
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
-        began = time.perf_counter()
-        plan, world = self._planned(request)
+        ready = self.prepare(request)
         with staged(request.out) as folder, captured(request.capture) as packets:
-            planned = time.perf_counter()
-            flows, queues, probes, told = _simulated(world, progress, packets)
-            lived = time.perf_counter()
-            progress(plan.duration_ns / 1e9)
-            tables = {
-                "flows": _flows(flows, plan),
-                "queues": _queues(queues, plan.queues),
-                "probes": _probes(probes, plan),
-            }
-            report = json.loads(told)
-            verdict = judge_flows(plan, report["flows"], plan.queues, totals(tables["queues"], "drops_packets"))
-            life = Life(report["duration_ns"], report["flows"], queue_entries(plan.queues, tables["queues"]))
-            birth = certificate(self.name, request, plan, life, verdict) | _born_in(report)
-            birth["phases_s"] = {
-                "plan": planned - began,
-                "simulate": lived - planned,
-                "decode": time.perf_counter() - lived,
-            }
-            birth["wall_s"] = time.perf_counter() - began
-            result.write(folder, birth, tables)
+            run = ready.carried_out(progress, packets).run()
+            result.write(folder, run.birth, {name: getattr(run, name) for name in result.TABLES})
         return request.out
 
-    def _planned(self, request: Request) -> tuple[Plan, str]:
-        """The plan, and as the simulator is told of it."""
+    def simulate(self, request: Request, progress: Progress = lambda _seconds: None) -> Run:
+        """The same in memory: what `result.load` would give of the folder, which is not made.
+
+        `Run.folder` says where it would be. Raises as `run` does.
+        """
+        ready = self.prepare(request)
+        with captured(request.capture) as packets:
+            return ready.carried_out(progress, packets).run()
+
+    def prepare(self, request: Request) -> "Ready":
+        """The first of the three steps that a run is made of; whoever has many takes each for several of them.
+
+        What a processor does again at once it does several times faster. Raises as `run` does before anything runs.
+        """
+        began = time.perf_counter()
         check_controllers(request, self.controllers(), "the simulator", ELSEWHERE)
         plan = plan_case(request.case, request.seed)
         _refuse_programs(request)
@@ -83,7 +79,61 @@ class Simulator:
             world = json.dumps(as_world(plan, request.seed, capture=_tap(request, plan)))
         except ExperimentError as error:
             raise error.within(str(request.case.file)) from None
-        return plan, world
+        return Ready(request, plan, world, began, time.perf_counter() - began)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """An experiment that the simulator can carry out."""
+
+    request: Request
+    plan: Plan
+    world: str
+    """The plan as `_sim` reads it."""
+    began_s: float
+    """By the wall's clock."""
+    planned_s: float
+    """How long it took."""
+
+    def carried_out(self, progress: Progress = lambda _seconds: None, capture: Path | None = None) -> "Lived":
+        """The second step, the simulation itself: other threads run meanwhile."""
+        began = time.perf_counter()
+        told = _simulated(self.world, progress, capture)
+        took_s = time.perf_counter() - began
+        progress(self.plan.duration_ns / 1e9)
+        return Lived(self, told, took_s)
+
+
+@dataclass(frozen=True)
+class Lived:
+    """What the simulator told of an experiment."""
+
+    ready: Ready
+    told: tuple[_sim.Arrow, _sim.Arrow, _sim.Arrow, str]
+    """Flows, queues and probes, and a report in JSON."""
+    simulated_s: float
+    """How long it took."""
+
+    def run(self) -> Run:
+        """The third step: tables with every column, the verdict, the certificate."""
+        began, plan, request = time.perf_counter(), self.ready.plan, self.ready.request
+        flows, queues, probes = (pl.DataFrame(table) for table in self.told[:3])
+        report = json.loads(self.told[3])
+        number = positions(queues["queue"], [queue.name for queue in plan.queues])
+        tables = {
+            "flows": flow_table(flows, plan),
+            "queues": queue_table(queues, plan.queues, number),
+            "probes": probe_table(probes, plan),
+        }
+        entries = queue_entries(plan.queues, tables["queues"], number)
+        drops = {queue["name"]: queue["drops"] for queue in entries if queue["drops"] is not None}
+        verdict = judge_flows(plan, report["flows"], plan.queues, drops)
+        life = Life(report["duration_ns"], report["flows"], entries)
+        birth = certificate(Simulator.name, request, plan, life, verdict) | _born_in(report)
+        now = time.perf_counter()
+        birth["phases_s"] = {"plan": self.ready.planned_s, "simulate": self.simulated_s, "decode": now - began}
+        birth["wall_s"] = now - self.ready.began_s
+        return Run(request.out, birth, **tables)
 
 
 def _refuse_programs(request: Request) -> None:
@@ -109,17 +159,13 @@ def _tap(request: Request, plan: Plan) -> Place | None:
     return tap(plan, wanted.device)
 
 
-def _simulated(
-    world: str, progress: Progress, capture: Path | None
-) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, str]:
+def _simulated(world: str, progress: Progress, capture: Path | None) -> tuple[_sim.Arrow, _sim.Arrow, _sim.Arrow, str]:
     try:
-        *tables, report = _sim.simulate(world, progress, capture)
+        return _sim.simulate(world, progress, capture)
     except _sim.Refused as refused:
         raise PlanError(f"the simulator can't carry this out: {refused}") from None
     except _sim.Fault as fault:
         raise EngineError(str(fault)) from None
-    flows, queues, probes = (pl.DataFrame(table) for table in tables)
-    return flows, queues, probes, report
 
 
 def _born_in(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,48 +176,3 @@ def _born_in(report: Mapping[str, Any]) -> dict[str, Any]:
         "simulated": report["cost"],
         "device_drops": report["drops"],
     }
-
-
-def _flows(table: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    groups = {flow.name: flow.group for flow in plan.flows}
-    return _shaped(
-        table.with_columns(pl.col("flow").cast(pl.String)).with_columns(
-            pl.col("flow").replace_strict(groups, return_dtype=pl.String).alias("group"),
-            (pl.col("cwnd_packets").cast(pl.Int64) * pl.col("mss_bytes")).alias("cwnd_bytes"),
-        ),
-        FLOWS,
-    )
-
-
-def _queues(table: pl.DataFrame, named: Sequence[QueuePlan]) -> pl.DataFrame:
-    table = table.with_columns(pl.col("queue").cast(pl.String))
-    positions = {queue.name: position for position, queue in enumerate(named)}
-    number = table["queue"].replace_strict(positions, return_dtype=pl.UInt32).to_numpy()
-    rate, delay = rates_and_delays(number, table["time_ns"].to_numpy(), table["backlog_bytes"].to_numpy(), named)
-    limited = pl.Series(values=rate > 0)
-    columns = pl.DataFrame({"rate_bps": rate, "delay_ns": delay})
-    under_test = {queue.name: queue.under_test for queue in named}
-    return _shaped(
-        table.with_columns(
-            pl.col("queue").replace_strict(under_test, return_dtype=pl.Boolean).alias("under_test"),
-            pl.when(limited).then(columns["rate_bps"]).alias("rate_bps"),
-            pl.when(limited).then(columns["delay_ns"]).alias("delay_ns"),
-        ),
-        QUEUES,
-    )
-
-
-def _probes(table: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    kinds = {f"{probe.kind}-{number}": probe.kind for number, probe in enumerate(plan.probes, start=1)}
-    table = table.with_columns(pl.col("probe").cast(pl.String))
-    return _shaped(
-        table.with_columns(pl.col("probe").replace_strict(kinds, return_dtype=pl.String).alias("kind")), PROBES
-    )
-
-
-def _shaped(table: pl.DataFrame, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-    """Exactly these columns; what the simulator does not have is null."""
-    return table.select(
-        (pl.col(name) if name in table.columns else pl.lit(None)).cast(kind).alias(name)
-        for name, kind in columns.items()
-    )

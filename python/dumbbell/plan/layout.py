@@ -6,6 +6,7 @@ a /24 of its own; neighbours are permanent, so that no ARP packet ever stands in
 """
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 __all__ = ["Command", "Host", "Layout", "Wire"]
 
@@ -118,27 +119,22 @@ class Layout:
         commands += [_veth(wire, mtu) for wire in self.wires]
         for host in self.hosts.values():
             commands += self._host(host, senders, receivers)
-        state = "on" if offloads else "off"
         for wire in self.wires:
-            for host_name, device in ((wire.left_host, wire.left_device), (wire.right_host, wire.right_device)):
-                commands.append(Command.of(host_name, f"ethtool -K {device} tso {state} gso {state} gro {state}"))
+            commands += _offloads(wire, "on" if offloads else "off")
         return commands
 
     def _host(self, host: Host, senders: list[str], receivers: list[str]) -> list[Command]:
-        quiet = [
-            Command.of(host.name, f"sysctl -w net.ipv6.conf.{which}.disable_ipv6=1") for which in ("all", "default")
-        ]
-        forward = [Command.of(host.name, "sysctl -w net.ipv4.ip_forward=1")] if host.routes else []
-        lines = ["ip link set lo up"]
+        commands = [*_begun(host.name, routes=host.routes)]
         for wire in host.rights:
-            lines += _end(wire.left_device, wire.left_address, wire.right_address, wire.mac(2))
+            commands += _left_end(wire)
         for wire in host.lefts:
-            lines += _end(wire.right_device, wire.right_address, wire.left_address, wire.mac(1))
+            commands += _right_end(wire)
+        lines = []
         if host.rights:
             lines.append(f"ip route add default via {host.rights[0].right_address} {host.route_options}".rstrip())
         for sender in senders:
             lines += self._route_back(host, sender, receivers)
-        return quiet + forward + [Command.of(host.name, line) for line in lines]
+        return commands + [Command.of(host.name, line) for line in lines]
 
     def _route_back(self, host: Host, sender: str, receivers: list[str]) -> list[str]:
         """How `host` reaches a sender to its left that is not its neighbour."""
@@ -160,6 +156,10 @@ def _numbered(name: str, taken: int) -> str:
     return name if taken == 0 else f"{name}{taken + 1}"
 
 
+# Of a wire or a host alone: a sweep makes the same ones for every run.
+
+
+@lru_cache(maxsize=1024)
 def _veth(wire: Wire, mtu: int) -> Command:
     size = "" if mtu == 1500 else f" mtu {mtu}"
     return Command.of(
@@ -169,9 +169,33 @@ def _veth(wire: Wire, mtu: int) -> Command:
     )
 
 
-def _end(device: str, address: str, peer: str, peer_mac: str) -> list[str]:
-    return [
+@lru_cache(maxsize=1024)
+def _begun(host: str, *, routes: bool) -> tuple[Command, ...]:
+    quiet = [f"sysctl -w net.ipv6.conf.{which}.disable_ipv6=1" for which in ("all", "default")]
+    forward = ["sysctl -w net.ipv4.ip_forward=1"] if routes else []
+    return tuple(Command.of(host, line) for line in [*quiet, *forward, "ip link set lo up"])
+
+
+@lru_cache(maxsize=1024)
+def _left_end(wire: Wire) -> tuple[Command, ...]:
+    return _end(wire.left_host, wire.left_device, wire.left_address, wire.right_address, wire.mac(2))
+
+
+@lru_cache(maxsize=1024)
+def _right_end(wire: Wire) -> tuple[Command, ...]:
+    return _end(wire.right_host, wire.right_device, wire.right_address, wire.left_address, wire.mac(1))
+
+
+def _end(host: str, device: str, address: str, peer: str, peer_mac: str) -> tuple[Command, ...]:
+    lines = (
         f"ip addr add {address}/24 dev {device}",
         f"ip link set {device} up",
         f"ip neigh add {peer} lladdr {peer_mac} dev {device} nud permanent",
-    ]
+    )
+    return tuple(Command.of(host, line) for line in lines)
+
+
+@lru_cache(maxsize=1024)
+def _offloads(wire: Wire, state: str) -> tuple[Command, ...]:
+    ends = ((wire.left_host, wire.left_device), (wire.right_host, wire.right_device))
+    return tuple(Command.of(host, f"ethtool -K {device} tso {state} gso {state} gro {state}") for host, device in ends)

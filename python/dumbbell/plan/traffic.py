@@ -68,9 +68,10 @@ def probe_plans(experiment: Experiment, sender: str, receiver: str, address: str
 
 def _starts(flows: Flows, group: str, duration_ns: int, seed: int) -> Iterator[int]:
     if flows.arrivals is None or flows.count == 0:
-        late = random.Random(f"{seed}/start/{group}")  # noqa: S311 — drawn for an experiment, not for a secret
+        late = random.Random(f"{seed}/start/{group}") if flows.start_jitter else None  # noqa: S311 — drawn for an experiment, not for a secret
         for position in range(flows.count):
-            yield flows.start + position * flows.stagger + late.randrange(flows.start_jitter + 1)
+            start_ns = flows.start + position * flows.stagger
+            yield start_ns + late.randrange(flows.start_jitter + 1) if late else start_ns
         return
     dice = random.Random(f"{seed}/arrivals/{group}")  # noqa: S311 — drawn for an experiment, not for a secret
     time_ns, most = flows.start, flows.count if flows.count > 1 else MOST_ARRIVALS

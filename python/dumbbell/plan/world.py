@@ -47,7 +47,7 @@ def as_world(plan: Plan, seed: int, *, capture: Place | None = None) -> dict[str
         if command.argv[0] == "tc":
             _read(plan, readers, command)
     trees = {place: reader.tree for place, reader in readers.items()}
-    sysctls = _named("tcp.sysctl", dict(plan.net.tcp.sysctl), lambda: read_sysctls(plan.net.tcp.sysctl))
+    sysctls = _named(lambda: ("tcp.sysctl", dict(plan.net.tcp.sysctl)), lambda: read_sysctls(plan.net.tcp.sysctl))
     return {
         "seed": seed,
         "duration": plan.duration_ns,
@@ -111,10 +111,10 @@ def _place(command: Command) -> Place:
 
 def _read(plan: Plan, readers: dict[Place, Reader], command: Command) -> dict[str, Any] | None:
     place = _place(command)
-    seeds = {handle(dice.handle): dice.seed for dice in plan.dice if (dice.host, dice.device) == place}
-    reader = readers.setdefault(place, Reader(Device(plan.net.mtu + ETHERNET_BYTES, seeds)))
-    key, value = _origin(plan, place, command)
-    return _named(key, value, lambda: reader.read(command.argv[1:]))
+    if place not in readers:
+        seeds = {handle(dice.handle): dice.seed for dice in plan.dice if (dice.host, dice.device) == place}
+        readers[place] = Reader(Device(plan.net.mtu + ETHERNET_BYTES, seeds))
+    return _named(lambda: _origin(plan, place, command), lambda: readers[place].read(command.argv[1:]))
 
 
 def _origin(plan: Plan, place: Place, command: Command) -> tuple[str, str]:
@@ -133,11 +133,12 @@ def _handle_of(command: Command) -> str:
     return handle(words[words.index("handle") + 1]) if "handle" in words[:-1] and words[1] == "qdisc" else ""
 
 
-def _named(key: str, value: object, read: Callable[[], T]) -> T:
-    """What `read` gives; its complaint with the experiment's key and value."""
+def _named(origin: Callable[[], tuple[str, object]], read: Callable[[], T]) -> T:
+    """What `read` gives; its complaint with the experiment's key and value, as `origin` finds them."""
     try:
         return read()
     except Wrong as wrong:
+        key, value = origin()
         right = f"{wrong.right}; {ELSEWHERE}" if wrong.right else ELSEWHERE.removeprefix("or ")
         raise ExperimentError(wrong.problem, key=key, value=value, right=right) from None
 

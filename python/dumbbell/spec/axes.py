@@ -16,7 +16,7 @@ from typing import Any, Literal
 from dumbbell.spec import units
 from dumbbell.spec.units import Wrong
 
-__all__ = ["RANGE", "Axis", "Point", "Scale", "axis", "between", "points", "written"]
+__all__ = ["RANGE", "Axis", "Point", "Scale", "axis", "between", "points", "steps", "written"]
 
 Scale = Literal["linear", "log", "category"]
 
@@ -127,14 +127,15 @@ def between(shape: Axis, low: float, high: float) -> tuple[Any, float] | None:
     return None
 
 
+def steps(table: Sequence[Axis]) -> list[dict[str, Any]]:
+    """The values of axes that go together, step by step."""
+    return [{each.key: each.values[at] for each in table} for at in range(len(table[0].values))]
+
+
 def points(tables: Sequence[Sequence[Axis]]) -> Iterator[Point]:
     """Every combination of the tables; the axes of one table go together. The last table varies fastest."""
-    places = itertools.product(*(range(len(table[0].values)) for table in tables))
-    for number, place in enumerate(places):
-        yield Point(
-            number,
-            {each.key: each.values[at] for table, at in zip(tables, place, strict=True) for each in table},
-        )
+    for number, parts in enumerate(itertools.product(*map(steps, tables))):
+        yield Point(number, {key: value for part in parts for key, value in part.items()})
 
 
 def written(value: object) -> Any:

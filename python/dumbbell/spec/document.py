@@ -4,7 +4,6 @@ import itertools
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.model import Experiment
+from dumbbell.spec.plain import copied
 from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.units import Wrong
 
@@ -101,15 +101,15 @@ def read(document: dict[str, Any], file: Path, settings: Sequence[str] = ()) -> 
 
 def with_settings(document: Mapping[str, Any], settings: Mapping[str, Any], file: Path) -> dict[str, Any]:
     """A copy of a document with other values, by dotted key. Raises `ExperimentError`."""
-    changed = deepcopy(dict(document))
+    changed = copied(dict(document))
     for key, value in settings.items():
-        _apply(changed, key, value, file)
+        _apply(changed, key, copied(value), file)
     return changed
 
 
 def without_cases(document: Mapping[str, Any], file: Path, case: str | None) -> dict[str, Any]:
     """The document of one case; without a name, of a document that has none. Raises `ExperimentError`."""
-    plain = deepcopy(dict(document))
+    plain = copied(dict(document))
     cases = plain.pop("cases", [])
     found = {name: changed for name, changed, _ in _variants(plain, cases, file)}
     if case is None and cases:
@@ -140,7 +140,7 @@ def _variants(
             names.add(name)
             if len(names) > MOST_CASES:
                 raise ExperimentError(f"more than {MOST_CASES} cases", file=str(file), key="cases")
-            changed = deepcopy(document) | expected
+            changed = copied(document) | expected
             for key, value in settings.items():
                 _apply(changed, key, value, file)
             yield name, changed, settings

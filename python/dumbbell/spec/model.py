@@ -318,8 +318,8 @@ class Experiment(Strict):
     hosts: Hosts | None = None
     path: Path
     flows: tuple[Flows, ...] = Field(min_length=1)
-    probes: tuple[Probe, ...] = (Probe(),)
-    tcp: Tcp = Tcp()
+    probes: tuple[Probe, ...] = Field(default_factory=lambda: (Probe(),))
+    tcp: Tcp = Field(default_factory=Tcp)
     changes: tuple[Change, ...] = ()
     programs: tuple[Program, ...] = ()
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 
 from dumbbell.spec import units
 from dumbbell.spec.units import Wrong
@@ -279,6 +280,11 @@ def parse_qdisc(value: object) -> Qdisc:
     """Check a discipline as one would write it to tc; raises `Wrong`."""
     if not isinstance(value, str) or not value.split():
         raise Wrong("not a queueing discipline", "write it as to tc, such as 'fq_codel limit 1000 target 5ms'")
+    return _parsed(value)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(value: str) -> Qdisc:
     if any(not (character.isprintable() and character.isascii()) for character in value):
         raise Wrong("a queueing discipline holds plain words only", "one line of printable ASCII")
     kind, *words = value.split()

@@ -16,12 +16,12 @@ from pydantic import ValidationError
 
 from dumbbell.errors import ExperimentError
 from dumbbell.spec import document as documents
-from dumbbell.spec.axes import RANGE, Axis, Point, axis, points, written
+from dumbbell.spec.axes import RANGE, Axis, Point, axis, points, steps, written
 from dumbbell.spec.expectation import parse_metric
 from dumbbell.spec.holes import filled, holes_in
 from dumbbell.spec.scenarios import find, find_sweep
 from dumbbell.spec.sweep_check import ABOUT_THE_RUN, check, check_runs
-from dumbbell.spec.sweep_keys import Keys, Map, Refine, Until, flat
+from dumbbell.spec.sweep_keys import Beside, Keys, Map, Refine, Until, flat
 from dumbbell.spec.units import Wrong
 
 __all__ = [
@@ -71,6 +71,8 @@ class Sweep:
     """Tables are crossed; the axes of one table go together."""
     until: Until | None
     refine: Refine | None
+    beside: Beside | None
+    """Its engine is one of the last axis, `engine`, at some of the points."""
     maps: tuple[Map, ...]
     source: Mapping[str, Any] | None
 
@@ -91,12 +93,19 @@ class Sweep:
 
     def each_point(self) -> Iterator[Point]:
         """The first grid, one by one."""
-        return points(self.axes)
+        kept = (point.values for point in points(self.axes) if self._is_run(point.values))
+        return (Point(number, values) for number, values in enumerate(kept))
+
+    def _is_run(self, values: Mapping[str, Any]) -> bool:
+        return self.beside is None or values["engine"] == self.engine or self.beside.means(values)
 
     @property
     def counted(self) -> Counted:
         """Points, at least those of the first grid."""
         grid = math.prod(len(table[0].values) for table in self.axes)
+        if self.beside is not None:
+            meant = (sum(map(self.beside.means, steps(table))) for table in self.axes[:-1])
+            grid = grid // 2 + math.prod(meant)
         return Counted(grid, max(grid, self.refine.most) if self.refine else grid)
 
     @property
@@ -146,9 +155,10 @@ def read_sweep(document: Mapping[str, Any], file: Path, settings: Sequence[str] 
         metrics=_kept(asked),
         window=_window(asked.window, file),
         set=asked.set,
-        axes=tuple(_table(flat(table, RANGE), f"axes.{number}", file) for number, table in enumerate(asked.axes)),
+        axes=_axes(asked, file),
         until=asked.until,
         refine=asked.refine,
+        beside=asked.beside,
         maps=asked.maps,
         source=asked.source.model_dump() if asked.source else None,
     )
@@ -226,8 +236,12 @@ def _changed(document: Mapping[str, Any], settings: Sequence[str], file: Path) -
             table[key] = (
                 value if isinstance(value, list) or (isinstance(value, dict) and RANGE & set(value)) else [value]
             )
+            _prune(made, key, table[key])
         elif top in OWN:
             made = documents.with_settings(made, {key: value}, file)
+            beside = made.get("beside")
+            if key == "engine" and isinstance(beside, dict) and beside.get("engine") == value:
+                _alone(made)  # All of it is on that engine now.
         elif top in Keys.model_fields:
             right = 'an axis is set by its own key, such as path.rtt=\'["5ms", "20ms"]\', a setting by its own too'
             raise ExperimentError("not a setting", file=str(file), key=key, value=value, right=right)
@@ -235,6 +249,25 @@ def _changed(document: Mapping[str, Any], settings: Sequence[str], file: Path) -
             fixed = made.get("set", {})
             made["set"] = (dict(fixed) if isinstance(fixed, Mapping) else {}) | {key: value}
     return made
+
+
+def _prune(document: dict[str, Any], key: str, values: object) -> None:
+    """An axis has other values: the spread beside is of those that are left, and none where none are."""
+    beside = document.get("beside")
+    at = flat(beside["at"]) if isinstance(beside, dict) and isinstance(beside.get("at"), dict) else {}
+    if not isinstance(values, list) or not isinstance(at.get(key), list):
+        return
+    if left := [value for value in at[key] if value in values]:
+        document["beside"] = dict(beside or {}) | {"at": at | {key: left}}
+    else:
+        _alone(document)
+
+
+def _alone(document: dict[str, Any]) -> None:
+    """Nothing is beside any more, and no map shows a difference between engines."""
+    del document["beside"]
+    if isinstance(maps := document.get("maps"), list):
+        document["maps"] = [each for each in maps if not isinstance(each, dict) or each.get("difference") != "engine"]
 
 
 def _kept(asked: Keys) -> tuple[str, ...]:
@@ -262,6 +295,13 @@ def _experiment(asked: Keys, file: Path) -> tuple[dict[str, Any], Path]:
             value=asked.experiment if told.value is None and isinstance(asked.experiment, str) else told.value,
             right=told.right,
         ) from None  # fmt: skip
+
+
+def _axes(asked: Keys, file: Path) -> tuple[tuple[Axis, ...], ...]:
+    tables = tuple(_table(flat(table, RANGE), f"axes.{number}", file) for number, table in enumerate(asked.axes))
+    if asked.beside is None:
+        return tables
+    return (*tables, _table({"engine": [asked.engine, asked.beside.engine]}, "beside.engine", file))
 
 
 def _table(table: Mapping[str, Any], key: str, file: Path) -> tuple[Axis, ...]:

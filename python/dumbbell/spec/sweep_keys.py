@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -10,7 +11,7 @@ from dumbbell.spec.expectation import parse_metric
 from dumbbell.spec.strict import Strict
 from dumbbell.spec.units import Wrong
 
-__all__ = ["Keys", "Map", "Refine", "Until", "flat"]
+__all__ = ["Beside", "Keys", "Map", "Refine", "Until", "flat"]
 
 MOST_REPEATS = 100_000
 MOST_POINTS = 1_000_000
@@ -115,6 +116,18 @@ class Refine(Strict):
     """Neighbours whose means differ by less than this are left alone."""
 
 
+class Beside(Strict):
+    """A spread of the grid's points on another engine too, so that a map shows where the two agree."""
+
+    engine: str
+    at: Annotated[dict[str, tuple[Any, ...]], BeforeValidator(_settings)] = Field(default_factory=dict)
+    """Values of axes, as the axes have them; of an axis that isn't named, all."""
+
+    def means(self, values: Mapping[str, Any]) -> bool:
+        """Is the point with these values one of the spread? Of some axes' values: may it be?"""
+        return all(values[key] in allowed for key, allowed in self.at.items() if key in values)
+
+
 class Map(Strict):
     """A map that the sweep's report shows."""
 
@@ -157,5 +170,6 @@ class Keys(Strict):
     axes: tuple[dict[str, Any], ...] = ()
     until: Until | None = None
     refine: Refine | None = None
+    beside: Beside | None = None
     maps: tuple[Map, ...] = ()
     source: _Source | None = None

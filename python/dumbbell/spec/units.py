@@ -7,6 +7,7 @@ be right. Source of the spellings: tc(8), section PARAMETERS; iproute2 `lib/util
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 
 __all__ = [
     "Wrong",
@@ -229,7 +230,12 @@ def time_text(time_ns: int) -> str:
 def _split(value: object, right: str) -> tuple[Decimal, str]:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise Wrong("not a quantity", right)
-    match = _NUMBER.match(str(value).strip()[:MOST_CHARACTERS])
+    return _read(str(value), right)
+
+
+@lru_cache(maxsize=4096)  # An experiment says the same few quantities again and again, a sweep in every run.
+def _read(text: str, right: str) -> tuple[Decimal, str]:
+    match = _NUMBER.match(text.strip()[:MOST_CHARACTERS])
     if match is None:
         raise Wrong("not a quantity", right)
     number = Decimal(match["number"])

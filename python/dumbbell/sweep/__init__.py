@@ -11,9 +11,18 @@ finer      where new points go
 names      are there metrics of the names that a sweep file has
 pilot      how long it will take, from a few runs
 conduct    who carries them out, what becomes of the rows
-folder     a finished sweep's folder: written, read, checked
+whole      a sweep on this machine, from the question to the table
+check      slips that are found before the first run
+pool       processes that carry tasks out; worker is one of them
+place      the folder of a sweep that is not done, and who may work there
+journal    its rows, kept from the moment that they are done
+cache      what earlier sweeps measured; identity says what a row depends on
+named      files that the experiment names
+birth      the certificate of a sweep
+again      the command that repeats one run
+folder     a finished sweep, read and written
 query      SQL over its table
-ranges     counts, axes, the range of every metric
+ranges     its axes and metrics, counted
 ```
 
 What a sweep asks for is `dumbbell.spec.sweep`; what its table means, `dumbbell.analysis`.

@@ -1,6 +1,7 @@
-"""A sweep's certificate, `sweep.json`: what was asked and what answered; the same from the same sweep, build and kernel.
+"""A sweep's certificate, `sweep.json`: what was asked and what answered.
 
-Times and places are the journal's. What the keys mean, docs/sweeps.md says.
+The same sweep, build and kernel give the same bytes. Times and places are the journal's; what the keys mean,
+docs/sweeps.md says.
 """
 
 import json
@@ -12,10 +13,9 @@ from typing import Any
 import dumbbell
 from dumbbell.spec.axes import Axis, written
 from dumbbell.spec.sweep import Sweep
+from dumbbell.sweep.folder import FORMAT
 
-__all__ = ["FORMAT", "birth_of"]
-
-FORMAT = 1
+__all__ = ["birth_of"]
 
 
 def birth_of(

@@ -5,6 +5,7 @@ say at all, `dumbbell.spec.sweep` checks.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,9 @@ def check(sweep: Sweep) -> None:
 def engines_of(sweep: Sweep) -> list[dict[str, Any]]:
     """The identity of every engine and kernel that the grid asks for. Raises `DumbbellError`."""
     if not any(key in ABOUT_THE_RUN or f"{{{key}}}" in f"{sweep.engine}{sweep.kernel}" for key in _axes(sweep)):
-        asked = [settings_at(sweep, point.values) for point in sweep.points()[:1]]
+        asked = [settings_at(sweep, point.values) for point in islice(sweep.each_point(), 1)]
     else:
-        asked = [settings_at(sweep, point.values) for point in sweep.points()]
+        asked = [settings_at(sweep, point.values) for point in sweep.each_point()]
     pairs = dict.fromkeys((each["engine"], None if each["engine"] == "sim" else each["kernel"]) for each in asked)
     return sorted((identity.engine(*pair) for pair in pairs), key=str)
 

@@ -23,8 +23,8 @@ from dumbbell.sweep.task import Base, Task
 
 __all__ = ["build", "engine", "key_of", "sources"]
 
-DECIDE = ("errors.py", "spec", "plan", "result.py", "kernel", "engine", "analysis", "sweep/work.py")
-"""Of the package: what has a say in a row."""
+DECIDE = ("errors.py", "spec", "plan", "result.py", "kernel", "machine", "engine", "analysis", "sweep")
+"""Of the package: what has a say in a row, or in which rows there are."""
 LIBRARIES = ("numpy", "polars", "pydantic", "scipy")
 NOT_THE_RUN = {"title", "source", "expect", "seeds"}
 """Keys of an experiment that change nothing of what is measured."""

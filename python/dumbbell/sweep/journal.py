@@ -7,12 +7,12 @@ fills. Rows are committed at most half a second after they came. One process wri
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from dumbbell.errors import OutputError, ResultError
 from dumbbell.sweep.task import Row
@@ -24,6 +24,8 @@ COMMIT_S = 0.5
 """Between two commits: each waits for the disk."""
 MOST_PENDING = 1000
 """Rows that wait for the next commit."""
+
+T = TypeVar("T")
 
 _SCHEMA = """
 CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -80,25 +82,15 @@ class Journal:
 
     def rows(self) -> list[Row]:
         """Every row that was added, by point and seed. Raises `OutputError`."""
-        with self._lock:
-            self._commit()
-            if self._failure is not None:
-                raise self._failure
-            return list(_read(self._link.execute(_ALL)))
+        return self._asked(_ALL, lambda found: list(_read(found)))
 
     def known(self) -> set[tuple[int, int]]:
         """Point and seed of every row. Raises `OutputError`."""
-        with self._lock:
-            self._commit()
-            if self._failure is not None:
-                raise self._failure
-            return set(self._link.execute("SELECT point, seed FROM rows"))
+        return self._asked("SELECT point, seed FROM rows", set)
 
     def counts(self) -> dict[str, int]:
-        """How many rows there are of each status."""
-        with self._lock:
-            self._commit()
-            return dict(self._link.execute("SELECT status, count(*) FROM rows GROUP BY status"))
+        """How many rows there are of each status. Raises `OutputError`."""
+        return self._asked("SELECT status, count(*) FROM rows GROUP BY status", dict)
 
     def close(self) -> None:
         """Commit what waits, and end. What can't be committed any more is lost; `add` or `rows` said so, or will."""
@@ -115,6 +107,16 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _asked(self, words: str, read: Callable[[Iterator[tuple[Any, ...]]], T]) -> T:
+        with self._lock:
+            self._commit()
+            if self._failure is not None:
+                raise self._failure
+            try:
+                return read(self._link.execute(words))
+            except sqlite3.Error as error:
+                raise explained(error, self._file) from error
 
     def _commit_often(self) -> None:
         while not self._ended.wait(COMMIT_S):
@@ -140,7 +142,7 @@ def explained(error: sqlite3.Error, file: Path) -> OutputError:
     # Code and not text: SQLITE_FULL, and writes that ran into a quota or a limit (SQLITE_IOERR_WRITE).
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
         return OutputError(f"{file}: the disk is full")
-    return OutputError(f"{file}: can't be written: {error}")
+    return OutputError(f"{file}: can't be used: {error}")
 
 
 def _written(row: Row) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ def named_files(sweep: Sweep) -> list[str]:
     """Their names as the experiment has them, relative to it. Raises `ExperimentError` where one lies elsewhere."""
     found = dict.fromkeys(_named(sweep.experiment, sweep))
     seen = set()
-    for point in sweep.points():
+    for point in sweep.each_point():
         settings = {key: value for key, value in settings_at(sweep, point.values).items() if _leads_there(key)}
         if settings and (words := repr(settings)) not in seen:
             seen.add(words)

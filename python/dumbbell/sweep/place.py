@@ -23,7 +23,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +32,14 @@ from dumbbell.engine.output import staged
 from dumbbell.errors import OutputError
 from dumbbell.spec.sweep import Sweep
 from dumbbell.spec.tomlout import as_toml
+from dumbbell.sweep.folder import BIRTH, TABLE, write
 from dumbbell.sweep.identity import build
 from dumbbell.sweep.journal import JOURNAL, Journal
 from dumbbell.sweep.named import named_files
 
-__all__ = ["BIRTH", "EXPERIMENT", "TABLE", "Place", "opened"]
+__all__ = ["EXPERIMENT", "Place", "opened"]
 
-SWEEP, EXPERIMENT, TABLE, BIRTH = "sweep.toml", "experiment.toml", "runs.parquet", "sweep.json"
+SWEEP, EXPERIMENT = "sweep.toml", "experiment.toml"
 RUNS, WORK, LOCK = "runs", ".work", ".lock"
 OURS = {SWEEP, EXPERIMENT, TABLE, BIRTH, JOURNAL, RUNS, WORK, LOCK}
 AGAIN = "to go on with it add --resume, to begin anew name another folder with --out"
@@ -74,10 +74,15 @@ class Place:
         return (self.folder / BIRTH).exists()
 
     def publish(self, table: pl.DataFrame, birth: Mapping[str, Any]) -> None:
-        """Write the table and then the certificate, each whole or not at all. Raises `OSError`."""
-        text = json.dumps(birth, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        _whole(self.folder / TABLE, partial(_parquet, table))
-        _whole(self.folder / BIRTH, lambda file: file.write_text(text, encoding="utf-8"))
+        """Write the table and then the certificate, each whole or not at all. Raises `OutputError`."""
+        try:
+            write(self.room, birth, table)
+            for name in (TABLE, BIRTH):
+                with (self.room / name).open("rb") as written:
+                    os.fsync(written.fileno())
+                (self.room / name).replace(self.folder / name)
+        except OSError as error:
+            raise _explained(error, self.folder) from error
 
 
 @contextmanager
@@ -205,23 +210,6 @@ def _locked(out: Path) -> Iterator[None]:
 def _remove_cut_off(kept: Path) -> None:
     for left in kept.glob(".*.running"):
         shutil.rmtree(left, ignore_errors=True)
-
-
-def _whole(file: Path, write: Any) -> None:
-    running = file.with_name(f".{file.name}.running")
-    try:
-        write(running)
-        with running.open("rb") as written:
-            os.fsync(written.fileno())
-        running.replace(file)
-    finally:
-        running.unlink(missing_ok=True)
-
-
-def _parquet(table: pl.DataFrame, file: Path) -> None:
-    # By Python's file: Polars's own errors don't say that the disk is full.
-    with file.open("wb") as out:
-        table.write_parquet(out, compression="zstd", statistics=True)
 
 
 def _explained(error: OSError, out: Path) -> OutputError:

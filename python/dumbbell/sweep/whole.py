@@ -4,7 +4,6 @@ What is due `conduct` finds, who does it is a crew's (`pool`), where it lies `pl
 command's.
 """
 
-import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -116,8 +115,8 @@ def carry_out(asked: Asked, teller: Teller) -> Done:
             place.publish(
                 table_of(place.journal.rows(), sweep.every_axis), birth_of(sweep, asked.settings, engines, counts)
             )
-        except (OSError, sqlite3.Error, OutputError) as error:
-            raise _full(error, place) from error
+        except OutputError as error:
+            raise OutputError(f"{error}; what was done is kept: go on with --resume") from error
     return Done(place.folder, counts, counted.cached, False, time.monotonic() - began, trouble)
 
 
@@ -150,8 +149,3 @@ class _Counted:
     def row(self, row: Row) -> None:
         self.cached += row.cached
         self._row(row)
-
-
-def _full(error: Exception, place: Place) -> OutputError:
-    """Says what was kept, and how to go on."""
-    return OutputError(f"{error}; what was done is kept: once there is room, go on with --resume")

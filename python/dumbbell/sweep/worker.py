@@ -55,8 +55,11 @@ def main() -> None:
     # The parent blocked them, so that none comes before this line.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
     link = Connection(int(sys.argv[1]))
-    setup: Setup = link.recv()
-    link.send("ready")
+    try:
+        setup: Setup = link.recv()
+        link.send("ready")
+    except (EOFError, OSError):
+        return  # The parent has ended.
     _Worker(setup, link).serve()
 
 

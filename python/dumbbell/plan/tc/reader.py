@@ -5,7 +5,7 @@ refuse is refused here too. Its `tree` is the device's root at that moment, as t
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
 from dumbbell.plan.tc import disciplines
@@ -21,6 +21,7 @@ from dumbbell.plan.tc.netem import merged, netem
 from dumbbell.plan.tc.numbers import Options, count
 from dumbbell.plan.tc.pie import fq_pie, pie
 from dumbbell.plan.tc.red import red
+from dumbbell.spec.plain import copied
 from dumbbell.spec.qdisc import GRAMMAR, read_options
 from dumbbell.spec.script import CLASS_OPTIONS
 from dumbbell.spec.units import Wrong
@@ -67,6 +68,7 @@ CONTRADICTIONS = (
 Node = dict[str, Any]
 
 
+@lru_cache(maxsize=1024)
 def handle(word: str) -> str:
     """A handle as tc prints it.
 
@@ -90,7 +92,7 @@ class Reader:
     @property
     def tree(self) -> Node | None:
         """The root discipline with everything below it, as a copy."""
-        return deepcopy(self._root)
+        return copied(self._root)
 
     def read(self, words: Sequence[str]) -> dict[str, Any] | None:
         """One command, from the word after `tc` on; the simulator's change when it is one.
@@ -149,7 +151,7 @@ class Reader:
             config |= {key: there["config"][key] for key in ("bands", "rules")}
         inner = there["config"].get("inner")
         there["config"] = config | ({"inner": inner} if inner is not None else {})
-        return {"handle": there["handle"], "config": deepcopy(config)}
+        return {"handle": there["handle"], "config": copied(config)}
 
     def _class(self, verb: str, place: dict[str, str], rest: list[str]) -> dict[str, Any] | None:
         if "classid" not in place:
@@ -162,10 +164,10 @@ class Reader:
             problem = "there is a class {} already" if there else "no class {} to change"
             raise Wrong(problem.format(place["classid"]), "the kernel refuses that too")
         if rest[0] == "drr":
-            return self._drr_class(htb, minor, read_options("drr", rest[1:], CLASS_OPTIONS["drr"]))
+            return self._drr_class(htb, minor, _read("drr", tuple(rest[1:]), of_class=True))
         quantum = max(count(self._written[htb["handle"]], "r2q", default=RATE_TO_QUANTUM), 1)
         parent = there["parent"] if there else _parent(htb, place)
-        made = htb_class(minor, parent, read_options("htb", rest[1:], CLASS_OPTIONS["htb"]), quantum)
+        made = htb_class(minor, parent, _read("htb", tuple(rest[1:]), of_class=True), quantum)
         if there is None:
             htb["config"]["classes"].append(made)
             return None
@@ -178,7 +180,7 @@ class Reader:
             drr["config"]["classes"].append(made)
             return None
         there.update({key: made[key] for key in options})
-        return {"discipline": deepcopy(drr)}
+        return {"discipline": copied(drr)}
 
     def _filter(self, verb: str, words: list[str]) -> None:
         options, kind, rest = filter_words(words)
@@ -273,7 +275,12 @@ def _options(words: list[str]) -> tuple[str, dict[str, tuple[str, ...]]]:
     kind = words[0] if words else ""
     if kind not in KINDS:
         raise Wrong(f"the simulator has no '{kind}'", f"it has {', '.join(sorted(KINDS))}")
-    return kind, read_options(kind, words[1:], GRAMMAR[kind])
+    return kind, _read(kind, tuple(words[1:]), of_class=False).copy()
+
+
+@lru_cache(maxsize=1024)  # The same commands come again in every run of a sweep.
+def _read(kind: str, words: tuple[str, ...], *, of_class: bool) -> dict[str, tuple[str, ...]]:
+    return read_options(kind, words, (CLASS_OPTIONS if of_class else GRAMMAR)[kind])
 
 
 def _place(words: list[str]) -> tuple[dict[str, str], list[str]]:

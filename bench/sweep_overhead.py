@@ -1,0 +1,139 @@
+"""What does one of a sweep's runs cost beside the simulation itself?
+
+    python bench/sweep_overhead.py [-o bench/sweep-overhead.md] [--runs 320] [--batch 16]
+
+Runs of 10 s, 50 Mbit/s, 40 ms, one CUBIC, sampled every 10 ms, in memory and in one thread: a document with settings
+is read, planned, simulated, made into tables with a verdict and a certificate, and measured. Every step is timed by
+the processor's time of the whole process; figures are medians over the runs. Once each run goes through all steps,
+once a batch of runs goes through each step: a processor does at once what it has just done.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeVar
+
+from speed import processor
+
+from dumbbell.analysis import measures
+from dumbbell.engine import Request, Simulator
+from dumbbell.engine.sim import Lived, Ready
+from dumbbell.result import Run
+from dumbbell.spec import Case
+from dumbbell.spec.document import read, with_settings
+
+FILE = Path("sweep.toml")
+DOCUMENT: dict[str, Any] = {
+    "duration": "10s",
+    "path": {"rtt": "10ms", "bottleneck": {"rate": "10mbit", "qdisc": "pfifo limit 100"}},
+    "flows": [{"cc": "reno"}],
+}
+SETTINGS = {
+    "path.rtt": "40ms",
+    "path.bottleneck.rate": "50mbit",
+    "path.bottleneck.qdisc": "pfifo limit 200",
+    "flows.0.cc": "cubic",
+}
+STEPS = {
+    "read": "document and settings to an experiment",
+    "prepare": "plan, and the plan as the simulator reads it",
+    "simulate": "**the simulation itself**",
+    "tables": "tables, verdict, certificate",
+    "measures": "every number of the run",
+}
+SOME = ("groups.*.throughput_mbps", "queue.delay_ms.*")
+WARM_UP = 20
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+class Clock:
+    """The processor's time of each step of each run, in microseconds."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, list[float]] = {}
+
+    def times(self, step: str, do: Callable[[In], Out], each: Sequence[In]) -> list[Out]:
+        """Do this to each, and remember what it took on average."""
+        began = time.process_time_ns()
+        made = [do(one) for one in each]
+        self.spent.setdefault(step, []).append((time.process_time_ns() - began) / 1e3 / len(each))
+        return made
+
+    def median(self, step: str) -> float:
+        """Microseconds of the middle one."""
+        return median(self.spent[step])
+
+
+def main(arguments: argparse.Namespace) -> None:
+    """Measure, and write the page."""
+    go(WARM_UP, 1)
+    alone, together = go(arguments.runs, 1), go(arguments.runs, arguments.batch)
+    page = _page(alone, together, arguments)
+    if arguments.output:
+        Path(arguments.output).write_text(page, encoding="utf-8")
+    print(page)
+
+
+def go(runs: int, batch: int) -> Clock:
+    """All steps of so many runs, so many at once."""
+    clock, simulator = Clock(), Simulator()
+    for first in range(1, runs + 1, batch):
+        seeds = list(range(first, first + batch))
+        cases: list[Case] = clock.times(
+            "read", lambda _seed: read(with_settings(DOCUMENT, SETTINGS, FILE), FILE)[0], seeds
+        )
+        wanted = [Request("sweep", case, seed, Path("/")) for case, seed in zip(cases, seeds, strict=True)]
+        ready: list[Ready] = clock.times("prepare", simulator.prepare, wanted)
+        lived: list[Lived] = clock.times("simulate", Ready.carried_out, ready)
+        ended: list[Run] = clock.times("tables", Lived.run, lived)
+        clock.times("measures", measures, ended)
+        # Anew: a run remembers what was worked out of it.
+        again = [Run(run.folder, run.birth, run.flows, run.queues, run.probes) for run in ended]
+        clock.times("three measures", lambda run: measures(run, None, SOME), again)
+    return clock
+
+
+def _page(alone: Clock, together: Clock, arguments: argparse.Namespace) -> str:
+    rows = [
+        f"| {step} | {text} | {alone.median(step):,.0f} | {together.median(step):,.0f} |"
+        for step, text in STEPS.items()
+    ]
+    beside = [sum(clock.median(step) for step in STEPS if step != "simulate") for clock in (alone, together)]
+    fewer = [
+        total - clock.median("measures") + clock.median("three measures")
+        for total, clock in zip(beside, (alone, together), strict=True)
+    ]
+    return "\n".join(
+        [
+            "# What a run of a sweep costs beside its simulation",
+            "",
+            f"`python bench/sweep_overhead.py --runs {arguments.runs} --batch {arguments.batch}` on {processor()}, "
+            f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}. Runs of 10 s, 50 Mbit/s, 40 ms, one CUBIC, "
+            "1,000 samples; one thread, in memory. Medians in µs of the processor's time a run: once each run by "
+            f"itself, once {arguments.batch} runs at a time step by step.",
+            "",
+            f"| step | is | alone | {arguments.batch} at a time |",
+            "| --- | --- | ---: | ---: |",
+            *rows,
+            f"| | **all but the simulation** | **{beside[0]:,.0f}** | **{beside[1]:,.0f}** |",
+            f"| | with three measures wanted | {fewer[0]:,.0f} | {fewer[1]:,.0f} |",
+            "",
+            "A busy machine doubles these figures: who runs meanwhile takes the caches. Writing a folder, reading it "
+            "again and measuring it (`Simulator.run`, `result.load`) is what a sweep does only where whole results are "
+            "kept.",
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", help="write the page here too")
+    parser.add_argument("--runs", type=int, default=320)
+    parser.add_argument("--batch", type=int, default=16)
+    main(parser.parse_args())

@@ -1,0 +1,33 @@
+"""Mean, median, 95th percentile and largest."""
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dumbbell.analysis.spread import spread
+
+NUMBERS = st.floats(-1e12, 1e12) | st.integers(-5, 5).map(float)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=60))
+def test_percentiles_are_those_of_numpy_to_the_last_bit(samples: list[float]) -> None:
+    found = spread(samples)
+    assert [found["p50"], found["p95"]] == np.percentile(samples, [50, 95]).tolist()
+    assert found["mean"] == np.mean(samples)
+    assert found["max"] == max(samples)
+
+
+def test_the_samples_stay_as_they_were() -> None:
+    samples = np.array([3.0, 1.0, 2.0])
+    spread(samples)
+    assert samples.tolist() == [3.0, 1.0, 2.0]
+
+
+def test_of_nothing_nothing_is_known() -> None:
+    assert set(spread([]).values()) == {None}
+
+
+def test_one_sample_that_is_no_number_spoils_all() -> None:
+    assert all(number is not None and math.isnan(number) for number in spread([1.0, math.nan, 2.0]).values())
