@@ -13,6 +13,8 @@ DumbbellError                 2  the request was wrong, or can't be met here
 ├── ImportProblem             2  a log of another program can't be read as what it looks like
 ├── MachineError              2  this machine can't be asked, or can't do what was asked
 ├── FilterError               2  a filter of connections says something it can't
+├── ClusterError              2  a cluster can't be reached, or none of its workers can be used
+│   └── ClusterLost           1  a cluster went away in the middle of a sweep
 ├── TransferError             1  a server, or the way to it, didn't do what was asked
 └── EngineError               1  a run started and gave no result
     ├── HostLost              1  a real host went away in the middle of a run
@@ -29,6 +31,8 @@ from typing import ClassVar
 
 __all__ = [
     "BuildFailed",
+    "ClusterError",
+    "ClusterLost",
     "DumbbellError",
     "EngineError",
     "ExperimentError",
@@ -175,6 +179,16 @@ class FilterError(DumbbellError):
         self.right = right
         where = f"filter, at character {place + 1}" if place < len(text) else "filter, at its end"
         super().__init__(_told((where,), problem, text, right))
+
+
+class ClusterError(DumbbellError):
+    """A cluster can't be reached, or none of its workers can be used; nothing ran."""
+
+
+class ClusterLost(ClusterError):
+    """A cluster went away in the middle of a sweep; the rows that came before are kept."""
+
+    exit_status = 1
 
 
 class EngineError(DumbbellError):

@@ -170,7 +170,15 @@ def test_a_diverging_ramp_is_as_wide_to_both_sides() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "span", "text"), [(0.5, 1, "0.50"), (0.0004, 1, "4e-04"), (-3.26, 9, "-3.3"), (0.0, 1, "0.00")]
+    ("number", "span", "text"),
+    [
+        (0.5, 1, "0.50"),
+        (0.0004, 1, "0.00"),
+        (0.0004, 1e-3, "0.00040"),
+        (4e-6, 1e-5, "4e-06"),
+        (-3.26, 9, "-3.3"),
+        (0.0, 1, "0.00"),
+    ],
 )
 def test_a_cell_s_number_is_short(number: float, span: float, text: str) -> None:
     assert short(number, span) == text
@@ -250,7 +258,7 @@ def test_a_difference_says_where_both_sides_agree(tmp_path: Path) -> None:
     chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", difference="engine"))
     assert {float(row["mean"]) for row in rects(chart)} == {0.0, 3.0}
     assert set(marked(chart)) == {("80ms", "1bdp"), ("80ms", "4bdp")}
-    assert "the intervals of both meet in 4 of 6 cells" in chart.to_dict()["title"]["subtitle"][0]
+    assert "both intervals meet in 4 of 6 cells" in chart.to_dict()["title"]["subtitle"][0]
     swapped = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", difference="engine=kernel,sim"))
     assert {float(row["mean"]) for row in rects(swapped)} == {0.0, -3.0}
     forgiving = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", difference="engine", within=4))

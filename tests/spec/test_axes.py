@@ -59,12 +59,16 @@ def test_a_range_s_steps_are_even_on_its_scale(asked: dict[str, Any]) -> None:
         assert number == pytest.approx(wanted, rel=1e-3, abs=0.51 if shape.whole or shape.unit == "bytes" else 2e-6)
 
 
+MOST_HALVINGS = 1_100
+"""Of a double, until nothing lies between: its exponent's range and its digits."""
+
+
 @given(ranges())
 def test_the_middle_lies_between_and_says_its_number(asked: dict[str, Any]) -> None:
     shape = made(asked)
     assert shape.numbers is not None
     low, high = shape.numbers[:2]
-    for _ in range(100):
+    for _ in range(MOST_HALVINGS):
         if (middle := between(shape, low, high)) is None:
             break
         value, number = middle
@@ -73,7 +77,7 @@ def test_the_middle_lies_between_and_says_its_number(asked: dict[str, Any]) -> N
         assert not shape.whole or isinstance(value, int)
         high = number
     else:
-        raise AssertionError("halved a hundred times, and still something between")
+        raise AssertionError("halved as often as a double can be, and still something between")
 
 
 @pytest.mark.parametrize(

@@ -35,16 +35,18 @@ def test_a_task_that_two_processes_die_with_has_failed_and_the_next_has_not(tmp_
     sweep = asked(LONG, tmp_path)
     long, short = (tasks_at(sweep, point, [1])[0] for point in sweep.points()[:2])
     killed: set[int] = set()
-    with Local(1, tmp_path) as crew:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    with Local(1, tmp_path, kept) as crew:
 
         def kill_two() -> None:
             while len(killed) < 2:
-                # A run's private folder is there while it goes on.
-                if list(tmp_path.glob("run-*")):
+                # A result that is not whole yet lies in a hidden folder while its run goes on.
+                if list(kept.glob(".*.running/.lock")):
                     for pid in set(crew.processes()) - killed:
                         os.kill(pid, signal.SIGKILL)
                         killed.add(pid)
-                    for left in tmp_path.glob("run-*"):
+                    for left in kept.glob(".*.running"):
                         left.rename(tmp_path / f"left-{len(killed)}")
                 time.sleep(0.005)
 

@@ -41,7 +41,8 @@ def test_kills_at_any_moment_change_nothing(small: Path, going: Start, whole: tu
         again.kill_all()
         assert again.rows() >= rows or again.process.returncode == 0
     last = going(small, "--no-cache", "--resume", "--jobs", "1")
-    assert last.ended()[0] == 0
+    status, said = last.ended()
+    assert status == 0, said
     assert outcome(last.out) == whole
     assert {path.name for path in last.out.iterdir()} == {
         "experiment.toml", "rows.sqlite", "runs.parquet", "sweep.json", "sweep.toml"

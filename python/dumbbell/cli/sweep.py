@@ -15,7 +15,8 @@ from dumbbell.cli.interrupt import Interrupted
 from dumbbell.errors import ExperimentError
 
 if TYPE_CHECKING:
-    from dumbbell.sweep.whole import Asked, Done
+    from dumbbell.spec.sweep import Sweep
+    from dumbbell.sweep.whole import Asked, CrewFor, Done
 
 __all__ = ["sweep"]
 
@@ -28,6 +29,9 @@ def sweep(  # noqa: PLR0913, PLR0917 — its options are the command's.
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Runs side by side; default: one a core; on host one.", show_default=False)
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler (tcp://…), slurm:…, or a TOML file.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with one that was cut off.")] = False,
     out: Annotated[
@@ -60,7 +64,9 @@ def sweep(  # noqa: PLR0913, PLR0917 — its options are the command's.
     if dry:
         dry_run(asked_for, jobs or len(os.sched_getaffinity(0)), as_json=as_json)
         return
-    asked = Asked(asked_for, out or default_folder(asked_for), resume, jobs, use_cache, settings or ())
+    asked = Asked(
+        asked_for, out or default_folder(asked_for), resume, jobs, use_cache, settings or (), _crew(cluster, asked_for)
+    )
     done = _carried_out(asked, file)
     if as_json:
         sys.stdout.write(json.dumps(_as_json(done)) + "\n")
@@ -84,6 +90,18 @@ def _carried_out(asked: "Asked", file: Path) -> "Done":
     if done.trouble is not None:
         err.print(f"the cache of earlier sweeps was turned off: {done.trouble}", markup=False)
     return done
+
+
+def _crew(cluster: str | None, asked_for: "Sweep") -> "CrewFor | None":
+    """Others than this machine's processes, where somebody names them."""
+    from dumbbell.sweep.cluster import crew_for
+
+    if cluster is None:
+        return None
+    if asked_for.keep == "runs":
+        right = 'keep = "metrics", and dumbbell run for the runs that are wanted whole'
+        raise ExperimentError("a cluster sends rows, not results", file=str(asked_for.file), key="keep", right=right)
+    return lambda _place, _cache: crew_for(cluster, lambda text: err.print(text, markup=False))
 
 
 def _clear() -> None:

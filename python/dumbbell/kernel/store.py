@@ -306,7 +306,9 @@ def _newest(found: list[Kernel]) -> Kernel:
 
 
 def _from_path(binary: Path) -> Kernel:
-    """A kernel that someone else built: what can be known from the file itself."""
+    """A kernel that someone else built: what can be known from the file itself; or one of ours, wherever it lies."""
+    if binary.name == BINARY and binary.with_name(MANIFEST).is_file():
+        return kept_in(binary.parent)
     check_binary(binary)
     release, version = banner(binary)
     configs = [config for config in (binary.with_name("config"), binary.with_name(".config")) if config.is_file()]

@@ -91,7 +91,7 @@ def _panel(
     layers.append(dots.encode(x=x, y=y, color=colour, tooltip=tooltip))
     gone = table.filter(pl.col("mean").is_null()).with_columns(mean=pl.lit(domain[0]))
     if not gone.is_empty():
-        cross = alt.MarkDef("point", shape=CROSS, size=90, strokeWidth=2.2, opacity=1)
+        cross = alt.MarkDef("point", shape=CROSS, size=80, filled=True, opacity=1)
         layers.append(alt.Chart(data(gone), mark=cross).encode(x=x, y=y, color=colour, tooltip=tooltip))
     for level in levels:
         rule = alt.MarkDef("rule", color=INK, strokeDash=[4, 3])

@@ -72,7 +72,9 @@ class Steps:
         if self.scale != "log":  # Vega complains of it on a logarithmic one.
             scale.zero = False
         across = kind is alt.X
-        axis = alt.Axis(values=self._ticks(length, across=across), grid=False, labelOverlap="greedy", ticks=True)
+        ticks = self._ticks(length, across=across)
+        # Vega thins given values too, to the count that the style names.
+        axis = alt.Axis(values=ticks, tickCount=len(ticks) + 1, grid=False, labelOverlap="greedy", ticks=True)
         if self.scale == "category":
             axis.labelExpr = f"{script_json(list(self.labels))}[datum.value]"
             axis.labelLimit = 200

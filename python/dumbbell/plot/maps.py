@@ -28,11 +28,16 @@ SHAPE = 0.62
 TALLEST = 420
 CHARACTER_PX = 6.4
 """Of a cell's number, at 11 px."""
-LINE_PX = 15
-CROSS = "M-1,-1L1,1M-1,1L1,-1"
+LINE_PX = 16
+PLACES_MAX = 5
+"""Behind the point; smaller numbers are written with their power of ten."""
+MOST_CELLS = 0.8
+"""So many must have room for their numbers, or none is written: a few of many only disturb."""
+CROSS = "M-1,-0.7L-0.7,-1L0,-0.3L0.7,-1L1,-0.7L0.3,0L1,0.7L0.7,1L0,0.3L-0.7,1L-1,0.7L-0.3,0Z"
+"""Filled, as all shapes are: a legend draws no lines."""
 SHAPES = {
     "no valid run": CROSS,
-    "valid, but the value is not known": "M-1,0L1,0",
+    "valid, but the value is not known": "M-1,-0.2L1,-0.2L1,0.2L-1,0.2Z",
     "some runs missing": "triangle-down",
     "holds the contour's level": "circle",
     "interval wider than asked": "diamond",
@@ -148,13 +153,17 @@ class _Drawn:
         """The means, in the cells that have room for them."""
         rows = []
         span = self.ramp.numbers[-1] - self.ramp.numbers[0]
+        height = LINE_PX if self.marked.is_empty() else 2 * LINE_PX
         for rect in self._own():
             mean = self.told["mean"][rect.row]
             text = "" if mean is None else short(mean, span)
-            if text and self._fits(rect, len(text) * CHARACTER_PX + 4, LINE_PX):
+            width = len(text) * CHARACTER_PX + 6
+            if text and self._fits(rect, width, height):
                 rows.append((*self._at(rect, 0.5, 0.5), text, self.ramp.ink(mean), rect.row))
                 share = self._pixels(rect)[0] / self.size[0]
-                self.numbers_px = max(self.numbers_px, (len(text) * CHARACTER_PX + 4) / share)
+                self.numbers_px = max(self.numbers_px, width / share)
+        if len(rows) < MOST_CELLS * self.told["mean"].drop_nulls().len():
+            rows.clear()
         if not rows:
             return []
         schema = {"x": pl.Float64, "y": pl.Float64, "text": pl.String, "ink": pl.String, "row": pl.Int64}
@@ -173,19 +182,11 @@ class _Drawn:
         scale = alt.Scale(domain=list(shapes), range=[SHAPES[name] for name in shapes])
         legend = alt.Legend(title=None, symbolFillColor="#111111", symbolStrokeColor="#111111", labelLimit=260)
         shape = alt.Shape("mark:N", scale=scale, legend=legend)
-        layers = []
-        for colour, stroke in (("#FFFFFF", 3.2), ("#111111", 1.3)):
-            mark = alt.MarkDef("point", filled=True, fill="#111111", stroke=colour, strokeWidth=stroke, opacity=1)
-            layers.append(
-                alt.Chart(data(self.marked), mark=mark).encode(
-                    x=self._x("x"),
-                    y=self._y("y"),
-                    shape=shape,
-                    size=alt.Size("size:Q", scale=None, legend=None),
-                    tooltip=self.tooltip,
-                )
-            )
-        return layers
+        # A light edge, for dark cells.
+        mark = alt.MarkDef("point", filled=True, fill="#111111", stroke="#FFFFFF", strokeWidth=1.3, opacity=1)
+        size = alt.Size("size:Q", scale=None, legend=None)
+        points = alt.Chart(data(self.marked), mark=mark)
+        return [points.encode(x=self._x("x"), y=self._y("y"), shape=shape, size=size, tooltip=self.tooltip)]
 
     def _marked(self) -> pl.DataFrame:
         """Each cell's marks: `x`, `y`, `mark`, `size`; in its corners, or in its middle where it is small."""
@@ -195,7 +196,8 @@ class _Drawn:
                 pixels = min(self._pixels(rect))
                 middle = mark in (VOIDED, UNKNOWN, MEASURED) and not (mark == MEASURED and pixels >= 2 * LINE_PX)
                 place = (0.5, 0.5) if middle or pixels < LINE_PX else (column, row)
-                size = min(max((0.35 * pixels) ** 2, 6), 110 if mark in (VOIDED, UNKNOWN) else 42)
+                most = 110 if mark in (VOIDED, UNKNOWN) else 190 if mark == MEASURED else 42
+                size = min(max((0.35 * pixels) ** 2, 10), most)
                 rows.append((*self._at(rect, *place), mark, size, rect.row))
         schema = {"x": pl.Float64, "y": pl.Float64, "mark": pl.String, "size": pl.Float64, "row": pl.Int64}
         return self._with_told(pl.DataFrame(rows, schema=schema, orient="row"))
@@ -265,16 +267,16 @@ def panel_title(panel: Panel) -> alt.TitleParams:
     return alt.TitleParams(panel.title, fontSize=12, anchor="middle", offset=4)
 
 
-def short(number: float, span: float = 1.0) -> str:
-    """A number of a cell: two digits that matter, and as many as tell a fiftieth of the map's span.
+def short(number: float, span: float = 0.0) -> str:
+    """A number of a cell: two digits that matter, and as many as tell a twentieth of the map's span.
 
-    >>> short(0.5238), short(284.2), short(3.44), short(0.9962, span=0.04)
-    ('0.52', '284', '3.4', '0.996')
+    >>> short(0.5238), short(284.2), short(3.44), short(0.9962, span=0.04), short(2e-5, span=1e-4)
+    ('0.52', '284', '3.4', '0.996', '2e-05')
     """
     size = abs(number)
     own = 0 if size >= 10 or number == 0 else 1 if size >= 1 else 2
-    places = max(own, min(math.ceil(-math.log10(span / 50)), 4)) if span > 0 else own
-    return f"{number:.{places}f}" if size >= 0.01 or number == 0 else f"{number:.0e}"
+    needed = math.ceil(-math.log10(span / 20)) if span > 0 else own
+    return f"{number:.2g}" if needed > PLACES_MAX else f"{number:.{max(own, needed)}f}"
 
 
 def said() -> pl.Expr:

@@ -66,8 +66,8 @@ def told(sweep: Sweep, look: Map, found: pl.DataFrame) -> list[str]:
         judged = found.filter(pl.col("apart").is_not_null())
         apart = judged.filter(pl.col("apart") & (pl.col("mean").abs() > (look.within or 0.0))).height
         if judged.height:
-            more = f", or by {look.within:g} at most" if look.within else ""
-            facts.append(f"the intervals of both meet{more} in {judged.height - apart} of {judged.height} cells")
+            small = f", or the difference is {look.within:g} at most," if look.within else ""
+            facts.append(f"both intervals meet{small} in {judged.height - apart} of {judged.height} cells")
     if look.contour:
         facts.append(f"line at {' and '.join(f'{level:g}' for level in look.contour)}")
     return facts + ([f"where {look.where}"] if look.where else [])

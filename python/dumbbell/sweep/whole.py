@@ -23,7 +23,7 @@ from dumbbell.sweep.pool import Local
 from dumbbell.sweep.table import table_of
 from dumbbell.sweep.task import Base, Row, base_of
 
-__all__ = ["Asked", "Done", "Teller", "Unheard", "carry_out", "default_folder"]
+__all__ = ["Asked", "CrewFor", "Done", "Teller", "Unheard", "carry_out", "default_folder"]
 
 CrewFor = Callable[[Place, Cache | None], AbstractContextManager[Crew]]
 

@@ -3,19 +3,19 @@
 Only what is wrong with the machine (a full disk, an interrupt) is raised. Which tasks there are is `due`'s.
 """
 
+import re
 import shutil
 import tempfile
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
 from dumbbell import result, spec
 from dumbbell.analysis import measures
-from dumbbell.engine import Engine, KernelEngine, Request
+from dumbbell.engine import Engine, KernelEngine, Request, Simulator
 from dumbbell.engine.requests import engine_called
 from dumbbell.errors import DumbbellError, OutputError
 from dumbbell.result import Run
@@ -40,18 +40,17 @@ def carried_out(
     Raises `OutputError` where the machine has no room for a run, and what `tick` raises.
     """
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="run-", dir=room, ignore_cleanup_errors=True) as private:
-        try:
-            row = _carried_out(base, task, tick, keep or Path(private) / "run", look)
-        except OutputError:
-            raise
-        except DumbbellError as error:
-            row = row_of(task, "failed", _told(error, base, private, keep))
-        except Exception as error:
-            # A fault of ours costs a row, not the sweep; its place is enough to find it.
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            where = f"{Path(place.filename).name}, line {place.lineno}"
-            row = row_of(task, "failed", f"{_told(error, base, private, keep)} (a fault of Dumbbell's own: {where})")
+    try:
+        row = _carried_out(base, task, tick, keep, room, look)
+    except OutputError:
+        raise
+    except DumbbellError as error:
+        row = row_of(task, "failed", _told(error, base, room, keep))
+    except Exception as error:
+        # A fault of ours costs a row, not the sweep; its place is enough to find it.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        row = row_of(task, "failed", f"{_told(error, base, room, keep)} (a fault of Dumbbell's own: {where})")
     return replace(row, wall_s=time.perf_counter() - began)
 
 
@@ -66,16 +65,21 @@ def row_of(task: Task, status: Status, reason: str | None, found: dict[str, floa
     return Row(task.point, task.seed, task.engine, _kernel(task), task.values, status, reason, found or {})
 
 
-def _carried_out(base: Base, task: Task, tick: Tick, out: Path, look: Look | None) -> Row:
+def _carried_out(base: Base, task: Task, tick: Tick, keep: Path | None, room: Path | None, look: Look | None) -> Row:
     case = case_of(base, task)
     if look is not None and (known := look(case)) is not None:
         return replace(row_of(task, known.status, known.reason, known.metrics), cached=True)
-    if out.exists():
-        # Of a sweep that was killed between the result and its row.
-        shutil.rmtree(out)
     engine = _engine(task.engine, task.kernel)
-    request = Request(base.name, case, task.seed, out, repeated_by(task, base.file.name))
-    return _judged(base, task, result.load(engine.run(request, lambda _seconds: tick())))
+    request = Request(base.name, case, task.seed, keep or Path(_NOWHERE), repeated_by(task, base.file.name))
+    if keep is not None:
+        # A folder that is there is of a sweep that was killed between the result and its row.
+        shutil.rmtree(keep, ignore_errors=True)
+        return _judged(base, task, result.load(engine.run(request, lambda _seconds: tick())))
+    if isinstance(engine, Simulator):
+        return _judged(base, task, engine.simulate(request, lambda _seconds: tick()))
+    with tempfile.TemporaryDirectory(prefix=_NOWHERE, dir=room, ignore_cleanup_errors=True) as private:
+        request = replace(request, out=Path(private) / "run")
+        return _judged(base, task, result.load(engine.run(request, lambda _seconds: tick())))
 
 
 @cache
@@ -85,11 +89,7 @@ def _engine(name: str, kernel: str | None) -> Engine:
 
 def _judged(base: Base, task: Task, run: Run) -> Row:
     window = None if base.window is None else (base.window[0], base.window[1] or round(run.birth["duration_s"] * 1e9))
-    found = {
-        name: value
-        for name, value in measures(run, window).items()
-        if any(fnmatchcase(name, pattern) for pattern in base.metrics)
-    }
+    found = measures(run, window, base.metrics)
     if run.birth["valid"]:
         return row_of(task, "ok", None, found)
     return row_of(task, "invalid", "; ".join(run.birth["invalid"]), found)
@@ -106,9 +106,14 @@ def _kernel(task: Task) -> str | None:
     return str(engine.kernel.name) if isinstance(engine, KernelEngine) else None
 
 
-def _told(error: Exception, base: Base, private: str, keep: Path | None) -> str:
+def _told(error: Exception, base: Base, room: Path | None, keep: Path | None) -> str:
     """An error without this machine's folders: the same sweep elsewhere gives the same table."""
     text = f"{type(error).__name__}: {error}"
-    for folder in (str(keep.parent) if keep else private, private, str(base.file.parent)):
-        text = text.replace(f"{folder}/", "")
-    return text
+    folders = [keep and keep.parent, room or Path(tempfile.gettempdir()), base.file.parent]
+    for folder in folders:
+        text = text.replace(f"{folder}/", "") if folder else text
+    return re.sub(rf"{_NOWHERE}[a-z0-9_]{{8}}/", "", text)
+
+
+_NOWHERE = "run-"
+"""Begins the names of folders that nobody keeps."""

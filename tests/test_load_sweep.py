@@ -1,0 +1,59 @@
+"""A sweep from Python and in a notebook."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import dumbbell as db
+from dumbbell.errors import ResultError
+from sweeps import TWO, ran
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return ran(TWO, tmp_path_factory.mktemp("sweeps") / "two").folder
+
+
+def test_a_sweep_shows_itself(folder: Path) -> None:
+    shown = db.load_sweep(folder)
+    assert repr(shown) == "<Sweep Who wins, BBR or CUBIC?: 12 points, 36 of 36 runs valid>"
+    page = shown._repr_html_()
+    assert "36 of 36 runs at 12 points are valid." in page
+    assert "<svg" in page
+    assert shown.summary["points"] == 12
+
+
+def test_it_draws_asks_and_writes(folder: Path, tmp_path: Path) -> None:
+    sweep = db.load_sweep(str(folder))
+    picture = sweep.map("groups.bbr.share", x="path.rtt", y="buffer", contour=0.5)
+    assert picture.save(tmp_path / "map.svg").read_text().startswith("<svg")
+    assert sweep.map("utilisation", x="buffer", panels="path.rtt")._repr_svg_().count(">path.rtt 5ms<") == 1
+    assert sweep.sql("select count(*) as n from runs")["n"].to_list() == [36]
+    assert pl.read_csv(sweep.export(tmp_path / "runs.csv")).height == 36
+    assert "--seed 2" in sweep.again(1)
+    assert sweep.report(tmp_path / "page.html", ["utilisation"]).stat().st_size > 100_000
+
+
+@pytest.mark.parametrize(
+    ("look", "said"),
+    [
+        ({"contours": 1}, "map: contours: "),
+        ({"within": -1}, "map: within: "),
+        ({"panels": "path"}, "no axis is called"),
+    ],
+)
+def test_a_slip_is_an_error_with_what_there_is(folder: Path, look: dict[str, Any], said: str) -> None:
+    with pytest.raises(ResultError) as error:
+        db.load_sweep(folder).map("utilisation", x="path.rtt", y="buffer", **look)
+    assert said in str(error.value)
+    assert "there is: " in str(error.value)
+
+
+def test_a_sweep_whose_file_is_gone_has_no_commands(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    (copy / "sweep.toml").unlink()
+    assert db.load_sweep(copy).again(1) == ""
