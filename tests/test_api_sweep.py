@@ -42,7 +42,7 @@ def test_a_scenario_with_settings_and_a_range_in_a_folder_that_goes_away() -> No
 
 
 def test_a_sweep_file_by_its_name() -> None:
-    swept = db.sweep("taking-turns", duration="200ms", seeds=1, path__rtt=["13ms"], buffer=["1bdp", "2bdp"])
+    swept = db.sweep("taking-turns", duration="200ms", seeds=1, path__rtt=["3ms"], buffer=["1bdp", "2bdp"])
     assert swept.runs["buffer_bdp"].to_list() == [1, 2]
 
 

@@ -9,7 +9,7 @@ import pytest
 from dumbbell.cli.forecast import _size, _time
 
 Dumbbell = Callable[..., CompletedProcess[str]]
-SHORT = ("taking-turns", "--set", "duration=200ms", "--set", "seeds=1", "--set", "path.rtt=13ms", "--jobs", "1")
+SHORT = ("taking-turns", "--set", "duration=200ms", "--set", "seeds=1", "--set", "path.rtt=3ms", "--jobs", "1")
 
 
 def test_a_dry_run_counts_measures_and_leaves_nothing(dumbbell: Dumbbell, tmp_path: object) -> None:

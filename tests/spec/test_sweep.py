@@ -140,6 +140,17 @@ def test_the_document_with_its_settings_says_the_same_again() -> None:
     assert read_sweep(sweep.document, FILE) == sweep
 
 
+def test_a_spread_beside_is_of_the_values_that_are_left() -> None:
+    text = EXPERIMENT + RTT + '[beside]\nengine = "kernel"\nat = { "path.rtt" = ["5ms"] }\n'
+    assert [point.values["engine"] for point in read(text).points()] == ["sim", "kernel", "sim"]
+    assert [point.values["engine"] for point in read(text, 'path.rtt=["1ms", "5ms"]').points()] == [
+        "sim",
+        "sim",
+        "kernel",
+    ]
+    assert read(text, "path.rtt=1ms").beside is None
+
+
 def test_what_until_and_refine_look_at_is_kept() -> None:
     text = 'metrics = ["queue.*"]\n' + EXPERIMENT + RTT
     text += '[until]\nmetric = "queue.drops"\nhalf_width = 1\n[refine]\nmetric = "utilisation"\naxes = ["path.rtt"]\nmost = 5\n'

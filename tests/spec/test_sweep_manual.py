@@ -7,7 +7,7 @@ import pytest
 
 from dumbbell.spec.axes import _UNITS
 from dumbbell.spec.sweep import load_sweep, parse_sweep
-from dumbbell.spec.sweep_keys import Keys, Map, Refine, Until
+from dumbbell.spec.sweep_keys import Beside, Keys, Map, Refine, Until
 from dumbbell.sweep.names import check_metrics
 
 MANUAL = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text()
@@ -45,7 +45,9 @@ def test_the_ranges_are_what_their_comments_say() -> None:
     assert rate.numbers == (1, 10, 100, 1000)
 
 
-@pytest.mark.parametrize("key", [*Keys.model_fields, *Until.model_fields, *Refine.model_fields, *Map.model_fields])
+@pytest.mark.parametrize(
+    "key", [*Keys.model_fields, *Until.model_fields, *Refine.model_fields, *Beside.model_fields, *Map.model_fields]
+)
 def test_the_manual_names_every_key(key: str) -> None:
     words = set(re.findall(r"\w+", " ".join([*re.findall(r"`+([^`\n]+)`+", HALF), *EXAMPLES])))
     assert key in words

@@ -236,8 +236,12 @@ def _changed(document: Mapping[str, Any], settings: Sequence[str], file: Path) -
             table[key] = (
                 value if isinstance(value, list) or (isinstance(value, dict) and RANGE & set(value)) else [value]
             )
+            _prune(made, key, table[key])
         elif top in OWN:
             made = documents.with_settings(made, {key: value}, file)
+            beside = made.get("beside")
+            if key == "engine" and isinstance(beside, dict) and beside.get("engine") == value:
+                _alone(made)  # All of it is on that engine now.
         elif top in Keys.model_fields:
             right = 'an axis is set by its own key, such as path.rtt=\'["5ms", "20ms"]\', a setting by its own too'
             raise ExperimentError("not a setting", file=str(file), key=key, value=value, right=right)
@@ -245,6 +249,25 @@ def _changed(document: Mapping[str, Any], settings: Sequence[str], file: Path) -
             fixed = made.get("set", {})
             made["set"] = (dict(fixed) if isinstance(fixed, Mapping) else {}) | {key: value}
     return made
+
+
+def _prune(document: dict[str, Any], key: str, values: object) -> None:
+    """An axis has other values: the spread beside is of those that are left, and none where none are."""
+    beside = document.get("beside")
+    at = flat(beside["at"]) if isinstance(beside, dict) and isinstance(beside.get("at"), dict) else {}
+    if not isinstance(values, list) or not isinstance(at.get(key), list):
+        return
+    if left := [value for value in at[key] if value in values]:
+        document["beside"] = dict(beside or {}) | {"at": at | {key: left}}
+    else:
+        _alone(document)
+
+
+def _alone(document: dict[str, Any]) -> None:
+    """Nothing is beside any more, and no map shows a difference between engines."""
+    del document["beside"]
+    if isinstance(maps := document.get("maps"), list):
+        document["maps"] = [each for each in maps if not isinstance(each, dict) or each.get("difference") != "engine"]
 
 
 def _kept(asked: Keys) -> tuple[str, ...]:
