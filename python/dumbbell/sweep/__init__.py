@@ -10,6 +10,12 @@ repeats    how many runs a point needs
 finer      where new points go
 names      are there metrics of the names that a sweep file has
 pilot      how long it will take, from a few runs
+cluster    a crew of workers on other machines
+├── fleet      who they are, who may work, calls to one of them
+│   └── build      what decides a row, as hashes of two machines
+├── outfit     what they need: files, kernels
+├── hand       a worker's side
+└── slurm      workers that Slurm starts
 conduct    who carries them out, what becomes of the rows
 whole      a sweep on this machine, from the question to the table
 check      slips that are found before the first run
