@@ -1,0 +1,108 @@
+"""How a cluster keeps up: speed-up over workers, tasks a second that the scheduler carries, overhead of a run.
+
+`python bench/cluster.py` writes `bench/cluster.md`; scheduler and workers are processes of this machine, over TCP.
+"""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from dumbbell.spec.sweep import Sweep, parse_sweep
+from dumbbell.sweep.cluster import Cluster
+from dumbbell.sweep.conduct import Here
+from dumbbell.sweep.due import next_round
+from dumbbell.sweep.fleet import Fleet, connected
+from dumbbell.sweep.task import base_of
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from dask_site import Site  # noqa: E402
+
+RUNS = """
+seeds = "1..{runs}"
+metrics = ["groups.*"]
+[experiment]
+duration = "{duration}"
+path.rtt = "40ms"
+path.loss = "0.01%"
+path.bottleneck.rate = "50mbit"
+flows = [{{ name = "flow", cc = "{cc}" }}]
+"""
+PAGE = """# Sweeps on a cluster
+
+`python bench/cluster.py {words}` on {cores} cores (load {load:.1f} when it began): a scheduler, its workers and the
+sweep, all on this machine, so that {cores} workers have no core each to themselves. Runs: one flow of 10 s on 50 Mbit/s, 40 ms.
+
+| who | runs | wall time (s) | runs per second | against one process | per run beyond it (ms) |
+| --- | --- | --- | --- | --- | --- |
+{rows}
+
+Trivial tasks (an experiment that is refused before anything is simulated): {trivial:.0f} a second through the scheduler
+with two workers, {here:.0f} in one process without it.
+"""
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--runs", type=int, default=200)
+    options.add_argument("--workers", type=int, default=3)
+    options.add_argument("--trivial", type=int, default=2000)
+    options.add_argument("--out", type=Path, default=ROOT / "bench" / "cluster.md")
+    options.add_argument("--folder", type=Path, default=Path("/tmp/dumbbell-bench-cluster"))
+    asked = options.parse_args()
+    load = os.getloadavg()[0]
+    folder = asked.folder / str(os.getpid())
+    folder.mkdir(parents=True)
+    sweep = parse_sweep(RUNS.format(runs=asked.runs, duration="10s", cc="cubic"), folder / "bench.toml")
+    nothing = parse_sweep(RUNS.format(runs=asked.trivial, duration="10s", cc="cubic"), folder / "bench.toml")
+    alone_s = timed(Here(), sweep)
+    rows = [row("one process, no cluster", asked.runs, alone_s, alone_s, 1)]
+    with Site(folder) as site:
+        for count in range(1, asked.workers + 1):
+            with site.workers(count), crew(site, count) as ours:
+                rows.append(
+                    row(f"{count} worker{'s' if count > 1 else ''}", asked.runs, timed(ours, sweep), alone_s, count)
+                )
+        with site.workers(2), crew(site, 2) as ours:
+            trivial = asked.trivial / timed(ours, nothing, cc="none-such")
+    here = asked.trivial / timed(Here(), nothing, cc="none-such")
+    words = f"--runs {asked.runs} --trivial {asked.trivial}"
+    cores, table = len(os.sched_getaffinity(0)), "\n".join(rows)
+    asked.out.write_text(
+        PAGE.format(words=words, cores=cores, load=load, rows=table, trivial=trivial, here=here), encoding="utf-8"
+    )
+
+
+def crew(site: Site, count: int) -> Cluster:
+    """A crew whose workers are all there and have imported what they need."""
+    ours = Cluster(Fleet(connected(site.address, print), site.address, print, 60.0))
+    ours._fleet.client.wait_for_workers(count, timeout=60)
+    warm = parse_sweep(RUNS.format(runs=4 * count, duration="10s", cc="cubic"), site.folder / "bench.toml")
+    timed(ours, warm)
+    return ours
+
+
+def timed(crew: Cluster | Here, sweep: Sweep, cc: str | None = None) -> float:
+    """Seconds for all runs; with another controller where none should run."""
+    base = base_of(sweep)
+    tasks = next_round(sweep, [])
+    if cc is not None:
+        tasks = [type(task)(**vars(task) | {"settings": (("flows.flow.cc", cc),)}) for task in tasks]
+    began = time.perf_counter()
+    found = list(crew.rows(base, tasks))
+    took_s = time.perf_counter() - began
+    assert {each.status for each in found} == {"ok" if cc is None else "failed"}
+    return took_s
+
+
+def row(who: str, runs: int, took_s: float, alone_s: float, workers: int) -> str:
+    cores = min(workers, len(os.sched_getaffinity(0)))
+    beyond_ms = (took_s - alone_s / cores) / runs * 1e3
+    return f"| {who} | {runs} | {took_s:.1f} | {runs / took_s:.1f} | {alone_s / took_s:.2f} | {beyond_ms:.1f} |"
+
+
+if __name__ == "__main__":
+    main()
