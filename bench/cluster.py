@@ -34,7 +34,8 @@ flows = [{{ name = "flow", cc = "{cc}" }}]
 PAGE = """# Sweeps on a cluster
 
 `python bench/cluster.py {words}` on {cores} cores (load {load:.1f} when it began): a scheduler, its workers and the
-sweep, all on this machine, so that {cores} workers have no core each to themselves. Runs: one flow of 10 s on 50 Mbit/s, 40 ms.
+sweep, all on this machine, so that {cores} workers have no core each to themselves.
+Runs: one flow of 10 s on 50 Mbit/s, 40 ms.
 
 | who | runs | wall time (s) | runs per second | against one process | per run beyond it (ms) |
 | --- | --- | --- | --- | --- | --- |

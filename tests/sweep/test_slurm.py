@@ -25,7 +25,7 @@ def test_the_script_asks_slurm_for_it() -> None:
     lines = script(asked(ASKED)).splitlines()
     assert {
         "#SBATCH -J dumbbell", "#SBATCH -p short", "#SBATCH --cpus-per-task=16", "#SBATCH --mem=30G",
-        "#SBATCH -t 02:00:00", "#SBATCH --exclusive", "#SBATCH --constraint=fast",
+        "#SBATCH -t 02:00:00", "#SBATCH --exclusive", "#SBATCH --constraint=fast", "export POLARS_MAX_THREADS=1",
     } <= set(lines)  # fmt: skip
     (command,) = [line for line in lines if "distributed.cli.dask_worker" in line]
     assert "--nworkers 16" in command
