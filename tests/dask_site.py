@@ -45,15 +45,23 @@ class Site:
 
     @contextmanager
     def workers(
-        self, count: int, *options: str, nanny: bool = False, **environment: str
+        self, count: int, *options: str, nanny: bool = False, environment: Mapping[str, str] | None = None
     ) -> Iterator[list["subprocess.Popen[bytes]"]]:
         """So many, each of one thread; they may still be on their way."""
-        words = ("worker", self.address, "--nthreads", "1", "--no-dashboard", "--local-directory", str(self.folder))
+        words: tuple[str, ...] = (
+            "worker",
+            self.address,
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+            "--local-directory",
+            str(self.folder),
+        )
         words = (*words, "--death-timeout", LONGEST, "--nanny" if nanny else "--no-nanny", *options)
         started = []
         try:
             for _ in range(count):
-                started.append(self._started("worker", words, environment))
+                started.append(self._started("worker", words, environment or {}))
             yield started
         finally:
             for process in started:

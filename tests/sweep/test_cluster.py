@@ -79,7 +79,7 @@ class Staff:
         self._named = {"DUMBBELL_CACHE": str(self.cache), "TMPDIR": str(self.temporary)}
         self._stack = ExitStack()
         self.nanny: subprocess.Popen[bytes]
-        (self.nanny,) = self._stack.enter_context(site.workers(1, *self._words, nanny=True, **self._named))
+        (self.nanny,) = self._stack.enter_context(site.workers(1, *self._words, nanny=True, environment=self._named))
         self.plain = self._plain()
 
     def complete(self) -> None:
@@ -92,7 +92,7 @@ class Staff:
 
     def _plain(self) -> "subprocess.Popen[bytes]":
         plain: subprocess.Popen[bytes]
-        (plain,) = self._stack.enter_context(self._site.workers(1, *self._words, **self._named))
+        (plain,) = self._stack.enter_context(self._site.workers(1, *self._words, environment=self._named))
         return plain
 
 
@@ -150,7 +150,11 @@ def test_another_build_is_refused_by_name_before_anything_runs(
     source = other / "analysis" / "measures.py"
     source.write_text(f"{source.read_text()}\n# One line more.\n")
     told: list[str] = []
-    with site.workers(1, PYTHONPATH=str(other.parent)), site.workers(1, **site.without), crew_at(site, told) as crew:
+    with (
+        site.workers(1, environment={"PYTHONPATH": str(other.parent)}),
+        site.workers(1, environment=site.without),
+        crew_at(site, told) as crew,
+    ):
         until = time.monotonic() + 60
         while len(told) < 2 and time.monotonic() < until:  # The first one may be refused before the second is there.
             with pytest.raises(ClusterError, match=r"no worker at tcp://.* can be used:\n  tcp://") as refused:
@@ -252,7 +256,7 @@ def test_a_scheduler_that_goes_away_ends_the_sweep_and_what_came_is_kept(small: 
     came = []
     with (
         Site(tmp_path, named, secure=True) as site,
-        site.workers(1, **named),
+        site.workers(1, environment=named),
         config.set(secure),
         crew_at(site) as crew,
     ):

@@ -31,7 +31,9 @@ __all__ = ["AwayError", "DiedError", "Fleet", "Member", "connected"]
 LOOK_S = 0.5
 """Between two looks at who is here."""
 ANSWER_S = 30.0
-"""How long a scheduler, or the worker that holds a result, may take to answer."""
+"""How long a scheduler may take to answer."""
+RESULT_S = 5.0
+"""How long a finished batch's rows, some kilobytes, may take to come; the worker that holds them may just have died."""
 CONNECT_S = 10.0
 """How long a scheduler may take to be there at all."""
 DISMISS_S = 5.0
@@ -165,7 +167,7 @@ class Fleet:
     def outcome(self, future: Future) -> Any:
         """What a call returned; the error that it raised, or that kept it from being called, as a value."""
         try:
-            return future.result(timeout=ANSWER_S)
+            return future.result(timeout=RESULT_S)
         except KilledWorker as error:
             return DiedError(str(error))
         except (CancelledError, *NEVER) as error:

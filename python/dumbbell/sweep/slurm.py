@@ -78,7 +78,8 @@ def _cluster(slurm: Slurm) -> Any:
     return SLURMCluster(
         cores=slurm.cores, processes=slurm.cores, memory=slurm.memory, walltime=slurm.walltime, queue=slurm.queue,
         account=slurm.account, interface=slurm.interface, job_extra_directives=[*slurm.extra],
-        job_name="dumbbell", job_script_prologue=["export POLARS_MAX_THREADS=1"], scheduler_options={"dashboard_address": None},
+        job_name="dumbbell", job_script_prologue=["export POLARS_MAX_THREADS=1"],
+        scheduler_options={"dashboard_address": None},
     )  # fmt: skip
 
 
