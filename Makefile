@@ -6,7 +6,7 @@ PY := $(BIN)/python
 .DEFAULT_GOAL := help
 # Tests start Python a hundred times: without its bytecode each of them compiles all libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery pages hpcc versions kernels notebook programs fuzz clean
+.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery pages hpcc versions kernels notebook programs sweeps fuzz clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -74,6 +74,9 @@ notebook: setup ## Execute the examples into notebooks
 
 programs: kernel ## Compare nginx and curl with the agent's own generator and write docs/programs.md
 	$(PY) scripts/programs.py
+
+sweeps: kernel ## Run the built-in sweeps and write docs/sweeps
+	$(PY) scripts/sweeps.py
 
 fuzz: setup ## Fuzz every parser and every machine for longer than the tests do
 	PROPTEST_CASES=5000 cargo test --release --quiet -p dumbbell-core -p dumbbell-sim

@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 from dumbbell.spec.sweep import Sweep, parse_sweep
-from dumbbell.sweep.cluster import Cluster
-from dumbbell.sweep.conduct import Here
-from dumbbell.sweep.due import next_round
-from dumbbell.sweep.fleet import Fleet, connected
-from dumbbell.sweep.task import base_of
+from dumbbell.sweeps.cluster import Cluster
+from dumbbell.sweeps.conduct import Here
+from dumbbell.sweeps.due import next_round
+from dumbbell.sweeps.fleet import Fleet, connected
+from dumbbell.sweeps.task import base_of
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))

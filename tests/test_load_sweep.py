@@ -9,7 +9,7 @@ import pytest
 
 import dumbbell as db
 from dumbbell.errors import ResultError
-from sweeps import TWO, ran
+from made_sweeps import TWO, ran
 
 
 @pytest.fixture(scope="module")

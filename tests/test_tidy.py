@@ -29,7 +29,7 @@ RUNGS = [
     {"engine", "kernel", "machine"},
     {"importers"},
     {"analysis"},
-    {"transfer", "sweep"},
+    {"transfer", "sweeps"},
     {"export"},
     {"plot"},
     {"report"},

@@ -34,8 +34,8 @@ from dumbbell.shown import Compared, Picture, Swept, run_html
 from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.sweep import load_sweep as load_sweep_file
 from dumbbell.spec.sweep import read_sweep
-from dumbbell.sweep import folder as sweeps
-from dumbbell.sweep.whole import Asked, Unheard, carry_out
+from dumbbell.sweeps import folder as sweeps
+from dumbbell.sweeps.whole import Asked, Unheard, carry_out
 
 __all__ = ["Experiment", "Run", "compare", "experiment", "load", "load_sweep", "run", "scenario", "sweep"]
 

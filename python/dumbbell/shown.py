@@ -25,9 +25,9 @@ from dumbbell.report.swept import write_sweep
 from dumbbell.report.words import number, percent
 from dumbbell.result import Run
 from dumbbell.spec.sweep import Map
-from dumbbell.sweep.folder import Sweep
-from dumbbell.sweep.query import query
-from dumbbell.sweep.ranges import summary
+from dumbbell.sweeps.folder import Sweep
+from dumbbell.sweeps.query import query
+from dumbbell.sweeps.ranges import summary
 
 __all__ = ["Compared", "Picture", "Swept", "run_html"]
 
@@ -78,7 +78,7 @@ class Compared:
 
 
 class Swept:
-    """A finished sweep: its table, maps of it, questions to it; `told` is the folder as `dumbbell.sweep` reads it."""
+    """A finished sweep: its table, maps of it, questions to it; `told` is the folder as `dumbbell.sweeps` reads it."""
 
     def __init__(self, told: Sweep) -> None:
         self.told = told

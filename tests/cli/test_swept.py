@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from dumbbell.sweep.folder import Sweep
-from sweeps import TWO, ran
+from dumbbell.sweeps.folder import Sweep
+from made_sweeps import TWO, ran
 
 
 @pytest.fixture(scope="module")

@@ -23,9 +23,9 @@ from dumbbell.plot.ramps import DIVERGING, SEQUENTIAL, VOID, diverging, sequenti
 from dumbbell.plot.swept import draw_map
 from dumbbell.spec.axes import axis
 from dumbbell.spec.sweep import Map
-from dumbbell.sweep.folder import Sweep
+from dumbbell.sweeps.folder import Sweep
+from made_sweeps import made
 from plot.test_colours import EYES, distance, lab
-from sweeps import made
 
 RTT = axis("path.rtt", ["5ms", "20ms", "80ms"])
 BUFFER = axis("buffer", ["1bdp", "4bdp"])

@@ -16,8 +16,8 @@ from dumbbell.report.choice import maps_of
 from dumbbell.report.swept import sweep_page, write_sweep
 from dumbbell.spec.axes import axis
 from dumbbell.spec.sweep import Map
-from dumbbell.sweep.folder import Sweep, load
-from sweeps import TWO, made, ran
+from dumbbell.sweeps.folder import Sweep, load
+from made_sweeps import TWO, made, ran
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 

@@ -8,7 +8,7 @@ import pytest
 from dumbbell.spec.axes import _UNITS
 from dumbbell.spec.sweep import load_sweep, parse_sweep
 from dumbbell.spec.sweep_keys import Beside, Keys, Map, Refine, Until
-from dumbbell.sweep.names import check_metrics
+from dumbbell.sweeps.names import check_metrics
 
 MANUAL = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text()
 HALF = MANUAL.split("## The sweep file")[1].split("\n## ")[0]

@@ -8,7 +8,7 @@ queue.delay_ms.mean > 50 and engine = 'sim'
 
 SQL's own expressions over the columns of a row; a column's dots need no quotes. Sweep files come from strangers, and
 SQL can read files: only what `WORDS` and `FUNCTIONS` name passes, and no query. Whole queries of the one who types
-them are `dumbbell.sweep.query`'s.
+them are `dumbbell.sweeps.query`'s.
 """
 
 import re

@@ -83,17 +83,18 @@ def differences(
         side.rename({name: f"{name}_{place}" for name in side.columns if name not in keys})
         for place, side in enumerate(both)
     )
-    joined = first.join(second, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
+    # A cell that was asked of one side only has no difference; one that failed on a side is on both.
+    joined = first.join(second, on=keys, how="inner", nulls_equal=True, maintain_order="left")
     rows = [_difference(*(side.get(place) for side in samples)) for place in joined.select(keys).iter_rows()]
     between = pl.DataFrame(rows, schema=["mean", "low", "high"], orient="row", schema_overrides=_FLOATS)
     counted = {name: pl.sum_horizontal(f"{name}_0", f"{name}_1") for name in ("unknown", "invalid", "failed")}
     return joined.select(
         *keys,
-        pl.coalesce("point_0", "point_1").alias("point"),
+        pl.col("point_0").alias("point"),
         pl.col("mean_0").alias("first"),
         pl.col("mean_1").alias("second"),
         ((pl.col("low_0") > pl.col("high_1")) | (pl.col("low_1") > pl.col("high_0"))).alias("apart"),
-        pl.min_horizontal(pl.col("n_0", "n_1").fill_null(0)).alias("n"),
+        pl.min_horizontal("n_0", "n_1").alias("n"),
         *(expression.alias(name) for name, expression in counted.items()),
         pl.concat_str(_filled("reasons_0"), _filled("reasons_1"), separator="; ", ignore_nulls=True)
         .fill_null("")

@@ -203,7 +203,7 @@ def stats(
     from dumbbell.cli.summary import show_run
     from dumbbell.cli.window import window_of
     from dumbbell.result import load
-    from dumbbell.sweep.folder import is_sweep
+    from dumbbell.sweeps.folder import is_sweep
 
     if len(folders) == 1 and is_sweep(folders[0]):
         swept.show_swept(folders[0], as_json=as_json)
@@ -315,7 +315,7 @@ def report(
     """Write one self-contained HTML page about results, or about a sweep."""
     from dumbbell.report import write
     from dumbbell.result import load
-    from dumbbell.sweep.folder import is_sweep
+    from dumbbell.sweeps.folder import is_sweep
 
     if len(folders) == 1 and is_sweep(folders[0]):
         swept.report_swept(folders[0], output, values or ())

@@ -11,7 +11,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from dumbbell.spec.sweep import Counted, Sweep
-    from dumbbell.sweep.pilot import Forecast, Span
+    from dumbbell.sweeps.pilot import Forecast, Span
 
 __all__ = ["dry_run", "list_sweeps", "told"]
 
@@ -20,8 +20,8 @@ out = Console(highlight=False, soft_wrap=True)
 
 def dry_run(sweep: "Sweep", jobs: int, *, as_json: bool) -> None:
     """Measure a pilot and say what the whole will be."""
-    from dumbbell.sweep.names import check_metrics
-    from dumbbell.sweep.pilot import forecast
+    from dumbbell.sweeps.names import check_metrics
+    from dumbbell.sweeps.pilot import forecast
 
     check_metrics(sweep)
     found = forecast(sweep, jobs)

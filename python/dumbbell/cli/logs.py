@@ -62,7 +62,7 @@ def export(
     from dumbbell.cli.swept import export_swept
     from dumbbell.export import export_run
     from dumbbell.result import load
-    from dumbbell.sweep.folder import is_sweep
+    from dumbbell.sweeps.folder import is_sweep
 
     written = export_swept(folder, output, format_) if is_sweep(folder) else export_run(load(folder), output, format_)
     err.print(f"wrote {written}", markup=False)

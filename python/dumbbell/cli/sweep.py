@@ -16,7 +16,7 @@ from dumbbell.errors import ExperimentError
 
 if TYPE_CHECKING:
     from dumbbell.spec.sweep import Sweep
-    from dumbbell.sweep.whole import Asked, CrewFor, Done
+    from dumbbell.sweeps.whole import Asked, CrewFor, Done
 
 __all__ = ["sweep"]
 
@@ -49,7 +49,7 @@ def sweep(  # noqa: PLR0913, PLR0917 — its options are the command's.
     """Run an experiment at every point of a grid; a table with a row a run."""
     from dumbbell.cli.forecast import dry_run, list_sweeps
     from dumbbell.spec.sweep import load_sweep
-    from dumbbell.sweep.whole import Asked, default_folder
+    from dumbbell.sweeps.whole import Asked, default_folder
 
     if listed:
         list_sweeps()
@@ -75,7 +75,7 @@ def sweep(  # noqa: PLR0913, PLR0917 — its options are the command's.
 
 def _carried_out(asked: "Asked", file: Path) -> "Done":
     from dumbbell.cli.sweeping import Sweeping, told
-    from dumbbell.sweep.whole import carry_out
+    from dumbbell.sweeps.whole import carry_out
 
     try:
         with Sweeping(asked.sweep.name) as teller:
@@ -94,7 +94,7 @@ def _carried_out(asked: "Asked", file: Path) -> "Done":
 
 def _crew(cluster: str | None, asked_for: "Sweep") -> "CrewFor | None":
     """Others than this machine's processes, where somebody names them."""
-    from dumbbell.sweep.cluster import crew_for
+    from dumbbell.sweeps.cluster import crew_for
 
     if cluster is None:
         return None
@@ -105,7 +105,7 @@ def _crew(cluster: str | None, asked_for: "Sweep") -> "CrewFor | None":
 
 
 def _clear() -> None:
-    from dumbbell.sweep.cache import cache_file, clear
+    from dumbbell.sweeps.cache import cache_file, clear
 
     err.print(f"{cache_file()}: forgot {clear() / 1e6:.1f} MB", markup=False)
 

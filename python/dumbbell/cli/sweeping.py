@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from dumbbell.sweep.task import Row
-from dumbbell.sweep.whole import Done
+from dumbbell.sweeps.task import Row
+from dumbbell.sweeps.whole import Done
 
 __all__ = ["Sweeping", "told"]
 
@@ -30,7 +30,7 @@ class _Rate(ProgressColumn):
 
 
 class Sweeping:
-    """A `dumbbell.sweep.whole.Teller` that draws a bar on standard error."""
+    """A `dumbbell.sweeps.whole.Teller` that draws a bar on standard error."""
 
     def __init__(self, name: str) -> None:
         console = Console(stderr=True, highlight=False, soft_wrap=True)

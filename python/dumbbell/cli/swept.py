@@ -44,7 +44,7 @@ def map_(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.plot import save
     from dumbbell.plot.swept import draw_map
     from dumbbell.spec.sweep import Map
-    from dumbbell.sweep.folder import load
+    from dumbbell.sweeps.folder import load
 
     look = Map(
         value=value, x=x, y=y, panels=_words(panels), lines=lines, difference=difference, contour=_numbers(contour),
@@ -70,8 +70,8 @@ def sql(
     from dumbbell.cli.app import err, out, print_json
     from dumbbell.cli.cells import digits, grid
     from dumbbell.export.swept import write_table
-    from dumbbell.sweep.folder import load
-    from dumbbell.sweep.query import query
+    from dumbbell.sweeps.folder import load
+    from dumbbell.sweeps.query import query
 
     found = query(load(folder).runs, text)
     if output is not None:
@@ -95,8 +95,8 @@ def show_swept(folder: Path, *, as_json: bool) -> None:
     """`stats` of a sweep: counts, axes, reasons, the range of every metric."""
     from dumbbell.cli.app import out, print_json
     from dumbbell.cli.cells import digits, grid
-    from dumbbell.sweep.folder import load
-    from dumbbell.sweep.ranges import summary
+    from dumbbell.sweeps.folder import load
+    from dumbbell.sweeps.ranges import summary
 
     numbers = summary(load(folder))
     if as_json:
@@ -124,7 +124,7 @@ def show_swept(folder: Path, *, as_json: bool) -> None:
 def report_swept(folder: Path, output: Path, values: Sequence[str]) -> None:
     """`report` of a sweep: one page."""
     from dumbbell.report.swept import write_sweep
-    from dumbbell.sweep.folder import load
+    from dumbbell.sweeps.folder import load
 
     write_sweep(load(folder), output, values)
 
@@ -132,7 +132,7 @@ def report_swept(folder: Path, output: Path, values: Sequence[str]) -> None:
 def export_swept(folder: Path, output: Path | None, format_: str | None) -> Path:
     """`export` of a sweep: its table."""
     from dumbbell.export.swept import export_sweep
-    from dumbbell.sweep.folder import load
+    from dumbbell.sweeps.folder import load
 
     return export_sweep(load(folder), output, format_)
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from dumbbell.engine.output import captured
 from dumbbell.errors import ImportProblem, OutputError
-from dumbbell.sweep.folder import Sweep
+from dumbbell.sweeps.folder import Sweep
 
 __all__ = ["export_sweep", "write_table"]
 

@@ -15,7 +15,7 @@ from dumbbell.plot.ramps import Ramp, diverging, sequential
 from dumbbell.spec.axes import Axis
 from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.sweep import Map
-from dumbbell.sweep.folder import Sweep
+from dumbbell.sweeps.folder import Sweep
 
 __all__ = ["PANELS_MAX", "draw_map", "mapped_cells", "told"]
 

@@ -8,7 +8,7 @@ from dumbbell.errors import ExperimentError
 from dumbbell.report.asked import inline
 from dumbbell.spec.axes import written
 from dumbbell.spec.sweep import ABOUT_THE_RUN, settings_at
-from dumbbell.sweep.folder import EXPERIMENT, Sweep
+from dumbbell.sweeps.folder import EXPERIMENT, Sweep
 
 __all__ = ["again"]
 

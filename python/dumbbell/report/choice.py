@@ -9,7 +9,7 @@ from dumbbell.errors import ResultError
 from dumbbell.plot.swept import PANELS_MAX
 from dumbbell.spec.axes import Axis
 from dumbbell.spec.sweep import Map
-from dumbbell.sweep.folder import Sweep
+from dumbbell.sweeps.folder import Sweep
 
 __all__ = ["default_map", "maps_of"]
 

@@ -21,8 +21,8 @@ from dumbbell.report.frame import Figures, framed, written
 from dumbbell.report.markup import Markup, details, element, join, table, tagged
 from dumbbell.report.words import number
 from dumbbell.spec.sweep import Map
-from dumbbell.sweep.folder import ASKED, Sweep
-from dumbbell.sweep.ranges import summary
+from dumbbell.sweeps.folder import ASKED, Sweep
+from dumbbell.sweeps.ranges import summary
 
 __all__ = ["sweep_page", "write_sweep"]
 

@@ -1,7 +1,7 @@
 """The sweep file: an experiment, the axes along which it changes, how often, and what to keep.
 
 `docs/sweeps.md` is the same list for people. What a key may hold is `sweep_keys`, what an axis is `axes`, what
-`{buffer}` stands for `holes`; carrying a sweep out is `dumbbell.sweep`.
+`{buffer}` stands for `holes`; carrying a sweep out is `dumbbell.sweeps`.
 """
 
 import math

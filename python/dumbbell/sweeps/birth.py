@@ -1,0 +1,62 @@
+"""A sweep's certificate, `sweep.json`: what was asked and what answered.
+
+The same sweep, build and kernel give the same bytes. Times and places are the journal's; what the keys mean,
+docs/sweeps.md says.
+"""
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import dumbbell
+from dumbbell.spec.axes import Axis, written
+from dumbbell.spec.sweep import Sweep
+from dumbbell.sweeps.folder import FORMAT
+
+__all__ = ["birth_of"]
+
+
+def birth_of(
+    sweep: Sweep, settings: Sequence[str], engines: Iterable[Mapping[str, Any]], counts: Mapping[str, int]
+) -> dict[str, Any]:
+    """The certificate; `counts` are rows by status."""
+    return {
+        "format": FORMAT,
+        "dumbbell": dumbbell.__version__,
+        "name": sweep.name,
+        "title": sweep.title,
+        "command": _command(sweep.file, settings),
+        "axes": [_axis(each) for each in sweep.every_axis],
+        "seeds": list(sweep.seeds),
+        "metrics": list(sweep.metrics),
+        "keep": sweep.keep,
+        "window": None if sweep.window is None else list(sweep.window),
+        "engines": {_name(each): {key: each[key] for key in each if key != "engine"} for each in engines},
+        "counts": {"wanted": sum(counts.values())}
+        | {each: counts.get(each, 0) for each in ("ok", "invalid", "failed")},
+        "until": _plain(sweep.until),
+        "refine": _plain(sweep.refine),
+        "maps": [_plain(each) for each in sweep.maps],
+        "experiment": "experiment.toml",
+        "source": sweep.source,
+    }
+
+
+def _command(file: Path, settings: Sequence[str]) -> str:
+    """What a person would type; the file by its name, for where it lay is this machine's."""
+    return shlex.join(["dumbbell", "sweep", file.name, *(word for each in settings for word in ("--set", each))])
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    values = [written(value) for value in axis.values]
+    return {"key": axis.key, "column": axis.column, "unit": axis.unit, "scale": axis.scale, "values": values}
+
+
+def _name(engine: Mapping[str, Any]) -> str:
+    return f"kernel {engine['kernel']}" if engine["engine"] == "kernel" else str(engine["engine"])
+
+
+def _plain(model: Any) -> Any:
+    return None if model is None else json.loads(model.model_dump_json(exclude_none=True))

@@ -1,0 +1,63 @@
+"""Slips found before the first run: every level of every axis is planned once, on the engine that is asked there.
+
+One level at a time, from the first point: what only two levels together can't do is a failed row. What a sweep file may
+say at all, `dumbbell.spec.sweep` checks.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from dumbbell.engine import Request
+from dumbbell.engine.requests import engine_called
+from dumbbell.errors import DumbbellError, ExperimentError
+from dumbbell.spec.axes import Point
+from dumbbell.spec.sweep import ABOUT_THE_RUN, Sweep, case_at, settings_at
+from dumbbell.sweeps import identity
+
+__all__ = ["check", "engines_of"]
+
+
+def check(sweep: Sweep) -> None:
+    """Can each level be run? Raises `ExperimentError` that names the sweep's file, the axis and the value."""
+    for point, keys in _levels(sweep):
+        try:
+            _plan(sweep, point)
+        except DumbbellError as error:
+            where = ", ".join(f"axes.{key}" for key in keys)
+            value = point.values[keys[0]] if len(keys) == 1 else [point.values[key] for key in keys]
+            told = str(error).removeprefix(f"{sweep.file}: ")
+            if not keys:
+                raise
+            raise ExperimentError(told, file=str(sweep.file), key=f"{where} = {value!r}") from None
+
+
+def engines_of(sweep: Sweep) -> list[dict[str, Any]]:
+    """The identity of every engine and kernel that the grid asks for. Raises `DumbbellError`."""
+    if not any(key in ABOUT_THE_RUN or f"{{{key}}}" in f"{sweep.engine}{sweep.kernel}" for key in _axes(sweep)):
+        asked = [settings_at(sweep, point.values) for point in islice(sweep.each_point(), 1)]
+    else:
+        asked = [settings_at(sweep, point.values) for point in sweep.each_point()]
+    pairs = dict.fromkeys((each["engine"], None if each["engine"] == "sim" else each["kernel"]) for each in asked)
+    return sorted((identity.engine(*pair) for pair in pairs), key=str)
+
+
+def _levels(sweep: Sweep) -> Iterator[tuple[Point, list[str]]]:
+    """The first point, then it with one level changed, and whose."""
+    first = {each.key: each.values[0] for each in sweep.every_axis}
+    yield Point(0, first), []
+    for table in sweep.axes:
+        for place in range(len(table[0].values)):
+            level = {each.key: each.values[place] for each in table}
+            yield Point(0, first | level), list(level)
+
+
+def _plan(sweep: Sweep, point: Point) -> None:
+    settings = settings_at(sweep, point.values)
+    engine = engine_called(settings["engine"], None if settings["engine"] == "sim" else settings["kernel"], "engine")
+    engine.check(Request(sweep.name, case_at(sweep, point.values), 1, Path(sweep.name)))
+
+
+def _axes(sweep: Sweep) -> list[str]:
+    return [each.key for each in sweep.every_axis]

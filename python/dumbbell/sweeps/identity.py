@@ -1,0 +1,102 @@
+"""What a row depends on besides its task: this build, the engine, and what an experiment is made of, as hashes.
+
+Two builds of one identity give the same rows; a sweep is never continued by another, and the cache never answers for
+another.
+"""
+
+import hashlib
+import json
+import platform
+import shutil
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import dumbbell
+from dumbbell import _sim
+from dumbbell.engine import KernelEngine
+from dumbbell.engine.requests import engine_called
+from dumbbell.machine.agent import agent
+from dumbbell.spec import Case
+from dumbbell.sweeps.task import Base, Task
+
+__all__ = ["build", "engine", "key_of", "sources"]
+
+DECIDE = ("errors.py", "spec", "plan", "result.py", "kernel", "machine", "engine", "analysis", "sweeps")
+"""Of the package: what has a say in a row, or in which rows there are."""
+LIBRARIES = ("numpy", "polars", "pydantic", "scipy")
+NOT_THE_RUN = {"title", "source", "expect", "seeds"}
+"""Keys of an experiment that change nothing of what is measured."""
+
+
+@cache
+def build() -> dict[str, Any]:
+    """The package and the libraries that it reckons with."""
+    libraries = {name: metadata.version(name) for name in LIBRARIES}
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"dumbbell": dumbbell.__version__, "sources": sources(), "python": python, "libraries": libraries}
+
+
+@cache
+def sources() -> str:
+    """One hash of the Python sources that have a say in a row."""
+    folder = Path(dumbbell.__file__).parent
+    files = sorted(file for name in DECIDE for file in _python_files(folder / name))
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.relative_to(folder)}\0{_hash(file)}\n".encode())
+    return digest.hexdigest()
+
+
+@cache
+def engine(name: str, kernel: str | None) -> dict[str, Any]:
+    """An engine of this machine. Raises `DumbbellError` where there is none."""
+    made = engine_called(name, kernel, "engine")
+    if name == "sim":
+        return {"engine": name, "version": _sim.VERSION, "sha256": _hash(Path(_sim.__file__))}
+    about: dict[str, Any] = {"engine": name, "agent_sha256": _hash(agent())}
+    if name == "kernel":
+        assert isinstance(made, KernelEngine)
+        found = made.kernel
+        about |= {
+            "kernel": found.name,
+            "release": found.release,
+            "config_sha256": found.config_sha256,
+            "sha256": found.binary_sha256,
+        }
+    else:
+        about["release"] = platform.release()
+    # They set a guest, or this machine, up.
+    return about | {f"{tool}_sha256": _hash(Path(where)) for tool in ("ip", "tc") if (where := shutil.which(tool))}
+
+
+def key_of(base: Base, task: Task, case: Case) -> str | None:
+    """The name under which a run's row is kept for other sweeps; None for what doesn't repeat, or may not."""
+    if task.engine == "host" or case.experiment.programs:
+        return None
+    about = {
+        "experiment": case.experiment.model_dump(mode="json", exclude=NOT_THE_RUN),
+        "files": {name: _hash(base.file.parent / name) for name in _named(case)},
+        "seed": task.seed,
+        "metrics": base.metrics,
+        "window": base.window,
+        "engine": engine(task.engine, task.kernel),
+        "build": build(),
+    }
+    return hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _named(case: Case) -> list[str]:
+    path = case.experiment.path
+    named = (path.tc and path.tc.script, path.bottleneck and path.bottleneck.trace)
+    return [name for name in named if name]
+
+
+def _python_files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else list(path.rglob("*.py"))
+
+
+def _hash(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

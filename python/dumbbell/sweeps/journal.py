@@ -1,0 +1,162 @@
+"""The journal of a sweep, `rows.sqlite`: what was asked, by which build, and every run that is done.
+
+SQLite writes a transaction whole or not at all, so whatever was committed outlives a kill at any moment and a disk that
+fills. Rows are committed at most half a second after they came. One process writes; who that is, `place` settles.
+"""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from dumbbell.errors import OutputError, ResultError
+from dumbbell.sweeps.task import Row
+
+__all__ = ["JOURNAL", "Journal", "explained"]
+
+JOURNAL = "rows.sqlite"
+COMMIT_S = 0.5
+"""Between two commits: each waits for the disk."""
+MOST_PENDING = 1000
+"""Rows that wait for the next commit."""
+
+T = TypeVar("T")
+
+_SCHEMA = """
+CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE rows (
+    point INTEGER, seed INTEGER, engine TEXT, kernel TEXT, axis_values TEXT, status TEXT, reason TEXT, metrics TEXT,
+    wall_s REAL, cached INTEGER, done_at TEXT,
+    PRIMARY KEY (point, seed)
+) WITHOUT ROWID;
+"""
+_ADD = "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ALL = (
+    "SELECT point, seed, engine, kernel, axis_values, status, reason, metrics, wall_s, cached FROM rows"
+    " ORDER BY point, seed"
+)
+
+
+class Journal:
+    """An open journal; `add` returns at once, a thread of its own commits."""
+
+    def __init__(self, file: Path) -> None:
+        """Open what `create` made. Raises `ResultError` where that can't be read."""
+        self._file = file
+        self._pending: list[Row] = []
+        self._failure: OutputError | None = None
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        try:
+            self._link = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, check_same_thread=False)
+            self.about = {key: json.loads(value) for key, value in self._link.execute("SELECT key, value FROM about")}
+        except (sqlite3.Error, ValueError) as error:
+            raise ResultError(f"{file}: not a sweep's journal: {error}") from error
+        self._committer = threading.Thread(target=self._commit_often, name="journal", daemon=True)
+        self._committer.start()
+
+    @staticmethod
+    def create(file: Path, about: Mapping[str, Any]) -> None:
+        """Begin a journal. Raises `OutputError`."""
+        try:
+            with closing(sqlite3.connect(file)) as link:
+                link.executescript(_SCHEMA)
+                link.executemany("INSERT INTO about VALUES (?, ?)", [(k, json.dumps(v)) for k, v in about.items()])
+                link.commit()
+        except sqlite3.Error as error:
+            raise explained(error, file) from error
+
+    def add(self, row: Row) -> None:
+        """Keep a row. Raises `OutputError` when this one, or one before, can't be kept."""
+        with self._lock:
+            self._pending.append(row)
+            if len(self._pending) >= MOST_PENDING:
+                self._commit()
+            if self._failure is not None:
+                raise self._failure
+
+    def rows(self) -> list[Row]:
+        """Every row that was added, by point and seed. Raises `OutputError`."""
+        return self._asked(_ALL, lambda found: list(_read(found)))
+
+    def known(self) -> set[tuple[int, int]]:
+        """Point and seed of every row. Raises `OutputError`."""
+        return self._asked("SELECT point, seed FROM rows", set)
+
+    def counts(self) -> dict[str, int]:
+        """How many rows there are of each status. Raises `OutputError`."""
+        return self._asked("SELECT status, count(*) FROM rows GROUP BY status", dict)
+
+    def close(self) -> None:
+        """Commit what waits, and end. What can't be committed any more is lost; `add` or `rows` said so, or will."""
+        self._ended.set()
+        self._committer.join()
+        with self._lock:
+            self._commit()
+            self._link.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _asked(self, words: str, read: Callable[[Iterator[tuple[Any, ...]]], T]) -> T:
+        with self._lock:
+            self._commit()
+            if self._failure is not None:
+                raise self._failure
+            try:
+                return read(self._link.execute(words))
+            except sqlite3.Error as error:
+                raise explained(error, self._file) from error
+
+    def _commit_often(self) -> None:
+        while not self._ended.wait(COMMIT_S):
+            with self._lock:
+                self._commit()
+
+    def _commit(self) -> None:
+        """With the lock held. What fails is told to whoever comes next, and tried again."""
+        if not self._pending:
+            return
+        try:
+            with self._link:
+                self._link.executemany(_ADD, map(_written, self._pending))
+        except sqlite3.Error as error:
+            self._failure = explained(error, self._file)
+            return
+        self._pending.clear()
+        self._failure = None
+
+
+def explained(error: sqlite3.Error, file: Path) -> OutputError:
+    """An error of SQLite's in our words."""
+    # Code and not text: SQLITE_FULL, and writes that ran into a quota or a limit (SQLITE_IOERR_WRITE).
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+        return OutputError(f"{file}: the disk is full")
+    return OutputError(f"{file}: can't be used: {error}")
+
+
+def _written(row: Row) -> tuple[Any, ...]:
+    return (
+        row.point, row.seed, row.engine, row.kernel, json.dumps(dict(row.values), default=str), row.status, row.reason,
+        json.dumps(dict(row.metrics)), row.wall_s, row.cached, datetime.now(UTC).isoformat(timespec="milliseconds"),
+    )  # fmt: skip
+
+
+def _read(found: Iterator[tuple[Any, ...]]) -> Iterator[Row]:
+    names: dict[str, str] = {}
+    for point, seed, engine, kernel, values, status, reason, metrics, wall_s, cached in found:
+        # One text for each metric's name, however many rows have it.
+        measured = {names.setdefault(name, name): value for name, value in json.loads(metrics).items()}
+        yield Row(
+            point, seed, engine, kernel, json.loads(values), status, reason, measured, wall_s, cached=bool(cached)
+        )

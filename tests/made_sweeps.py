@@ -1,0 +1,114 @@
+"""Sweep folders for tests: really run through the simulator, or a table of known numbers."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from dumbbell.spec.axes import Axis
+from dumbbell.spec.sweep import Sweep as Asked
+from dumbbell.spec.sweep import parse_sweep
+from dumbbell.sweeps.conduct import Here, conduct
+from dumbbell.sweeps.folder import FORMAT, LAST, Sweep, load, write
+from dumbbell.sweeps.table import table_of
+
+TWO = """
+title = "Who wins, BBR or CUBIC?"
+seeds = "1..3"
+metrics = ["groups.*.throughput_mbps", "groups.*.share", "queue.delay_ms.mean", "utilisation"]
+
+[set]
+"path.bottleneck.qdisc" = "bfifo limit {buffer}"
+
+[experiment]
+duration = "5s"
+[experiment.path]
+rtt = "20ms"
+[experiment.path.bottleneck]
+rate = "10mbit"
+[[experiment.flows]]
+cc = "bbr"
+start_jitter = "500ms"
+[[experiment.flows]]
+cc = "cubic"
+
+[[axes]]
+"path.rtt" = ["5ms", "20ms", "80ms"]
+[[axes]]
+buffer = ["0.5bdp", "1bdp", "4bdp", "16bdp"]
+"""
+
+
+def ran(text: str, folder: Path) -> Sweep:
+    """A sweep file, carried out on the simulator here and written as a folder."""
+    asked = parse_sweep(text, folder.with_suffix(".toml"))
+    table = table_of(conduct(asked, Here(), lambda _row: None), asked.every_axis)
+    folder.mkdir(parents=True)
+    write(folder, certificate(asked, table), table)
+    (folder / "sweep.toml").write_text(text)
+    (folder / "experiment.toml").write_text(json_as_toml(asked.experiment))
+    return load(folder)
+
+
+def json_as_toml(document: Mapping[str, Any]) -> str:
+    from dumbbell.report.asked import as_toml  # noqa: PLC0415 — of a higher room than most that use this
+
+    return as_toml(document)
+
+
+def certificate(asked: Asked, table: pl.DataFrame) -> dict[str, Any]:
+    return birth(asked.every_axis, table) | {
+        "name": asked.name,
+        "title": asked.title,
+        "metrics": list(asked.metrics),
+        "maps": [json.loads(each.model_dump_json(exclude_none=True)) for each in asked.maps],
+    }
+
+
+def birth(axes: Sequence[Axis], table: pl.DataFrame) -> dict[str, Any]:
+    counts = {status: table.filter(pl.col("status") == status).height for status in ("ok", "invalid", "failed")}
+    return {
+        "format": FORMAT, "dumbbell": "0.1.0", "name": "made", "title": "Made", "command": "dumbbell sweep made.toml",
+        "axes": [
+            {name: getattr(each, name) for name in ("key", "column", "unit", "scale")} | {"values": list(each.values)}
+            for each in axes
+        ],
+        "metrics": ["*"], "keep": "metrics", "window": None,
+        "engines": {"sim": {"version": "0.1.0", "sha256": "00"}},
+        "counts": {"wanted": table.height, **counts}, "maps": [], "source": None,
+    }  # fmt: skip
+
+
+Value = Callable[[Mapping[str, float], int], float | None]
+
+
+def made(
+    folder: Path, axes: Sequence[Axis], points: Sequence[Mapping[str, Any]], value: Callable[..., float | str | None],
+    seeds: Sequence[int] = (1, 2, 3),
+) -> Sweep:  # fmt: skip
+    """A folder whose metric `v` is `value(point, seed)`; a text is the reason of a failed run."""
+    rows = [(number, point, seed, value(point, seed)) for number, point in enumerate(points) for seed in seeds]
+    columns: dict[str, pl.Series] = {
+        "run": pl.Series(range(len(rows)), dtype=pl.Int64),
+        "point": pl.Series([row[0] for row in rows], dtype=pl.Int64),
+    }
+    for axis in axes:
+        if axis.key not in ("engine", "kernel"):
+            columns[axis.key] = pl.Series([row[1][axis.key] for row in rows])
+            if axis.unit:
+                columns[axis.column] = pl.Series([axis.number(row[1][axis.key]) for row in rows], dtype=pl.Float64)
+    told = {
+        "engine": [row[1].get("engine", "sim") for row in rows],
+        "kernel": [None for _ in rows],
+        "seed": [row[2] for row in rows],
+        "status": ["failed" if isinstance(row[3], str) else "ok" for row in rows],
+        "reason": [row[3] if isinstance(row[3], str) else None for row in rows],
+    }
+    columns |= {name: pl.Series(told[name], dtype=kind) for name, kind in LAST.items()}
+    columns["v"] = pl.Series([None if isinstance(row[3], str) else row[3] for row in rows], dtype=pl.Float64)
+    table = pl.DataFrame(columns)
+    folder.mkdir(parents=True)
+    write(folder, birth(axes, table), table)
+    return load(folder)

@@ -1,0 +1,113 @@
+"""The cache answers for a run that is the same in everything, and for no other; it is bounded, and never in the way."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dumbbell.sweeps import identity
+from dumbbell.sweeps.cache import Cache, Known, cache_file, clear
+from dumbbell.sweeps.identity import key_of
+from dumbbell.sweeps.task import base_of, tasks_at
+from dumbbell.sweeps.work import case_of
+from sweeps.conftest import SMALL, asked
+
+KNOWN = Known("invalid", "a reason", {"jain": 0.1 + 0.2})
+
+
+def key(folder: Path, text: str = SMALL, point: int = 0, **changes: Any) -> str | None:
+    """Of one run of a sweep."""
+    sweep = asked(text, folder)
+    base = base_of(sweep)
+    task = replace(tasks_at(sweep, sweep.points()[point], [1])[0], **changes)
+    return key_of(base, task, case_of(base, task))
+
+
+def test_what_was_put_is_found_by_another(tmp_path: Path) -> None:
+    with Cache(tmp_path / "c" / "rows.sqlite") as cache:
+        assert cache.get("a") is None
+        cache.put("a", KNOWN)
+        cache.put("a", Known("ok", None, {}))
+    with Cache(tmp_path / "c" / "rows.sqlite") as cache:
+        assert cache.get("a") == KNOWN
+        assert cache.trouble is None
+
+
+def test_a_key_is_of_what_is_meant_not_of_how_it_is_written(tmp_path: Path) -> None:
+    assert key(tmp_path) == key(tmp_path)
+    assert key(tmp_path) == key(tmp_path, SMALL.replace('duration = "1s"', 'duration = "1000ms"'))
+    assert key(tmp_path) == key(
+        tmp_path, SMALL.replace("title =", "#").replace("[experiment]", '[experiment]\ntitle = "x"')
+    )
+    assert key(tmp_path) == key(tmp_path, SMALL.replace('["5ms", "20ms", "80ms"]', '["5ms"]'))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"point": 1},
+        {"seed": 2},
+        {"engine": "kernel"},
+        {"text": SMALL.replace('duration = "1s"', 'duration = "2s"')},
+        {"text": SMALL.replace('"utilisation"]', '"jain"]')},
+        {"text": SMALL.replace("[set]", 'window = "from 100ms"\n[set]')},
+    ],
+    ids=["point", "seed", "engine", "experiment", "metrics", "window"],
+)
+@pytest.mark.kernel
+def test_any_other_run_has_another_key(tmp_path: Path, changed: dict[str, Any]) -> None:
+    assert key(tmp_path, **changed) != key(tmp_path)
+
+
+def test_another_build_has_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = key(tmp_path)
+    monkeypatch.setattr(identity, "build", lambda: {"sources": "others"})
+    assert key(tmp_path) != before
+
+
+def test_what_a_named_file_holds_is_part_of_the_key(tmp_path: Path) -> None:
+    text = (
+        SMALL.replace('rate = "10mbit"', 'trace = "up.trace"')
+        .replace("{buffer}", "15000")
+        .replace("\nbuffer", "\nduration")
+    )
+    text = text.replace('["0.5bdp", "1bdp", "4bdp", "16bdp"]', '["1s"]').replace('duration = "1s"\n', "")
+    (tmp_path / "up.trace").write_text("1\n2\n")
+    before = key(tmp_path, text)
+    (tmp_path / "up.trace").write_text("1\n3\n")
+    assert key(tmp_path, text) != before
+
+
+def test_what_never_repeats_is_never_kept(tmp_path: Path) -> None:
+    assert key(tmp_path, engine="host") is None
+    program = '\n[[experiment.programs]]\nname = "x"\non = "sender"\nrun = "true"\n[[axes]]\n"path.rtt"'
+    assert key(tmp_path, SMALL.replace('\n[[axes]]\n"path.rtt"', program)) is None
+
+
+def test_the_oldest_go_when_it_is_full(tmp_path: Path) -> None:
+    file, most = tmp_path / "rows.sqlite", 200_000
+    with Cache(file, most) as cache:
+        for number in range(2000):
+            cache.put(f"key {number}", Known("ok", None, {f"metric {each}": 1.0 for each in range(10)}))
+    assert file.stat().st_size <= most
+    with Cache(file, most) as cache:
+        assert cache.get("key 1999") is not None
+        assert cache.get("key 0") is None
+
+
+def test_a_cache_that_can_t_be_used_is_off_and_says_why(tmp_path: Path) -> None:
+    (tmp_path / "rows.sqlite").write_text("not a database, not a database, not a database")
+    with Cache(tmp_path / "rows.sqlite") as cache:
+        cache.put("a", KNOWN)
+        assert cache.get("a") is None
+        assert cache.trouble == "file is not a database"
+
+
+def test_clearing_forgets_everything(cache: Path) -> None:
+    with Cache(cache_file()) as kept:
+        kept.put("a", KNOWN)
+    assert cache_file().is_relative_to(cache)
+    assert clear() > 0
+    with Cache(cache_file()) as kept:
+        assert kept.get("a") is None

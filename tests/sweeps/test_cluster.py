@@ -1,0 +1,326 @@
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trustme
+from dask import config
+from distributed import Client
+
+import dumbbell
+from dask_site import Site, children
+from dumbbell.errors import ClusterError, ClusterLost
+from dumbbell.kernel import find
+from dumbbell.spec.sweep import Sweep, parse_sweep
+from dumbbell.sweeps.cluster import Cluster, crew_for
+from dumbbell.sweeps.conduct import Here, conduct
+from dumbbell.sweeps.due import next_round
+from dumbbell.sweeps.fleet import Fleet, connected
+from dumbbell.sweeps.table import table_of
+from dumbbell.sweeps.task import Row, base_of
+
+SWEEP = """
+title = "Small"
+seeds = "1..3"
+metrics = ["groups.*", "utilisation"]
+[experiment]
+duration = "1s"
+path.rtt = "20ms"
+path.loss = "0.1%"
+path.bottleneck.trace = "steps.trace"
+flows = [{ name = "flow", cc = "cubic" }]
+[[axes]]
+"flows.flow.cc" = ["cubic", "bbr"]
+[[axes]]
+"path.rtt" = ["5ms", "20ms"]
+"""
+KERNEL = """
+engine = "kernel"
+seeds = "1..2"
+metrics = ["groups.*", "queue.*"]
+[experiment]
+duration = "1s"
+path.rtt = "20ms"
+path.bottleneck.rate = "10mbit"
+flows = [{ name = "flow", cc = "cubic" }]
+"""
+POISON = """
+import os
+from dumbbell.sweeps import hand
+from dumbbell.sweeps.work import carried_out
+
+def deadly(base, task, *rest, **named):
+    if (task.point, task.seed) == (1, 13):
+        os.kill(os.getpid(), 9)
+    return carried_out(base, task, *rest, **named)
+
+hand.carried_out = deadly
+"""
+POISONED = 13
+
+
+class Staff:
+    """Two workers, one with a nanny, with an empty cache and a folder of their own for what is temporary."""
+
+    def __init__(self, site: Site, folder: Path) -> None:
+        self.cache, self.temporary = folder / "cache", folder / "temporary"
+        self.temporary.mkdir()
+        (folder / "poison.py").write_text(POISON)
+        self._site = site
+        self._words = ("--preload", str(folder / "poison.py"))
+        self._named = {"DUMBBELL_CACHE": str(self.cache), "TMPDIR": str(self.temporary)}
+        self._stack = ExitStack()
+        self.nanny: subprocess.Popen[bytes]
+        (self.nanny,) = self._stack.enter_context(site.workers(1, *self._words, nanny=True, environment=self._named))
+        self.plain = self._plain()
+
+    def complete(self) -> None:
+        """A test may have ended one; nannies see to theirs."""
+        if self.plain.poll() is not None:
+            self.plain = self._plain()
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def _plain(self) -> "subprocess.Popen[bytes]":
+        plain: subprocess.Popen[bytes]
+        (plain,) = self._stack.enter_context(self._site.workers(1, *self._words, environment=self._named))
+        return plain
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with Site(tmp_path_factory.mktemp("site")) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def hired(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Staff]:
+    staff = Staff(site, tmp_path_factory.mktemp("staff"))
+    yield staff
+    staff.close()
+
+
+@pytest.fixture
+def staff(hired: Staff) -> Staff:
+    hired.complete()
+    return hired
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Sweep:
+    folder = tmp_path / "asked"
+    folder.mkdir()
+    (folder / "steps.trace").write_text("".join(f"{time_ms}\n" for time_ms in range(1, 101)))
+    return parse_sweep(SWEEP, folder / "small.toml")
+
+
+def crew_at(site: Site, told: list[str] | None = None, patience_s: float = 60.0) -> Cluster:
+    hears = (told if told is not None else []).append
+    return Cluster(Fleet(connected(site.address, hears), site.address, hears, patience_s))
+
+
+def table(rows: list[Row], sweep: Sweep, path: Path) -> bytes:
+    table_of(rows, sweep.every_axis).write_parquet(path)
+    return path.read_bytes()
+
+
+def by_place(rows: list[Row]) -> Counter[tuple[int, int]]:
+    return Counter((row.point, row.seed) for row in rows)
+
+
+def local(sweep: Sweep) -> list[Row]:
+    return conduct(sweep, Here(), lambda _row: None)
+
+
+def test_another_build_is_refused_by_name_before_anything_runs(
+    site: Site, small: Sweep, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The first test: nobody else is there yet."""
+    other = tmp_path / "other" / "dumbbell"
+    shutil.copytree(Path(dumbbell.__file__).parent, other, ignore=shutil.ignore_patterns("__pycache__"))
+    source = other / "analysis" / "measures.py"
+    source.write_text(f"{source.read_text()}\n# One line more.\n")
+    told: list[str] = []
+    with (
+        site.workers(1, environment={"PYTHONPATH": str(other.parent)}),
+        site.workers(1, environment=site.without),
+        crew_at(site, told) as crew,
+    ):
+        until = time.monotonic() + 60
+        while len(told) < 2 and time.monotonic() < until:  # The first one may be refused before the second is there.
+            with pytest.raises(ClusterError, match=r"no worker at tcp://.* can be used:\n  tcp://") as refused:
+                conduct(small, crew, lambda _row: None)
+        assert not isinstance(refused.value, ClusterLost)
+        request.getfixturevalue("hired")
+        crew._fleet.client.wait_for_workers(4, timeout=60)
+        assert {row.status for row in conduct(small, crew, lambda _row: None)} == {"ok"}
+    texts = [text for text in told if "gets no runs" in text]
+    assert len(texts) == 2, told
+    assert any("it runs another build: other sources in analysis; install the same Dumbbell" in text for text in texts)
+    assert any("it has no Dumbbell of this build (there is no Dumbbell here)" in text for text in texts)
+    assert all(text.startswith("worker tcp://127.0.0.1:") for text in texts)
+
+
+def test_the_table_is_the_local_one_to_the_byte_and_files_travel(
+    site: Site, staff: Staff, small: Sweep, tmp_path: Path
+) -> None:
+    with crew_at(site) as crew:
+        rows = conduct(small, crew, lambda _row: None)
+        again = conduct(small, crew, lambda _row: None)
+    ours = local(small)
+    assert {row.status for row in rows} == {"ok"}
+    assert table(rows, small, tmp_path / "theirs") == table(ours, small, tmp_path / "ours")
+    assert table(again, small, tmp_path / "again") == table(ours, small, tmp_path / "ours")
+    assert until_true(lambda: not list(staff.temporary.glob("dumbbell-outfit-*")))
+
+
+@pytest.mark.kernel
+def test_a_worker_without_the_kernel_gets_it_once(site: Site, staff: Staff, tmp_path: Path) -> None:
+    sweep = parse_sweep(KERNEL, tmp_path / "kernel.toml")
+    assert not staff.cache.exists()
+    with crew_at(site) as crew:
+        rows = conduct(sweep, crew, lambda _row: None)
+    (sent,) = staff.cache.glob("sent/*/*/linux")
+    assert sent.parent.name == find().name
+    assert sent.read_bytes() == find().binary.read_bytes()
+    arrived_ns = sent.stat().st_mtime_ns
+    with crew_at(site) as crew:
+        again = conduct(sweep, crew, lambda _row: None)
+    assert sent.stat().st_mtime_ns == arrived_ns
+    ours = table(local(sweep), sweep, tmp_path / "ours")
+    assert {row.status for row in rows} == {"ok"}
+    assert table(rows, sweep, tmp_path / "theirs") == table(again, sweep, tmp_path / "again") == ours
+
+
+@pytest.mark.kernel
+@pytest.mark.usefixtures("staff")
+def test_a_kernel_that_is_not_here_fails_as_it_would_without_a_cluster(site: Site, tmp_path: Path) -> None:
+    sweep = parse_sweep(f'kernel = "none-such"\n{KERNEL}', tmp_path / "kernel.toml")
+    with crew_at(site) as crew:
+        rows = conduct(sweep, crew, lambda _row: None)
+    assert {row.status for row in rows} == {"failed"}
+    assert sorted(rows, key=lambda row: row.seed) == local(sweep)
+
+
+def test_an_interrupt_ends_what_runs_and_workers_forget(site: Site, staff: Staff, tmp_path: Path) -> None:
+    text = SWEEP.replace('"1s"', '"3000s"').replace('trace = "steps.trace"', 'rate = "1gbit"')
+    sweep = parse_sweep(text, tmp_path / "long.toml")
+    with crew_at(site) as crew:
+        client = crew._fleet.client
+        rows = crew.rows(base_of(sweep), next_round(sweep, []))
+        with pytest.raises(KeyboardInterrupt):
+            interrupted_while_running(rows, client)
+        assert until_true(lambda: not busy(client))
+        assert until_true(lambda: not list(staff.temporary.glob("dumbbell-outfit-*")))
+
+
+def test_a_killed_worker_loses_nothing_and_nothing_comes_twice(
+    site: Site, staff: Staff, small: Sweep, tmp_path: Path
+) -> None:
+    told: list[str] = []
+    with crew_at(site, told) as crew:
+        rows = crew.rows(base_of(small), next_round(small, []))
+        came = [next(rows)]
+        for worker in (*children(staff.nanny), staff.plain.pid):
+            os.kill(worker, signal.SIGKILL)
+        came += rows
+    assert set(by_place(came).values()) == {1}
+    assert any("is gone; " in text for text in told)
+    assert table(came, small, tmp_path / "theirs") == table(local(small), small, tmp_path / "ours")
+
+
+@pytest.mark.usefixtures("staff")
+def test_a_task_that_ends_its_workers_is_a_failed_row_and_no_other_is_blamed(site: Site, small: Sweep) -> None:
+    with_poison = replace(small, seeds=(1, POISONED))
+    with config.set({"distributed.scheduler.allowed-failures": 2}), crew_at(site) as crew:
+        rows = conduct(with_poison, crew, lambda _row: None)
+    failed = [(row.point, row.seed, row.reason) for row in rows if row.status == "failed"]
+    assert failed == [(1, POISONED, "its worker died, 2 times")]
+    good = {(row.point, row.seed): row for row in local(with_poison)}
+    assert all(row == good[row.point, row.seed] for row in rows if row.status == "ok")
+    assert by_place(rows) == Counter(good.keys())
+
+
+def test_a_scheduler_that_goes_away_ends_the_sweep_and_what_came_is_kept(small: Sweep, tmp_path: Path) -> None:
+    """Over TLS, by Dask's own settings."""
+    secure, named = certificates(tmp_path)
+    came = []
+    with (
+        Site(tmp_path, named, secure=True) as site,
+        site.workers(1, environment=named),
+        config.set(secure),
+        crew_at(site) as crew,
+    ):
+        rows = crew.rows(base_of(small), next_round(small, []))
+        came.append(next(rows))
+        os.kill(site.scheduler.pid, signal.SIGKILL)
+        with pytest.raises(ClusterLost, match=r"^the scheduler at tls://.* is gone; .* go on with --resume$"):
+            came += rows
+    assert set(by_place(came).values()) == {1}
+
+
+def test_where_no_scheduler_is_the_error_says_how_to_start_one() -> None:
+    with pytest.raises(ClusterError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*dask scheduler"):
+        connected("tcp://127.0.0.1:9", lambda _text: None, wait_s=0.3)
+
+
+def test_what_is_no_cluster_is_refused() -> None:
+    with pytest.raises(ClusterError, match="'somewhere' is no cluster; right: tcp://scheduler:8786"):
+        crew_for("somewhere")
+
+
+def certificates(folder: Path) -> tuple[dict[str, object], dict[str, str]]:
+    """Dask's settings for TLS, and the same as environment variables."""
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    issued.private_key_and_cert_chain_pem.write_to_path(folder / "all.pem")
+    tls = {"ca-file": str(folder / "ca.pem")}
+    tls |= {
+        f"{role}.{what}": str(folder / "all.pem")
+        for role in ("scheduler", "worker", "client")
+        for what in ("cert", "key")
+    }
+    named = {
+        f"DASK_DISTRIBUTED__COMM__TLS__{k.replace('.', '__').replace('-', '_').upper()}": v for k, v in tls.items()
+    }
+    return {f"distributed.comm.tls.{key}": value for key, value in tls.items()}, named
+
+
+def interrupted_while_running(rows: Iterator[Row], client: Client) -> None:
+    """Ctrl-C, once workers are at it."""
+
+    def interrupt() -> None:
+        if until_true(lambda: busy(client)):
+            time.sleep(0.5)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    helper = threading.Thread(target=interrupt)
+    helper.start()
+    try:
+        next(rows)
+    finally:
+        helper.join()
+
+
+def busy(client: Client) -> bool:
+    """Is a batch of a sweep at a worker?"""
+    return any(str(key).startswith("carry-") for keys in client.processing().values() for key in keys)
+
+
+def until_true(holds: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        if holds():
+            return True
+        time.sleep(0.1)
+    return False

@@ -1,0 +1,69 @@
+"""The crew of processes gives the rows that one process gives, whatever becomes of its workers."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+from dumbbell.sweeps.conduct import Here
+from dumbbell.sweeps.pool import Local
+from dumbbell.sweeps.task import Row, base_of, tasks_at
+from sweeps.conftest import SMALL, asked
+
+LONG = SMALL[: SMALL.index("[[axes]]")].replace("{buffer}", "15000") + '[[axes]]\nduration = ["1000s", "1s"]\n'
+
+
+def by_place(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (row.point, row.seed))
+
+
+def test_two_processes_give_what_one_gives(tmp_path: Path) -> None:
+    sweep = asked(SMALL, tmp_path)
+    tasks = [task for point in sweep.points() for task in tasks_at(sweep, point, [1])]
+    with Local(2, tmp_path) as crew:
+        first = list(crew.rows(base_of(sweep), tasks[:5]))
+        pids = crew.processes()
+        rest = list(crew.rows(base_of(sweep), tasks[5:]))
+        assert crew.processes() == pids
+    assert by_place(first + rest) == list(Here().rows(base_of(sweep), tasks))
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+def test_a_task_that_two_processes_die_with_has_failed_and_the_next_has_not(tmp_path: Path) -> None:
+    """The first lasts long enough for somebody to kill its process, and the next."""
+    sweep = asked(LONG, tmp_path)
+    long, short = (tasks_at(sweep, point, [1])[0] for point in sweep.points()[:2])
+    killed: set[int] = set()
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    with Local(1, tmp_path, kept) as crew:
+
+        def kill_two() -> None:
+            while len(killed) < 2:
+                # A result that is not whole yet lies in a hidden folder while its run goes on.
+                if list(kept.glob(".*.running/.lock")):
+                    for pid in set(crew.processes()) - killed:
+                        os.kill(pid, signal.SIGKILL)
+                        killed.add(pid)
+                    for left in kept.glob(".*.running"):
+                        left.rename(tmp_path / f"left-{len(killed)}")
+                time.sleep(0.005)
+
+        killer = threading.Thread(target=kill_two)
+        killer.start()
+        rows = by_place(list(crew.rows(base_of(sweep), [long, short])))
+        killer.join()
+    assert [row.status for row in rows] == ["failed", "ok"]
+    assert rows[0].reason == "2 processes died with this run, the last by SIGKILL"
+
+
+def test_what_can_t_be_run_is_a_row_whose_reason_names_no_folder(tmp_path: Path) -> None:
+    text = SMALL.replace('"path.rtt" = ["5ms", "20ms", "80ms"]', '"flows.bbr.cc" = ["bbr", "nosuch"]')
+    sweep = asked(text, tmp_path)
+    (task,) = tasks_at(sweep, sweep.points()[4], [1])
+    (row,) = Here().rows(base_of(sweep), [task])
+    assert row.status == "failed"
+    assert row.reason is not None
+    assert "the simulator has no congestion control of this name, got 'nosuch'" in row.reason
+    assert str(tmp_path) not in row.reason

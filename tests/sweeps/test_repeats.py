@@ -1,0 +1,137 @@
+"""Adaptive repeats: as many runs as the variance asks for, and what looking often costs."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dumbbell.spec.sweep import Sweep, Until
+from dumbbell.sweeps.due import next_round, standings
+from dumbbell.sweeps.repeats import runs_wanted, seeds_of
+from dumbbell.sweeps.sample import Sample, sample_of
+from dumbbell.sweeps.task import Task
+from sweeps.played import METRIC, played, row_of, sweep_of
+
+TWO = [{"path.rtt": ["5ms", "20ms"]}]
+
+
+def asking(half_width: float | str, least: int = 5, most: int = 40, seeds: str = "1..3") -> Sweep:
+    until = {"metric": METRIC, "half_width": half_width, "least": least, "most": most}
+    return sweep_of(axes=TWO, seeds=seeds, until=until)
+
+
+def noise(task: Task, spread: float) -> float:
+    """Of a point and seed, the same whenever it is asked."""
+    return 10 + spread * float(np.random.default_rng((task.point, task.seed)).standard_normal())
+
+
+def test_the_noisy_point_gets_runs_and_the_quiet_one_none() -> None:
+    sweep = asking(0.5)
+    rows = played(sweep, lambda task: noise(task, 1.0 if task.point else 0.01))
+    runs = [sum(row.point == point for row in rows) for point in (0, 1)]
+    assert runs[0] == 5
+    assert 8 < runs[1] <= 40
+    found = standings(sweep, rows)
+    assert [found[point].state for point in (0, 1)] == ["met", "met"]
+    assert found[1].sample.half_width <= 0.5
+
+
+def test_seeds_go_on_from_those_that_were_asked_for() -> None:
+    rows = played(asking(0.5, seeds="7..8"), lambda task: noise(task, 1.0))
+    seeds = sorted(row.seed for row in rows if row.point == 1)
+    assert seeds == list(range(7, 7 + len(seeds)))
+
+
+def test_a_cap_ends_it_and_says_how_wide_the_interval_is() -> None:
+    sweep = asking(0.001, most=12)
+    rows = played(sweep, lambda task: noise(task, 1.0))
+    assert [sum(row.point == point for row in rows) for point in (0, 1)] == [12, 12]
+    assert sweep.until
+    found = standings(sweep, rows)[1]
+    assert found.state == "most"
+    assert "is known to ± 0" in found.told(sweep.until)
+    assert "after 12 runs, ± 0.001 was asked for" in found.told(sweep.until)
+
+
+def test_a_metric_that_no_run_tells_ends_it_too() -> None:
+    sweep = asking(0.5)
+    rows = played(sweep, lambda task: None if task.point else noise(task, 0.1))
+    assert sweep.until
+    found = standings(sweep, rows)[1]
+    assert (found.state, found.sample.runs) == ("unknown", 5)
+    assert found.told(sweep.until) == f"none of 5 runs tells {METRIC}"
+
+
+def test_invalid_and_failed_runs_are_runs_and_no_values() -> None:
+    sweep = asking(0.5)
+    tasks = next_round(sweep, [])
+    rows = [row_of(task, noise(task, 1.0), "invalid" if task.seed % 2 else "ok") for task in tasks]
+    sample = sample_of([row for row in rows if row.point == 0], METRIC)
+    assert (sample.runs, sample.count) == (5, 2)
+    assert len([task for task in next_round(sweep, rows) if task.point == 0]) == 5  # Doubled: nothing is known yet.
+
+
+def test_a_share_of_the_mean() -> None:
+    rows = played(asking("5%"), lambda task: noise(task, 1.0))
+    sample = sample_of([row for row in rows if row.point == 1], METRIC)
+    assert sample.half_width <= 0.05 * sample.mean
+
+
+def test_without_chance_the_least_is_enough() -> None:
+    assert len(played(asking(0.001), lambda _: 0.1)) == 10
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30), st.floats(1e-3, 1e6), st.integers(0, 10))
+def test_more_runs_are_wanted_just_when_the_interval_is_too_wide(values: list[float], width: float, lost: int) -> None:
+    until = Until(metric=METRIC, half_width=width, least=2, most=100)
+    mean = math.fsum(values) / len(values)
+    sample = Sample(len(values) + lost, len(values), mean, float(np.var(values, ddof=1)))
+    wanted = runs_wanted(until, sample)
+    assert sample.runs <= wanted <= min(2 * sample.runs, 100)
+    assert (wanted > sample.runs) == (sample.half_width > width)
+
+
+def test_the_first_so_many_seeds() -> None:
+    sweep = sweep_of(axes=TWO, seeds=[4, 9])
+    assert (seeds_of(sweep, 1), seeds_of(sweep, 4)) == ((4,), (4, 9, 10, 11))
+
+
+def covered(draw: str, least: int, width: float, repeats: int = 1500) -> float:
+    """How often the interval at which the rule stops holds the true mean, with dice of a fixed seed."""
+    dice = np.random.default_rng(20261122)
+    samplers: dict[str, tuple[Callable[[], np.ndarray[Any, Any]], float]] = {
+        "normal": (lambda: dice.standard_normal(400), 0.0),
+        "uniform": (lambda: dice.uniform(-1, 1, 400) * math.sqrt(3), 0.0),
+        "exponential": (lambda: dice.exponential(1, 400), 1.0),
+        "two values": (lambda: (dice.random(400) < 0.3) / math.sqrt(0.21), 0.3 / math.sqrt(0.21)),
+    }
+    sampler, mean = samplers[draw]
+    until = Until(metric=METRIC, half_width=width, least=least, most=400)
+    held = 0
+    for _ in range(repeats):
+        values = sampler()
+        count = least
+        while True:
+            part = values[:count]
+            sample = Sample(count, count, float(part.mean()), float(part.var(ddof=1)))
+            if (wanted := runs_wanted(until, sample)) == count:
+                break
+            count = wanted
+        held += abs(sample.mean - mean) <= sample.half_width
+    return held / repeats
+
+
+@pytest.mark.parametrize(
+    ("draw", "least"), [("normal", 0.93), ("uniform", 0.92), ("exponential", 0.85), ("two values", 0.87)]
+)
+def test_looking_often_costs_some_coverage_and_least_keeps_most_of_it(draw: str, least: float) -> None:
+    """Of 95 %: what is left when the rule stops at a third of a standard deviation (some 40 runs)."""
+    assert least <= covered(draw, least=10, width=0.33) <= 0.97
+
+
+def test_a_first_look_after_three_runs_would_cost_much() -> None:
+    assert covered("two values", least=3, width=0.33) < 0.7
