@@ -61,6 +61,6 @@ def test_errors_are_the_command_s() -> None:
 
 
 def test_the_verb_stays_one_when_the_room_was_imported_before() -> None:
-    text = "import dumbbell.sweeps.folder, dumbbell as db; db.sweep.load; db.sweep('nothing')"
+    text = "import dumbbell.sweeps.folder, dumbbell as db; db.sweep('nothing')"
     ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
     assert "no sweep is called 'nothing'" in ended.stderr
