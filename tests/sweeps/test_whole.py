@@ -2,6 +2,7 @@
 
 import shlex
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -106,9 +107,9 @@ def test_another_question_is_refused_by_name(tmp_path: Path, then: str, now: str
 def test_another_build_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         swept(SMALL, tmp_path / "out", ears=Ears(stop_after=1))
-    monkeypatch.setattr(identity, "sources", lambda: "others")
+    monkeypatch.setattr(identity, "BUILD", replace(identity.BUILD, sources=()))
     identity.build.cache_clear()
-    with pytest.raises(OutputError, match=r'begun by another build: sources was .* and is "others"'):
+    with pytest.raises(OutputError, match=r'begun by another build: sources was ".* and is ".*; to begin anew'):
         swept(SMALL, tmp_path / "out", resume=True)
     identity.build.cache_clear()
 
@@ -208,3 +209,13 @@ def test_settings_are_part_of_the_question(small: Path, tmp_path: Path) -> None:
         carry_out(Asked(load_sweep(small), tmp_path / "out", resume=True), Ears())
     with pytest.raises(ExperimentError):
         load_sweep(small, ["nonsense"])
+
+
+def test_points_that_until_gave_up_on_are_told(tmp_path: Path) -> None:
+    short = ONE + '[until]\nmetric = "utilisation"\nhalf_width = 1e-9\nleast = 2\nmost = 3\n'
+    done = swept(short, tmp_path / "out")
+    assert done.runs == 3
+    (told,) = done.unmet
+    assert "utilisation is known to ±" in told
+    assert "after 3 runs" in told
+    assert swept(short, tmp_path / "out", resume=True).unmet == done.unmet

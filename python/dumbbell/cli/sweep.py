@@ -67,14 +67,17 @@ def sweep(  # noqa: PLR0913, PLR0917 — its options are the command's.
     asked = Asked(
         asked_for, out or default_folder(asked_for), resume, jobs, use_cache, settings or (), _crew(cluster, asked_for)
     )
-    done = _carried_out(asked, file)
+    how = ["--cluster", cluster] if cluster else []
+    how += ["--jobs", str(jobs)] if jobs else []
+    done = _carried_out(asked, file, [*how, *([] if use_cache else ["--no-cache"])])
     if as_json:
         sys.stdout.write(json.dumps(_as_json(done)) + "\n")
     raise typer.Exit(0 if done.is_good else 1)
 
 
-def _carried_out(asked: "Asked", file: Path) -> "Done":
-    from dumbbell.cli.sweeping import Sweeping, told
+def _carried_out(asked: "Asked", file: Path, how: list[str]) -> "Done":
+    """`how`: the options by which it runs, for the line that says how to go on."""
+    from dumbbell.cli.sweeping import Sweeping, told, unmet
     from dumbbell.sweeps.whole import carry_out
 
     try:
@@ -84,9 +87,11 @@ def _carried_out(asked: "Asked", file: Path) -> "Done":
         if not asked.out.exists():
             raise Interrupted from None
         words = ["dumbbell", "sweep", str(file), *(word for each in asked.settings for word in ("--set", each))]
-        words += ["--out", str(asked.out), "--resume"]
+        words += [*how, "--out", str(asked.out), "--resume"]
         raise Interrupted(f"what was done is kept; go on with: {shlex.join(words)}") from None
     err.print(told(done), markup=False)
+    for line in unmet(done):
+        err.print(line, markup=False)
     if done.trouble is not None:
         err.print(f"the cache of earlier sweeps was turned off: {done.trouble}", markup=False)
     return done
@@ -94,10 +99,10 @@ def _carried_out(asked: "Asked", file: Path) -> "Done":
 
 def _crew(cluster: str | None, asked_for: "Sweep") -> "CrewFor | None":
     """Others than this machine's processes, where somebody names them."""
-    from dumbbell.sweeps.cluster import crew_for
-
     if cluster is None:
         return None
+    from dumbbell.sweeps.cluster import crew_for
+
     if asked_for.keep == "runs":
         right = 'keep = "metrics", and dumbbell run for the runs that are wanted whole'
         raise ExperimentError("a cluster sends rows, not results", file=str(asked_for.file), key="keep", right=right)
@@ -112,4 +117,5 @@ def _clear() -> None:
 
 def _as_json(done: "Done") -> dict[str, object]:
     counts = {status: done.counts.get(status, 0) for status in ("ok", "invalid", "failed")}
-    return {"sweep": str(done.folder), "runs": done.runs, **counts, "cached": done.cached, "wall_s": done.wall_s}
+    more = {"cached": done.cached, "unmet": len(done.unmet), "wall_s": done.wall_s}
+    return {"sweep": str(done.folder), "runs": done.runs, **counts, **more}

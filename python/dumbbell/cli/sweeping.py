@@ -13,7 +13,7 @@ from rich.text import Text
 from dumbbell.sweeps.task import Row
 from dumbbell.sweeps.whole import Done
 
-__all__ = ["Sweeping", "told"]
+__all__ = ["Sweeping", "told", "unmet"]
 
 MOST_REASONS = 3
 """Told in full; from then on they are counted, and stand in the table."""
@@ -92,3 +92,12 @@ def told(done: Done) -> str:
     counted = [f"{done.counts[status]} {status}" for status in ("ok", "invalid", "failed") if done.counts.get(status)]
     counted += [f"{done.cached} from the cache"] if done.cached else []
     return f"{done.folder}: {done.runs} runs in {done.wall_s:.1f} s: {', '.join(counted) or 'none'}"
+
+
+def unmet(done: Done) -> list[str]:
+    """Lines about the points that `[until]` gave up on."""
+    if not done.unmet:
+        return []
+    lines = [f"{len(done.unmet)} points are not known as well as [until] asks:"]
+    lines += [f"  {point}" for point in done.unmet[:MOST_REASONS]]
+    return lines + (["  …"] if len(done.unmet) > MOST_REASONS else [])

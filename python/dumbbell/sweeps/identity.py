@@ -9,7 +9,6 @@ import json
 import platform
 import shutil
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,12 @@ import dumbbell
 from dumbbell import _sim
 from dumbbell.engine import KernelEngine
 from dumbbell.engine.requests import engine_called
-from dumbbell.machine.agent import agent
 from dumbbell.spec import Case
+from dumbbell.sweeps.build import BUILD
 from dumbbell.sweeps.task import Base, Task
 
-__all__ = ["build", "engine", "key_of", "sources"]
+__all__ = ["build", "engine", "key_of"]
 
-DECIDE = ("errors.py", "spec", "plan", "result.py", "kernel", "machine", "engine", "analysis", "sweeps")
-"""Of the package: what has a say in a row, or in which rows there are."""
 LIBRARIES = ("numpy", "polars", "pydantic", "scipy")
 NOT_THE_RUN = {"title", "source", "expect", "seeds"}
 """Keys of an experiment that change nothing of what is measured."""
@@ -33,20 +30,10 @@ NOT_THE_RUN = {"title", "source", "expect", "seeds"}
 @cache
 def build() -> dict[str, Any]:
     """The package and the libraries that it reckons with."""
-    libraries = {name: metadata.version(name) for name in LIBRARIES}
-    python = ".".join(platform.python_version_tuple()[:2])
-    return {"dumbbell": dumbbell.__version__, "sources": sources(), "python": python, "libraries": libraries}
-
-
-@cache
-def sources() -> str:
-    """One hash of the Python sources that have a say in a row."""
-    folder = Path(dumbbell.__file__).parent
-    files = sorted(file for name in DECIDE for file in _python_files(folder / name))
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(f"{file.relative_to(folder)}\0{_hash(file)}\n".encode())
-    return digest.hexdigest()
+    libraries = {name: release for name, release in BUILD.libraries if name in LIBRARIES}
+    python = ".".join(BUILD.python.split(".")[:2])
+    sources = hashlib.sha256(json.dumps(BUILD.sources).encode()).hexdigest()
+    return {"dumbbell": dumbbell.__version__, "sources": sources, "python": python, "libraries": libraries}
 
 
 @cache
@@ -54,8 +41,8 @@ def engine(name: str, kernel: str | None) -> dict[str, Any]:
     """An engine of this machine. Raises `DumbbellError` where there is none."""
     made = engine_called(name, kernel, "engine")
     if name == "sim":
-        return {"engine": name, "version": _sim.VERSION, "sha256": _hash(Path(_sim.__file__))}
-    about: dict[str, Any] = {"engine": name, "agent_sha256": _hash(agent())}
+        return {"engine": name, "version": _sim.VERSION, "sha256": BUILD.simulator}
+    about: dict[str, Any] = {"engine": name, "agent_sha256": BUILD.agent}
     if name == "kernel":
         assert isinstance(made, KernelEngine)
         found = made.kernel
@@ -91,10 +78,6 @@ def _named(case: Case) -> list[str]:
     path = case.experiment.path
     named = (path.tc and path.tc.script, path.bottleneck and path.bottleneck.trace)
     return [name for name in named if name]
-
-
-def _python_files(path: Path) -> list[Path]:
-    return [path] if path.is_file() else list(path.rglob("*.py"))
 
 
 def _hash(file: Path) -> str:

@@ -17,6 +17,7 @@ from dumbbell.sweeps.birth import birth_of
 from dumbbell.sweeps.cache import Cache, cache_file
 from dumbbell.sweeps.check import check, engines_of
 from dumbbell.sweeps.conduct import Crew, rounds
+from dumbbell.sweeps.due import standings
 from dumbbell.sweeps.names import check_metrics
 from dumbbell.sweeps.place import Place, opened
 from dumbbell.sweeps.pool import Local
@@ -56,6 +57,8 @@ class Done:
     wall_s: float
     trouble: str | None
     """Why the cache was turned off, if it was."""
+    unmet: tuple[str, ...] = ()
+    """The points that are not known as well as `[until]` asks, each with the reason."""
 
     @property
     def runs(self) -> int:
@@ -107,17 +110,30 @@ def carry_out(asked: Asked, teller: Teller) -> Done:
     engines = engines_of(sweep)
     with opened(sweep, asked.out, engines, resume=asked.resume) as place:
         if place.is_done:
-            return Done(place.folder, place.journal.counts(), 0, True, time.monotonic() - began, None)
+            counts, unmet = place.journal.counts(), _unmet(sweep, place)
+            return Done(place.folder, counts, 0, True, time.monotonic() - began, None, unmet)
         counted = _Counted(teller)
         try:
             trouble = _run(asked, place, counted)
-            counts = place.journal.counts()
+            counts, unmet = place.journal.counts(), _unmet(sweep, place)
             place.publish(
                 table_of(place.journal.rows(), sweep.every_axis), birth_of(sweep, asked.settings, engines, counts)
             )
         except OutputError as error:
             raise OutputError(f"{error}; what was done is kept: go on with --resume") from error
-    return Done(place.folder, counts, counted.cached, False, time.monotonic() - began, trouble)
+    return Done(place.folder, counts, counted.cached, False, time.monotonic() - began, trouble, unmet)
+
+
+def _unmet(sweep: Sweep, place: Place) -> tuple[str, ...]:
+    if sweep.until is None:
+        return ()
+    rows = list(place.journal.rows())
+    values = {row.point: row.values for row in rows}
+    found = {point: each for point, each in standings(sweep, rows).items() if each.state != "met"}
+    return tuple(
+        f"{', '.join(f'{key} = {value}' for key, value in values[point].items())}: {each.told(sweep.until)}"
+        for point, each in found.items()
+    )
 
 
 def _run(asked: Asked, place: Place, counted: "_Counted") -> str | None:
