@@ -13,6 +13,7 @@ from dumbbell.errors import DumbbellError, ExperimentError, OutputError
 from dumbbell.result import load_birth
 from dumbbell.spec.sweep import load_sweep
 from dumbbell.sweeps import folder, identity
+from dumbbell.sweeps.build import BUILD
 from dumbbell.sweeps.conduct import Here
 from dumbbell.sweeps.task import Row
 from dumbbell.sweeps.whole import Asked, Done, carry_out
@@ -107,7 +108,7 @@ def test_another_question_is_refused_by_name(tmp_path: Path, then: str, now: str
 def test_another_build_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         swept(SMALL, tmp_path / "out", ears=Ears(stop_after=1))
-    monkeypatch.setattr(identity, "BUILD", replace(identity.BUILD, sources=()))
+    monkeypatch.setattr(identity, "BUILD", replace(BUILD, sources=()))
     identity.build.cache_clear()
     with pytest.raises(OutputError, match=r'begun by another build: sources was ".* and is ".*; to begin anew'):
         swept(SMALL, tmp_path / "out", resume=True)

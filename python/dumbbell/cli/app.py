@@ -2,17 +2,16 @@
 # Modules are imported inside the commands: `dumbbell --help` and a slip in an option answer at once.
 # ruff: noqa: PLC0415
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 import dumbbell
 from dumbbell.cli import learn, logs, searches, swept
+from dumbbell.cli.console import err, out, print_json
 from dumbbell.cli.doctor import doctor
 from dumbbell.cli.enable import disable, enable
 from dumbbell.cli.exec import exec_
@@ -23,7 +22,7 @@ from dumbbell.cli.shell import shell
 from dumbbell.cli.sweep import sweep
 from dumbbell.cli.watch import watch
 
-__all__ = ["app", "err", "out", "print_json"]
+__all__ = ["app"]
 
 app = typer.Typer(
     name="dumbbell",
@@ -50,9 +49,6 @@ app.command()(sweep)
 app.command()(watch)
 app.command(name="map")(swept.map_)
 app.command()(swept.sql)
-
-out = Console(highlight=False, soft_wrap=False)
-err = Console(stderr=True, highlight=False)
 
 ScenarioOrFile = Annotated[str, typer.Argument(metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A result folder.")]
@@ -335,8 +331,3 @@ def _scenario_entry(name: str, case: Any, cases: int) -> dict[str, Any]:
         "source": source.title if source else None,
         "file": str(case.file),
     }
-
-
-def print_json(value: dict[str, Any]) -> None:
-    """One JSON object on standard output."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")

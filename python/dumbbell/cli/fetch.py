@@ -41,8 +41,8 @@ def fetch(  # noqa: PLR0913, PLR0917 — a command has many options
     """Download with each controller in turn, until it is known which is faster, and by how much."""
     import socket
 
-    from dumbbell.cli.app import err, out, print_json
     from dumbbell.cli.asked import in_loop
+    from dumbbell.cli.console import err, out, print_json
     from dumbbell.errors import ExperimentError, OutputError
     from dumbbell.spec.typed import quantity
     from dumbbell.spec.units import duration_ns, share, size_bytes
@@ -125,7 +125,7 @@ def _progress(err: "Console", asked: "Asked", trial: "Trial") -> None:
 
 
 def _write(session: "Session", folder: Path | None, output: Path | None, command: str) -> None:
-    from dumbbell.cli.app import err
+    from dumbbell.cli.console import err
     from dumbbell.transfer.record import as_run, write
 
     if not session.trials:

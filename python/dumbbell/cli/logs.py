@@ -29,7 +29,7 @@ def import_(  # noqa: PLR0913, PLR0917 — a command has many options
 ) -> None:
     """Read logs of other programs into a result folder."""
     from dumbbell.analysis import summary
-    from dumbbell.cli.app import out, print_json
+    from dumbbell.cli.console import out, print_json
     from dumbbell.cli.summary import show_run
     from dumbbell.importers import Options, import_files
     from dumbbell.result import load
@@ -58,7 +58,7 @@ def export(
     ] = None,
 ) -> None:
     """Write a result as CSV, JSON lines or a Flent file, which `import` reads back; a sweep's table as one file."""
-    from dumbbell.cli.app import err
+    from dumbbell.cli.console import err
     from dumbbell.cli.swept import export_swept
     from dumbbell.export import export_run
     from dumbbell.result import load

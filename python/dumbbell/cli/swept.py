@@ -39,7 +39,7 @@ def map_(  # noqa: PLR0913, PLR0917 — a command has many options
     scale: Annotated[float, typer.Option(min=0.5, max=8, help="Of a PNG: its pixels for each of the width's.")] = 2,
 ) -> None:
     """Draw a map of a sweep: a value over two axes, or lines over one, with what is sure and what is not."""
-    from dumbbell.cli.app import err
+    from dumbbell.cli.console import err
     from dumbbell.engine.requests import plain
     from dumbbell.plot import save
     from dumbbell.plot.swept import draw_map
@@ -67,8 +67,8 @@ def sql(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Ask a sweep's table, which is called runs, by SQL."""
-    from dumbbell.cli.app import err, out, print_json
     from dumbbell.cli.cells import digits, grid
+    from dumbbell.cli.console import err, out, print_json
     from dumbbell.export.swept import write_table
     from dumbbell.sweeps.folder import load
     from dumbbell.sweeps.query import query
@@ -93,8 +93,8 @@ def sql(
 
 def show_swept(folder: Path, *, as_json: bool) -> None:
     """`stats` of a sweep: counts, axes, reasons, the range of every metric."""
-    from dumbbell.cli.app import out, print_json
     from dumbbell.cli.cells import digits, grid
+    from dumbbell.cli.console import out, print_json
     from dumbbell.sweeps.folder import load
     from dumbbell.sweeps.ranges import summary
 

@@ -79,7 +79,7 @@ def watch(
 def _plainly(stream: "Stream", filter_: "Filter", sort: str, keep: Record | None, *, as_json: bool) -> None:
     """To standard output, from the second look on: the first has nothing to be compared with."""
     from dumbbell.analysis.live import Live
-    from dumbbell.cli.app import out
+    from dumbbell.cli.console import out
     from dumbbell.cli.watching.plain import as_json as told
     from dumbbell.cli.watching.plain import show
     from dumbbell.machine.connections import table

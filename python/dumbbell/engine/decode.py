@@ -29,7 +29,8 @@ from dumbbell.engine.records import (
     VEGAS_INFO,
     XSTATS_BYTES,
 )
-from dumbbell.plan.model import Plan, QueuePlan
+from dumbbell.plan.model import Plan
+from dumbbell.plan.queues import QueuePlan
 from dumbbell.result import FLOWS, PROBES, QUEUES
 
 __all__ = [

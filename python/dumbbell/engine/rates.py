@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dumbbell.plan.model import QueuePlan
+from dumbbell.plan.queues import QueuePlan
 
 __all__ = ["rates_and_delays"]
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell.plan.model import FlowPlan, Plan, QueuePlan
+from dumbbell.plan.model import FlowPlan, Plan
+from dumbbell.plan.queues import QueuePlan
 
 __all__ = ["Verdict", "closed_windows", "device_drops", "judge", "judge_flows", "machine_drops", "softnet"]
 

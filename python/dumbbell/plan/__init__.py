@@ -23,7 +23,8 @@ them a queue counts super-packets of up to 64 KB as one (fidelity of every netem
 
 from dumbbell.plan.build import make, plan_case
 from dumbbell.plan.layout import Command
-from dumbbell.plan.model import FlowPlan, Plan, QueuePlan, TimedCommand
+from dumbbell.plan.model import FlowPlan, Plan, TimedCommand
+from dumbbell.plan.queues import QueuePlan
 from dumbbell.plan.shell import as_script
 from dumbbell.plan.world import as_world
 

@@ -9,8 +9,9 @@ from dumbbell.plan import changes as timed
 from dumbbell.plan import verbatim
 from dumbbell.plan.building import Building
 from dumbbell.plan.layout import Command, Wire
-from dumbbell.plan.model import DicePlan, NetPlan, Plan, QueuePlan, SenderPlan, TcpPlan
+from dumbbell.plan.model import DicePlan, NetPlan, Plan, SenderPlan, TcpPlan
 from dumbbell.plan.programs import ends_when_done, hosts_file, program_plans, program_settings
+from dumbbell.plan.queues import QueuePlan
 from dumbbell.plan.settings import split
 from dumbbell.plan.shaping import Device, Netem, netem, queue
 from dumbbell.plan.traffic import flow_plans, probe_plans

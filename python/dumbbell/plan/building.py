@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from dumbbell.plan.layout import Command, Layout
-from dumbbell.plan.model import QueuePlan
+from dumbbell.plan.queues import QueuePlan
 from dumbbell.plan.shaping import Device, Netem
 from dumbbell.spec.attachments import Attachments
 from dumbbell.spec.model import Experiment

@@ -6,6 +6,7 @@ from typing import Any
 from dumbbell.plan.layout import Command, Wire
 from dumbbell.plan.modules import module_writes
 from dumbbell.plan.programs import ProgramPlan
+from dumbbell.plan.queues import QueuePlan
 
 __all__ = [
     "DicePlan",
@@ -14,7 +15,6 @@ __all__ = [
     "NetPlan",
     "Plan",
     "ProbePlan",
-    "QueuePlan",
     "SenderPlan",
     "TcpPlan",
     "TimedCommand",
@@ -81,24 +81,6 @@ class ProbePlan:
     start_ns: int
     interval_ns: int
     payload: int
-
-
-@dataclass(frozen=True)
-class QueuePlan:
-    """A discipline that the plan sets up, by the place where the kernel has it."""
-
-    name: str
-    host: str
-    device: str
-    handle: str
-    text: str
-    under_test: bool = False
-    key: str = ""
-    """Where the experiment asks for it."""
-    may_drop: bool = False
-    """Under test, or a netem that was asked to lose packets."""
-    rates: tuple[tuple[int, int], ...] = ()
-    """(time in ns, bits per second) from time 0 on; empty where nothing limits it."""
 
 
 @dataclass(frozen=True)

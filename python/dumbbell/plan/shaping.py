@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan.layout import Command
-from dumbbell.plan.model import QueuePlan
+from dumbbell.plan.queues import QueuePlan
 from dumbbell.spec.model import Impairment
 from dumbbell.spec.qdisc import POLICE, Qdisc, parse_qdisc
 from dumbbell.spec.units import Wrong, rate_text, time_text

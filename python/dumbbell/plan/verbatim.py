@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from dumbbell.plan.building import Building
 from dumbbell.plan.layout import Command
-from dumbbell.plan.model import QueuePlan
+from dumbbell.plan.queues import QueuePlan
 from dumbbell.plan.shaping import Device
 from dumbbell.spec.qdisc import GRAMMAR
 from dumbbell.spec.script import DEVICE, Script
