@@ -298,6 +298,8 @@ def certificates(folder: Path) -> tuple[dict[str, object], dict[str, str]]:
 
 def interrupted_while_running(rows: Iterator[Row], client: Client) -> None:
     """Ctrl-C, once workers are at it."""
+    # Whoever starts the tests in the background has SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt() -> None:
         if until_true(lambda: busy(client)):
