@@ -79,7 +79,8 @@ def _cluster(slurm: Slurm) -> Any:
         cores=slurm.cores, processes=slurm.cores, memory=slurm.memory, walltime=slurm.walltime, queue=slurm.queue,
         account=slurm.account, interface=slurm.interface, job_extra_directives=[*slurm.extra],
         job_name="dumbbell", job_script_prologue=["export POLARS_MAX_THREADS=1"],
-        scheduler_options={"dashboard_address": None},
+        # Any free port: several sweeps may run on one machine, and nobody looks at the page.
+        scheduler_options={"dashboard": False, "dashboard_address": ":0"},
     )  # fmt: skip
 
 
