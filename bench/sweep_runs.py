@@ -1,10 +1,10 @@
-"""What does a sweep cost beyond its runs, and does its memory stay flat?
+"""How many runs a second does a sweep do, and does its memory stay flat?
 
     python bench/sweep_runs.py [-o bench/sweep.md] [--runs 10000] [--guests 1000] [--jobs 2]
 
 The sweeps are `ten-thousand.toml` on the simulator and `thousand-guests.toml` on the kernel, carried out as the command
-does it, without the cache. "Simulation" is the time inside `_sim.simulate`, measured alone over some of the same runs
-in one process; "beyond it" is what the whole sweep used of the processors for each run, less that.
+does it, without the cache. What a run costs beside its simulation is `sweep_overhead.py`'s, which takes both in turns:
+on a machine whose speed changes from minute to minute, two figures taken one after the other have no difference.
 """
 
 import argparse
@@ -17,18 +17,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from speed import processor
-
-from dumbbell import _sim
-from dumbbell.plan import as_world, plan_case
-from dumbbell.spec.sweep import case_at, load_sweep
 
 HERE = Path(__file__).parent
 COMMAND = Path(sys.executable).with_name("dumbbell")
 LOOK_S = 0.5
-ALONE = 40
 
 
 @dataclass(frozen=True)
@@ -105,19 +99,6 @@ def _held(process: int) -> int:
     return own + sum(_held(int(child)) for child in children)
 
 
-def _simulation_s(file: Path) -> float:
-    """Processor time of a simulation alone: the median of some."""
-    sweep = load_sweep(file)
-    case = case_at(sweep, next(sweep.each_point()).values)
-    took = []
-    for seed in range(1, ALONE + 1):
-        world = json.dumps(as_world(plan_case(case, seed), seed))
-        began = time.process_time()
-        _sim.simulate(world, None, None)
-        took.append(time.process_time() - began)
-    return median(took)
-
-
 def _table(file: str, swept: Swept, jobs: int) -> str:
     runs = swept.told["runs"]
     rows: list[tuple[str, str]] = [
@@ -128,12 +109,6 @@ def _table(file: str, swept: Swept, jobs: int) -> str:
         ("runs a second, from the first row to the last", f"{(runs - 1) / swept.wall_s:.1f}"),
         ("processor time a run, ms", f"{swept.cpu_s / runs * 1e3:.2f}"),
     ]
-    if file == "ten-thousand.toml":
-        alone_s = _simulation_s(HERE / file)
-        rows += [
-            ("of that the simulation, ms", f"{alone_s * 1e3:.2f}"),
-            ("beyond it, start and end of all processes included, ms", f"{(swept.cpu_s / runs - alone_s) * 1e3:.2f}"),
-        ]
     rows += [
         (f"memory of all {jobs + 1} processes, MB, at {name}", f"{held / 1e6:.0f}") for name, held in _moments(swept)
     ]
