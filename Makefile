@@ -50,6 +50,8 @@ conformance: kernel ## The matrix of both engines; both against the truth, publi
 bench: kernel ## Speed and memory
 	$(PY) bench/simulator.py -o bench/simulator.md
 	$(PY) bench/sweep_overhead.py -o bench/sweep-overhead.md
+	$(PY) bench/sweep_runs.py -o bench/sweep.md
+	$(PY) bench/cluster.py
 	$(PY) bench/speed.py -o bench/speed.md
 	$(PY) bench/serve.py -o bench/serve.md
 
