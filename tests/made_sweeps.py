@@ -1,18 +1,17 @@
 """Sweep folders for tests: really run through the simulator, or a table of known numbers."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from dumbbell.spec.axes import Axis
-from dumbbell.spec.sweep import Sweep as Asked
 from dumbbell.spec.sweep import parse_sweep
-from dumbbell.sweeps.conduct import Here, conduct
-from dumbbell.sweeps.folder import FORMAT, LAST, Sweep, load, write
-from dumbbell.sweeps.table import table_of
+from dumbbell.sweeps.conduct import Here
+from dumbbell.sweeps.folder import FORMAT, LAST, Sweep, entry_of, load, write
+from dumbbell.sweeps.whole import Asked, Unheard, carry_out
 
 TWO = """
 title = "Who wins, BBR or CUBIC?"
@@ -42,39 +41,17 @@ buffer = ["0.5bdp", "1bdp", "4bdp", "16bdp"]
 
 
 def ran(text: str, folder: Path) -> Sweep:
-    """A sweep file, carried out on the simulator here and written as a folder."""
+    """A sweep file, carried out on the simulator in this process."""
     asked = parse_sweep(text, folder.with_suffix(".toml"))
-    table = table_of(conduct(asked, Here(), lambda _row: None), asked.every_axis)
-    folder.mkdir(parents=True)
-    write(folder, certificate(asked, table), table)
-    (folder / "sweep.toml").write_text(text)
-    (folder / "experiment.toml").write_text(json_as_toml(asked.experiment))
-    return load(folder)
-
-
-def json_as_toml(document: Mapping[str, Any]) -> str:
-    from dumbbell.report.asked import as_toml  # noqa: PLC0415 — of a higher room than most that use this
-
-    return as_toml(document)
-
-
-def certificate(asked: Asked, table: pl.DataFrame) -> dict[str, Any]:
-    return birth(asked.every_axis, table) | {
-        "name": asked.name,
-        "title": asked.title,
-        "metrics": list(asked.metrics),
-        "maps": [json.loads(each.model_dump_json(exclude_none=True)) for each in asked.maps],
-    }
+    here = Asked(asked, folder, use_cache=False, crew=lambda _place, _cache: nullcontext(Here()))
+    return load(carry_out(here, Unheard()).folder)
 
 
 def birth(axes: Sequence[Axis], table: pl.DataFrame) -> dict[str, Any]:
     counts = {status: table.filter(pl.col("status") == status).height for status in ("ok", "invalid", "failed")}
     return {
         "format": FORMAT, "dumbbell": "0.1.0", "name": "made", "title": "Made", "command": "dumbbell sweep made.toml",
-        "axes": [
-            {name: getattr(each, name) for name in ("key", "column", "unit", "scale")} | {"values": list(each.values)}
-            for each in axes
-        ],
+        "axes": [entry_of(each) for each in axes],
         "metrics": ["*"], "keep": "metrics", "window": None,
         "engines": {"sim": {"version": "0.1.0", "sha256": "00"}},
         "counts": {"wanted": table.height, **counts}, "maps": [], "source": None,

@@ -29,13 +29,12 @@ from dumbbell.engine.requests import engine_called, plain, repeat_command
 from dumbbell.errors import ExperimentError
 from dumbbell.plot import DEFAULT, available, draw, figure
 from dumbbell.report import write
-from dumbbell.report.asked import inline
 from dumbbell.shown import Compared, Picture, Swept, run_html
 from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.sweep import load_sweep as load_sweep_file
 from dumbbell.spec.sweep import read_sweep
+from dumbbell.spec.tomlout import inline
 from dumbbell.sweeps import folder as sweeps
-from dumbbell.sweeps.whole import Asked, Unheard, carry_out
 
 __all__ = ["Experiment", "Run", "compare", "experiment", "load", "load_sweep", "run", "scenario", "sweep"]
 
@@ -231,6 +230,8 @@ def sweep(
     `out` the folder is a temporary one, which goes away with what is returned. Raises `DumbbellError`; a run that fails
     raises nothing: it is a row with its reason.
     """
+    from dumbbell.sweeps.whole import Asked, Unheard, carry_out  # noqa: PLC0415 — who runs one experiment needs none of it
+
     if axes is None:
         if not isinstance(experiment, str | Path):
             raise ExperimentError("a sweep without axes", key="axes", right='such as {"path.rtt": ["5ms", "20ms"]}')

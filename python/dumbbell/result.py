@@ -221,16 +221,21 @@ def load(folder: Path) -> Run:
 def load_birth(folder: Path) -> dict[str, Any]:
     """A result folder's birth certificate alone; raises `ResultError` as `load` does."""
     path = folder / "run.json"
+    if not path.exists():
+        raise ResultError(f"{folder}: not a result folder: it has no run.json")
+    return read_certificate(path, "a run's birth certificate", FORMAT)
+
+
+def read_certificate(path: Path, what: str, newest: int) -> dict[str, Any]:
+    """A JSON object with its `format`, at most the newest that is known. Raises `ResultError`."""
     try:
         birth = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ResultError(f"{folder}: not a result folder: it has no run.json") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ResultError(f"{path}: can't be read: {error}") from error
     if not isinstance(birth, dict) or not isinstance(birth.get("format"), int):
-        raise ResultError(f"{path}: not a run's birth certificate: it has no 'format'")
-    if birth["format"] > FORMAT:
-        raise ResultError(f"{path}: format {birth['format']} is newer than this Dumbbell reads ({FORMAT})")
+        raise ResultError(f"{path}: not {what}: it has no 'format'")
+    if birth["format"] > newest:
+        raise ResultError(f"{path}: format {birth['format']} is newer than this Dumbbell reads ({newest})")
     return birth
 
 
@@ -273,11 +278,12 @@ def write(
         besides = {column: kind for column, kind in (more or {}).get(name, {}).items() if column in schema}
         if schema != pl.Schema({**columns, **besides}):
             raise AssertionError(f"{name}: columns {schema} differ from {columns}")
-        _write_table(table, folder / f"{name}.parquet")
+        write_table(table, folder / f"{name}.parquet")
     (folder / "run.json").write_text(json.dumps(birth, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _write_table(table: pl.DataFrame | pl.LazyFrame, file: Path) -> None:
+def write_table(table: pl.DataFrame | pl.LazyFrame, file: Path) -> None:
+    """A table as Parquet. Raises `OSError` where the system has no room for it, or doesn't let it."""
     try:
         if isinstance(table, pl.LazyFrame):
             table.sink_parquet(file, compression="zstd", statistics=True)

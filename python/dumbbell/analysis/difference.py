@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ __all__ = [
     "one_sided",
     "partial",
     "standard_error",
+    "t_quantile",
     "tolerance_of",
     "worst_first",
 ]
@@ -239,25 +241,20 @@ def _differences(first: Sample, second: Sample) -> Sample:
 
 
 def _paired(first: Sample, second: Sample, confidence: float) -> Interval:
-    from scipy.special import stdtrit
-
     difference = second.mean - first.mean
     error = standard_error(first, second, "paired") or 0.0
-    half = float(stdtrit(len(first.values) - 1, (1 + confidence) / 2)) * error
+    half = t_quantile(len(first.values) - 1, confidence) * error
     return difference - half, difference + half
 
 
 def _welch(first: Sample, second: Sample, confidence: float) -> Interval:
-    # Not scipy.stats: importing it takes seconds.
-    from scipy.special import stdtrit
-
     # Of two values that differ in their last digit only, the variance may be too small for a float.
     parts = [max((each.sd or 0.0) ** 2 / len(each.values), np.finfo(float).tiny) for each in (first, second)]
     freedom = 1 / sum(
         (part / sum(parts)) ** 2 / (len(each.values) - 1) for part, each in zip(parts, (first, second), strict=True)
     )
     difference = second.mean - first.mean
-    half = float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(sum(parts))
+    half = t_quantile(freedom, confidence) * math.sqrt(sum(parts))
     return difference - half, difference + half
 
 
@@ -273,3 +270,12 @@ def _bootstrap(first: Sample, second: Sample, confidence: float) -> Interval:
         rng=np.random.default_rng(BOOTSTRAP_SEED),
     ).confidence_interval
     return float(found.low), float(found.high)
+
+
+@cache
+def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
+    """Of Student's distribution: how many standard errors a two-sided interval reaches."""
+    # Not scipy.stats: importing it takes seconds.
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + confidence) / 2))

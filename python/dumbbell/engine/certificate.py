@@ -3,7 +3,6 @@
 What an engine knows of itself (its kernel, its version, its own counters) it adds.
 """
 
-import hashlib
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import polars as pl
 from dumbbell import __version__, result
 from dumbbell.engine.base import Request
 from dumbbell.engine.validity import Verdict
+from dumbbell.kernel import store
 from dumbbell.plan import FlowPlan, Plan, QueuePlan
 from dumbbell.result import positions
 
@@ -143,4 +143,4 @@ def _flow_entry(flow: FlowPlan, report: Mapping[str, Any]) -> dict[str, Any]:
 @cache
 def sha256(path: Path) -> str:
     """A file's hash; read once, for it is this program's own."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return store.sha256(path)

@@ -1,14 +1,14 @@
 """The command that runs one run of a sweep again, in full, from the experiment that lies in the sweep's folder."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from dumbbell.engine.requests import repeat_command
 from dumbbell.errors import ExperimentError
-from dumbbell.report.asked import inline
-from dumbbell.spec.axes import written
-from dumbbell.spec.sweep import ABOUT_THE_RUN, settings_at
+from dumbbell.spec.axes import Point, written
+from dumbbell.sweeps.again import repeated_by
 from dumbbell.sweeps.folder import EXPERIMENT, Sweep
+from dumbbell.sweeps.task import tasks_at
 
 __all__ = ["again"]
 
@@ -24,9 +24,6 @@ def again(sweep: Sweep, row: Mapping[str, Any]) -> str:
         # A table holds a value as text; the file has it as it was.
         known = {str(written(value)): value for value in shape.values}
         values[shape.key] = known.get(str(row[shape.key]), row[shape.key])
-    settings = settings_at(asked, values)
-    for key in ABOUT_THE_RUN:
-        settings.pop(key)
-    texts = [f"{key}={value if isinstance(value, str) else inline(value)}" for key, value in settings.items()]
+    (task,) = tasks_at(asked, Point(int(row["point"]), values), [int(row["seed"])])
     kernel = row["kernel"] if row["engine"] == "kernel" else None
-    return repeat_command(str(sweep.folder / EXPERIMENT), str(row["engine"]), int(row["seed"]), texts, kernel)
+    return repeated_by(replace(task, engine=str(row["engine"]), kernel=kernel), str(sweep.folder / EXPERIMENT))

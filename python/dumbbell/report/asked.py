@@ -15,10 +15,10 @@ from dumbbell.report.drawing import dumbbell
 from dumbbell.report.markup import Markup, details, element, join
 from dumbbell.result import Run
 from dumbbell.spec import Case, Experiment
-from dumbbell.spec.tomlout import as_toml, inline
+from dumbbell.spec.tomlout import as_toml
 from dumbbell.spec.units import Wrong
 
-__all__ = ["as_toml", "asked", "by_hand", "experiment_of", "inline"]
+__all__ = ["asked", "by_hand", "experiment_of"]
 
 
 def asked(run: Run) -> Markup:

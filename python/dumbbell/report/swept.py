@@ -15,12 +15,12 @@ from dumbbell.analysis import formula
 from dumbbell.plot import script_json
 from dumbbell.plot.swept import draw_map, mapped_cells, told
 from dumbbell.report.again import again
-from dumbbell.report.asked import inline
 from dumbbell.report.choice import maps_of
 from dumbbell.report.frame import Figures, framed, written
 from dumbbell.report.markup import Markup, details, element, join, table, tagged
 from dumbbell.report.words import number
 from dumbbell.spec.sweep import Map
+from dumbbell.spec.tomlout import inline
 from dumbbell.sweeps.folder import ASKED, Sweep
 from dumbbell.sweeps.ranges import summary
 

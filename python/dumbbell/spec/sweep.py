@@ -96,6 +96,12 @@ class Sweep:
         kept = (point.values for point in points(self.axes) if self._is_run(point.values))
         return (Point(number, values) for number, values in enumerate(kept))
 
+    def spread(self, most: int) -> Iterator[Point]:
+        """All points of a small grid, about `most` of a large one; the first and the last are among them."""
+        every = self.counted.least
+        wanted = {0, every - 1, *(every * step // most for step in range(most))}
+        return (point for point in self.each_point() if point.number in wanted)
+
     def _is_run(self, values: Mapping[str, Any]) -> bool:
         return self.beside is None or values["engine"] == self.engine or self.beside.means(values)
 

@@ -33,9 +33,3 @@ ranges     its axes and metrics, counted
 
 What a sweep asks for is `dumbbell.spec.sweep`; what its table means, `dumbbell.analysis`.
 """
-
-from dumbbell.sweeps.conduct import conduct
-from dumbbell.sweeps.folder import load
-from dumbbell.sweeps.task import Row, Task
-
-__all__ = ["Row", "Task", "conduct", "load"]

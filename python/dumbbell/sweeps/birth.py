@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import dumbbell
-from dumbbell.spec.axes import Axis, written
 from dumbbell.spec.sweep import Sweep
-from dumbbell.sweeps.folder import FORMAT
+from dumbbell.sweeps.folder import FORMAT, entry_of
 
 __all__ = ["birth_of"]
 
@@ -28,7 +27,7 @@ def birth_of(
         "name": sweep.name,
         "title": sweep.title,
         "command": _command(sweep.file, settings),
-        "axes": [_axis(each) for each in sweep.every_axis],
+        "axes": [entry_of(each) for each in sweep.every_axis],
         "seeds": list(sweep.seeds),
         "metrics": list(sweep.metrics),
         "keep": sweep.keep,
@@ -47,11 +46,6 @@ def birth_of(
 def _command(file: Path, settings: Sequence[str]) -> str:
     """What a person would type; the file by its name, for where it lay is this machine's."""
     return shlex.join(["dumbbell", "sweep", file.name, *(word for each in settings for word in ("--set", each))])
-
-
-def _axis(axis: Axis) -> dict[str, Any]:
-    values = [written(value) for value in axis.values]
-    return {"key": axis.key, "column": axis.column, "unit": axis.unit, "scale": axis.scale, "values": values}
 
 
 def _name(engine: Mapping[str, Any]) -> str:

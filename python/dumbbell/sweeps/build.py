@@ -1,7 +1,7 @@
 """Which build of Dumbbell this process runs: what decides a row, as hashes that two machines can compare.
 
 Rows are a function of the simulator, the agent and the rooms that lead from a sweep to a row; how a map looks or what
-a page says changes none. Who is refused for another build, `roster` decides.
+a page says changes none. Who is refused for another build, `fleet` decides.
 """
 
 import hashlib

@@ -12,7 +12,7 @@ from typing import Any
 from dumbbell.engine import Request
 from dumbbell.engine.requests import engine_called
 from dumbbell.errors import DumbbellError, ExperimentError
-from dumbbell.spec.axes import Point
+from dumbbell.spec.axes import Point, steps
 from dumbbell.spec.sweep import ABOUT_THE_RUN, Sweep, case_at, settings_at
 from dumbbell.sweeps import identity
 
@@ -48,8 +48,7 @@ def _levels(sweep: Sweep) -> Iterator[tuple[Point, list[str]]]:
     first = {each.key: each.values[0] for each in sweep.every_axis}
     yield Point(0, first), []
     for table in sweep.axes:
-        for place in range(len(table[0].values)):
-            level = {each.key: each.values[place] for each in table}
+        for level in steps(table):
             yield Point(0, first | level), list(level)
 
 

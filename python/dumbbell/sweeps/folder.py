@@ -5,7 +5,6 @@ is `due`'s, the journal of a sweep that is not done `journal`'s; what the number
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,9 +13,10 @@ from typing import Any, get_args
 
 import polars as pl
 
+from dumbbell import result
 from dumbbell.errors import ResultError
 from dumbbell.spec import document as documents
-from dumbbell.spec.axes import Axis, Scale
+from dumbbell.spec.axes import Axis, Scale, written
 from dumbbell.spec.sweep import ABOUT_THE_RUN, read_sweep
 from dumbbell.spec.sweep import Sweep as Asked
 
@@ -103,30 +103,22 @@ def write(folder: Path, birth: Mapping[str, Any], runs: pl.DataFrame) -> None:
     The same table gives the same bytes. Raises `OSError` when the disk is full or can't be written.
     """
     _check(Sweep(folder, dict(birth), runs))
-    try:
-        runs.write_parquet(folder / TABLE, compression="zstd", statistics=True)
-    except pl.exceptions.PolarsError as error:
-        if number := re.search(r"os error (\d+)", str(error)):
-            raise OSError(int(number[1]), str(error)) from error
-        raise
+    result.write_table(runs, folder / TABLE)
     text = json.dumps(birth, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     (folder / BIRTH).write_text(text, encoding="utf-8")
 
 
 def _birth(folder: Path) -> dict[str, Any]:
-    path = folder / BIRTH
-    try:
-        birth = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not is_sweep(folder):
         unfinished = " yet; it can be finished with --resume" if (folder / "rows.sqlite").exists() else ""
-        raise ResultError(f"{folder}: not a finished sweep: it has no {BIRTH}{unfinished}") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise ResultError(f"{path}: can't be read: {error}") from error
-    if not isinstance(birth, dict) or not isinstance(birth.get("format"), int):
-        raise ResultError(f"{path}: not a sweep's certificate: it has no 'format'")
-    if birth["format"] > FORMAT:
-        raise ResultError(f"{path}: format {birth['format']} is newer than this Dumbbell reads ({FORMAT})")
-    return birth
+        raise ResultError(f"{folder}: not a finished sweep: it has no {BIRTH}{unfinished}")
+    return result.read_certificate(folder / BIRTH, "a sweep's certificate", FORMAT)
+
+
+def entry_of(axis: Axis) -> dict[str, Any]:
+    """An axis as a certificate has it."""
+    values = [written(value) for value in axis.values]
+    return {"key": axis.key, "column": axis.column, "unit": axis.unit, "scale": axis.scale, "values": values}
 
 
 def _axis(entry: Mapping[str, Any]) -> Axis:

@@ -1,7 +1,7 @@
 """A worker's side of a cluster: it says what it runs, keeps what it is sent, carries tasks out.
 
 Only functions of plain values, which Dask calls in the worker's own process; it imports nothing of Dask. What is sent
-and who is asked, `roster` and `cluster` decide.
+and who is asked, `fleet` and `cluster` decide.
 """
 
 import os

@@ -16,7 +16,9 @@ import dumbbell
 from dumbbell import _sim
 from dumbbell.engine import KernelEngine
 from dumbbell.engine.requests import engine_called
+from dumbbell.kernel.store import sha256
 from dumbbell.spec import Case
+from dumbbell.spec.attachments import named_in
 from dumbbell.sweeps.build import BUILD
 from dumbbell.sweeps.task import Base, Task
 
@@ -55,16 +57,17 @@ def engine(name: str, kernel: str | None) -> dict[str, Any]:
     else:
         about["release"] = platform.release()
     # They set a guest, or this machine, up.
-    return about | {f"{tool}_sha256": _hash(Path(where)) for tool in ("ip", "tc") if (where := shutil.which(tool))}
+    return about | {f"{tool}_sha256": sha256(Path(where)) for tool in ("ip", "tc") if (where := shutil.which(tool))}
 
 
 def key_of(base: Base, task: Task, case: Case) -> str | None:
     """The name under which a run's row is kept for other sweeps; None for what doesn't repeat, or may not."""
     if task.engine == "host" or case.experiment.programs:
         return None
+    experiment = case.experiment.model_dump(mode="json", exclude=NOT_THE_RUN)
     about = {
-        "experiment": case.experiment.model_dump(mode="json", exclude=NOT_THE_RUN),
-        "files": {name: _hash(base.file.parent / name) for name in _named(case)},
+        "experiment": experiment,
+        "files": {name: sha256(base.file.parent / name) for _, name in named_in(experiment)},
         "seed": task.seed,
         "metrics": base.metrics,
         "window": base.window,
@@ -72,14 +75,3 @@ def key_of(base: Base, task: Task, case: Case) -> str | None:
         "build": build(),
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def _named(case: Case) -> list[str]:
-    path = case.experiment.path
-    named = (path.tc and path.tc.script, path.bottleneck and path.bottleneck.trace)
-    return [name for name in named if name]
-
-
-def _hash(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

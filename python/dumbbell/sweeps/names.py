@@ -26,7 +26,7 @@ def check_metrics(sweep: Sweep) -> None:
     """Raises `ExperimentError` naming what there is."""
     asked = dict(_asked(sweep))
     known: dict[str, None] = {}
-    for point in _spread(sweep):
+    for point in sweep.spread(MOST_POINTS):
         known |= dict.fromkeys(metric_names(sweep, point))
         asked = {at: name for at, name in asked.items() if not any(fnmatchcase(each, name) for each in known)}
         if not asked:
@@ -60,12 +60,3 @@ def _asked(sweep: Sweep) -> Iterator[tuple[tuple[str, str], str]]:
         for name in _NAME.findall(shown.value):
             if name not in axes:
                 yield (f"maps.{number}.value", name), name
-
-
-def _spread(sweep: Sweep) -> Iterator[Point]:
-    """The first point, the last, and some between."""
-    every = sweep.counted.least
-    wanted = {0, every - 1, *(every * step // MOST_POINTS for step in range(MOST_POINTS))}
-    first = next(sweep.each_point())
-    yield first
-    yield from (point for point in sweep.each_point() if point.number in wanted and point.number)

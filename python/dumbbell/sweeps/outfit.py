@@ -1,19 +1,18 @@
 """What a worker on another machine needs for a sweep: the experiment, the files that it names, the kernels.
 
-All of it as contents, for that machine has none of our folders. Which worker lacks what, `roster` knows; where it
+All of it as contents, for that machine has none of our folders. Which worker lacks what, `fleet` knows; where it
 puts them, `hand`.
 """
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from dumbbell.errors import DumbbellError, PlanError
 from dumbbell.kernel import Kernel, find
 from dumbbell.kernel.store import BINARY, CONFIG, MANIFEST, PRELOAD, hash_of
+from dumbbell.spec.attachments import named_in
 from dumbbell.spec.document import with_settings
 from dumbbell.sweeps.task import Base, Task
 
@@ -56,7 +55,7 @@ class Outfit:
         """Another one for another outfit."""
         named = sorted((str(name), luggage.key) for name, luggage in self.kernels.items())
         held = sorted((name, hash_of(content)) for name, content in self.files.items())
-        return hashlib.sha256(repr((self.base, held, named, sorted(self.needs))).encode()).hexdigest()[:24]
+        return hash_of(repr((self.base, held, named, sorted(self.needs))).encode())[:24]
 
 
 def outfit_of(base: Base, tasks: Sequence[Task]) -> Outfit:
@@ -99,16 +98,9 @@ def _files(base: Base, tasks: Iterable[Task]) -> dict[str, bytes]:
 
 
 def _named(base: Base, task: Task) -> set[str]:
-    """Names of files in the experiment of a task, as `spec.attachments` reads them."""
+    """Names of files in the experiment of a task."""
     try:
         document = with_settings(base.experiment, dict(task.settings), base.file)
     except DumbbellError:
         return set()
-    names = {_at(document, "path", "tc", "script"), _at(document, "path", "bottleneck", "trace")}
-    return {name for name in names if isinstance(name, str)}
-
-
-def _at(document: Any, *keys: str) -> Any:
-    for key in keys:
-        document = document.get(key) if isinstance(document, dict) else None
-    return document
+    return {name for _, name in named_in(document)}

@@ -112,7 +112,7 @@ def forecast(
     sweep: Sweep, jobs: int, crew: Crew | None = None, budget_s: float = BUDGET_S, clock: Clock = time.perf_counter
 ) -> Forecast:
     """Runs the pilot, then says what the sweep will be. Raises `ExperimentError` for a point that can't be."""
-    points = _sampled(sweep)
+    points = list(sweep.spread(SAMPLED))
     loads = {point.number: load_of(sweep, point) for point in points}
     pilots: list[Pilot] = []
     engines = sorted({load.engine for load in loads.values()})
@@ -167,13 +167,6 @@ def _rate_bps(experiment: Experiment) -> float:
     rates = [bottleneck.rate if bottleneck else None, *(change.rate for change in experiment.changes)]
     known = [rate for rate in rates if rate]
     return sum(known) / len(known) if known else 0.0
-
-
-def _sampled(sweep: Sweep) -> list[Point]:
-    """All points of a small grid, an even part of a large one; the first and the last are among them."""
-    every = sweep.counted.least
-    wanted = {0, every - 1, *(every * step // SAMPLED for step in range(SAMPLED))}
-    return [point for point in sweep.each_point() if point.number in wanted]
 
 
 def _chosen(points: Sequence[Point], loads: dict[int, Load]) -> list[Point]:

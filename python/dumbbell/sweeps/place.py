@@ -15,7 +15,6 @@ The last two are written by `whole`; rows by `journal`.
 
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import shutil
@@ -30,18 +29,18 @@ import polars as pl
 
 from dumbbell.engine.output import staged
 from dumbbell.errors import OutputError
+from dumbbell.kernel.store import sha256
 from dumbbell.spec.sweep import Sweep
 from dumbbell.spec.tomlout import as_toml
-from dumbbell.sweeps.folder import BIRTH, TABLE, write
+from dumbbell.sweeps.folder import ASKED, BIRTH, EXPERIMENT, TABLE, write
 from dumbbell.sweeps.identity import build
 from dumbbell.sweeps.journal import JOURNAL, Journal
 from dumbbell.sweeps.named import named_files
 
-__all__ = ["EXPERIMENT", "Place", "opened"]
+__all__ = ["Place", "opened"]
 
-SWEEP, EXPERIMENT = "sweep.toml", "experiment.toml"
 RUNS, WORK, LOCK = "runs", ".work", ".lock"
-OURS = {SWEEP, EXPERIMENT, TABLE, BIRTH, JOURNAL, RUNS, WORK, LOCK}
+OURS = {ASKED, EXPERIMENT, TABLE, BIRTH, JOURNAL, RUNS, WORK, LOCK}
 AGAIN = "to go on with it add --resume, to begin anew name another folder with --out"
 ANEW = "to begin anew name another folder with --out"
 
@@ -92,10 +91,12 @@ def opened(sweep: Sweep, out: Path, engines: list[dict[str, Any]], *, resume: bo
     Raises `OutputError` where it can't be: it is there and nobody said `resume`, somebody else is at work in it, it was
     asked otherwise, by another build or on another kernel, or it can't be written.
     """
-    about = {"asked": _asked(sweep), "build": build(), "engines": {_label(each): each for each in engines}}
+    held = {name: sha256(sweep.experiment_file.parent / name) for name in named_files(sweep)}
+    asked = {"sweep file": sweep.document, "experiment": sweep.experiment, "file": held}
+    about = {"asked": asked, "build": build(), "engines": {_label(each): each for each in engines}}
     about = json.loads(json.dumps(about, default=str))
     if not out.exists():
-        _begin(sweep, out, about)
+        _begin(sweep, out, about, list(held))
     else:
         _refuse_taken(out, resume=resume)
     with _locked(out), Journal(out / JOURNAL) as journal:
@@ -122,12 +123,11 @@ def _refuse_taken(out: Path, *, resume: bool) -> None:
         raise OutputError(f"{out}: exists already; {ANEW if (out / BIRTH).exists() else AGAIN}")
 
 
-def _begin(sweep: Sweep, out: Path, about: Mapping[str, Any]) -> None:
-    names = named_files(sweep)
+def _begin(sweep: Sweep, out: Path, about: Mapping[str, Any], names: list[str]) -> None:
     if taken := sorted({Path(name).parts[0] for name in names} & OURS):
         raise OutputError(f"{out}: a file that the experiment names is called {taken[0]}, as one of a sweep's own are")
     with staged(out) as folder:
-        (folder / SWEEP).write_text(_as_asked(sweep), encoding="utf-8")
+        (folder / ASKED).write_text(_as_asked(sweep), encoding="utf-8")
         titled = {"title": sweep.title} | dict(sweep.experiment)
         (folder / EXPERIMENT).write_text(as_toml(titled), encoding="utf-8")
         for name in names:
@@ -144,13 +144,6 @@ def _as_asked(sweep: Sweep) -> str:
         if tomllib.loads(text) == sweep.document:
             return text
     return as_toml(sweep.document)
-
-
-def _asked(sweep: Sweep) -> dict[str, Any]:
-    """What was asked, to be compared: the file, the experiment, and what its files hold."""
-    beside = sweep.experiment_file.parent
-    held = {name: hashlib.sha256((beside / name).read_bytes()).hexdigest() for name in named_files(sweep)}
-    return {"sweep file": sweep.document, "experiment": sweep.experiment, "file": held}
 
 
 def _label(engine: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell.sweeps.folder import Sweep
+from dumbbell.sweeps.folder import Sweep, entry_of
 
 __all__ = ["reasons", "summary"]
 
@@ -24,16 +24,7 @@ def summary(sweep: Sweep) -> dict[str, Any]:
         "points": points,
         "seeds": sorted(sweep.runs["seed"].unique()),
         "engines": sorted(sweep.runs["engine"].drop_nulls().unique()),
-        "axes": [
-            {
-                "key": axis.key,
-                "column": axis.column,
-                "unit": axis.unit,
-                "scale": axis.scale,
-                "values": _values(sweep, axis.key),
-            }
-            for axis in sweep.axes.values()
-        ],
+        "axes": [entry_of(axis) | {"values": _values(sweep, axis.key)} for axis in sweep.axes.values()],
         "reasons": reasons(sweep),
         "metrics": {name: _range(valid[name].drop_nulls()) for name in sweep.metrics},
     }

@@ -11,8 +11,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from dumbbell.analysis.difference import t_quantile
 from dumbbell.spec.sweep import Sweep, Until
-from dumbbell.sweeps.sample import Sample, t_quantile
+from dumbbell.sweeps.sample import Sample
 
 __all__ = ["Standing", "State", "first_runs", "runs_wanted", "seeds_of", "standing"]
 

@@ -7,15 +7,12 @@ in which runs end changes no decision.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
-from scipy.special import stdtrit
-
+from dumbbell.analysis.difference import t_quantile
 from dumbbell.sweeps.task import Row
 
-__all__ = ["CONFIDENCE", "Sample", "apart", "sample_of", "t_quantile"]
+__all__ = ["Sample", "apart", "sample_of"]
 
-CONFIDENCE = 0.95
 SURE = 0.99
 """That two means differ. A grid makes many comparisons, and each difference four boxes with more of them: at 95 %
 noise alone refined 12 points to 172."""
@@ -62,12 +59,6 @@ def apart(first: Sample, second: Sample) -> float | None:
     pooled = ((first.count - 1) * first.variance + (second.count - 1) * second.variance) / freedom
     allowed = t_quantile(freedom, SURE) * math.sqrt(pooled * (1 / first.count + 1 / second.count))
     return distance if distance > allowed else 0.0
-
-
-@cache
-def t_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Of Student's distribution: how many standard errors a two-sided interval reaches."""
-    return float(stdtrit(freedom, (1 + confidence) / 2))
 
 
 def _sample(runs: int, values: Iterable[float]) -> Sample:

@@ -110,24 +110,22 @@ def carry_out(asked: Asked, teller: Teller) -> Done:
     engines = engines_of(sweep)
     with opened(sweep, asked.out, engines, resume=asked.resume) as place:
         if place.is_done:
-            counts, unmet = place.journal.counts(), _unmet(sweep, place)
+            counts, unmet = place.journal.counts(), _unmet(sweep, place.journal.rows())
             return Done(place.folder, counts, 0, True, time.monotonic() - began, None, unmet)
         counted = _Counted(teller)
         try:
             trouble = _run(asked, place, counted)
-            counts, unmet = place.journal.counts(), _unmet(sweep, place)
-            place.publish(
-                table_of(place.journal.rows(), sweep.every_axis), birth_of(sweep, asked.settings, engines, counts)
-            )
+            rows, counts = place.journal.rows(), place.journal.counts()
+            unmet = _unmet(sweep, rows)
+            place.publish(table_of(rows, sweep.every_axis), birth_of(sweep, asked.settings, engines, counts))
         except OutputError as error:
             raise OutputError(f"{error}; what was done is kept: go on with --resume") from error
     return Done(place.folder, counts, counted.cached, False, time.monotonic() - began, trouble, unmet)
 
 
-def _unmet(sweep: Sweep, place: Place) -> tuple[str, ...]:
+def _unmet(sweep: Sweep, rows: Sequence[Row]) -> tuple[str, ...]:
     if sweep.until is None:
         return ()
-    rows = list(place.journal.rows())
     values = {row.point: row.values for row in rows}
     found = {point: each for point, each in standings(sweep, rows).items() if each.state != "met"}
     return tuple(
