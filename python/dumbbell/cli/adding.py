@@ -2,14 +2,14 @@
 # Modules are imported inside the command, as in `app`.
 # ruff: noqa: PLC0415
 
-import json
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+
+from dumbbell.cli.console import print_json
 
 if TYPE_CHECKING:
     from dumbbell.kernel import Addition, Kernel
@@ -39,7 +39,7 @@ def add(
     if done.warnings:
         err.print(done.warnings, markup=False)
     if as_json:
-        sys.stdout.write(json.dumps(_entry(done)) + "\n")
+        print_json(_entry(done))
         return
     settings = ", ".join(f"{key} = {value}" for key, value in done.added.parameters.items())
     what = " and ".join(f"'{each}'" for each in done.added.names) + (f" ({settings})" if settings else "")

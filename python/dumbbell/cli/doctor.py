@@ -1,7 +1,6 @@
 """`dumbbell doctor`: what this machine does to TCP, what it means, and what to type."""
 # ruff: noqa: PLC0415 — a slip in an option answers at once
 
-import json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from dumbbell.cli.console import print_json
 
 if TYPE_CHECKING:
     from dumbbell.machine.buffers import Path
@@ -45,7 +46,7 @@ def doctor(
     findings = examined(Machine(), path)
     if as_json:
         asked = {"rate_bps": path.rate_bps, "rtt_ns": path.rtt_ns}
-        sys.stdout.write(json.dumps({"path": asked, **told(findings)}, ensure_ascii=False, allow_nan=False) + "\n")
+        print_json({"path": asked, **told(findings)})
         return
     out = Console(highlight=False, markup=False)
     if out.is_terminal:

@@ -1,13 +1,13 @@
 """`dumbbell sweep --dry-run`: what a sweep will be, in words or as JSON; and `--list`, the built-in ones."""
 # ruff: noqa: PLC0415 — as in `app`
 
-import json
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
+
+from dumbbell.cli.console import print_json
 
 if TYPE_CHECKING:
     from dumbbell.spec.sweep import Counted, Sweep
@@ -26,7 +26,7 @@ def dry_run(sweep: "Sweep", jobs: int, *, as_json: bool) -> None:
     check_metrics(sweep)
     found = forecast(sweep, jobs)
     if as_json:
-        sys.stdout.write(json.dumps({"sweep": sweep.name} | found.json) + "\n")
+        print_json({"sweep": sweep.name} | found.json)
         return
     for line in told(found):
         out.print(line, markup=False)

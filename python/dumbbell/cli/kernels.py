@@ -1,8 +1,6 @@
 """`dumbbell kernel`: build, list, and say which one runs get."""
 # ruff: noqa: PLC0415
 
-import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dumbbell.cli import adding
+from dumbbell.cli.console import err, out, print_json
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -23,8 +22,6 @@ __all__ = ["bars_on", "kernel_app"]
 
 kernel_app = typer.Typer(help="Build and list kernels in virtual time.", no_args_is_help=True)
 kernel_app.command()(adding.add)
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
 
 
 @kernel_app.command()
@@ -73,7 +70,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.
             | {"folder": str(kernel.folder), "default": kernel.name == default, "added": adding.entries(kernel)}
             for kernel in found
         ]
-        sys.stdout.write(json.dumps({"kernels": entries}) + "\n")
+        print_json({"kernels": entries})
         return
     if not found:
         err.print("no kernel is built yet; build one with: dumbbell kernel build")

@@ -2,14 +2,13 @@
 # Modules are imported inside the commands, as in `app`.
 # ruff: noqa: PLC0415
 
-import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
+
+from dumbbell.cli.console import out, print_json
 
 if TYPE_CHECKING:
     from dumbbell.kernel import Kernel
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["entries", "explain", "list_"]
 
-out = Console(highlight=False)
 WIDEST = 100
 """Columns of a page: longer lines are hard to read."""
 _TOLD = "<!-- measured -->"
@@ -33,7 +31,7 @@ def list_(
 
     if what in KINDS:
         if as_json:
-            sys.stdout.write(json.dumps({what: entries(what)}) + "\n")
+            print_json({what: entries(what)})
         else:
             _show(entries(what))
     elif what == "figures" and not as_json:

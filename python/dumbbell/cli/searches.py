@@ -1,13 +1,13 @@
 """The command `bisect` and its options; what it does is `dumbbell.cli.bisect`."""
 # ruff: noqa: PLC0415
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+
+from dumbbell.cli.console import print_json
 
 __all__ = ["bisect"]
 
@@ -41,7 +41,7 @@ def bisect(  # noqa: PLR0913, PLR0917 — a command has many options
     asked = Asked(scenario, source, good, bad, metric, threshold, seed, settings, case, config, jobs)
     done = bisect_all(asked, err)
     if as_json:
-        sys.stdout.write(json.dumps(done.as_json(), ensure_ascii=False, allow_nan=False) + "\n")
+        print_json(done.as_json())
     else:
         show_bisected(out, done)
     raise typer.Exit(0 if done.found.first_bad else 1)

@@ -1,16 +1,15 @@
 """The command `sweep`: an experiment at many points. What a person sees meanwhile is `sweeping`'s."""
 # ruff: noqa: PLC0415 — as in `app`
 
-import json
 import os
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+from dumbbell.cli.console import print_json
 from dumbbell.cli.interrupt import Interrupted
 from dumbbell.errors import ExperimentError
 
@@ -71,7 +70,7 @@ def sweep(  # noqa: PLR0913, PLR0917 — its options are the command's.
     how += ["--jobs", str(jobs)] if jobs else []
     done = _carried_out(asked, file, [*how, *([] if use_cache else ["--no-cache"])])
     if as_json:
-        sys.stdout.write(json.dumps(_as_json(done)) + "\n")
+        print_json(_as_json(done))
     raise typer.Exit(0 if done.is_good else 1)
 
 
