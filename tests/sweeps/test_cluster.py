@@ -20,10 +20,12 @@ from dask_site import Site, children
 from dumbbell.errors import ClusterError, ClusterLost
 from dumbbell.kernel import find
 from dumbbell.spec.sweep import Sweep, parse_sweep
+from dumbbell.sweeps.cache import Cache
 from dumbbell.sweeps.cluster import Cluster, crew_for
 from dumbbell.sweeps.conduct import Here, conduct
 from dumbbell.sweeps.due import next_round
 from dumbbell.sweeps.fleet import Fleet, connected
+from dumbbell.sweeps.pool import Local
 from dumbbell.sweeps.table import table_of
 from dumbbell.sweeps.task import Row, base_of
 
@@ -63,6 +65,18 @@ def deadly(base, task, *rest, **named):
     return carried_out(base, task, *rest, **named)
 
 hand.carried_out = deadly
+"""
+OTHER_TOOLS = """
+from dumbbell.sweeps import tools
+
+tools.PATH = "{folder}:" + tools.PATH
+"""
+OTHER_LIBRARY = """
+from dataclasses import replace
+from dumbbell.sweeps import hand
+
+libraries = dict(hand.BUILD.libraries) | {"numpy": "0.1"}
+hand.BUILD = replace(hand.BUILD, libraries=tuple(libraries.items()))
 """
 POISONED = 13
 
@@ -123,9 +137,9 @@ def small(tmp_path: Path) -> Sweep:
     return parse_sweep(SWEEP, folder / "small.toml")
 
 
-def crew_at(site: Site, told: list[str] | None = None, patience_s: float = 60.0) -> Cluster:
+def crew_at(site: Site, told: list[str] | None = None, cache: Cache | None = None) -> Cluster:
     hears = (told if told is not None else []).append
-    return Cluster(Fleet(connected(site.address, hears), site.address, hears, patience_s))
+    return Cluster(Fleet(connected(site.address, hears), site.address, hears, patience_s=60.0), cache)
 
 
 def table(rows: list[Row], sweep: Sweep, path: Path) -> bytes:
@@ -183,6 +197,20 @@ def test_the_table_is_the_local_one_to_the_byte_and_files_travel(
     assert until_true(lambda: not list(staff.temporary.glob("dumbbell-outfit-*")))
 
 
+@pytest.mark.usefixtures("staff")
+def test_what_one_sweep_ran_no_other_runs_again_here_or_there(site: Site, small: Sweep, tmp_path: Path) -> None:
+    some = replace(small, seeds=(1, 2))
+    with Cache(tmp_path / "rows.sqlite") as cache, crew_at(site, cache=cache) as crew:
+        assert not any(row.cached for row in conduct(some, crew, lambda _row: None))
+        rows = conduct(small, crew, lambda _row: None)
+    assert sorted(row.seed for row in rows if not row.cached) == [3] * 4
+    with Cache(tmp_path / "rows.sqlite") as cache, Local(1, tmp_path, None, cache) as pool:
+        ours = conduct(small, pool, lambda _row: None)
+    assert all(row.cached for row in ours)
+    assert table(ours, small, tmp_path / "ours") == table(rows, small, tmp_path / "theirs")
+    assert ours == local(small)
+
+
 @pytest.mark.kernel
 def test_a_worker_without_the_kernel_gets_it_once(site: Site, staff: Staff, tmp_path: Path) -> None:
     sweep = parse_sweep(KERNEL, tmp_path / "kernel.toml")
@@ -199,6 +227,43 @@ def test_a_worker_without_the_kernel_gets_it_once(site: Site, staff: Staff, tmp_
     ours = table(local(sweep), sweep, tmp_path / "ours")
     assert {row.status for row in rows} == {"ok"}
     assert table(rows, sweep, tmp_path / "theirs") == table(again, sweep, tmp_path / "again") == ours
+
+
+@pytest.mark.kernel
+@pytest.mark.usefixtures("staff")
+def test_runs_of_guests_are_remembered_too(site: Site, tmp_path: Path) -> None:
+    sweep = parse_sweep(KERNEL, tmp_path / "kernel.toml")
+    with Cache(tmp_path / "rows.sqlite") as cache, crew_at(site, cache=cache) as crew:
+        rows = conduct(sweep, crew, lambda _row: None)
+        again = conduct(sweep, crew, lambda _row: None)
+    assert {row.cached for row in rows} == {False}
+    assert {row.cached for row in again} == {True}
+    assert rows == again
+
+
+@pytest.mark.kernel
+def test_a_worker_with_another_iproute2_gets_no_guests_and_another_library_s_rows_are_not_kept(
+    small: Sweep, tmp_path: Path
+) -> None:
+    """Both in one worker, whose `ip` is another program and whose build says another numpy."""
+    other = tmp_path / "bin" / "ip"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\necho ip utility, iproute2-0.9.8, libbpf 0.1\n")
+    other.chmod(0o755)
+    (tmp_path / "other.py").write_text(OTHER_TOOLS.replace("{folder}", str(other.parent)) + OTHER_LIBRARY)
+    told: list[str] = []
+    said = r"it has ip of iproute2-0\.9\.8 instead of iproute2-\S+; install the same iproute2 on its machine"
+    with (
+        Site(tmp_path) as site,
+        site.workers(1, "--preload", str(tmp_path / "other.py")),
+        Cache(tmp_path / "rows.sqlite") as cache,
+    ):
+        with crew_at(site, cache=cache) as crew, pytest.raises(ClusterError, match=said):
+            conduct(parse_sweep(KERNEL, tmp_path / "kernel.toml"), crew, lambda _row: None)
+        with crew_at(site, told, cache) as crew:
+            assert {row.cached for row in conduct(small, crew, lambda _row: None)} == {False}
+            assert {row.cached for row in conduct(small, crew, lambda _row: None)} == {False}
+    assert any("has numpy 0.1 instead of" in text for text in told)
 
 
 @pytest.mark.kernel

@@ -4,6 +4,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from dumbbell.spec.sweep import Sweep
 from dumbbell.sweeps.due import next_round
-from dumbbell.sweeps.task import Row, Task
+from dumbbell.sweeps.task import Row, Status, Task
 from sweeps.played import METRIC, played, row_of, sweep_of
 
 LOSS, RTT = "path.loss", "path.rtt"
@@ -32,7 +33,7 @@ def numbers(sweep: Sweep, rows: Sequence[Row], key: str) -> list[float]:
     return [shape.number(row.values[key]) for row in sorted(rows, key=lambda row: row.point)]
 
 
-def told_by(sweep: Sweep, value: Callable[..., float]) -> Callable[[Task], float]:
+def told_by(sweep: Sweep, value: Callable[..., float | None]) -> Callable[[Task], float | None]:
     """A metric that is a function of the refined axes' numbers."""
     assert sweep.refine
     shapes = [next(each for each in sweep.every_axis if each.key == key) for key in sweep.refine.axes]
@@ -118,15 +119,65 @@ def test_a_point_that_is_not_known_stops_nothing_and_starts_nothing() -> None:
     assert next_round(sweep, rows) == []
 
 
+@pytest.mark.parametrize("at", [0.02, 0.5, 3.3])
+@pytest.mark.parametrize("known_above", [True, False])
+def test_the_edge_of_what_is_known_is_located_as_a_step_is(at: float, *, known_above: bool) -> None:
+    sweep = asking([LOSS], 10, refine={"change": 0.5})
+    rows = played(sweep, told_by(sweep, lambda loss: 3.5 if (loss > at) == known_above else None))
+    found = sorted(numbers(sweep, rows, LOSS))
+    below, above = max(each for each in found if each <= at), min(each for each in found if each > at)
+    assert len(rows) == 10
+    assert math.log10(above / below) == pytest.approx(2.0**-6, rel=0.01)
+
+
+def test_an_edge_leaves_points_for_the_steps_elsewhere() -> None:
+    sweep = asking([LOSS], 14)
+    rows = played(sweep, told_by(sweep, lambda loss: None if loss > 3 else float(loss > 0.05)))
+    new = numbers(sweep, rows, LOSS)[4:]
+    assert len(new) == 10
+    assert sum(1 < loss < 10 for loss in new) == sum(0.01 < loss < 0.1 for loss in new) == 5
+
+
+def test_an_edge_is_one_of_knowing_not_of_failing_or_of_chance() -> None:
+    sweep = replace(asking([RTT], 20), seeds=(1, 2, 3))
+    first = next_round(sweep, [])
+
+    def after(told: Callable[[Task], tuple[float | None, Status]]) -> set[int]:
+        return {task.point for task in next_round(sweep, [row_of(task, *told(task)) for task in first])}
+
+    assert after(lambda task: (None if task.point == 2 else 1.0, "ok")) == {3}
+    assert after(lambda task: (None, "failed") if task.point == 2 else (1.0, "ok")) == set()
+    assert after(lambda task: (None, "invalid") if task.point == 2 else (1.0, "ok")) == set()
+    # Known in one run of three is neither: the edge lies there already.
+    assert after(lambda task: (None if task.point + task.seed > 2 else 1.0, "ok")) == set()
+
+
+@given(st.sampled_from([0.02, 0.1, 0.3]), st.floats(0.011, 9.9), st.floats(11, 109))
+def test_neighbours_are_never_nearer_than_was_asked(finest: float, loss_at: float, rtt_at: float) -> None:
+    sweep = asking([LOSS, RTT], 300, refine={"finest": finest})
+    value = told_by(sweep, lambda loss, rtt: float(loss > loss_at) if rtt < rtt_at else None)
+    rows = played(sweep, value)
+    losses = [math.log10(each) / 3 for each in sorted(set(numbers(sweep, rows, LOSS)))]
+    rtts = [each / 100 for each in sorted(set(numbers(sweep, rows, RTT)))]
+    for shares in (losses, rtts):
+        assert min(high - low for low, high in itertools.pairwise(shares)) >= 0.97 * finest
+    # And the edge is found as finely as that allows.
+    assert min(high - low for low, high in itertools.pairwise(rtts)) <= max(2.1 * finest, 0.02)
+
+
 FUNCTIONS = st.tuples(st.floats(-3, 3), st.floats(-3, 3), st.floats(-3, 3)).map(
     lambda of: lambda loss, rtt=1.0: round(math.sin(of[0] * loss) + math.tanh(of[1] * rtt / 50 + of[2]), 3)
 )
+EDGES = st.floats(-2, 2).map(lambda edge: lambda loss, rtt=50.0: math.sin(loss) + rtt / 100 > edge)
 
 
-@given(st.sampled_from([[LOSS], [RTT], [LOSS, RTT], [RTT, LOSS]]), st.integers(12, 60), FUNCTIONS)
+@given(st.sampled_from([[LOSS], [RTT], [LOSS, RTT], [RTT, LOSS]]), st.integers(12, 60), FUNCTIONS, EDGES)
 def test_never_more_than_allowed_nothing_twice_and_the_same_again(
-    keys: list[str], most: int, value: Callable[..., float]
+    keys: list[str], most: int, function: Callable[..., float], knows: Callable[..., bool]
 ) -> None:
+    def value(*at: float) -> float | None:
+        return function(*at) if knows(*at) else None
+
     sweep = asking(keys, most)
     rows = played(sweep, told_by(sweep, value))
     assert len(rows) <= most

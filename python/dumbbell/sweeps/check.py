@@ -44,12 +44,20 @@ def engines_of(sweep: Sweep) -> list[dict[str, Any]]:
 
 
 def _levels(sweep: Sweep) -> Iterator[tuple[Point, list[str]]]:
-    """The first point, then it with one level changed, and whose."""
+    """The first point, then it with one level changed, and whose; of what runs beside, the first point that does."""
     first = {each.key: each.values[0] for each in sweep.every_axis}
     yield Point(0, first), []
     for table in sweep.axes:
         for level in steps(table):
-            yield Point(0, first | level), list(level)
+            values = first | level
+            yield Point(0, values if sweep.is_run(values) else _first_beside(sweep) | level), list(level)
+
+
+def _first_beside(sweep: Sweep) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for table in sweep.axes:
+        values |= next((level for level in steps(table) if sweep.beside is None or sweep.beside.means(level)), {})
+    return values
 
 
 def _plan(sweep: Sweep, point: Point) -> None:

@@ -2,11 +2,13 @@
 
 Each batch goes to one worker, a few at a time, so that nothing piles up and it is known who had what. When a worker
 dies its tasks go to others; those that may have ended it run alone from then on, so that one that ends every worker
-becomes a failed row, and no other is blamed. Who the workers are and what they need, `fleet` knows.
+becomes a failed row, and no other is blamed. Who the workers are and what they need, `fleet` knows; what need not be
+sent, `recall`.
 """
 
 import importlib.util
 import math
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -16,8 +18,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dumbbell.errors import ClusterError
 from dumbbell.sweeps import hand
+from dumbbell.sweeps.cache import Cache
 from dumbbell.sweeps.outfit import Outfit, outfit_of
+from dumbbell.sweeps.recall import Recall
 from dumbbell.sweeps.task import Base, Row, Task
+from dumbbell.sweeps.tools import tools
 from dumbbell.sweeps.work import carried_out, row_of
 
 if TYPE_CHECKING:
@@ -35,26 +40,28 @@ MOST_IN_BATCH = 200
 AHEAD = 2
 """Batches of a worker's thread: the one that it does, and the next."""
 POLL_S = 0.2
+RECALL_S = 0.1
+"""To look for known rows, before workers are seen to again."""
 
 
-def crew_for(cluster: str, told: Callable[[str], None] = lambda _text: None) -> "Cluster":
+def crew_for(cluster: str, told: Callable[[str], None] = lambda _text: None, cache: Cache | None = None) -> "Cluster":
     """The workers at an address (`tcp://scheduler:8786`, `tls://…`), or those that Slurm starts (`slurm:…`, FILE.toml).
 
-    `told` hears warnings: who is refused, and why. Raises `ClusterError`.
+    What `cache` knows is not sent. `told` hears warnings: who is refused, and why. Raises `ClusterError`.
     """
     if importlib.util.find_spec("distributed") is None:
         raise ClusterError("a cluster needs Dask, which is not installed here; type: pip install 'dumbbell[cluster]'")
     from dumbbell.sweeps.fleet import Fleet, connected  # noqa: PLC0415 — Dask is an extra
 
     if "://" in cluster:
-        return Cluster(Fleet(connected(cluster, told), cluster, told, PATIENCE_S))
+        return Cluster(Fleet(connected(cluster, told), cluster, told, PATIENCE_S), cache)
     if cluster.partition(":")[0] == "slurm" or cluster.endswith(".toml"):
         from dumbbell.sweeps.slurm import asked, started  # noqa: PLC0415
 
         jobs = started(asked(cluster))
         told(f"Slurm was asked for workers; their scheduler is at {jobs.scheduler_address}")
         client = connected(jobs.scheduler_address, told)
-        return Cluster(Fleet(client, jobs.scheduler_address, told, None), jobs.close)
+        return Cluster(Fleet(client, jobs.scheduler_address, told, None), cache, jobs.close)
     raise ClusterError(f"'{cluster}' is no cluster; right: tcp://scheduler:8786, slurm:cores=16,memory=32GB, or a file")
 
 
@@ -63,6 +70,8 @@ class _Job:
     """A task on its way."""
 
     task: Task
+    key: str | None = None
+    """In the cache."""
     deaths: int = 0
     """Workers that ended while they had it."""
 
@@ -77,9 +86,10 @@ class _Batch:
 class Cluster:
     """A crew on a cluster; also a context that takes leave of it."""
 
-    def __init__(self, fleet: "Fleet", then: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, fleet: "Fleet", cache: Cache | None = None, then: Callable[[], None] = lambda: None) -> None:
         """`then` is done when all is over."""
         self._fleet = fleet
+        self._cache = cache
         self._then = then
         self._keys: set[str] = set()
 
@@ -112,7 +122,7 @@ class Cluster:
         key = f"{outfit.key}-{self._fleet.client.id}"
         self._keys.add(key)
         self._fleet.outfit(outfit, key)
-        round_ = _Round(self._fleet, key, tasks)
+        round_ = _Round(self._fleet, key, tasks, Recall(outfit.base, self._cache))
         try:
             yield from round_.rows()
         finally:
@@ -123,11 +133,14 @@ class Cluster:
 class _Round:
     """Some tasks, until each has its row."""
 
-    def __init__(self, fleet: "Fleet", key: str, tasks: Sequence[Task]) -> None:
+    def __init__(self, fleet: "Fleet", key: str, tasks: Sequence[Task], recall: Recall) -> None:
         self._fleet = fleet
         self._key = key
         self._deaths = fleet.allowed_failures
-        self._waiting = deque(_Job(task) for task in tasks)
+        self._recall = recall
+        self._unseen = deque(tasks)
+        """Nobody has looked yet whether they are known."""
+        self._waiting: deque[_Job] = deque()
         self._suspects: deque[_Job] = deque()
         self._out: dict[str, _Batch] = {}
         self._pace_s: dict[str, float] = {}
@@ -135,13 +148,27 @@ class _Round:
 
     def rows(self) -> Iterator[Row]:
         """As they are done."""
-        while self._waiting or self._suspects or self._out:
+        while self._unseen or self._waiting or self._suspects or self._out:
+            yield from self._recalled()
             for member in self._fleet.look():
                 for batch in [batch for batch in self._out.values() if batch.member is member]:
                     yield from self._died(batch)
             self._assign()
-            for future in self._fleet.finished(POLL_S):
+            for future in self._fleet.finished(0.0 if self._unseen and not self._waiting else POLL_S):
                 yield from self._ended(future)
+
+    def _recalled(self) -> Iterator[Row]:
+        """What is known already; for a moment, and while somebody has enough to do. Without workers, on to the end."""
+        threads = sum(member.threads for member in self._fleet.ready)
+        enough = AHEAD * threads * MOST_IN_BATCH or math.inf
+        until_s = time.monotonic() + RECALL_S
+        while self._unseen and len(self._waiting) < enough and time.monotonic() < until_s:
+            task = self._unseen.popleft()
+            key, row = self._recall.known(task)
+            if row is None:
+                self._waiting.append(_Job(task, key))
+            else:
+                yield row
 
     def abandon(self) -> bool:
         """Cancel what is out; says whether anything was."""
@@ -168,7 +195,7 @@ class _Round:
         engine = self._waiting[0].task.engine
         pace_s = self._pace_s.get(engine)
         most = 1 if pace_s is None else min(MOST_IN_BATCH, max(1, round(BATCH_S / max(pace_s, 1e-6))))
-        most = min(most, math.ceil(len(self._waiting) / (AHEAD * threads)))
+        most = min(most, math.ceil((len(self._waiting) + len(self._unseen)) / (AHEAD * threads)))
         jobs = [self._waiting.popleft()]
         while len(jobs) < most and self._waiting and self._waiting[0].task.engine == engine:
             jobs.append(self._waiting.popleft())
@@ -187,6 +214,7 @@ class _Round:
         if isinstance(answer, hand.Done):
             self._taken(batch)
             self._learn(batch, answer)
+            self._keep(batch, answer)
             yield from answer.rows
         else:
             yield from self._failed(batch, answer)
@@ -232,6 +260,12 @@ class _Round:
         batch.member.load -= 1
         batch.member.alone = False
         return batch
+
+    def _keep(self, batch: _Batch, done: hand.Done) -> None:
+        """For other sweeps, where the worker reckons with exactly what the key names."""
+        for job, row in zip(batch.jobs, done.rows, strict=True):
+            if batch.member.is_alike and (row.engine != "kernel" or batch.member.tools == tools()):
+                self._recall.keep(job.key, row)
 
     def _learn(self, batch: _Batch, done: hand.Done) -> None:
         engine = batch.jobs[0].task.engine

@@ -2,8 +2,9 @@
 
 The first grid's levels along one or two axes make boxes (intervals, rectangles), for each setting of the other axes. A
 box is halved along an axis across which its corners differ; its weight is the largest difference times its share of the
-grid, on the axes' scales: how much of the picture is in doubt. Each round halves the boxes whose weight is at least
-half of the largest, the heaviest first, as long as points are left.
+grid, on the axes' scales: how much of the picture is in doubt. Where the metric is known on one side and not on the
+other (no cycle was found, no transfer ended), the difference is as large as any in the whole grid. Each round halves
+the boxes whose weight is at least half of the largest, the heaviest first, as long as points are left.
 
 All of it follows from the means of the points so far, replayed round by round: what was cut off goes on the same.
 """
@@ -15,12 +16,14 @@ from dataclasses import dataclass, field
 
 from dumbbell.spec.axes import Axis, Point, between, written
 from dumbbell.spec.sweep import Refine, Sweep
-from dumbbell.sweeps.sample import Sample, apart
+from dumbbell.sweeps.sample import Sample, apart, part_ways
 
 __all__ = ["next_points"]
 
 DEEPEST = 10
 """Halvings of a box of the first grid: a step needs no more than a thousandth of it."""
+ROUNDING = 0.01
+"""Values have four digits, so halves are not exact."""
 NEAR = 0.5
 """Of the heaviest: boxes of this weight are halved in the same round, so that a round keeps all workers busy."""
 
@@ -84,6 +87,8 @@ class _Lattice:
         self.parts: list[_Part] = []
         self.values = [dict(zip(each.numbers or (), each.values, strict=True)) for each in self.axes]
         self.middles: list[dict[tuple[float, float], float | None]] = [{} for _ in self.axes]
+        self.edge = 0.0
+        """What it counts for that a metric is known on one side only."""
         self.spans = [_length(each, min(each.numbers or ()), max(each.numbers or ())) for each in self.axes]
 
     def begin(self, samples: Mapping[int, Sample]) -> int:
@@ -101,6 +106,9 @@ class _Lattice:
 
     def cuts(self, budget: int) -> list[_Cut]:
         """The boxes to halve in this round, together at most so many points."""
+        means = [sample.mean for part in self.parts for sample in part.known.values() if sample.count]
+        # Above `change` always, and comparable with what differs elsewhere, so that one edge doesn't take every point.
+        self.edge = max(max(means) - min(means), 2 * self.refine.change) or 1.0 if means else 0.0
         found = [cut for at, part in enumerate(self.parts) for box in part.boxes if (cut := self._cut(at, part, box))]
         found.sort(key=lambda cut: (-cut.weight, cut.part, [(side.low, side.high) for side in cut.box]))
         chosen: list[_Cut] = []
@@ -154,8 +162,14 @@ class _Lattice:
         for across in itertools.product(*(each for at, each in enumerate(levels) if at != along)):
             places = ((*across[:along], level, *across[along:]) for level in levels[along])
             line = [part.known[place] for place in places if place in part.known]
-            largest = max([largest, *(apart(*pair) or 0.0 for pair in itertools.pairwise(line))])
+            largest = max([largest, *(self._apart(*pair) for pair in itertools.pairwise(line))])
         return largest
+
+    def _apart(self, first: Sample, second: Sample) -> float:
+        distance = apart(first, second)
+        if distance is None:
+            return self.edge if part_ways(first, second) else 0.0
+        return distance
 
     def _levels(self, along: int, side: _Side) -> list[float]:
         middle = self._middle(along, side)
@@ -164,6 +178,9 @@ class _Lattice:
     def _middle(self, along: int, side: _Side) -> float | None:
         """The number half-way, where there is one; its value is remembered."""
         if side.depth >= DEEPEST or side.low == side.high:
+            return None
+        span = self.spans[along]
+        if _length(self.axes[along], side.low, side.high) < 2 * self.refine.finest * span * (1 - ROUNDING):
             return None
         ends = (side.low, side.high)
         if ends not in self.middles[along]:

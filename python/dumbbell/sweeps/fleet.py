@@ -12,7 +12,7 @@ import queue
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -24,7 +24,9 @@ from distributed.comm.core import CommClosedError
 from dumbbell.errors import ClusterError, ClusterLost
 from dumbbell.sweeps import hand
 from dumbbell.sweeps.build import BUILD, Build, difference, remarks
+from dumbbell.sweeps.identity import reckons_alike
 from dumbbell.sweeps.outfit import Outfit
+from dumbbell.sweeps.tools import TOOLS, Tool, tools, unlike
 
 __all__ = ["AwayError", "DiedError", "Fleet", "Member", "connected"]
 
@@ -61,8 +63,10 @@ class Member:
     home: str
     """Its own folder, which no process before it had: an address may be used again."""
     threads: int
-    tools: tuple[str, ...] = ()
+    tools: Mapping[str, Tool] = field(default_factory=dict)
     """Programs of the kernel engine that its machine has."""
+    is_alike: bool = False
+    """Does it reckon with what this machine has, so that its rows may stand in the cache? `tools` come beside."""
     refused: str = ""
     """Why it gets no task."""
     accepted: bool = False
@@ -130,9 +134,11 @@ class Fleet:
         """Give a worker what it lacks of the outfit that is wanted."""
         if not member.accepted or self.wanted is None or self.key in member.outfits:
             return
-        absent = {"ip", "tc"} - set(member.tools)
+        absent = set(TOOLS) - set(member.tools)
         if absent and "kernel" in self.wanted.needs:
             self.refuse(member, f"it has no {' and no '.join(sorted(absent))}; install iproute2 on its machine")
+        elif "kernel" in self.wanted.needs and (other := unlike(tools(), member.tools)):
+            self.refuse(member, f"it has {other}; install the same iproute2 on its machine, and start the worker again")
         elif self.wanted.kernels:
             wanted = {each.key: (each.name, each.hashes) for each in self.wanted.kernels.values()}
             self._errand(member, partial(self._lacks, member), hand.lacking, wanted)
@@ -224,14 +230,14 @@ class Fleet:
         else:
             then(answer)
 
-    def _introduced(self, member: Member, answer: tuple[Build, tuple[str, ...]]) -> None:
-        build, tools = answer
+    def _introduced(self, member: Member, answer: tuple[Build, dict[str, Tool]]) -> None:
+        build, held = answer
         if other := difference(BUILD, build):
             self.refuse(member, f"it runs another build: {other}; {_RIGHT}")
             return
         if noted := remarks(BUILD, build):
             self.told(f"worker {member.address} has {noted}; results may differ in the last digits")
-        member.accepted, member.tools = True, tools
+        member.accepted, member.tools, member.is_alike = True, held, reckons_alike(build)
         self.prepare(member)
 
     def _lacks(self, member: Member, keys: list[str]) -> None:

@@ -20,13 +20,28 @@ from dumbbell.spec.axes import Axis, Scale, written
 from dumbbell.spec.sweep import ABOUT_THE_RUN, read_sweep
 from dumbbell.spec.sweep import Sweep as Asked
 
-__all__ = ["ASKED", "BIRTH", "EXPERIMENT", "FORMAT", "LAST", "TABLE", "Sweep", "is_sweep", "load", "write"]
+__all__ = [
+    "ASKED",
+    "BIRTH",
+    "EXPERIMENT",
+    "FORMAT",
+    "LAST",
+    "RUNS",
+    "TABLE",
+    "Sweep",
+    "is_sweep",
+    "kept_name",
+    "load",
+    "write",
+]
 
 FORMAT = 1
 BIRTH = "sweep.json"
 TABLE = "runs.parquet"
 ASKED = "sweep.toml"
 EXPERIMENT = "experiment.toml"
+RUNS = "runs"
+"""Where results lie that were kept."""
 FIRST: Mapping[str, type[pl.DataType]] = {"run": pl.Int64, "point": pl.Int64}
 LAST: Mapping[str, type[pl.DataType]] = {
     "engine": pl.String,
@@ -73,6 +88,11 @@ class Sweep:
         # The experiment was copied without its cases: the one that was meant is all that it holds.
         document = {key: value for key, value in document.items() if key != "case"} | {"experiment": EXPERIMENT}
         return read_sweep(document, file)
+
+
+def kept_name(point: int, seed: int) -> str:
+    """What a kept result is called, below `RUNS`."""
+    return f"point-{point}-seed-{seed}"
 
 
 def is_sweep(folder: Path) -> bool:

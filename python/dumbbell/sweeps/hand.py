@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dumbbell.engine.agent import PATH
 from dumbbell.errors import KernelError, OutputError
 from dumbbell.kernel.store import BINARY, cache_dir, hash_of, kernels_dir, sha256
 from dumbbell.sweeps.build import BUILD, Build
 from dumbbell.sweeps.outfit import Luggage
 from dumbbell.sweeps.task import Base, Row, Task
+from dumbbell.sweeps.tools import Tool, tools
 from dumbbell.sweeps.work import carried_out, row_of
 
 __all__ = ["Done", "Full", "Lacking", "carry", "dismiss", "equip", "introduce", "keep_kernel", "lacking"]
@@ -63,9 +63,9 @@ _OUTFITS: dict[str, _Held] = {}
 _GATE = threading.Lock()
 
 
-def introduce() -> tuple[Build, tuple[str, ...]]:
+def introduce() -> tuple[Build, dict[str, Tool]]:
     """What this process runs, and which programs of the kernel engine its machine has."""
-    return BUILD, tuple(tool for tool in ("ip", "tc") if shutil.which(tool, path=PATH))
+    return BUILD, tools()
 
 
 def lacking(wanted: Mapping[str, tuple[str, Mapping[str, str]]]) -> list[str]:

@@ -7,9 +7,7 @@ another.
 import hashlib
 import json
 import platform
-import shutil
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import dumbbell
@@ -19,10 +17,11 @@ from dumbbell.engine.requests import engine_called
 from dumbbell.kernel.store import sha256
 from dumbbell.spec import Case
 from dumbbell.spec.attachments import named_in
-from dumbbell.sweeps.build import BUILD
+from dumbbell.sweeps.build import BUILD, Build
 from dumbbell.sweeps.task import Base, Task
+from dumbbell.sweeps.tools import tools
 
-__all__ = ["build", "engine", "key_of"]
+__all__ = ["build", "engine", "key_of", "reckons_alike"]
 
 LIBRARIES = ("numpy", "polars", "pydantic", "scipy")
 NOT_THE_RUN = {"title", "source", "expect", "seeds"}
@@ -32,9 +31,18 @@ NOT_THE_RUN = {"title", "source", "expect", "seeds"}
 @cache
 def build() -> dict[str, Any]:
     """The package and the libraries that it reckons with."""
-    libraries = {name: release for name, release in BUILD.libraries if name in LIBRARIES}
-    python = ".".join(BUILD.python.split(".")[:2])
-    sources = hashlib.sha256(json.dumps(BUILD.sources).encode()).hexdigest()
+    return _build(BUILD)
+
+
+def reckons_alike(theirs: Build) -> bool:
+    """May rows of that process stand for this one's in the cache? Engines are compared elsewhere."""
+    return _build(theirs) == build()
+
+
+def _build(of: Build) -> dict[str, Any]:
+    libraries = {name: release for name, release in of.libraries if name in LIBRARIES}
+    python = ".".join(of.python.split(".")[:2])
+    sources = hashlib.sha256(json.dumps(of.sources).encode()).hexdigest()
     return {"dumbbell": dumbbell.__version__, "sources": sources, "python": python, "libraries": libraries}
 
 
@@ -57,7 +65,7 @@ def engine(name: str, kernel: str | None) -> dict[str, Any]:
     else:
         about["release"] = platform.release()
     # They set a guest, or this machine, up.
-    return about | {f"{tool}_sha256": sha256(Path(where)) for tool in ("ip", "tc") if (where := shutil.which(tool))}
+    return about | {f"{name}_sha256": tool.sha256 for name, tool in tools().items()}
 
 
 def key_of(base: Base, task: Task, case: Case) -> str | None:

@@ -32,14 +32,15 @@ from dumbbell.errors import OutputError
 from dumbbell.kernel.store import sha256
 from dumbbell.spec.sweep import Sweep
 from dumbbell.spec.tomlout import as_toml
-from dumbbell.sweeps.folder import ASKED, BIRTH, EXPERIMENT, TABLE, write
+from dumbbell.sweeps.folder import ASKED, BIRTH, EXPERIMENT, RUNS, TABLE, write
 from dumbbell.sweeps.identity import build
 from dumbbell.sweeps.journal import JOURNAL, Journal
 from dumbbell.sweeps.named import named_files
+from dumbbell.sweeps.task import base_of
 
 __all__ = ["Place", "opened"]
 
-RUNS, WORK, LOCK = "runs", ".work", ".lock"
+WORK, LOCK = ".work", ".lock"
 OURS = {ASKED, EXPERIMENT, TABLE, BIRTH, JOURNAL, RUNS, WORK, LOCK}
 AGAIN = "to go on with it add --resume, to begin anew name another folder with --out"
 ANEW = "to begin anew name another folder with --out"
@@ -128,8 +129,7 @@ def _begin(sweep: Sweep, out: Path, about: Mapping[str, Any], names: list[str]) 
         raise OutputError(f"{out}: a file that the experiment names is called {taken[0]}, as one of a sweep's own are")
     with staged(out) as folder:
         (folder / ASKED).write_text(_as_asked(sweep), encoding="utf-8")
-        titled = {"title": sweep.title} | dict(sweep.experiment)
-        (folder / EXPERIMENT).write_text(as_toml(titled), encoding="utf-8")
+        (folder / EXPERIMENT).write_text(as_toml(base_of(sweep).experiment), encoding="utf-8")
         for name in names:
             copy = folder / name
             copy.parent.mkdir(parents=True, exist_ok=True)

@@ -6,12 +6,12 @@ in which runs end changes no decision.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dumbbell.analysis.difference import t_quantile
 from dumbbell.sweeps.task import Row
 
-__all__ = ["Sample", "apart", "sample_of"]
+__all__ = ["Sample", "apart", "part_ways", "sample_of"]
 
 SURE = 0.99
 """That two means differ. A grid makes many comparisons, and each difference four boxes with more of them: at 95 %
@@ -29,6 +29,8 @@ class Sample:
     mean: float
     variance: float
     """Unbiased; 0 for fewer than two values."""
+    valid: int = 0
+    """Runs that are valid, whether they know the metric or not."""
 
     @property
     def half_width(self) -> float:
@@ -40,8 +42,9 @@ class Sample:
 
 def sample_of(rows: Sequence[Row], metric: str) -> Sample:
     """What these runs say."""
-    known = (row.metrics.get(metric) for row in rows if row.status == "ok")
-    return _sample(len(rows), [value for value in known if value is not None and math.isfinite(value)])
+    told = [row.metrics.get(metric) for row in rows if row.status == "ok"]
+    sample = _sample(len(rows), [value for value in told if value is not None and math.isfinite(value)])
+    return replace(sample, valid=len(told))
 
 
 def apart(first: Sample, second: Sample) -> float | None:
@@ -59,6 +62,15 @@ def apart(first: Sample, second: Sample) -> float | None:
     pooled = ((first.count - 1) * first.variance + (second.count - 1) * second.variance) / freedom
     allowed = t_quantile(freedom, SURE) * math.sqrt(pooled * (1 / first.count + 1 / second.count))
     return distance if distance > allowed else 0.0
+
+
+def part_ways(first: Sample, second: Sample) -> bool:
+    """Does most of the valid runs know the metric on one side, and none on the other?
+
+    A side without a valid run says nothing: why runs fail is no property of the metric.
+    """
+    few, many = sorted((first, second), key=lambda sample: sample.count)
+    return few.valid > 0 and few.count == 0 and 2 * many.count > many.valid
 
 
 def _sample(runs: int, values: Iterable[float]) -> Sample:

@@ -63,8 +63,9 @@ class Row:
 
 
 def base_of(sweep: Sweep) -> Base:
-    """What the runs of a sweep share."""
-    return Base(sweep.name, sweep.experiment, sweep.experiment_file, sweep.metrics, sweep.window)
+    """What the runs of a sweep share; an experiment without a title has the sweep's."""
+    titled = {"title": sweep.title} | dict(sweep.experiment)
+    return Base(sweep.name, titled, sweep.experiment_file, sweep.metrics, sweep.window)
 
 
 def tasks_at(sweep: Sweep, point: Point, seeds: Sequence[int]) -> list[Task]:

@@ -16,11 +16,12 @@ from queue import SimpleQueue
 from dumbbell.errors import OutputError
 from dumbbell.spec import Case
 from dumbbell.sweeps.cache import Cache, Known
+from dumbbell.sweeps.folder import kept_name
 from dumbbell.sweeps.identity import key_of
 from dumbbell.sweeps.task import Base, Row, Task
 from dumbbell.sweeps.work import carried_out
 
-__all__ = ["Answer", "Given", "Setup", "Stop", "folder_of", "main"]
+__all__ = ["Answer", "Given", "Setup", "Stop", "main"]
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,6 @@ def main() -> None:
     _Worker(setup, link).serve()
 
 
-def folder_of(task: Task) -> str:
-    """What a kept result is called."""
-    return f"point-{task.point}-seed-{task.seed}"
-
-
 class _GoneError(BaseException):
     """Nobody waits for this run any more."""
 
@@ -102,7 +98,7 @@ class _Worker:
 
     def _answer(self, number: int, task: Task) -> Answer:
         self._key = None
-        keep = self._setup.keep / folder_of(task) if self._setup.keep else None
+        keep = self._setup.keep / kept_name(task.point, task.seed) if self._setup.keep else None
         look = None if self._cache is None else partial(self._look, task)
         try:
             row = carried_out(self._setup.base, task, self._tick, keep, room=self._setup.room, look=look)
