@@ -28,17 +28,20 @@ lint: setup ## Formatting, lints, types
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
+	$(BIN)/npm --prefix ui --silent run check
 
 unit: setup ## Tests of both languages, on the built kernel
 	@scripts/setup.sh tests
 	@scripts/test-tools.sh
 	cargo test --workspace --quiet
+	$(BIN)/npm --prefix ui --silent test
 	$(BIN)/pytest -n auto --dist worksteal
 
 fmt: setup ## Format both languages
 	cargo fmt --all
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/npm --prefix ui --silent run format
 
 conformance: kernel ## The matrix of both engines; both against the truth, published results and each other; theory
 	-$(PY) conformance/matrix.py -o docs/fidelity.md
@@ -54,6 +57,8 @@ bench: kernel ## Speed and memory
 	$(PY) bench/cluster.py
 	$(PY) bench/speed.py -o bench/speed.md
 	$(PY) bench/serve.py -o bench/serve.md
+	$(PY) bench/knob_to_picture.py -o bench/knob-to-picture.md
+	$(PY) bench/picture.py -o bench/picture.md
 
 gallery: kernel ## Run the six scenarios and draw docs/gallery
 	$(PY) scripts/gallery.py
@@ -85,4 +90,4 @@ fuzz: setup ## Fuzz every parser and every machine for longer than the tests do
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -k "any_text or any_value or any_bytes or or_wrong or harmless" -p no:cacheprovider
 
 clean: ## Remove what was built here (kernels stay in the user's cache)
-	rm -rf .venv target runs dist python/dumbbell/bin python/dumbbell/_sim.abi3.so
+	rm -rf .venv target runs dist python/dumbbell/bin python/dumbbell/_sim.abi3.so python/dumbbell/workbench/page ui/node_modules

@@ -62,5 +62,5 @@ if [ ! -x .venv/bin/dumbbell ] || [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; 
     .venv/bin/uv pip install --quiet --python .venv/bin/python --group dev -e .
     echo "$wanted" > $stamp
 else
-    python3 build_native.py
+    .venv/bin/python build_native.py
 fi

@@ -41,9 +41,10 @@ buffer = ["0.5bdp", "1bdp", "4bdp", "16bdp"]
 
 
 def ran(text: str, folder: Path) -> Sweep:
-    """A sweep file, carried out on the simulator in this process."""
+    """A sweep file, carried out on the simulator: in this process, or where results are kept by two workers."""
     asked = parse_sweep(text, folder.with_suffix(".toml"))
-    here = Asked(asked, folder, use_cache=False, crew=lambda _place, _cache: nullcontext(Here()))
+    crew = None if asked.keep == "runs" else lambda _place, _cache: nullcontext(Here())
+    here = Asked(asked, folder, jobs=2, use_cache=False, crew=crew)
     return load(carry_out(here, Unheard()).folder)
 
 

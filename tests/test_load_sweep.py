@@ -30,7 +30,7 @@ def test_it_draws_asks_and_writes(folder: Path, tmp_path: Path) -> None:
     sweep = db.load_sweep(str(folder))
     picture = sweep.map("groups.bbr.share", x="path.rtt", y="buffer", contour=0.5)
     assert picture.save(tmp_path / "map.svg").read_text().startswith("<svg")
-    assert sweep.map("utilisation", x="buffer", panels="path.rtt")._repr_svg_().count(">path.rtt 5ms<") == 1
+    assert sweep.map("utilisation", x="buffer", panels="path.rtt")._repr_svg_().count(">rtt 5ms<") == 1
     assert sweep.sql("select count(*) as n from runs")["n"].to_list() == [36]
     assert pl.read_csv(sweep.export(tmp_path / "runs.csv")).height == 36
     assert "--seed 2" in sweep.again(1)

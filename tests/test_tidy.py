@@ -1,6 +1,7 @@
 """Our own source, read like any other data: docs, the ladder of rooms, sizes, and what the manuals promise."""
 
 import ast
+import json
 import re
 from pathlib import Path
 
@@ -25,6 +26,7 @@ RUNGS = [
     {"errors"},
     {"spec"},
     {"plan"},
+    {"columns"},
     {"result"},
     {"engine", "kernel", "machine"},
     {"importers"},
@@ -34,6 +36,7 @@ RUNGS = [
     {"plot"},
     {"report"},
     {"shown"},
+    {"workbench"},
     {"api", "cli"},
 ]
 """From the bottom up; a room imports its own and lower ones, and `engine` imports `kernel` and `machine`."""
@@ -195,3 +198,9 @@ def test_the_manual_names_no_column_that_is_not_there() -> None:
             word for word in re.findall(r"`([a-z_]+)`", section) if word.endswith(("_ns", "_bytes", "_bps", "_packets"))
         }
         assert named <= set(columns)
+
+
+def test_the_page_s_packages_come_from_whichever_registry_a_user_has() -> None:
+    lock = json.loads((ROOT / "ui" / "package-lock.json").read_text())
+    assert lock["packages"]
+    assert not [name for name, package in lock["packages"].items() if "resolved" in package]

@@ -14,12 +14,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dumbbell.api import Experiment, Run, compare, experiment, load, load_sweep, run, scenario, sweep
+    from dumbbell.api import (
+        Experiment,
+        Run,
+        compare,
+        experiment,
+        journeys,
+        load,
+        load_sweep,
+        run,
+        scenario,
+        sweep,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Experiment", "Run", "__version__", "compare", "experiment", "load", "load_sweep", "run", "scenario", "sweep",
+    "Experiment", "Run", "__version__", "compare", "experiment", "journeys", "load", "load_sweep", "run", "scenario",
+    "sweep",
 ]  # fmt: skip
 
 

@@ -25,6 +25,8 @@ import polars as pl
 from dumbbell import result, spec
 from dumbbell.analysis import Measured, Side, confront, measures, summary
 from dumbbell.engine import Request
+from dumbbell.engine.journeys import MOST_ROWS, Journeys, Window
+from dumbbell.engine.journeys import journeys as journeys_of
 from dumbbell.engine.requests import engine_called, plain, repeat_command
 from dumbbell.errors import ExperimentError
 from dumbbell.plot import DEFAULT, available, draw, figure
@@ -34,9 +36,10 @@ from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.sweep import load_sweep as load_sweep_file
 from dumbbell.spec.sweep import read_sweep
 from dumbbell.spec.tomlout import inline
+from dumbbell.spec.units import Wrong, duration_ns
 from dumbbell.sweeps import folder as sweeps
 
-__all__ = ["Experiment", "Run", "compare", "experiment", "load", "load_sweep", "run", "scenario", "sweep"]
+__all__ = ["Experiment", "Run", "compare", "experiment", "journeys", "load", "load_sweep", "run", "scenario", "sweep"]
 
 SWEEP = Path("sweep.toml")
 """What a sweep from Python is called."""
@@ -206,6 +209,21 @@ def run(
     return done
 
 
+def journeys(
+    experiment: Experiment, start: str = "0s", stop: str | None = None, seed: int | None = None,
+    most_rows: int = MOST_ROWS, **settings: Any,
+) -> Journeys:  # fmt: skip
+    """Where every packet was from `start` to `stop` (the experiment's end), on the simulator: a row a packet.
+
+    `settings` change keys, as in `Experiment.set`. Raises `DumbbellError`.
+    """
+    asked = experiment.set(**settings) if settings else experiment
+    case = asked.one()
+    end_ns = case.experiment.duration if stop is None else _time_ns(stop, "stop")
+    number = case.experiment.seeds[0] if seed is None else seed
+    return journeys_of(Request(asked.name, case, number, INLINE), Window(_time_ns(start, "start"), end_ns, most_rows))
+
+
 def load(folder: str | Path) -> Run:
     """A result folder. Raises `ResultError`."""
     return Run(result.load(Path(folder)))
@@ -291,6 +309,13 @@ def _settings(settings: Mapping[str, Any]) -> list[str]:
         f"{key.replace('__', '.')}={value if isinstance(value, str) else inline(value)}"
         for key, value in settings.items()
     ]
+
+
+def _time_ns(text: str, key: str) -> int:
+    try:
+        return duration_ns(text)
+    except Wrong as wrong:
+        raise ExperimentError(wrong.problem, key=key, value=text, right=wrong.right) from None
 
 
 def _repeat(asked: Experiment, case: spec.Case, engine: str, seed: int, kernel: str | None) -> str:

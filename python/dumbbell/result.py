@@ -7,18 +7,17 @@ what the numbers mean is `dumbbell.analysis`.
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from dumbbell.columns import Framed, Table
 from dumbbell.errors import ResultError
 
-__all__ = ["FORMAT", "INSIDE", "TABLES", "Run", "load", "load_birth", "positions", "write"]
+__all__ = ["FORMAT", "INSIDE", "TABLES", "Run", "load", "load_birth", "write"]
 
 FORMAT = 1
 """Version of the folder's layout; it grows when an old reader would misread a new folder."""
@@ -190,6 +189,25 @@ INSIDE: dict[str, dict[str, type[pl.DataType]]] = {"counters": COUNTERS, "socket
 """Tables that are there only when somebody asked and the engine could look: of a kernel."""
 
 
+class _Frame:
+    """A field of `Run` that is given as a frame, or as a table that makes one when somebody wants it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, run: None, owner: type) -> "_Frame": ...
+    @overload
+    def __get__(self, run: "Run", owner: type) -> pl.DataFrame: ...
+    def __get__(self, run: "Run | None", owner: type) -> "_Frame | pl.DataFrame":
+        if run is None:
+            raise AttributeError(self._name)  # For `dataclass`: it has no default.
+        return run.table(self._name).frame()
+
+    def __set__(self, run: "Run", given: pl.DataFrame | Table) -> None:
+        run.__dict__[self._name] = Framed(given) if isinstance(given, pl.DataFrame) else given
+
+
 @dataclass(frozen=True)
 class Run:
     """One result folder in memory."""
@@ -197,11 +215,16 @@ class Run:
     folder: Path
     birth: dict[str, Any]
     """`run.json`, as it stands."""
-    flows: pl.DataFrame
-    queues: pl.DataFrame
-    probes: pl.DataFrame
+    flows: _Frame = _Frame()
+    queues: _Frame = _Frame()
+    probes: _Frame = _Frame()
     remembered: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What `analysis` has worked out of it already; it is of these tables, so a changed copy begins anew."""
+
+    def table(self, name: str) -> Table:
+        """One of `TABLES`, for those who want some of its columns."""
+        table: Table = self.__dict__[name]
+        return table
 
     def inside(self, name: str) -> pl.DataFrame | None:
         """One of the tables of `INSIDE`; None where nobody asked for it. Raises `ResultError` as `load` does."""
@@ -237,23 +260,6 @@ def read_certificate(path: Path, what: str, newest: int) -> dict[str, Any]:
     if birth["format"] > newest:
         raise ResultError(f"{path}: format {birth['format']} is newer than this Dumbbell reads ({newest})")
     return birth
-
-
-def positions(column: pl.Series, names: Sequence[str]) -> npt.NDArray[np.uint32]:
-    """Each row's position in `names` by the name in it, the last of two alike; their number for any other name."""
-    if len(names) <= FEW and not column.null_count():
-        place = np.full(len(column), len(names), dtype=np.uint32)
-        for position, name in enumerate(names):
-            place[(column == name).to_numpy()] = position
-        return place
-    known = {name: position for position, name in enumerate(names)}
-    coded = column.cast(pl.Enum(list(known)), strict=False).to_physical().cast(pl.UInt32)
-    codes = (coded.fill_null(len(known)) if coded.null_count() else coded).to_numpy()
-    return np.asarray(np.array([*known.values(), len(names)], dtype=np.uint32)[codes])
-
-
-FEW = 4
-"""Names for which comparing each with every row is quicker than a dictionary."""
 
 
 def is_import(birth: Mapping[str, Any]) -> bool:

@@ -113,9 +113,12 @@ class Swept:
             raise ResultError(f"map: {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}; there is: {known}") from None
         return Picture(draw_map(self.told, asked, width))
 
-    def report(self, path: str | Path, values: Sequence[str] = ()) -> Path:
-        """Write the page about this sweep. Raises `OutputError` when it can't be written."""
-        write_sweep(self.told, Path(path), values)
+    def report(self, path: str | Path, values: Sequence[str] = (), *, runs: bool = False) -> Path:
+        """Write the page about this sweep; with `runs` one of each kept run, too, beside it.
+
+        Raises `OutputError` when one can't be written, `ResultError` for a kept run that can't be read.
+        """
+        write_sweep(self.told, Path(path), values, runs=runs)
         return Path(path)
 
     def export(self, path: str | Path) -> Path:

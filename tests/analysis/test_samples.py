@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.analysis.samples import by_flow, during, known, remembered, where
-from dumbbell.result import Run, positions
+from dumbbell.columns import Column, Framed, positions
+from dumbbell.result import Run
 from synthetic import Bench, Flow
 
 NAMES = [f"f{number}" for number in range(7)]
@@ -40,14 +42,19 @@ def test_a_name_is_found_by_its_position(names: list[str]) -> None:
 
 @pytest.mark.parametrize("kind", [pl.Int64, pl.UInt8, pl.Float64, pl.Boolean])
 def test_what_is_null_is_not_known(kind: type[pl.DataType]) -> None:
-    assert known(pl.Series([1, None, 0], dtype=pl.Int64).cast(kind)).tolist() == [True, False, True]
-    assert known(pl.Series([1, 0], dtype=pl.Int64).cast(kind)).tolist() == [True, True]
+    column = Column.of(pl.Series([1, None, 0], dtype=pl.Int64).cast(kind))
+    assert column.known is not None
+    assert column.known.tolist() == [True, False, True]
+    assert known(column, np.array([True, True, True])).tolist() == [1.0, 0.0]
+    assert known(column, np.array([True, True, False])).tolist() == [1.0]
+    assert np.isnan(column.floats()).tolist() == [False, True, False]
+    assert Column.of(pl.Series([1, 0], dtype=pl.Int64).cast(kind)).known is None
 
 
 def test_names_and_times_are_found_where_they_stand() -> None:
-    assert where(pl.Series(["a", None, "b"]), "a").tolist() == [True, False, False]
-    assert during(pl.Series([1, 2, 3, 4]), (2, 3)).tolist() == [False, True, True, False]
-    assert during(pl.Series([1, None, 3]), (0, 9)).tolist() == [True, False, True]
+    assert where(Framed(pl.DataFrame({"name": ["a", None, "b"]})), "name", "a").tolist() == [True, False, False]
+    assert during(Column.of(pl.Series([1, 2, 3, 4])), (2, 3)).tolist() == [False, True, True, False]
+    assert during(Column.of(pl.Series([1, None, 3])), (0, 9)).tolist() == [True, False, True]
 
 
 def test_a_question_is_answered_once_for_a_run() -> None:

@@ -95,6 +95,15 @@ def test_an_export_is_the_table_and_overwrites_nothing(two: Sweep, dumbbell: Any
     assert "there is: csv, jsonl, parquet" in refused.stderr
 
 
+def test_pages_of_runs_are_refused_where_there_are_none(two: Sweep, dumbbell: Any, tmp_path: Path) -> None:
+    done = dumbbell("report", two.folder, "--runs", "-o", "page.html")
+    assert done.returncode == 2
+    assert "--runs: no run of this sweep was kept" in done.stderr
+    assert 'a sweep with keep = "runs"' in done.stderr
+    assert not (tmp_path / "page.html").exists()
+    assert "belong to a sweep's" in dumbbell("report", "nothing", "--runs").stderr
+
+
 def test_a_report_of_a_sweep_is_one_page(two: Sweep, dumbbell: Any, tmp_path: Path) -> None:
     done = dumbbell("report", two.folder, "-o", "page.html", "--value", "utilisation", "--value", "groups.bbr.share")
     assert (done.returncode, done.stderr) == (0, "wrote page.html\n")

@@ -5,9 +5,11 @@ import itertools
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dumbbell.plot.bands import PALE, phase_colours
-from dumbbell.plot.colours import ALARM, HUES, INK, NOTE, contrast, dashes, shades
+from dumbbell.plot.colours import ALARM, DARK_GROUND, HUES, INK, NOTE, ON_DARK, contrast, dark, dashes, shades
 
 Floats = npt.NDArray[np.float64]
 
@@ -97,3 +99,64 @@ def test_the_phases_of_a_probe_stand_out_from_cruising(eye: str) -> None:
     cruise = colours.pop("probe_bw_cruise")
     assert min(distance(colour, cruise, eye) for colour in colours.values()) > 25
     assert min(distance(one, other, eye) for one, other in itertools.combinations(colours.values(), 2)) > 11
+
+
+def on_dark(colours: dict[str, str]) -> dict[str, str]:
+    return {name: dark(colour) for name, colour in colours.items()}
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_every_eye_tells_all_hues_apart_on_a_dark_ground(eye: str) -> None:
+    worst = min((distance(one, other, eye), one, other) for one, other in itertools.combinations(ON_DARK, 2))
+    assert worst[0] > 16, worst
+
+
+def test_hues_are_recognised_on_a_dark_ground() -> None:
+    for hue, other in zip(HUES, ON_DARK, strict=True):
+        turned = hue_angle(other) - hue_angle(hue)
+        assert dark(hue) == other
+        assert hue == "#222222" or abs((turned + 180) % 360 - 180) < 35, (hue, other)
+
+
+def hue_angle(colour: str) -> float:
+    _, red_green, yellow_blue = lab(colour, "normal")
+    return float(np.degrees(np.arctan2(yellow_blue, red_green)))
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_every_eye_tells_two_groups_apart_on_a_dark_ground(eye: str) -> None:
+    shade = on_dark(shades(flows(4, 4)))
+    first, second = ([colour for name, colour in shade.items() if name.startswith(group)] for group in "01")
+    assert min(distance(one, other, eye) for one in first for other in second) > 35
+
+
+@pytest.mark.parametrize("sizes", [(1,), (2, 2), (6, 6), (1,) * 8, (3,) * 8, (12,)])
+def test_every_line_stands_out_from_a_dark_page(sizes: tuple[int, ...]) -> None:
+    shade = on_dark(shades(flows(*sizes)))
+    assert len(set(shade.values())) == len(shade)
+    assert min(contrast(colour, DARK_GROUND) for colour in shade.values()) >= 3
+    assert min(contrast(dark(colour), DARK_GROUND) for colour in (INK, NOTE, ALARM)) >= 3
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_flows_of_a_group_differ_in_lightness_on_a_dark_ground(eye: str) -> None:
+    for group in range(8):
+        shade = on_dark(shades([*({"name": str(n), "group": str(n)} for n in range(group)), *flows(2)]))
+        lightness = [lab(shade[name], eye)[0] for name in ("0-0", "0-1")]
+        assert lightness[0] - lightness[1] > 11
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_the_phases_of_a_probe_stand_out_on_a_dark_ground(eye: str) -> None:
+    names = ["startup", "drain", "probe_bw_cruise", "probe_bw_refill", "probe_bw_up", "probe_rtt"]
+    colours = on_dark(phase_colours(names))
+    cruise = colours.pop("probe_bw_cruise")
+    assert min(distance(colour, cruise, eye) for colour in colours.values()) > 25
+    assert min(distance(one, other, eye) for one, other in itertools.combinations(colours.values(), 2)) > 11
+    assert len({dark(colour) for colour in PALE}) == len(PALE)
+
+
+@given(st.integers(0, 0xFFFFFF))
+def test_any_colour_has_a_counterpart_with_its_contrast(number: int) -> None:
+    colour = f"#{number:06X}"
+    assert contrast(dark(colour), DARK_GROUND) == pytest.approx(min(contrast(colour), 17.72), abs=0.2)

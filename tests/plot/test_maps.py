@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from dumbbell.errors import ResultError
 from dumbbell.plot import save
 from dumbbell.plot.colours import contrast
 from dumbbell.plot.contours import contours
-from dumbbell.plot.lattice import Steps, painted, steps
+from dumbbell.plot.lattice import Steps, key_among, painted, steps
 from dumbbell.plot.maps import SHAPES, short
 from dumbbell.plot.ramps import DIVERGING, SEQUENTIAL, VOID, diverging, sequential
 from dumbbell.plot.swept import draw_map
@@ -169,6 +170,40 @@ def test_a_diverging_ramp_is_as_wide_to_both_sides() -> None:
     assert sequential([3.0, 3.0]).numbers[0] < 3 < sequential([3.0, 3.0]).numbers[-1]
 
 
+@given(st.floats(-9, 9), st.floats(0.002, 15), st.integers(6, 9))
+def test_a_logarithmic_legend_has_a_few_round_numbers(low: float, decades: float, most: int) -> None:
+    ramp = sequential([10**low, 10 ** (low + decades)], log=True)
+    ticks = ramp.ticks(most)
+    assert 2 <= len(ticks) <= most
+    assert ticks == sorted(set(ticks))
+    assert ramp.numbers[0] <= ticks[0]
+    assert ticks[-1] <= ramp.numbers[-1]
+    assert all(len(f"{tick:.15g}".strip("0.").replace(".", "").split("e")[0].strip("0")) <= 4 for tick in ticks)
+
+
+@pytest.mark.parametrize(
+    ("ends", "ticks"),
+    [
+        ((3.45, 949), [5, 10, 20, 50, 100, 200, 500]),
+        ((0.8, 2500), [1, 3, 10, 30, 100, 300, 1000]),
+        ((0.1, 1e9), [1, 100, 1e4, 1e6, 1e8]),
+        ((310, 900), [400, 500, 600, 700, 800, 900]),
+    ],
+)
+def test_a_logarithmic_legend_s_numbers(ends: tuple[float, float], ticks: list[float]) -> None:
+    assert sequential(ends, log=True).ticks(7) == ticks
+    assert sequential(ends).ticks(7) == []
+
+
+def test_the_legend_of_a_logarithmic_map_is_labelled(tmp_path: Path) -> None:
+    sweep = made(
+        tmp_path / "made", [RTT, BUFFER], crossed(RTT, BUFFER), lambda point, seed: 3.0 * 10 ** sure(point, seed)
+    )
+    save(draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", log=True)), tmp_path / "map.svg")
+    legend = (tmp_path / "map.svg").read_text().partition("role-legend-label")[2].partition("</g>")[0]
+    assert len(re.findall(r">[\d.]+</text>", legend)) >= 2
+
+
 @pytest.mark.parametrize(
     ("number", "span", "text"),
     [
@@ -233,6 +268,28 @@ def test_a_refined_grid_marks_what_was_measured(tmp_path: Path) -> None:
     assert set(marked(chart)) == {(point["path.rtt"], point["buffer"]) for point in points}
 
 
+def test_panels_say_the_key_where_the_value_does_not_speak(tmp_path: Path) -> None:
+    axes = [
+        axis("flows.one.cc", ["bbr", "cubic"]), axis("path.offloads", ["true", "false"]),
+        axis("flows.one.count", [1, 2]), axis("flows.two.count", [1]),
+        axis("path.rtt", ["5ms"]), axis("path.mtu", ["1500", "none"]),
+    ]  # fmt: skip
+    sweep = made(tmp_path / "made", axes, crossed(*axes), lambda _point, seed: float(seed))
+    panels = tuple(each.key for each in axes if each.key not in ("path.rtt", "flows.two.count"))
+    spec = draw_map(sweep, Map(value="v", x="path.rtt", y="flows.two.count", panels=panels)).to_dict()
+    titles = [panel["title"]["text"] for panel in spec["concat"]]
+    assert titles[0] == "bbr, offloads true, one.count 1, mtu 1500"
+    assert titles[-1] == "cubic, offloads false, one.count 2, mtu none"
+    assert len(set(titles)) == 16
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(".".join), min_size=1, unique=True))
+def test_short_keys_tell_axes_apart_and_end_as_they_do(keys: list[str]) -> None:
+    short_ones = [key_among(key, keys) for key in keys]
+    assert len(set(short_ones)) == len(keys)
+    assert all(f".{key}".endswith(f".{end}") for key, end in zip(keys, short_ones, strict=True))
+
+
 def test_small_multiples_share_their_colours(tmp_path: Path) -> None:
     loss = axis("path.loss", ["0%", "1%"])
     sweep = made(
@@ -241,7 +298,7 @@ def test_small_multiples_share_their_colours(tmp_path: Path) -> None:
     )  # fmt: skip
     chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", panels=("path.loss",)))
     spec = chart.to_dict()
-    assert [panel["title"]["text"] for panel in spec["concat"]] == ["path.loss 0%", "path.loss 1%"]
+    assert [panel["title"]["text"] for panel in spec["concat"]] == ["loss 0%", "loss 1%"]
     domains = [panel["layer"][0]["encoding"]["color"]["scale"]["domain"] for panel in spec["concat"]]
     assert domains[0] == domains[1]
     means = [float(row["mean"]) for row in rects(chart)]

@@ -4,8 +4,10 @@ import json
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from playwright.sync_api import sync_playwright
@@ -25,6 +27,16 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
     return ran(TWO, tmp_path_factory.mktemp("sweeps") / "two")
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
+    """Two points, two seeds; one of the four results was removed since, and the folder's name has a blank."""
+    text = TWO.replace('"1..3"', '"1..2"\nkeep = "runs"').replace('["5ms", "20ms", "80ms"]', '["5ms", "20ms"]')
+    text = text.replace('["0.5bdp", "1bdp", "4bdp", "16bdp"]', '["4bdp"]').replace('"5s"', '"2s"')
+    sweep = ran(text, tmp_path_factory.mktemp("sweeps") / "the kept")
+    shutil.rmtree(sweep.folder / "runs" / "point-1-seed-2")
+    return sweep
 
 
 def points_of(page: str) -> dict[str, Any]:
@@ -60,6 +72,50 @@ def test_the_page_s_commands_are_those(two: Sweep) -> None:
     points = points_of(sweep_page(two))["points"]
     for row in two.runs.iter_rows(named=True):
         assert points[str(row["point"])]["command"].replace("{seed}", str(row["seed"])) == again(two, row)
+
+
+def test_hashes_of_the_engines_are_folded_and_a_window_is_told_in_seconds(two: Sweep) -> None:
+    kernel = {"release": "6.12.117", "sha256": "5eed" * 16, "tc_sha256": "7c" * 32}
+    engines = two.birth["engines"] | {"kernel linux-6.12": kernel}
+    page = sweep_page(replace(two, birth=two.birth | {"window": [500_000_000, None], "engines": engines}))
+    assert "sim (version 0.1.0); kernel linux-6.12 (release 6.12.117)" in page
+    assert "from 0.5 s on" in page
+    asked, fold, hashes = page.partition("<details><summary>What exactly ran")
+    assert fold
+    for digest in ("5eed" * 16, "7c" * 32, engines["sim"]["sha256"]):
+        assert digest not in asked
+        assert digest in hashes.partition("</details>")[0]
+
+
+def test_kept_runs_are_linked_from_where_the_page_stands(kept: Sweep, tmp_path: Path) -> None:
+    page = tmp_path / "out" / "page.html"
+    page.parent.mkdir()
+    assert write_sweep(kept, page) is None
+    points = points_of(page.read_text())["points"]
+    for point, seed in ((0, 1), (0, 2), (1, 1)):
+        told = points[str(point)]["runs"][seed - 1]["kept"]
+        assert told["page"] is None
+        assert " " not in told["folder"]
+        assert (page.parent / unquote(told["folder"]) / "run.json").is_file()
+        assert shlex.split(told["command"])[2] == str(kept.folder / "runs" / f"point-{point}-seed-{seed}")
+    assert points["1"]["runs"][1]["kept"] is None
+
+
+def test_pages_of_kept_runs_are_written_beside_when_asked(kept: Sweep, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert write_sweep(kept, page, runs=True) == tmp_path / "page-runs"
+    written = sorted(file.name for file in (tmp_path / "page-runs").iterdir())
+    assert written == ["point-0-seed-1.html", "point-0-seed-2.html", "point-1-seed-1.html"]
+    told = points_of(page.read_text())["points"]["1"]["runs"][0]
+    assert told["kept"]["page"] == "page-runs/point-1-seed-1.html"
+    assert "engine sim, seed 1" in (tmp_path / told["kept"]["page"]).read_text()
+
+
+def test_a_sweep_of_numbers_links_nothing(two: Sweep, tmp_path: Path) -> None:
+    assert write_sweep(two, tmp_path / "page.html", runs=True) is None
+    points = points_of((tmp_path / "page.html").read_text())["points"]
+    assert {run["kept"] for point in points.values() for run in point["runs"]} == {None}
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_a_page_shows_the_maps_that_were_asked_or_says_that_it_chose(two: Sweep) -> None:
@@ -136,3 +192,29 @@ def test_a_click_or_a_key_shows_a_cell_s_runs(two: Sweep, width: int, scheme: An
         page.wait_for_function("document.querySelector('dialog pre + button').textContent === 'Copied'")
         browser.close()
     assert said == []
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: the page was not opened in a browser")
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_cell_of_kept_runs_leads_to_them(kept: Sweep, *, runs: bool, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    write_sweep(kept, file, ["utilisation"], runs=runs)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page()
+        page.goto(file.as_uri())
+        page.wait_for_function("document.querySelectorAll('.figure svg.marks').length === 1")
+        page.locator("button[data-point='1']").first.evaluate("button => button.click()")
+        links = page.locator("dialog tbody tr").first.locator("a")
+        assert links.all_inner_texts() == (["page", "folder"] if runs else ["folder"])
+        assert page.locator("dialog tbody tr").nth(1).locator("a").count() == 0
+        commands = page.locator("dialog pre").all_inner_texts()
+        assert len([text for text in commands if text.startswith("dumbbell report ")]) == (0 if runs else 1)
+        assert len([text for text in commands if text.startswith("dumbbell run ")]) == 2
+        links.first.click()
+        page.wait_for_load_state()
+        if runs:
+            assert page.locator("h1").inner_text() == "Who wins, BBR or CUBIC?"
+        else:
+            assert "run.json" in page.content()
+        browser.close()

@@ -200,6 +200,7 @@ BAD = {
     "refine what goes together": (EXPERIMENT + '[[axes]]\n"path.rtt" = ["5ms", "6ms"]\nduration = ["1s", "2s"]\n[refine]\nmetric = "jain"\naxes = "path.rtt"\nmost = 9\n', "refine.axes", "goes together", "of its own"),
     "refine one number": (EXPERIMENT + '[[axes]]\n"path.rtt" = ["1s", "1000ms"]\n[refine]\nmetric = "jain"\naxes = "path.rtt"\nmost = 9\n', "refine.axes", "one number", "once"),
     "refine to fewer": (EXPERIMENT + RTT + '[refine]\nmetric = "jain"\naxes = ["path.rtt"]\nmost = 1\n', "refine.most", "2 points already", "more"),
+    "a difference of nothing": (EXPERIMENT + RTT + '[[maps]]\nx = "path.rtt"\nvalue = "jain"\ndifference = "engin=sim,kernel"\n', "maps.0.difference", "no axis of this key", "path.rtt"),
     "a map of nothing": (EXPERIMENT + RTT + '[[maps]]\nx = "path.rt"\nvalue = "jain"\n', "maps.0.x", "no axis of this key", "did you mean 'path.rtt'"),
     "too many runs": (EXPERIMENT + '[set]\n"path.bottleneck.qdisc" = "pfifo limit {a}{b}{c}"\n' + "".join(f"[[axes]]\n{name} = {{ from = 1, to = 10000, points = 10000 }}\n" for name in "abc"), "axes", "2000000000000 runs, of 10000 × 10000 × 10000 points", "at most 1000000 runs"),
     "too deep": (EXPERIMENT + "[set]\n" + ".".join("a" * 3000) + " = 1\n", "", "tables within tables", "fewer"),
@@ -217,6 +218,12 @@ def test_a_slip_is_named_with_its_place_and_what_would_be_right(text: str, key: 
 
 def test_an_error_of_the_experiment_names_the_point() -> None:
     assert "mine.toml, at path.rtt = 5parsec" in refused(EXPERIMENT + '[[axes]]\n"path.rtt" = ["5parsec"]\n').file
+
+
+def test_the_example_of_the_docs_is_a_sweep() -> None:
+    sweep = load_sweep(Path(__file__).parents[2] / "docs" / "sweeps" / "reading.toml")
+    assert [each.difference for each in sweep.maps] == [None, "engine=sim,kernel", None]
+    assert sweep.counted.least == 60
 
 
 @pytest.mark.parametrize("change", ["axes=1", "maps=[]", "set.duration=1s", "source.title=x", "nothing"])

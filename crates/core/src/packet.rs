@@ -92,6 +92,15 @@ pub struct Packet {
     pub body: Body,
 }
 
+impl Packet {
+    /// Does it break a connection off? A reset has neither SYN nor ACK, which no other segment lacks: endpoints never
+    /// see one.
+    #[must_use]
+    pub const fn is_reset(&self) -> bool {
+        matches!(&self.body, Body::Tcp(segment) if !segment.flags.syn && !segment.flags.ack)
+    }
+}
+
 /// What a packet carries.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {

@@ -1,5 +1,7 @@
-//! Our tables as Arrow's: their memory changes hands, it is not copied (booleans are packed, names' codes become views of their texts).
+//! Our tables as Arrow's, and their columns as numpy's: their memory changes hands, it is not copied (booleans are
+//! packed, and unpacked for numpy; names' codes become views of their texts when Arrow wants them).
 
+use crate::numbers::Numbers;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt8Type, UInt32Type};
 use arrow_array::{
@@ -10,19 +12,34 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field, Schema};
 use dumbbell_sim::table::{Bits, Cells};
 use dumbbell_sim::{Column, Table};
+use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A table for whoever speaks Arrow's `PyCapsule` protocol, such as `polars.DataFrame(table)`.
+/// A table for whoever speaks Arrow's `PyCapsule` protocol, such as `polars.DataFrame(table)`, or wants a few of its
+/// columns as arrays.
 #[pyclass(frozen, module = "dumbbell._sim")]
-pub struct Arrow(RecordBatch);
+pub struct Arrow {
+    rows: usize,
+    columns: Vec<(&'static str, Held)>,
+}
+
+/// A column's memory.
+enum Held {
+    Cells(ArrayRef),
+    Names { codes: PrimitiveArray<UInt32Type>, list: Arc<[String]> },
+}
+
+/// What one column holds: its values, and which of them are known, unless all are.
+type Cut = (Numbers, Option<Numbers>);
 
 #[pymethods]
 impl Arrow {
     /// Rows.
     fn __len__(&self) -> usize {
-        self.0.num_rows()
+        self.rows
     }
 
     /// The table as a stream of one batch. No other schema than its own is offered.
@@ -33,47 +50,122 @@ impl Arrow {
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        let batches = [Ok::<_, ArrowError>(self.0.clone())];
-        let stream = FFI_ArrowArrayStream::new(Box::new(RecordBatchIterator::new(batches, self.0.schema())));
+        let batch = self.batch();
+        let schema = batch.schema();
+        let stream =
+            FFI_ArrowArrayStream::new(Box::new(RecordBatchIterator::new([Ok::<_, ArrowError>(batch)], schema)));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// The columns' names, in order.
+    fn columns(&self) -> Vec<&'static str> {
+        self.columns.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// A column of numbers. Raises `KeyError` where there is none of this name.
+    fn column(&self, name: &str) -> PyResult<Cut> {
+        match self.held(name)? {
+            Held::Cells(array) => Ok((Numbers::of(array), known(array.as_ref()))),
+            Held::Names { .. } => Err(PyKeyError::new_err(name.to_owned())),
+        }
+    }
+
+    /// One value as Python's own; None where it is not known.
+    fn cell<'py>(&self, py: Python<'py>, name: &str, row: usize) -> PyResult<Bound<'py, PyAny>> {
+        if row >= self.rows {
+            return Err(PyIndexError::new_err(row));
+        }
+        match self.held(name)? {
+            Held::Cells(array) if array.is_valid(row) => crate::numbers::cell(py, array, row),
+            Held::Names { codes, list } if codes.is_valid(row) => {
+                Ok(list[codes.value(row) as usize].as_str().into_pyobject(py)?.into_any())
+            }
+            _ => Ok(py.None().into_bound(py)),
+        }
+    }
+
+    /// The last row of each name that a column of names has.
+    fn last(&self, name: &str) -> PyResult<HashMap<String, usize>> {
+        let Held::Names { codes, list } = self.held(name)? else { return Err(PyKeyError::new_err(name.to_owned())) };
+        let mut rows = vec![None; list.len()];
+        for (row, code) in codes.iter().enumerate() {
+            if let Some(code) = code {
+                rows[code as usize] = Some(row);
+            }
+        }
+        Ok(list.iter().zip(rows).filter_map(|(name, row)| Some((name.clone(), row?))).collect())
+    }
+
+    /// A column of names: codes, which of them are known, and the names that they stand for.
+    fn names(&self, name: &str) -> PyResult<(Numbers, Option<Numbers>, Vec<String>)> {
+        match self.held(name)? {
+            Held::Names { codes, list } => Ok((Numbers::of(codes), known(codes), list.to_vec())),
+            Held::Cells(_) => Err(PyKeyError::new_err(name.to_owned())),
+        }
+    }
+}
+
+impl Arrow {
+    fn held(&self, name: &str) -> PyResult<&Held> {
+        let found = self.columns.iter().find(|(own, _)| *own == name).map(|(_, held)| held);
+        found.ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+    }
+
+    fn batch(&self) -> RecordBatch {
+        let rows = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = self
+            .columns
+            .iter()
+            .map(|(name, held)| {
+                let array = held.array();
+                (Field::new(*name, array.data_type().clone(), true), array)
+            })
+            .unzip();
+        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &rows);
+        batch.expect("a table's columns are of one length")
     }
 }
 
 impl From<Table> for Arrow {
     fn from(table: Table) -> Self {
-        let rows = RecordBatchOptions::new().with_row_count(Some(table.rows()));
-        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = table
-            .columns
-            .into_iter()
-            .map(|(name, column)| {
-                let array = array(column);
-                (Field::new(name, array.data_type().clone(), true), array)
-            })
-            .unzip();
-        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &rows);
-        Self(batch.expect("a table's columns are of one length"))
+        let rows = table.rows();
+        Self { rows, columns: table.columns.into_iter().map(|(name, column)| (name, Held::from(column))).collect() }
     }
 }
 
-fn array(column: Column) -> ArrayRef {
-    match column {
-        Column::I64(cells) => numbers::<Int64Type>(cells),
-        Column::U32(cells) => numbers::<UInt32Type>(cells),
-        Column::U8(cells) => numbers::<UInt8Type>(cells),
-        Column::F64(cells) => numbers::<Float64Type>(cells),
-        Column::Bool(cells) => {
-            let (values, known) = cells.into_parts();
-            Arc::new(BooleanArray::new(BooleanBuffer::from(values), nulls(known)))
-        }
-        Column::Name(cells, names) => {
-            let (codes, known) = cells.into_parts();
-            let names = StringViewArray::from_iter_values(names.iter());
-            // A null has the code 0, of which there may be no name.
-            let view = |&code: &u32| names.views().get(code as usize).copied().unwrap_or_default();
-            let views = codes.iter().map(view).collect::<ScalarBuffer<u128>>();
-            Arc::new(StringViewArray::new(views, names.data_buffers().to_vec(), nulls(known)))
+impl Held {
+    fn array(&self) -> ArrayRef {
+        match self {
+            Self::Cells(array) => array.clone(),
+            Self::Names { codes, list } => {
+                let names = StringViewArray::from_iter_values(list.iter());
+                // A null has the code 0, of which there may be no name.
+                let view = |&code: &u32| names.views().get(code as usize).copied().unwrap_or_default();
+                let views = codes.values().iter().map(view).collect::<ScalarBuffer<u128>>();
+                Arc::new(StringViewArray::new(views, names.data_buffers().to_vec(), codes.nulls().cloned()))
+            }
         }
     }
+}
+
+impl From<Column> for Held {
+    fn from(column: Column) -> Self {
+        match column {
+            Column::I64(cells) => Self::Cells(numbers::<Int64Type>(cells)),
+            Column::U32(cells) => Self::Cells(numbers::<UInt32Type>(cells)),
+            Column::U8(cells) => Self::Cells(numbers::<UInt8Type>(cells)),
+            Column::F64(cells) => Self::Cells(numbers::<Float64Type>(cells)),
+            Column::Bool(cells) => {
+                let (values, known) = cells.into_parts();
+                Self::Cells(Arc::new(BooleanArray::new(BooleanBuffer::from(values), nulls(known))))
+            }
+            Column::Name(cells, list) => Self::Names { codes: primitive(cells), list },
+        }
+    }
+}
+
+fn known(array: &dyn Array) -> Option<Numbers> {
+    array.nulls().map(|nulls| Numbers::unpacked(nulls.inner()))
 }
 
 fn numbers<T: ArrowPrimitiveType>(cells: Cells<T::Native>) -> ArrayRef

@@ -7,6 +7,7 @@
 
 mod arrow;
 mod fault;
+mod numbers;
 mod run;
 
 use pyo3::prelude::*;
@@ -19,7 +20,9 @@ mod _sim {
     #[pymodule_export]
     use super::fault::{Fault, Refused};
     #[pymodule_export]
-    use super::run::{check, parameters, simulate};
+    use super::numbers::Numbers;
+    #[pymodule_export]
+    use super::run::{check, journeys, parameters, simulate};
     use pyo3::prelude::*;
 
     #[pymodule_init]

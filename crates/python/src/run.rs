@@ -4,6 +4,7 @@ use crate::arrow::Arrow;
 use crate::fault::guarded;
 use dumbbell_core::cc::Controller;
 use dumbbell_core::time::{Span, Time};
+use dumbbell_sim::journeys::{Told, Window};
 use dumbbell_sim::{Error, Outcome, Plan, Progress, World};
 use pyo3::prelude::*;
 use std::fs::File;
@@ -33,14 +34,31 @@ pub fn simulate(
     progress: Option<Bound<'_, PyAny>>,
     capture: Option<PathBuf>,
 ) -> PyResult<Results> {
-    let mut run = py.detach(|| guarded(|| Run::new(plan, capture)))?;
-    while !py.detach(|| guarded(|| run.slice()))?.is_over {
-        py.check_signals()?;
-        if let Some(progress) = &progress {
-            progress.call1((run.seconds(),))?;
-        }
-    }
-    py.detach(|| guarded(|| Ok(exported(run.world.finish()))))
+    let run = py.detach(|| guarded(|| Run::new(plan, capture)))?;
+    let world = carried_out(py, run, progress.as_ref(), World::run)?;
+    py.detach(|| guarded(|| Ok(exported(world.finish()))))
+}
+
+/// Where the packets were that were under way from `start` to `stop` (nanoseconds, both included): the first
+/// `most_rows` of them as an Arrow table, and how many more there were.
+///
+/// The plan is carried out until it is known what became of each of them. `progress` is as in [`simulate`].
+#[pyfunction]
+#[pyo3(signature = (plan, start, stop, most_rows, progress=None))]
+pub fn journeys(
+    py: Python<'_>,
+    plan: &str,
+    start: u64,
+    stop: u64,
+    most_rows: usize,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(Arrow, u64)> {
+    let window = Window { from: Time::from_nanos(start), to: Time::from_nanos(stop), most_rows };
+    let run = py.detach(|| guarded(|| Run::recorded(plan, window)))?;
+    let world = carried_out(py, run, progress, World::run_recorded)?;
+    let Told { packets, left_out } =
+        py.detach(|| guarded(|| Ok(world.finish().journeys.expect("they were recorded"))))?;
+    Ok((packets.into(), left_out))
 }
 
 /// Can this plan be carried out? Raises `Refused` when not.
@@ -54,6 +72,20 @@ pub fn check(py: Python<'_>, plan: &str) -> PyResult<()> {
 pub fn parameters(controller: &str) -> Vec<(&'static str, String, String)> {
     Controller::parameters(controller).into_iter().map(|known| (known.name, known.default, known.takes)).collect()
 }
+
+/// Lets a world go on, by `go`, until that says that it is over.
+fn carried_out(py: Python<'_>, mut run: Run, progress: Option<&Bound<'_, PyAny>>, go: Go) -> PyResult<World> {
+    while !py.detach(|| guarded(|| run.slice(go)))?.is_over {
+        py.check_signals()?;
+        if let Some(progress) = progress {
+            progress.call1((run.seconds(),))?;
+        }
+    }
+    Ok(run.world)
+}
+
+/// Lets everything happen that is due by a time.
+type Go = fn(&mut World, Time) -> Result<Progress, Error>;
 
 /// A world, and how far it may go next.
 struct Run {
@@ -71,13 +103,21 @@ impl Run {
         Ok(Self { world, until: Time::ZERO, step: FIRST_STEP })
     }
 
+    /// One that records journeys.
+    fn recorded(plan: &str, window: Window) -> Result<Self, Error> {
+        let plan = Plan::from_json(plan)?;
+        let mut world = World::new(&plan)?;
+        world.record(&plan, window);
+        Ok(Self { world, until: Time::ZERO, step: FIRST_STEP })
+    }
+
     /// Goes on for about [`SLICE`] of wall time.
-    fn slice(&mut self) -> Result<Progress, Error> {
+    fn slice(&mut self, go: Go) -> Result<Progress, Error> {
         let began = Instant::now();
         loop {
             let before = Instant::now();
             self.until += self.step;
-            let state = self.world.run(self.until)?;
+            let state = go(&mut self.world, self.until)?;
             if state.is_over || began.elapsed() >= SLICE {
                 return Ok(state);
             }

@@ -27,13 +27,16 @@
 //! | [`world`] | what each event and each packet sets in motion |
 //! | [`table`], [`report`] | the form of what comes out |
 //! | [`trace`] | packets as a capture file |
+//! | [`journeys`] | where every packet was, for a window of time |
 //!
 //! No clock, no thread, no file: whoever runs a world reads the time and writes what comes out.
 
 #![forbid(unsafe_code)]
 
 pub mod agenda;
+mod ends;
 pub mod error;
+pub mod journeys;
 mod net;
 pub mod plan;
 pub mod report;

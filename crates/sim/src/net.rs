@@ -63,6 +63,14 @@ impl Net {
         self.next[from as usize * self.hosts.len() + to as usize]
     }
 
+    /// How many devices with a discipline stand on this packet's way, as far as `before` if that is one of them.
+    pub fn disciplines(&self, packet: &Packet, before: Option<DeviceId>) -> u32 {
+        let after = |host: HostId| self.next(host, packet).filter(|&device| Some(device) != before);
+        let way =
+            std::iter::successors(after(self.source(packet)), |&device| after(self.devices[device as usize].peer));
+        way.map(|device| u32::from(self.devices[device as usize].queue.is_some())).sum()
+    }
+
     /// The devices on the way of a flow's data.
     pub fn way(&self, flow: FlowId) -> impl Iterator<Item = DeviceId> + '_ {
         let [sender, receiver] = self.ends[flow.0 as usize];

@@ -118,6 +118,9 @@ pub struct Watched {
     pub at: End,
     /// Its handle, such as `10:`.
     pub handle: String,
+    /// Is it what the experiment is about?
+    #[serde(default)]
+    pub under_test: bool,
 }
 
 /// One flow; it goes from its sender to the receiver at the right end of the path.

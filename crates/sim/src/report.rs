@@ -1,5 +1,6 @@
 //! What comes out of a run beside its tables: every flow's life, every queue's totals, what it cost.
 
+use crate::journeys::Told;
 use crate::table::Table;
 use dumbbell_core::time::Time;
 use serde::Serialize;
@@ -17,6 +18,8 @@ pub struct Outcome {
     pub report: Report,
     /// The capture, when one was asked for and nobody said where to write it.
     pub capture: Option<Vec<u8>>,
+    /// Where packets were, when that was recorded.
+    pub journeys: Option<Told>,
 }
 
 /// How far a run is.

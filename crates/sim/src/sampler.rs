@@ -8,11 +8,11 @@ mod rows;
 
 pub use rows::{FlowRows, QueueRows};
 
+use crate::ends::End;
 use crate::net::{DeviceId, Net};
 use crate::plan::Plan;
 use crate::table::Table;
 use crate::traffic::{Flow, Traffic};
-use crate::world::End;
 use dumbbell_core::queue::{Look, Place};
 use dumbbell_core::time::Time;
 use dumbbell_core::transport::Info;
@@ -123,6 +123,11 @@ impl Sampler {
     /// Names of the watched queues.
     pub fn queue_names(&self) -> &[String] {
         &self.queue_names
+    }
+
+    /// The watched queues, in the order of their names.
+    pub fn watched(&self) -> &[Watched] {
+        &self.watched
     }
 
     /// What every watched queue shows now.

@@ -15,11 +15,14 @@ mod audit;
 mod birth;
 mod census;
 mod flows;
+mod followed;
 mod hops;
 mod result;
 
-use crate::agenda::{Agenda, Alarm, Due, Kind};
+use crate::agenda::{Agenda, Due, Kind};
+use crate::ends::End;
 use crate::error::Error;
+use crate::journeys::Journeys;
 use crate::net::{DeviceId, HostId, Net};
 use crate::plan::{Change, Plan, What};
 use crate::report::{Outcome, Progress, QueueReport};
@@ -28,12 +31,9 @@ use crate::telemetry::Telemetry;
 use crate::trace::pcap::Tap;
 use crate::traffic::Flow;
 use crate::traffic::probe::Series;
-use crate::traffic::tcp::Attention;
 use census::Census;
 use dumbbell_core::packet::Packet;
 use dumbbell_core::time::{Span, Time};
-use dumbbell_core::transport::Endpoint;
-pub(crate) use flows::is_reset;
 use std::collections::VecDeque;
 use std::io::Write;
 
@@ -45,6 +45,10 @@ pub struct World {
     duration: Span,
     sample: Span,
     every_change: bool,
+    /// Does anybody look at disciplines when something happens there?
+    is_shown: bool,
+    /// Follows packets, if anybody does.
+    journeys: Option<Box<Journeys>>,
     ended: Option<Time>,
     agenda: Agenda,
     net: Net,
@@ -86,25 +90,6 @@ struct Instant {
     dropped: Vec<Packet>,
     /// Steps taken so far.
     steps: u64,
-}
-
-/// One end of a flow; a UDP flow's have no endpoint.
-#[derive(Debug, Default)]
-pub struct End {
-    /// The TCP machine, from the flow's start until both ends have closed.
-    pub endpoint: Option<Box<Endpoint>>,
-    /// Its timer.
-    alarm: Alarm,
-    /// The device by which its packets leave.
-    device: DeviceId,
-    /// What its program waits for.
-    attention: Attention,
-    /// Does its device cut super-packets into their segments, having no offloads?
-    cuts: bool,
-    /// Do its flow's packets have telemetry?
-    has_telemetry: bool,
-    /// Has its program closed the socket? Then new data is answered with a reset.
-    shut: bool,
 }
 
 /// A packet that comes to a host.

@@ -5,9 +5,9 @@ flow is here by group too. Only what was wanted is worked out. Whether two such 
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any, cast
 
 from dumbbell.analysis import flows as of_flows
@@ -15,12 +15,15 @@ from dumbbell.analysis import queueing
 from dumbbell.analysis.cycles import cycle
 from dumbbell.analysis.fairness import jain
 from dumbbell.analysis.known import mean_of_known, sum_of_known
+from dumbbell.analysis.samples import remembered
 from dumbbell.analysis.window import Window
 from dumbbell.result import Run
 
 __all__ = ["measure_names", "measures"]
 
 _Flows = Sequence[Mapping[str, Any]]
+_Members = tuple[tuple[str, str], ...]
+"""Flows and their groups, by name."""
 _Find = Callable[[Run, Window | None], float | None]
 """How a number is found."""
 
@@ -33,34 +36,43 @@ def measures(run: Run, window: Window | None = None, wanted: Sequence[str] = ("*
     flows, and left out unless all of them were done. `wanted`: only names that match one of these patterns (`*`
     stands for anything, as in a tolerance).
     """
-    found = {
-        name: find(run, window)
-        for name, find in _named(run.birth["flows"])
-        if any(fnmatchcase(name, pattern) for pattern in wanted)
-    }
-    return {name: float(number) for name, number in found.items() if number is not None and math.isfinite(number)}
+    found = ((name, find(run, window)) for name, find in _wanted(_members(run.birth["flows"]), tuple(wanted)))
+    return {name: float(number) for name, number in found if number is not None and math.isfinite(number)}
 
 
 def measure_names(flows: _Flows) -> list[str]:
     """Every name that `measures` may give for flows with these names and groups, known or not in a particular run."""
-    return [name for name, _ in _named(flows)]
+    return [name for name, _ in _named(_members(flows))]
 
 
-def _named(flows: _Flows) -> Iterator[tuple[str, _Find]]:
-    members: dict[str, list[Mapping[str, Any]]] = {}
-    for flow in flows:
-        members.setdefault(flow["group"], []).append(flow)
-    for group, mine in members.items():
-        yield from _group(group, mine, alone=len(members) == 1)
+def _members(flows: _Flows) -> _Members:
+    return tuple((flow["name"], flow["group"]) for flow in flows)
+
+
+@lru_cache(maxsize=4)
+def _wanted(members: _Members, patterns: tuple[str, ...]) -> tuple[tuple[str, _Find], ...]:
+    """What is asked of every run with these flows: the runs of a sweep mostly have the same."""
+    return tuple(
+        (name, find) for name, find in _named(members) if any(fnmatchcase(name, pattern) for pattern in patterns)
+    )
+
+
+def _named(members: _Members) -> Iterator[tuple[str, _Find]]:
+    groups: dict[str, list[str]] = {}
+    for name, group in members:
+        groups.setdefault(group, []).append(name)
+    for group, names in groups.items():
+        yield from _group(group, names, alone=len(groups) == 1)
     yield from _path()
-    yield from _flows(flows)
+    # Where a flow is not the whole of its group.
+    yield from _flows(name for name, group in members if len(groups[group]) > 1)
 
 
-def _group(group: str, flows: _Flows, *, alone: bool) -> Iterator[tuple[str, _Find]]:
-    names, at = [flow["name"] for flow in flows], f"groups.{group}"
+def _group(group: str, names: Sequence[str], *, alone: bool) -> Iterator[tuple[str, _Find]]:
+    at = f"groups.{group}"
     yield f"{at}.throughput_mbps", _mega(_part(of_flows.group_throughput_bps, group))
-    yield f"{at}.share", _known(None) if alone else _part(of_flows.group_shares, group)
-    yield f"{at}.fct_s", lambda _run, _window: _completion(flows)
+    yield f"{at}.share", _nothing if alone else _part(of_flows.group_shares, group)
+    yield f"{at}.fct_s", _completion(group)
     for metric, spreads in (("rtt_ms", of_flows.rtt_ms), ("cwnd_packets", of_flows.cwnd_packets)):
         for part in ("mean", "p95"):
             yield f"{at}.{metric}.{part}", _over_flows(mean_of_known, spreads, names, part)
@@ -82,13 +94,11 @@ def _path() -> Iterator[tuple[str, _Find]]:
         yield f"cycle.{name}", _of_cycle(name)
 
 
-def _flows(flows: _Flows) -> Iterator[tuple[str, _Find]]:
-    """A flow's own figures, where it is not the whole of its group."""
-    members = Counter(flow["group"] for flow in flows)
-    for flow in flows:
-        if members[flow["group"]] > 1:
-            yield f"flows.{flow['name']}.throughput_mbps", _mega(_part(of_flows.flow_throughput_bps, flow["name"]))
-            yield f"flows.{flow['name']}.fct_s", _known(flow.get("fct_s"))
+def _flows(names: Iterable[str]) -> Iterator[tuple[str, _Find]]:
+    """Flows' own figures."""
+    for name in names:
+        yield f"flows.{name}.throughput_mbps", _mega(_part(of_flows.flow_throughput_bps, name))
+        yield f"flows.{name}.fct_s", _part(_fct_s, name)
 
 
 def _part(find: Callable[[Run, Window | None], Any], *keys: str) -> _Find:
@@ -125,8 +135,8 @@ def _mega(find: _Find) -> _Find:
     return number
 
 
-def _known(value: float | None) -> _Find:
-    return lambda _run, _window: value
+def _nothing(_run: Run, _window: Window | None) -> None:
+    return None
 
 
 def _of_cycle(name: str) -> _Find:
@@ -137,8 +147,18 @@ def _of_cycle(name: str) -> _Find:
     return number
 
 
-def _completion(flows: _Flows) -> float | None:
+@remembered
+def _fct_s(run: Run, _window: Window | None) -> dict[str, float | None]:
+    return {flow["name"]: flow.get("fct_s") for flow in run.birth["flows"]}
+
+
+def _completion(group: str) -> _Find:
     """Mean completion time of a group's sized flows; None while one of them is not done."""
-    sized = [flow for flow in flows if flow.get("bytes_asked") is not None or flow.get("fct_s") is not None]
-    times = [flow.get("fct_s") for flow in sized]
-    return mean_of_known(times) if None not in times else None
+
+    def number(run: Run, _window: Window | None) -> float | None:
+        mine = (flow for flow in run.birth["flows"] if flow["group"] == group)
+        sized = [flow for flow in mine if flow.get("bytes_asked") is not None or flow.get("fct_s") is not None]
+        times = [flow.get("fct_s") for flow in sized]
+        return mean_of_known(times) if None not in times else None
+
+    return number

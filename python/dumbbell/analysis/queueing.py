@@ -7,12 +7,20 @@ import numpy as np
 import polars as pl
 
 from dumbbell.analysis.counters import Counter
-from dumbbell.analysis.samples import Bools, Floats, during, known, numbers, remembered, where
+from dumbbell.analysis.samples import Bools, Floats, during, known, remembered, where
 from dumbbell.analysis.spread import spread
 from dumbbell.analysis.window import NS, Window, bounds_ns
 from dumbbell.result import Run
 
-__all__ = ["bottleneck", "of_bottleneck", "one_way_delay_p95_ms", "ping_ms", "queue", "utilisation"]
+__all__ = [
+    "bottleneck",
+    "of_bottleneck",
+    "one_way_delay_p95_ms",
+    "ping_ms",
+    "queue",
+    "rows_of_bottleneck",
+    "utilisation",
+]
 
 
 def bottleneck(run: Run) -> Mapping[str, Any] | None:
@@ -27,6 +35,12 @@ def of_bottleneck(run: Run) -> pl.Expr:
 
 
 @remembered
+def rows_of_bottleneck(run: Run) -> Bools:
+    """`of_bottleneck` of every row."""
+    return where(run.table("queues"), "queue", run.birth.get("bottleneck") or "")
+
+
+@remembered
 def queue(run: Run, window: Window | None = None) -> dict[str, Any]:
     """The bottleneck's backlog (`packets`), queueing delay (`delay_ms`), `drops` and `marks`.
 
@@ -36,10 +50,11 @@ def queue(run: Run, window: Window | None = None) -> dict[str, Any]:
     entry = bottleneck(run)
     if entry is None:
         return {"packets": spread([]), "delay_ms": spread([]), "drops": None, "marks": None}
-    inside = _of_bottleneck(run) & during(run.queues.get_column("time_ns"), bounds_ns(run, window))
+    queues = run.table("queues")
+    inside = rows_of_bottleneck(run) & during(queues.column("time_ns"), bounds_ns(run, window))
     return {
-        "packets": spread(_known(run.queues.get_column("backlog_packets"), inside)),
-        "delay_ms": spread(_known(run.queues.get_column("delay_ns"), inside) / 1e6),
+        "packets": spread(known(queues.column("backlog_packets"), inside)),
+        "delay_ms": spread(known(queues.column("delay_ns"), inside) / 1e6),
         "drops": entry.get("drops") if window is None else _counted(run, "drops_packets", bounds_ns(run, window)),
         "marks": entry.get("marks") if window is None else _counted(run, "marks_packets", bounds_ns(run, window)),
     }
@@ -48,7 +63,7 @@ def queue(run: Run, window: Window | None = None) -> dict[str, Any]:
 @remembered
 def ping_ms(run: Run, window: Window | None = None) -> dict[str, float | None]:
     """Spread of the round-trip time of all answered pings that were sent in the window."""
-    return spread(_probes(run, where(run.probes.get_column("kind"), "ping"), "rtt_ns", window) / 1e6)
+    return spread(_probes(run, where(run.table("probes"), "kind", "ping"), "rtt_ns", window) / 1e6)
 
 
 def one_way_delay_p95_ms(run: Run, window: Window | None = None) -> float | None:
@@ -78,33 +93,20 @@ def utilisation(run: Run, window: Window | None = None) -> float | None:
     return 8 * float(sent_bytes) / could_bits
 
 
-@remembered
-def _of_bottleneck(run: Run) -> Bools:
-    """`of_bottleneck` of every row."""
-    return where(run.queues.get_column("queue"), run.birth.get("bottleneck") or "")
-
-
 def _probes(run: Run, which: Bools | np.bool_, column: str, window: Window | None) -> Floats:
-    return _known(
-        run.probes.get_column(column), which & during(run.probes.get_column("sent_ns"), bounds_ns(run, window))
-    )
-
-
-def _known(column: pl.Series, rows: Bools) -> Floats:
-    """What a column says in these rows, where it says anything."""
-    if column.null_count() and not column.dtype.is_integer():
-        return numbers(column)[rows & known(column)]
-    values = numbers(column)[rows]
-    return values[~np.isnan(values)] if column.null_count() else values
+    probes = run.table("probes")
+    return known(probes.column(column), which & during(probes.column("sent_ns"), bounds_ns(run, window)))
 
 
 def _counted(run: Run, column: str, bounds: Window) -> int | None:
     """What a counter of the bottleneck's queue counted in a window."""
-    times, values = run.queues.get_column("time_ns"), run.queues.get_column(column)
-    rows = _of_bottleneck(run) & known(times) & known(values)
+    times, values = run.table("queues").column("time_ns"), run.table("queues").column(column)
+    rows = rows_of_bottleneck(run)
+    for each in (times.known, values.known):
+        rows = rows if each is None else rows & each
     if not rows.any():
         return None
-    return round(Counter(times.to_numpy()[rows], values.to_numpy()[rows]).between(*bounds))
+    return round(Counter(times.values[rows], values.values[rows]).between(*bounds))
 
 
 def _integral_bits(rates: Sequence[Sequence[float | None]], bounds: Window) -> float | None:

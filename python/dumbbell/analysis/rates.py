@@ -5,7 +5,7 @@ out) and labels a bin with its middle, where a mean over it belongs in a picture
 Single numbers over a whole run are `flows` and `queueing`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,7 @@ from dumbbell.analysis.counters import Counter, Floats, bytes_counters, counters
 from dumbbell.analysis.window import NS, Window
 from dumbbell.result import Run, is_import
 
-__all__ = ["group_throughput", "loss", "retransmit_rate", "throughput"]
+__all__ = ["goodput", "group_goodput", "group_throughput", "loss", "retransmit_rate", "throughput"]
 
 
 def throughput(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFrame:
@@ -34,13 +34,25 @@ def throughput(run: Run, step_ns: int, window: Window | None = None) -> pl.DataF
     return pl.concat([frame(edges[:0], NAMELESS, {"throughput_bps": NOTHING}), *frames])
 
 
+def goodput(run: Run, step_ns: int) -> dict[str, tuple[Floats, Floats]]:
+    """`throughput` of the whole run as arrays, which take no query: each flow's bins' middles in ns and its bit/s."""
+    edges = edges_ns(run, step_ns, None)
+    rates, middles = _goodput_bps(run, edges), _middles_ns(edges)
+    lived = {flow["name"]: alive(run, flow, edges).to_numpy() for flow in run.birth["flows"]}
+    return {name: (middles[bins], rates[name][bins]) for name, bins in lived.items()}
+
+
+def group_goodput(run: Run, step_ns: int) -> dict[str, tuple[Floats, Floats]]:
+    """`group_throughput` of the whole run as arrays."""
+    edges = edges_ns(run, step_ns, None)
+    middles = _middles_ns(edges)
+    return {group: (middles, _sum(each)) for group, each in _by_group(run, _goodput_bps(run, edges)).items()}
+
+
 def group_throughput(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFrame:
     """The sum of its flows' throughput, for each group and every bin: `time_ns, group, throughput_bps`."""
     edges = edges_ns(run, step_ns, window)
-    rates = _goodput_bps(run, edges)
-    members: dict[str, list[Floats]] = {}
-    for flow in run.birth["flows"]:
-        members.setdefault(flow["group"], []).append(rates[flow["name"]])
+    members = _by_group(run, _goodput_bps(run, edges))
     frames = [frame(edges, {"group": group}, {"throughput_bps": _sum(each)}) for group, each in members.items()]
     return pl.concat([frame(edges[:0], {"group": ""}, {"throughput_bps": NOTHING}), *frames])
 
@@ -82,6 +94,17 @@ def loss(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFrame:
         columns_of = dict(zip(columns, (dropped, ratio(dropped, dropped + sent)), strict=True))
         frames.append(frame(edges, {"queue": str(name)}, columns_of))
     return pl.concat(frames)
+
+
+def _by_group(run: Run, rates: Mapping[str, Floats]) -> dict[str, list[Floats]]:
+    members: dict[str, list[Floats]] = {}
+    for flow in run.birth["flows"]:
+        members.setdefault(flow["group"], []).append(rates[flow["name"]])
+    return members
+
+
+def _middles_ns(edges: Ints) -> Floats:
+    return np.asarray((edges[:-1] + edges[1:]) // 2, dtype=np.float64)
 
 
 def _sum(rates: Sequence[Floats]) -> Floats:

@@ -11,15 +11,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from dumbbell.analysis.window import Window
-from dumbbell.result import Run, positions
+from dumbbell.columns import Bools, Column, Floats, Places, Table
+from dumbbell.result import Run
 
-__all__ = ["Bools", "Floats", "by_flow", "during", "known", "numbers", "remembered", "where"]
+__all__ = ["Bools", "Floats", "by_flow", "during", "known", "remembered", "where"]
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
 
@@ -30,9 +28,10 @@ def remembered(find: Callable[Concatenate[Run, Asked], Found]) -> Callable[Conca
     @wraps(find)
     def answer(run: Run, *asked: Asked.args, **more: Asked.kwargs) -> Found:
         question = (find, asked, *more.items())
-        if question not in run.remembered:
-            run.remembered[question] = find(run, *asked, **more)
-        return cast("Found", run.remembered[question])
+        found = run.remembered.get(question, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = run.remembered[question] = find(run, *asked, **more)
+        return cast("Found", found)
 
     return cast("Callable[Concatenate[Run, Asked], Found]", answer)
 
@@ -42,43 +41,38 @@ def by_flow(run: Run, column: str) -> dict[str, tuple[Floats, Floats]]:
 
     Rows of which the value or the time is not known are left out; a flow without rows has empty arrays.
     """
-    rows, said = _rows(run), run.flows.get_column(column)
-    times, values, starts = rows.times, numbers(said), rows.starts
+    rows, said = _rows(run), run.table("flows").column(column)
+    times, values, starts = rows.times, said.floats(), rows.starts
     if rows.order is not None:
         values = values[rows.order]
-    if said.null_count() or rows.blank is not None:
-        kept = known(said) if rows.blank is None else known(said) & ~rows.blank
-        kept = kept if rows.order is None else kept[rows.order]
-        times, values, starts = times[kept], values[kept], np.concatenate([[0], np.cumsum(kept)])[starts]
+    if said.known is not None or rows.dated is not None:
+        kept = _both(said.known, rows.dated)
+        at = (kept if rows.order is None else kept[rows.order]).nonzero()[0]
+        times, values, starts = times[at], values[at], at.searchsorted(starts)
     return {
         name: (times[start:stop], values[start:stop])
         for name, start, stop in zip(rows.names, starts[:-1].tolist(), starts[1:].tolist(), strict=True)
     }
 
 
-def numbers(column: pl.Series) -> Floats:
-    """A column as floats, NaN where it is null."""
-    return np.asarray(column.to_numpy(), dtype=np.float64)
+def where(table: Table, column: str, name: str) -> Bools:
+    """In which rows a column of texts has this one."""
+    return np.asarray(table.positions(column, [name]) == 0)
 
 
-def known(column: pl.Series) -> Bools:
-    """Which of a column's values are not null."""
-    if not column.null_count():
-        return np.ones(len(column), dtype=np.bool_)
-    # As floats, whole numbers are NaN only where they are null; a query would take ten times as long.
-    return ~np.isnan(column.to_numpy()) if column.dtype.is_integer() else column.is_not_null().to_numpy()
-
-
-def where(column: pl.Series, name: str) -> Bools:
-    """In which rows a column has this name."""
-    same = column == name
-    return np.asarray((same.fill_null(value=False) if same.null_count() else same).to_numpy(), dtype=np.bool_)
-
-
-def during(times: pl.Series, bounds: Window) -> Bools:
+def during(times: Column, bounds: Window) -> Bools:
     """Which times, in ns, lie in a window; both its ends belong to it."""
-    values = times.to_numpy()
-    return np.asarray((values >= bounds[0]) & (values <= bounds[1]))
+    inside = (times.values >= bounds[0]) & (times.values <= bounds[1])
+    return np.asarray(inside if times.known is None else inside & times.known)
+
+
+def known(column: Column, rows: Bools) -> Floats:
+    """What a column says in these rows, where it says anything."""
+    return column.floats()[rows if column.known is None else rows & column.known]
+
+
+_UNKNOWN = object()
+"""None is an answer."""
 
 
 @dataclass(frozen=True)
@@ -92,22 +86,29 @@ class _Rows:
     """Which row comes where; None where they are sorted as they stand."""
     times: Floats
     """When each was taken, sorted."""
-    blank: Bools | None
-    """Rows, as they stand, of which nobody knows when."""
+    dated: Bools | None
+    """Of which rows, as they stand, somebody knows when; None: of all."""
 
 
 @remembered
 def _rows(run: Run) -> _Rows:
     names = list(dict.fromkeys(flow["name"] for flow in run.birth["flows"]))
-    places = positions(run.flows.get_column("flow"), names)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(names) + 1)[: len(names)])])
-    order = None if np.all(places[1:] >= places[:-1]) else np.argsort(_narrow(places, len(names)), kind="stable")
-    taken = run.flows.get_column("time_ns")
-    times = numbers(taken)
-    blank = ~known(taken) if taken.null_count() else None
-    return _Rows(names, starts, order, times if order is None else times[order], blank)
+    places = run.table("flows").positions("flow", names)
+    order = None if (places[1:] >= places[:-1]).all() else np.argsort(_narrow(places, len(names)), kind="stable")
+    risen = places if order is None else places[order]
+    starts = risen.searchsorted(np.arange(len(names) + 1, dtype=risen.dtype))
+    taken = run.table("flows").column("time_ns")
+    times = taken.floats()
+    return _Rows(names, starts, order, times if order is None else times[order], taken.known)
 
 
-def _narrow(places: npt.NDArray[np.uint32], most: int) -> npt.NDArray[np.unsignedinteger[Any]]:
+def _both(some: Bools | None, others: Bools | None) -> Bools:
+    """Rows that are in both, where None is all; not for two of them."""
+    if some is None or others is None:
+        return cast("Bools", others if some is None else some)
+    return some & others
+
+
+def _narrow(places: Places, most: int) -> npt.NDArray[np.unsignedinteger[Any]]:
     """In sixteen bits where that is enough: they are sorted by radix, in one pass over the rows."""
     return places.astype(np.uint16) if most < 2**16 else places

@@ -19,6 +19,7 @@ missed.
 
 import polars as pl
 
+from dumbbell.analysis.samples import remembered
 from dumbbell.analysis.window import NS, Window, bounds_ns, life_ns
 from dumbbell.result import Run, is_import
 
@@ -33,6 +34,7 @@ SLOW_STARTERS = (
 PHASES = {"flow": pl.String, "phase": pl.String, "start_ns": pl.Int64, "stop_ns": pl.Int64, "inferred": pl.Boolean}
 
 
+@remembered
 def phases(run: Run) -> pl.DataFrame:
     """Every state of every flow, in order of time: `flow, phase, start_ns, stop_ns, inferred`.
 
@@ -42,9 +44,10 @@ def phases(run: Run) -> pl.DataFrame:
     flows = [flow for flow in run.birth["flows"] if flow.get("kind") != "udp"]
     slow = [flow["name"] for flow in flows if flow.get("cc") in SLOW_STARTERS]
     said, logs = pl.col("cc_phase").is_not_null(), is_import(run.birth)
-    known = run.flows.filter(pl.col("flow").is_in([flow["name"] for flow in flows])).select(
-        "flow", "time_ns", phase=pl.coalesce("cc_phase", _inferred(slow, infinite=not logs)), inferred=~said
-    )
+    told = not run.flows.get_column("cc_phase").null_count()  # Then a long expression would be worked out for nothing.
+    phase = pl.col("cc_phase") if told else pl.coalesce("cc_phase", _inferred(slow, infinite=not logs))
+    every = run.flows.select("flow", "time_ns", phase=phase, inferred=~said)  # Few columns, before any rows are copied.
+    known = every.filter(pl.col("flow").is_in([flow["name"] for flow in flows]))
     if logs:
         known = known.drop_nulls("phase")  # A row of a log that doesn't say it doesn't end a state.
     moved = pl.col("phase").ne_missing(pl.col("phase").shift(1)) | (pl.col("inferred") != pl.col("inferred").shift(1))

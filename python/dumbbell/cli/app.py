@@ -20,6 +20,7 @@ from dumbbell.cli.kernels import kernel_app
 from dumbbell.cli.serve import serve
 from dumbbell.cli.shell import shell
 from dumbbell.cli.sweep import sweep
+from dumbbell.cli.ui import ui
 from dumbbell.cli.watch import watch
 
 __all__ = ["app"]
@@ -47,6 +48,7 @@ app.command()(fetch)
 app.command()(searches.bisect)
 app.command()(sweep)
 app.command()(watch)
+app.command()(ui)
 app.command(name="map")(swept.map_)
 app.command()(swept.sql)
 
@@ -307,16 +309,19 @@ def report(
     values: Annotated[
         list[str] | None, typer.Option("--value", metavar="METRIC", help="Of a sweep: what its maps show; repeatable.")
     ] = None,
+    runs: Annotated[bool, typer.Option("--runs", help="Of a sweep: a page for each kept run, too.")] = False,
 ) -> None:
     """Write one self-contained HTML page about results, or about a sweep."""
+    from dumbbell.errors import ExperimentError
     from dumbbell.report import write
     from dumbbell.result import load
     from dumbbell.sweeps.folder import is_sweep
 
     if len(folders) == 1 and is_sweep(folders[0]):
-        swept.report_swept(folders[0], output, values or ())
-        err.print(f"wrote {output}", markup=False)
+        swept.report_swept(folders[0], output, values or (), runs=runs)
         return
+    if runs:
+        raise ExperimentError("pages of runs belong to a sweep's", key="--runs", right="the folder of one sweep")
     write([load(folder) for folder in folders], output)
     err.print(f"wrote {output}", markup=False)
 

@@ -105,7 +105,7 @@ def _crew(cluster: str | None, asked_for: "Sweep") -> "CrewFor | None":
     if asked_for.keep == "runs":
         right = 'keep = "metrics", and dumbbell run for the runs that are wanted whole'
         raise ExperimentError("a cluster sends rows, not results", file=str(asked_for.file), key="keep", right=right)
-    return lambda _place, _cache: crew_for(cluster, lambda text: err.print(text, markup=False))
+    return lambda _place, cache: crew_for(cluster, lambda text: err.print(text, markup=False), cache)
 
 
 def _clear() -> None:

@@ -121,12 +121,19 @@ def show_swept(folder: Path, *, as_json: bool) -> None:
     out.print(table)
 
 
-def report_swept(folder: Path, output: Path, values: Sequence[str]) -> None:
-    """`report` of a sweep: one page."""
+def report_swept(folder: Path, output: Path, values: Sequence[str], *, runs: bool) -> None:
+    """`report` of a sweep: one page; with `runs` one more for each kept run."""
+    from dumbbell.cli.console import err
+    from dumbbell.errors import ExperimentError
     from dumbbell.report.swept import write_sweep
     from dumbbell.sweeps.folder import load
 
-    write_sweep(load(folder), output, values)
+    told = load(folder)
+    if runs and told.birth.get("keep") != "runs":
+        right = 'a sweep with keep = "runs", whose runs lie in its folder'
+        raise ExperimentError("no run of this sweep was kept", key="--runs", value=str(folder), right=right)
+    pages = write_sweep(told, output, values, runs=runs)
+    err.print(f"wrote {output}{f' and {pages}/' if pages else ''}", markup=False)
 
 
 def export_swept(folder: Path, output: Path | None, format_: str | None) -> Path:

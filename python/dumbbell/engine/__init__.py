@@ -3,6 +3,7 @@
 ```text
 base         what every engine offers, and the progress that it tells
 sim          the packet simulator: no kernel, no root, no other process
+journeys     where every packet was, for a window of time, by the simulator
 sim_tables   its tables with every column that a result has
 kernel       the real Linux kernel as User-Mode Linux in virtual time
 host         this machine's own kernel, in namespaces of its own, in real time

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from dumbbell import __version__
+from dumbbell.columns import Framed
 from dumbbell.engine import decode, inside
 from dumbbell.engine.base import Request
 from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256
@@ -107,7 +108,7 @@ def agents_certificate(
     tables: Mapping[str, pl.DataFrame], verdict: Verdict,
 ) -> dict[str, Any]:  # fmt: skip
     """The birth certificate of what `read_room` found, but for the kernel and the machine."""
-    life = Life(end["duration_ns"], end["flows"], queue_entries(named, tables["queues"]))
+    life = Life(end["duration_ns"], end["flows"], queue_entries(named, Framed(tables["queues"])))
     return certificate(engine, request, plan, life, verdict) | {
         "agent": {"version": __version__, "sha256": sha256(agent)},
         "generator": GENERATOR,

@@ -10,16 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from dumbbell import __version__, result
+from dumbbell.columns import Framed, Table
 from dumbbell.engine.base import Request
 from dumbbell.engine.validity import Verdict
 from dumbbell.kernel import store
 from dumbbell.plan import FlowPlan, Plan, QueuePlan
-from dumbbell.result import positions
 
 __all__ = ["Life", "certificate", "queue_entries", "sha256", "totals"]
 
@@ -57,8 +55,8 @@ def certificate(engine: str, request: Request, plan: Plan, life: Life, verdict: 
         "experiment": experiment.model_dump(mode="json", exclude={"source"}),
         "expect": list(experiment.expect),
         "source": experiment.source.model_dump(mode="json") if experiment.source else None,
-        "host": {"machine": platform.machine(), "release": platform.release(), "python": platform.python_version()},
-        "commands": [f"[{command.host}] {command.line}" if command.host else command.line for command in commands]
+        "host": dict(_host()),
+        "commands": [command.placed for command in commands]
         + [f"[{c.command.host}] at {c.at_ns / 1e9:g}s: {c.command.line}" for c in plan.changes],
         "flows": [_flow_entry(flow, report) for flow, report in zip(plan.flows, life.flows, strict=True)],
         "queues": life.queues,
@@ -69,50 +67,38 @@ def certificate(engine: str, request: Request, plan: Plan, life: Life, verdict: 
 
 def totals(queues: pl.DataFrame, column: str) -> dict[str, int]:
     """The last value of a counter, by queue."""
-    names = queues["queue"].unique(maintain_order=True).to_list()
-    return _ends(queues, names, positions(queues["queue"], names), [column])[column]
+    table = Framed(queues)
+    return {name: table.cell(column, row) for name, row in table.last("queue").items()}
 
 
-def queue_entries(
-    named: Sequence[QueuePlan], queues: pl.DataFrame, number: npt.NDArray[np.uint32] | None = None
-) -> list[dict[str, Any]]:
-    """What the certificate says of each queue: what it is, and its counters at the end.
-
-    `number`: the position in `named` of each row's queue, from whoever knows it.
-    """
+def queue_entries(named: Sequence[QueuePlan], queues: Table) -> list[dict[str, Any]]:
+    """What the certificate says of each queue: what it is, and its counters at the end."""
     columns = {
         "drops": "drops_packets",
         "marks": "marks_packets",
         "sent_bytes": "sent_bytes",
         "sent_packets": "sent_packets",
     }
-    names = [queue.name for queue in named]
-    number = positions(queues["queue"], names) if number is None else number
-    ends = _ends(queues, names, number, ["kind", *columns.values()])
-    kinds, counted = ends["kind"], {key: ends[column] for key, column in columns.items()}
+    last = queues.last("queue")
     return [
         {
             "name": queue.name,
-            "kind": kinds.get(queue.name, queue.text.split()[0]),
+            "kind": queues.cell("kind", row) if row is not None else queue.text.split()[0],
             "under_test": queue.under_test,
             "qdisc": queue.text,
             "host": queue.host,
             "device": queue.device,
             "rates": [[at_ns / 1e9, rate] for at_ns, rate in queue.rates],
         }
-        | {key: values.get(queue.name) for key, values in counted.items()}
+        | {key: None if row is None else queues.cell(column, row) for key, column in columns.items()}
         for queue in named
+        for row in [last.get(queue.name)]
     ]
 
 
-def _ends(
-    queues: pl.DataFrame, names: Sequence[str], number: npt.NDArray[np.uint32], columns: Sequence[str]
-) -> dict[str, dict[str, Any]]:
-    """The last values of these columns, by queue; nothing of a queue that was never seen."""
-    last = np.full(len(names) + 1, -1)
-    last[number] = np.arange(number.size)  # Of several rows the last counts.
-    rows = [(name, int(row)) for name, row in zip(names, last, strict=False) if row >= 0]
-    return {column: {name: values[row] for name, row in rows} for column in columns for values in [queues[column]]}
+@cache
+def _host() -> dict[str, str]:
+    return {"machine": platform.machine(), "release": platform.release(), "python": platform.python_version()}
 
 
 def _flow_entry(flow: FlowPlan, report: Mapping[str, Any]) -> dict[str, Any]:

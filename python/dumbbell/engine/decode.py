@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dumbbell.engine.rates import rates_and_delays
+from dumbbell.engine.rates import delays, rates
 from dumbbell.engine.records import (
     BBR,
     BBR_INFO,
@@ -73,7 +73,8 @@ def queues(file: Path, named: Sequence[QueuePlan], kinds: Sequence[str]) -> pl.D
     """`queues.bin` as the table `queues`; `named` and `kinds` in the order in which the agent found them."""
     records = np.fromfile(file, QUEUE_RECORD)
     number, time = records["queue"], records["time_ns"].astype(np.int64)
-    rate, delay = rates_and_delays(number, time, records["backlog"], named)
+    rate = rates(number, time, named)
+    delay = delays(records["backlog"], rate)
     known = rate > 0
     marks, marking = _marks(records, kinds)
     columns = {

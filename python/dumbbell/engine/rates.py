@@ -6,13 +6,11 @@ import numpy as np
 
 from dumbbell.plan.queues import QueuePlan
 
-__all__ = ["rates_and_delays"]
+__all__ = ["delays", "rates"]
 
 
-def rates_and_delays(
-    number: np.ndarray, time_ns: np.ndarray, backlog_bytes: np.ndarray, named: Sequence[QueuePlan]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Bits per second, and nanoseconds: backlog ÷ rate. Both are 0 where nothing limits the rate.
+def rates(number: np.ndarray, time_ns: np.ndarray, named: Sequence[QueuePlan]) -> np.ndarray:
+    """Bits per second; 0 where nothing limits it.
 
     `number`: the position in `named` of each row's queue.
     """
@@ -25,6 +23,9 @@ def rates_and_delays(
             values = np.array([value for _, value in queue.rates])
             # A sample at the moment of a change still saw the old rate.
             rate[mine] = values[np.maximum(np.searchsorted(starts, time_ns[mine], side="left") - 1, 0)]
-    known = rate > 0
-    delay = np.where(known, backlog_bytes.astype(np.float64) * 8e9 / np.where(known, rate, 1), 0).round()
-    return rate, delay
+    return np.asarray(rate)
+
+
+def delays(backlog_bytes: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """Whole nanoseconds: backlog ÷ rate; 0 where nothing limits the rate."""
+    return np.asarray(np.rint(backlog_bytes.astype(np.float64) * 8e9 / np.where(rate > 0, rate, np.inf)))

@@ -5,14 +5,14 @@ result itself. What the tables leave to the plan `sim_tables` fills in. What a p
 when, `crates/sim`.
 """
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import polars as pl
+from pydantic_core import from_json, to_json
 
 from dumbbell import _sim, result
 from dumbbell.engine.base import Progress, Request, check_controllers
@@ -24,7 +24,7 @@ from dumbbell.errors import EngineError, ExperimentError, PlanError
 from dumbbell.plan import Plan, as_world, plan_case
 from dumbbell.plan.inside import ALL, Place, tap
 from dumbbell.plan.world import ELSEWHERE
-from dumbbell.result import Run, positions
+from dumbbell.result import Run
 
 __all__ = ["Lived", "Ready", "Simulator"]
 
@@ -76,7 +76,7 @@ class Simulator:
         plan = plan_case(request.case, request.seed)
         _refuse_programs(request)
         try:
-            world = json.dumps(as_world(plan, request.seed, capture=_tap(request, plan)))
+            world = to_json(as_world(plan, request.seed, capture=_tap(request, plan))).decode()
         except ExperimentError as error:
             raise error.within(str(request.case.file)) from None
         return Ready(request, plan, world, began, time.perf_counter() - began)
@@ -117,15 +117,13 @@ class Lived:
     def run(self) -> Run:
         """The third step: tables with every column, the verdict, the certificate."""
         began, plan, request = time.perf_counter(), self.ready.plan, self.ready.request
-        flows, queues, probes = (pl.DataFrame(table) for table in self.told[:3])
-        report = json.loads(self.told[3])
-        number = positions(queues["queue"], [queue.name for queue in plan.queues])
-        tables = {
-            "flows": flow_table(flows, plan),
-            "queues": queue_table(queues, plan.queues, number),
-            "probes": probe_table(probes, plan),
-        }
-        entries = queue_entries(plan.queues, tables["queues"], number)
+        flows, queues, probes = (
+            flow_table(self.told[0], plan),
+            queue_table(self.told[1], plan.queues),
+            probe_table(self.told[2], plan),
+        )
+        report = from_json(self.told[3])
+        entries = queue_entries(plan.queues, queues)
         drops = {queue["name"]: queue["drops"] for queue in entries if queue["drops"] is not None}
         verdict = judge_flows(plan, report["flows"], plan.queues, drops)
         life = Life(report["duration_ns"], report["flows"], entries)
@@ -133,7 +131,7 @@ class Lived:
         now = time.perf_counter()
         birth["phases_s"] = {"plan": self.ready.planned_s, "simulate": self.simulated_s, "decode": now - began}
         birth["wall_s"] = now - self.ready.began_s
-        return Run(request.out, birth, **tables)
+        return Run(request.out, birth, flows, queues, probes)
 
 
 def _refuse_programs(request: Request) -> None:
@@ -171,8 +169,13 @@ def _simulated(world: str, progress: Progress, capture: Path | None) -> tuple[_s
 def _born_in(report: Mapping[str, Any]) -> dict[str, Any]:
     """What a birth certificate says of the simulator."""
     return {
-        "simulator": {"version": _sim.VERSION, "sha256": sha256(Path(_sim.__file__))},
+        "simulator": dict(_simulator()),
         "generator": "the simulator's own",
         "simulated": report["cost"],
         "device_drops": report["drops"],
     }
+
+
+@cache
+def _simulator() -> dict[str, str]:
+    return {"version": _sim.VERSION, "sha256": sha256(Path(_sim.__file__))}

@@ -268,8 +268,7 @@ def delay_there(building: Building) -> int:
 def way_back(building: Building) -> Impairment:
     """What the way back does to packets."""
     path = building.experiment.path
-    asked = path.reverse or Impairment()
-    back = {key: getattr(asked, key) for key in Impairment.model_fields}
+    back = {key: getattr(path.reverse, key) for key in Impairment.model_fields} if path.reverse else {}
     return Impairment.model_construct(**back | {"delay": path.rtt - delay_there(building)})
 
 
@@ -295,11 +294,9 @@ def _setup(building: Building) -> list[Command]:
     commands += layout.commands(
         senders, building.receiver_hosts(), experiment.path.mtu, offloads=experiment.path.offloads
     )
+    settings = tcp_settings(experiment) | of_hosts
     for host in (*senders, *building.receiver_hosts()):
-        commands += [
-            Command(host, ("sysctl", "-w", f"{key}={value}"))
-            for key, value in (tcp_settings(experiment) | of_hosts).items()
-        ]
+        commands += [Command(host, ("sysctl", "-w", f"{key}={value}")) for key, value in settings.items()]
     return commands + building.disciplines + verbatim.commands(building)
 
 

@@ -6,7 +6,7 @@ a /24 of its own; neighbours are permanent, so that no ARP packet ever stands in
 """
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 __all__ = ["Command", "Host", "Layout", "Wire"]
 
@@ -21,15 +21,21 @@ class Command:
     host: str
     argv: tuple[str, ...]
 
-    @classmethod
-    def of(cls, host: str, line: str) -> "Command":
+    @staticmethod
+    @lru_cache(maxsize=4096)  # Most are the same in every run of a sweep.
+    def of(host: str, line: str) -> "Command":
         """From a line of plain words."""
-        return cls(host, tuple(line.split()))
+        return Command(host, tuple(line.split()))
 
-    @property
+    @cached_property
     def line(self) -> str:
         """As typed."""
         return " ".join(self.argv)
+
+    @cached_property
+    def placed(self) -> str:
+        """As typed, behind the host's name."""
+        return f"[{self.host}] {self.line}" if self.host else self.line
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,12 @@ def as_world(plan: Plan, seed: int, *, capture: Place | None = None) -> dict[str
             for change in plan.changes
         ],
         "queues": [
-            {"name": queue.name, "at": ends[queue.host, queue.device], "handle": handle(queue.handle)}
+            {
+                "name": queue.name,
+                "at": ends[queue.host, queue.device],
+                "handle": handle(queue.handle),
+                "under_test": queue.under_test,
+            }
             for queue in plan.queues
         ],
         "capture": {"at": ends[capture]} if capture else None,

@@ -3,10 +3,13 @@
 ```text
 catalogue      every figure by name, and the function that draws it: `draw`
 figure         panels of one run, stacked on one axis of time
-panels         one panel for each name: PANELS; they are drawn by
+panels         one panel for each name: PANELS; they are made by
 flowpanels       lines of flows
 pathpanels       the queue, its losses, pings
 bands            what controllers were doing
+layers         a panel as data, which has two readers:
+charts           Altair's layers, for figures
+columns          numbers, for a page that draws by itself
 distributions  how the delays of one run are distributed
 overlay        several runs on one axis of time
 contrast       two sides of a comparison on one axis of time
@@ -32,11 +35,12 @@ thin           fewer points, no extreme lost
 colours        hues for groups, shades and dashes for flows
 ```
 
-One Altair description serves the interactive page and the still picture. What the numbers mean
+One Altair description of a figure serves the interactive page and the still picture. What the numbers mean
 is `dumbbell.analysis`; the page around a figure is `dumbbell.report`.
 """
 
 from dumbbell.plot.catalogue import Entry, catalogue, draw
+from dumbbell.plot.columns import columns, packed
 from dumbbell.plot.contrast import contrast
 from dumbbell.plot.figure import DEFAULT, figure
 from dumbbell.plot.panels import PANELS, available
@@ -52,11 +56,13 @@ __all__ = [
     "available",
     "bundle",
     "catalogue",
+    "columns",
     "contrast",
     "draw",
     "figure",
     "grid_step_ns",
     "library",
+    "packed",
     "save",
     "script_json",
     "strands",

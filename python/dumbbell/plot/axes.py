@@ -1,4 +1,4 @@
-"""What all pictures share: axes with their units, tables inside a description, lines of flows.
+"""What all pictures share: axes with their units, tables inside a description, colours and dashes by name.
 
 Which numbers stand on them is each figure's own module's; colours are `colours`.
 """
@@ -11,21 +11,9 @@ import altair as alt
 import polars as pl
 
 from dumbbell.plot.colours import dashes, shades
-from dumbbell.plot.lines import names
 from dumbbell.result import Run
 
-__all__ = [
-    "TOOLTIP",
-    "data",
-    "flow_lines",
-    "line",
-    "named_lines",
-    "quantile",
-    "rule",
-    "step_lines",
-    "time_axis",
-    "y_axis",
-]
+__all__ = ["TOOLTIP", "coloured", "dashed", "data", "named_lines", "noted", "time_axis", "tips", "y_axis"]
 
 
 def time_axis(run: Run) -> alt.X:
@@ -34,17 +22,13 @@ def time_axis(run: Run) -> alt.X:
 
 
 def y_axis(title: str, scale: alt.Scale | None = None, note: str = "") -> alt.Y:
-    """The value, from zero unless a scale says otherwise; a note stands in a line of its own below the title."""
-    named = [title, f"({note})"] if note else title
-    return alt.Y("v:Q", title=named, scale=scale or alt.Scale(zero=True, nice=True))
+    """The value, from zero unless a scale says otherwise."""
+    return alt.Y("v:Q", title=noted(title, note), scale=scale or alt.Scale(zero=True, nice=True))
 
 
-def flow_lines(
-    run: Run, table: pl.DataFrame, title: str | alt.Y, curve: Literal["linear", "step"] = "linear"
-) -> list[alt.Chart]:
-    """A line for each flow of a line table, with the flow's colour and dash."""
-    y = y_axis(title) if isinstance(title, str) else title
-    return [named_lines(names(run), table, time_axis(run), y, curve)]
+def noted(title: str, note: str) -> str | list[str]:
+    """An axis' title; a note stands in a line of its own below it."""
+    return [title, f"({note})"] if note else title
 
 
 def named_lines(
@@ -56,31 +40,18 @@ def named_lines(
 ) -> alt.Chart:
     """A line for each member (`name`, `group`): a hue for its group, a shade and a dash for itself."""
     mark = alt.MarkDef("line", clip=True, strokeWidth=1.3, interpolate=curve)
-    dash = dashes(members)
-    scale = alt.Scale(domain=list(dash), range=list(dash.values()))
-    return _coloured(members, table, x, y, mark).encode(strokeDash=alt.StrokeDash("flow:N", title=None, scale=scale))
+    chart = alt.Chart(data(table), mark=mark)
+    return chart.encode(x=x, y=y, color=coloured(shades(members)), strokeDash=dashed(dashes(members)))
 
 
-def line(run: Run, table: pl.DataFrame, y: alt.Y, mark: alt.MarkDef) -> alt.Chart:
-    """A line for each flow with its colour; the mark is the caller's."""
-    return _coloured(names(run), table, time_axis(run), y, mark)
+def coloured(colours: Mapping[str, str]) -> alt.Color:
+    """A colour for each `flow` of a table."""
+    return alt.Color("flow:N", title=None).scale(domain=list(colours), range=list(colours.values()))
 
 
-def step_lines(run: Run, table: pl.DataFrame, colour: str) -> alt.Chart:
-    """A dashed line that holds each value (`s, v`) until the next: a rate that changes, a product that follows it."""
-    mark = alt.MarkDef("line", clip=True, color=colour, strokeDash=[5, 3], strokeWidth=1.2, interpolate="step-after")
-    return alt.Chart(data(table), mark=mark).encode(x=time_axis(run), y=alt.Y("v:Q"))
-
-
-def rule(value: float, colour: str) -> alt.Chart:
-    """A dashed line across the panel."""
-    mark = alt.MarkDef("rule", color=colour, strokeDash=[4, 3])
-    return alt.Chart(alt.InlineData(values=[{"v": value}]), mark=mark).encode(y=alt.Y("v:Q"))
-
-
-def quantile(table: pl.DataFrame, share: float) -> float:
-    """A quantile of a line table's values; 0 without any."""
-    return float(table["v"].quantile(share) or 0.0)
+def dashed(dash: Mapping[str, list[int]]) -> alt.StrokeDash:
+    """A dash for each `flow` of a table."""
+    return alt.StrokeDash("flow:N", title=None, scale=alt.Scale(domain=list(dash), range=list(dash.values())))
 
 
 def tips(**fields: str) -> list[alt.Tooltip]:
@@ -106,11 +77,3 @@ def data(table: pl.DataFrame) -> alt.InlineData:
 
 TOOLTIP = tips(flow="name", s="time, s|.3f", v="value|.4~g")
 """Of a line table: `s` (time), `v` (value), `flow` (name)."""
-
-
-def _coloured(
-    members: Sequence[Mapping[str, Any]], table: pl.DataFrame, x: alt.X, y: alt.Y, mark: alt.MarkDef
-) -> alt.Chart:
-    shade = shades(members)
-    colour = alt.Color("flow:N", title=None).scale(domain=list(shade), range=list(shade.values()))
-    return alt.Chart(data(table), mark=mark).encode(x=x, y=y, color=colour)

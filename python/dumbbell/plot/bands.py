@@ -9,9 +9,11 @@ import altair as alt
 import polars as pl
 
 from dumbbell.analysis.states import phases
-from dumbbell.plot.axes import data, time_axis, tips
+from dumbbell.plot.axes import data, tips
+from dumbbell.plot.charts import filled
 from dumbbell.plot.colours import HUES
 from dumbbell.plot.frame import framed, run_title
+from dumbbell.plot.layers import Bands, Drawn, Legend
 from dumbbell.plot.lines import NS
 from dumbbell.result import Run
 
@@ -32,21 +34,22 @@ KNOWN = {
 """What controllers do for most of the time is pale, so that what they do at times stands out."""
 PALE = ("#B9C9A8", "#D8D8D8", "#E0C4D4", "#BFB9D9")
 """For phases of other names."""
+LEGEND = "state"
 
 
-def states(run: Run, points: int) -> list[alt.Chart]:
+def states(run: Run, points: int) -> Drawn:
     """A row of bands for each flow: what its controller was doing."""
     table = phases(run)
-    inferred = bool(table["inferred"].any())
-    bands = merged(table, max(round(run.birth["duration_s"] * NS / points * 2), 1))
-    bands = bands.select("flow", "phase", (pl.col("start_ns") / NS).alias("s"), (pl.col("stop_ns") / NS).alias("e"))
-    flows = _flows(run, table)
-    title = ["State", "(by its gains)"] if inferred else "State"
-    y = alt.Y("flow:N", title=title, sort=None, scale=alt.Scale(domain=flows, paddingInner=0.15, paddingOuter=0.1))
-    mark = alt.MarkDef("bar", clip=True, strokeWidth=0)
-    tooltip = tips(flow="flow", phase="state", s="from, s|.3f", e="to, s|.3f")
-    chart = alt.Chart(data(bands), mark=mark)
-    return [chart.encode(x=time_axis(run), x2="e:Q", y=y, fill=_fill(table), tooltip=tooltip)]
+    least_ns = max(round(run.birth["duration_s"] * NS / points * 2), 1)
+    colours = phase_colours(_phases(table))
+    bands = tuple(
+        Bands(flow, phase, colours[phase], part["start_ns"].to_numpy() / NS, part["stop_ns"].to_numpy() / NS)
+        for (flow, phase), part in merged(table, least_ns)
+        .partition_by("flow", "phase", as_dict=True, maintain_order=True)
+        .items()
+    )
+    note = "by its gains" if table["inferred"].any() else ""
+    return Drawn("State", bands, note, rows=tuple(_flows(run, table)), legend=Legend(LEGEND, colours))
 
 
 def life_shares(run: Run, width: int) -> alt.LayerChart:
@@ -63,7 +66,9 @@ def life_shares(run: Run, width: int) -> alt.LayerChart:
     x = alt.X("seconds:Q", title="Share of its life", stack="normalize", axis=alt.Axis(format="%"))
     tooltip = tips(flow="flow", phase="state", seconds="in all, s|.3f", times="times|d", median_s="median, s|.3f")
     bars = alt.Chart(data(sums), mark=alt.MarkDef("bar", strokeWidth=0))
-    shown = bars.encode(x=x, y=y, fill=_fill(table), order="place:Q", tooltip=tooltip)
+    shown = bars.encode(
+        x=x, y=y, fill=filled(Legend(LEGEND, phase_colours(_phases(table)))), order="place:Q", tooltip=tooltip
+    )
     return framed([shown], run_title(run), width, max(26 * len(flows), 60), zoom=False, pick=False)
 
 
@@ -93,13 +98,6 @@ def merged(bands: pl.DataFrame, least_ns: int) -> pl.DataFrame:
     columns = ["flow", "phase", "start_ns", "stop_ns", "spent"]
     whole = pl.concat([table.filter(~pl.col("short")).select(columns), widened.select(columns)])
     return whole.sort("spent", descending=True, maintain_order=True).drop("spent")
-
-
-def _fill(table: pl.DataFrame) -> alt.Fill:
-    colours = phase_colours(_phases(table))
-    # "fill", not "color": phases must not enter the legend of the flows.
-    legend = alt.Legend(title="state", symbolType="square", symbolStrokeWidth=0, symbolSize=140)
-    return alt.Fill("phase:N", legend=legend).scale(domain=list(colours), range=list(colours.values()))
 
 
 def _phases(table: pl.DataFrame) -> list[str]:

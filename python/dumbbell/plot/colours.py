@@ -3,16 +3,21 @@
 A hue for each group: first four of the palette of Okabe & Ito 2008 ("Color Universal Design"), then four that keep
 the same distance from all others, for readers with any kind of colour blindness too; a shade and a
 dash for each flow within its group. Every colour of a line has a contrast of at least 3 : 1 with the white
-behind it (WCAG 2.2, 1.4.11). Tests calculate both.
+behind it (WCAG 2.2, 1.4.11), and its counterpart `dark` with the dark ground of a page. Tests calculate both.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-__all__ = ["ALARM", "HUES", "INK", "NOTE", "contrast", "dashes", "shades"]
+__all__ = ["ALARM", "DARK_GROUND", "HUES", "INK", "NOTE", "contrast", "dark", "dashes", "shades"]
 
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#5B1A00", "#7A3FF2", "#A80078", "#222222")
 """The rest of Okabe and Ito's are too pale for thin lines; darkened, orange can't be told from vermilion."""
+ON_DARK = ("#28B2FF", "#FF8A2C", "#008963", "#D795BA", "#BD3600", "#8B52FF", "#B6288D", "#F3F3F3")
+"""The same hues with more light, or with white: those contrasts (3.1 to 16) at which they are farthest apart."""
+DARK_GROUND = "#18181B"
+WHITE = "#FFFFFF"
 INK = "#333333"
 """What belongs to no group: the queue, the ping."""
 NOTE = "#0072B2"
@@ -37,10 +42,21 @@ def dashes(flows: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
     return {name: list(DASHES[place % len(DASHES)]) for name, _, place, _ in _places(flows)}
 
 
-def contrast(colour: str) -> float:
-    """Contrast of a colour with white: 1.05 ÷ (relative luminance + 0.05), from 1 to 21 (WCAG 2.2)."""
-    luminance = sum(weight * _linear(part) for weight, part in zip(_LUMINANCE, _parts(colour), strict=True))
-    return 1.05 / (luminance + 0.05)
+@lru_cache(maxsize=4096)
+def dark(colour: str) -> str:
+    """What stands for a colour on a dark ground: a hue has its own, others get the contrast that they have on white."""
+    known = dict(zip(HUES, ON_DARK, strict=True))
+    return known.get(colour) or _toned(_brightest(colour), contrast(colour), DARK_GROUND)
+
+
+def contrast(colour: str, ground: str = WHITE) -> float:
+    """(The lighter's relative luminance + 0.05) ÷ (the darker's + 0.05): from 1 to 21 (WCAG 2.2)."""
+    darker, lighter = sorted((_luminance(colour), _luminance(ground)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    return sum(weight * _linear(part) for weight, part in zip(_LUMINANCE, _parts(colour), strict=True))
 
 
 _LUMINANCE = (0.2126, 0.7152, 0.0722)
@@ -59,15 +75,27 @@ def _places(flows: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, int, int
 
 
 def _shade(colour: str, place: float) -> str:
-    """A colour mixed with black or white until its contrast is as asked: the darkest at place 0, the lightest at 1."""
-    wanted = DARKEST * (LIGHTEST / DARKEST) ** place
-    darker = contrast(colour) < wanted
+    """A hue's shade: the darkest at place 0, the lightest at 1."""
+    return _toned(colour, DARKEST * (LIGHTEST / DARKEST) ** place, WHITE)
+
+
+@lru_cache(maxsize=4096)
+def _toned(colour: str, wanted: float, ground: str) -> str:
+    """A colour mixed with black or white until its contrast with the ground is as asked."""
+    away = 0 if ground == WHITE else 255  # What the ground is farthest from.
+    low = contrast(colour, ground) < wanted
     least, most = 0.0, 1.0
     for _ in range(20):
         middle = (least + most) / 2
-        further = (contrast(_mixed(colour, middle, 0 if darker else 255)) < wanted) == darker
+        further = (contrast(_mixed(colour, middle, away if low else 255 - away), ground) < wanted) == low
         least, most = (middle, most) if further else (least, middle)
-    return _mixed(colour, most if darker else least, 0 if darker else 255)
+    return _mixed(colour, most if low else least, away if low else 255 - away)
+
+
+def _brightest(colour: str) -> str:
+    """It with as much light as a screen has for it: mixed with white before that, it would lose its hue."""
+    parts = _parts(colour)
+    return "#" + "".join(f"{round(part * 255 / max(*parts, 1)):02X}" for part in parts)
 
 
 def _mixed(colour: str, share: float, target: int) -> str:

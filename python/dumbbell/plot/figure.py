@@ -8,9 +8,11 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from dumbbell.errors import ResultError
+from dumbbell.plot.axes import time_axis
+from dumbbell.plot.charts import charted
 from dumbbell.plot.frame import WIDTH, run_title
-from dumbbell.plot.panels import PANELS, lacks
+from dumbbell.plot.layers import Drawn, Lines
+from dumbbell.plot.panels import PANELS, drawn
 from dumbbell.plot.stack import stacked, view_names
 from dumbbell.plot.thin import POINTS
 from dumbbell.result import Run
@@ -24,34 +26,29 @@ def figure(
     run: Run, panels: Sequence[str] = DEFAULT, width: int = WIDTH, *, title: bool = True, points: int = POINTS
 ) -> alt.VConcatChart:
     """The named panels, stacked. Raises `ResultError` for a name none of `PANELS`, or that the run can't fill."""
-    if not panels:
-        raise ResultError(f"a figure needs a panel; there are: {', '.join(PANELS)}")
-    for name in panels:
-        if name not in PANELS:
-            raise ResultError(f"there is no panel '{name}'; there are: {', '.join(PANELS)}")
-        if (missing := lacks(run, name)) is not None:
-            raise ResultError(f"{run.folder}: can't draw '{name}': {missing}")
+    made = drawn(run, panels, points)
     views = view_names(panels)
-    stack = stacked([_panel(run, name, width, points) for name in panels], views, _picked(panels, views))
+    charts = [_panel(run, name, each, width) for name, each in zip(panels, made, strict=True)]
+    stack = stacked(
+        charts, views, _picked([view for view, each in zip(views, made, strict=True) if any(_by_flow(each))])
+    )
     return stack.properties(title=run_title(run)) if title else stack
 
 
-def _panel(run: Run, name: str, width: int, points: int) -> alt.LayerChart:
-    panel = PANELS[name]
-    layers = panel.draw(run, points)
-    if panel.by_flow:
-        shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.9), alt.value(0.06))
-        layers = [layer.encode(opacity=shown) if _of_flows(layer) else layer for layer in layers]
-    return alt.LayerChart(layer=layers).properties(width=width, height=panel.height(run))
+def _panel(run: Run, name: str, made: Drawn, width: int) -> alt.LayerChart:
+    shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.9), alt.value(0.06))
+    layers = charted(made, time_axis(run))
+    if any(picked := _by_flow(made)):
+        layers = [layer.encode(opacity=shown) if by else layer for layer, by in zip(layers, picked, strict=True)]
+    return alt.LayerChart(layer=layers).properties(width=width, height=PANELS[name].height(run))
 
 
-def _of_flows(layer: alt.Chart) -> bool:
-    """Does it have a line for each flow? A limit or a BDP belongs to none."""
-    return layer.encoding.color is not alt.Undefined
+def _by_flow(made: Drawn) -> list[bool]:
+    """Of which layers does the legend of the flows pick lines? A limit or a BDP belongs to none."""
+    return [isinstance(layer, Lines) and layer.of == "flows" for layer in made.layers]
 
 
-def _picked(panels: Sequence[str], names: Sequence[str]) -> list[alt.TopLevelSelectionParameter]:
+def _picked(views: Sequence[str]) -> list[alt.TopLevelSelectionParameter]:
     """The legend as a switch: clicked flows stand out, a second click takes one back."""
-    views = [view for view, panel in zip(names, panels, strict=True) if PANELS[panel].by_flow]
     select = alt.PointSelectionConfig(type="point", fields=["flow"], toggle="true")
     return [alt.TopLevelSelectionParameter(name="picked", select=select, bind="legend", views=views)] if views else []

@@ -4,16 +4,30 @@ What queues and probes say is `pathpanels`, what a controller was doing `bands`;
 which name is `panels`.
 """
 
-import altair as alt
+from collections.abc import Mapping
+
+import numpy as np
 import polars as pl
 
-from dumbbell.analysis import group_throughput, retransmit_rate
+from dumbbell.analysis import retransmit_rate
 from dumbbell.analysis.fairness import jain_over_time
+from dumbbell.analysis.rates import group_goodput
+from dumbbell.analysis.samples import remembered
 from dumbbell.analysis.window import long_lived
-from dumbbell.plot.axes import data as inline
-from dumbbell.plot.axes import flow_lines, line, named_lines, quantile, rule, step_lines, time_axis, y_axis
-from dumbbell.plot.colours import ALARM, INK
-from dumbbell.plot.lines import NS, cwnd_of, grouped, rate_lines, sample_lines, step_ns
+from dumbbell.plot.colours import ALARM, INK, dashes, shades
+from dumbbell.plot.layers import Curve, Drawn, Legend, Line, Lines, Rule, Scale, Trace
+from dumbbell.plot.lines import (
+    NS,
+    binned,
+    cwnd_of,
+    grouped,
+    names,
+    partitioned,
+    quantile,
+    rate_lines,
+    sample_lines,
+    step_ns,
+)
 from dumbbell.plot.path import bdp_packets, link_rate_mbps
 from dumbbell.result import Run
 
@@ -22,106 +36,124 @@ __all__ = [
 ]  # fmt: skip
 
 
-def throughput(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bins are few already
+def throughput(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few already
     """Goodput at the receiver, in bins."""
-    return flow_lines(run, rate_lines(run), y_axis("Throughput, Mbit/s", note=_bins(run)), curve="step")
+    return Drawn("Throughput, Mbit/s", (_flows(run, rate_lines(run), "step"),), _bins(run))
 
 
-def groups(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bins are few already
-    """Goodput of each group: the sum of its flows; thick, so that it isn't taken for a flow."""
-    rates_bps = group_throughput(run, step_ns(run)).drop_nulls()
-    table = rates_bps.select(
-        (pl.col("time_ns") / NS).alias("s"), (pl.col("throughput_bps") / 1e6).alias("v"), flow="group"
-    )
-    members = [{"name": name, "group": name} for name in dict.fromkeys(flow["group"] for flow in run.birth["flows"])]
-    y = y_axis("Groups, Mbit/s", note=_bins(run))
-    chart = named_lines(members, table, time_axis(run), y, "step")
-    # "stroke", not "color": where flows have other names than groups, each has its own legend.
-    scale = chart.encoding.color["scale"]
-    chart.encoding.color = alt.Undefined
-    chart.encoding.strokeDash = alt.Undefined
-    return [chart.encode(stroke=alt.Stroke("flow:N", title="group", scale=scale, legend=alt.Legend()))]
+def groups(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few already
+    """Goodput of each group: the sum of its flows. Its legend is its own, since flows may have other names."""
+    traces = binned(group_goodput(run, step_ns(run)), 1e6)
+    colours = shades([{"name": name, "group": name} for name in traces])
+    lines = tuple(Line(name, colours[name], s, v) for name, (s, v) in traces.items())
+    layer = Lines(lines, "panel", 1.3, "step")
+    return Drawn("Groups, Mbit/s", (layer,), _bins(run), legend=Legend("group", colours))
 
 
-def cwnd(run: Run, points: int) -> list[alt.Chart]:
+def cwnd(run: Run, points: int) -> Drawn:
     """Congestion window, in the unit in which it is known."""
-    value, title = cwnd_of([run])
-    return flow_lines(run, sample_lines(run, value, add=True, points=points), title)
+    column, per, title = cwnd_of([run])
+    return Drawn(title, (_flows(run, sample_lines(run, column, per, add=True, points=points)),))
 
 
-def rtt(run: Run, points: int) -> list[alt.Chart]:
+def rtt(run: Run, points: int) -> Drawn:
     """Smoothed round-trip time."""
-    return flow_lines(run, rtt_lines(run, points), "Smoothed RTT, ms")
+    return Drawn("Smoothed RTT, ms", (_flows(run, rtt_lines(run, points)),))
 
 
-def rtt_lines(run: Run, points: int) -> pl.DataFrame:
+def rtt_lines(run: Run, points: int) -> dict[str, Trace]:
     """Smoothed RTT in ms; a flow that has measured none yet has none, not 0."""
-    return sample_lines(run, pl.col("rtt_ns").replace(0, None) / 1e6, add=False, points=points)
+    return sample_lines(run, "rtt_ns", 1e6, add=False, points=points, zero=False)
 
 
-def inflight(run: Run, points: int) -> list[alt.Chart]:
+def inflight(run: Run, points: int) -> Drawn:
     """Packets in flight (RFC 6675's pipe), and the path's BDP where rate and RTT are known."""
-    table = sample_lines(run, pl.col("inflight_packets"), add=True, points=points)
+    flows = _flows(run, sample_lines(run, "inflight_packets", add=True, points=points))
     bdp = bdp_packets(run)
-    y = y_axis("In flight, packets", note="" if bdp.is_empty() else "dashed: BDP")
-    return [*flow_lines(run, table, y), *([] if bdp.is_empty() else [step_lines(run, bdp, INK)])]
+    note = "" if bdp.is_empty() else "dashed: BDP"
+    return Drawn("In flight, packets", (flows, *_held_against("BDP", bdp)), note)
 
 
-def rates(run: Run, points: int) -> list[alt.Chart]:
+def rates(run: Run, points: int) -> Drawn:
     """Delivery rate, and the pacing rate dashed and pale behind it."""
-    delivery = sample_lines(run, pl.col("delivery_rate_bps") / 1e6, add=True, points=points)
-    pacing = sample_lines(run, pl.col("pacing_rate_bps") / 1e6, add=True, points=points)
+    delivery = sample_lines(run, "delivery_rate_bps", 1e6, add=True, points=points)
+    pacing = sample_lines(run, "pacing_rate_bps", 1e6, add=True, points=points)
     # Start-up paces at many times the link's rate; the axis is the delivery's.
     top = max(quantile(delivery, 1) * 1.5, min(quantile(pacing, 1), quantile(pacing, 0.99) * 1.2), 0.1)
-    y = y_axis("Delivery rate, Mbit/s", alt.Scale(domain=[0, top], nice=True), note="dots: pacing rate")
-    behind = line(run, pacing, y, alt.MarkDef("line", clip=True, strokeWidth=1, opacity=0.6, strokeDash=[1, 2]))
-    before = line(run, delivery, y, alt.MarkDef("line", clip=True, strokeWidth=1.3))
-    return [before, behind]
+    before = Lines(_coloured(run, delivery), "flows", 1.3)
+    behind = Lines(_coloured(run, pacing), "flows", 1, dash=(1, 2), opacity=0.6)
+    return Drawn("Delivery rate, Mbit/s", (before, behind), "dots: pacing rate", Scale((0, top)))
 
 
-def bandwidth(run: Run, points: int) -> list[alt.Chart]:
+def bandwidth(run: Run, points: int) -> Drawn:
     """What BBR believes to be its bottleneck's bandwidth, and the rate that the link has."""
-    table = sample_lines(run, pl.col("bbr_bw_bps") / 1e6, add=True, points=points)
+    flows = _flows(run, sample_lines(run, "bbr_bw_bps", 1e6, add=True, points=points))
     rate = link_rate_mbps(run)
-    y = y_axis("BBR's bandwidth, Mbit/s", note="" if rate.is_empty() else "dashed: the link's")
-    return [*flow_lines(run, table, y), *([] if rate.is_empty() else [step_lines(run, rate, INK)])]
+    note = "" if rate.is_empty() else "dashed: the link's"
+    return Drawn("BBR's bandwidth, Mbit/s", (flows, *_held_against("the link's rate", rate)), note)
 
 
-def gains(run: Run, points: int) -> list[alt.Chart]:
+def gains(run: Run, points: int) -> Drawn:
     """BBR's pacing gain, and its cwnd gain dotted."""
-    pacing = sample_lines(run, pl.col("bbr_pacing_gain"), add=False, points=points)
-    cwnd_gain = sample_lines(run, pl.col("bbr_cwnd_gain"), add=False, points=points)
-    y = y_axis("BBR's pacing gain", alt.Scale(domain=[0, 3.1], nice=False), note="dots: cwnd gain")
-    before = line(run, pacing, y, alt.MarkDef("line", clip=True, strokeWidth=1.1, interpolate="step-after"))
-    mark = alt.MarkDef("line", clip=True, strokeWidth=1.2, strokeDash=[1, 2], interpolate="step-after")
-    return [before, line(run, cwnd_gain, y, mark)]
+    pacing = _coloured(run, sample_lines(run, "bbr_pacing_gain", add=False, points=points))
+    cwnd_gain = _coloured(run, sample_lines(run, "bbr_cwnd_gain", add=False, points=points))
+    layers = (
+        Lines(pacing, "flows", 1.1, "step-after"),
+        Lines(cwnd_gain, "flows", 1.2, "step-after", dash=(1, 2)),
+    )
+    return Drawn("BBR's pacing gain", layers, "dots: cwnd gain", Scale((0, 3.1), nice=False))
 
 
-def retransmits(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bins are few already
+def retransmits(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few already
     """Retransmitted segments a second."""
-    per_second = pl.col("retransmit_packets") * NS / step_ns(run)
     table = retransmit_rate(run, step_ns(run)).select(
-        (pl.col("time_ns") / NS).alias("s"), per_second.alias("v"), pl.col("group" if grouped(run) else "flow")
+        s=pl.col("time_ns") / NS,
+        v=pl.col("retransmit_packets") * NS / step_ns(run),
+        flow="group" if grouped(run) else "flow",
     )
     if grouped(run):
-        table = table.rename({"group": "flow"}).group_by("s", "flow").agg(pl.col("v").sum()).sort("flow", "s")
-    return flow_lines(run, table, "Retransmits, packets/s", curve="step")
+        table = table.group_by("s", "flow").agg(pl.col("v").sum()).sort("flow", "s")
+    return Drawn("Retransmits, packets/s", (_flows(run, partitioned(table), "step"),))
 
 
-def fairness(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bins are few already
+def fairness(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few already
     """Jain's index in every bin, and 1/n dashed: what it is when one of n flows has everything."""
-    table = fairness_lines(run)
-    y = y_axis("Jain's index", alt.Scale(domain=[0, 1.05], nice=False), note=f"{_bins(run)}; dashed: 1/n")
-    mark = alt.MarkDef("line", clip=True, strokeWidth=1.2, color=INK)
-    drawn = alt.Chart(inline(table), mark=mark).encode(x=time_axis(run), y=y)
-    return [drawn, rule(1 / max(len(long_lived(run)), 1), ALARM)]
+    lines = tuple(Line(name, INK, s, v) for name, (s, v) in fairness_lines(run).items())
+    least = Rule(1 / max(len(long_lived(run)), 1), ALARM)
+    scale = Scale((0, 1.05), nice=False)
+    return Drawn("Jain's index", (Lines(lines, "nobody", 1.2), least), f"{_bins(run)}; dashed: 1/n", scale)
 
 
-def fairness_lines(run: Run) -> pl.DataFrame:
-    """Jain's index over time as a line table with one line."""
+@remembered
+def fairness_lines(run: Run) -> dict[str, Trace]:
+    """Jain's index over time, as one line."""
     table = jain_over_time(run, step_ns(run)).drop_nulls()
-    return table.select((pl.col("time_ns") / NS).alias("s"), v="jain").with_columns(flow=pl.lit("Jain's index"))
+    return partitioned(table.select(s=pl.col("time_ns") / NS, v="jain", flow=pl.lit("Jain's index")))
+
+
+def _flows(run: Run, traces: Mapping[str, Trace], curve: Curve = "linear") -> Lines:
+    """A line for each flow, with its colour and dash."""
+    return Lines(_coloured(run, traces, dashes(names(run))), "flows", 1.3, curve)
+
+
+def _coloured(run: Run, traces: Mapping[str, Trace], dash: Mapping[str, list[int]] | None = None) -> tuple[Line, ...]:
+    """A line for each flow, with points or without."""
+    return tuple(
+        Line(name, colour, *traces.get(name, _NOTHING), tuple((dash or {}).get(name, ())))
+        for name, colour in shades(names(run)).items()
+    )
+
+
+def _held_against(name: str, steps: pl.DataFrame) -> tuple[Lines, ...]:
+    """A dashed line that holds each value (`s, v`) until the next: a rate that changes, a product that follows it."""
+    if steps.is_empty():
+        return ()
+    line = Line(name, INK, steps["s"].to_numpy(), steps["v"].to_numpy())
+    return (Lines((line,), "nobody", 1.2, "step-after", dash=(5, 3)),)
 
 
 def _bins(run: Run) -> str:
     return f"bins of {step_ns(run) / NS:g} s"
+
+
+_NOTHING: Trace = (np.empty(0), np.empty(0))

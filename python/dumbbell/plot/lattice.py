@@ -19,7 +19,7 @@ import polars as pl
 from dumbbell.plot.save import script_json
 from dumbbell.spec.axes import Axis, Scale
 
-__all__ = ["Rect", "Steps", "painted", "step_of", "steps", "title_of"]
+__all__ = ["Rect", "Steps", "key_among", "painted", "step_of", "steps", "title_of"]
 
 Floats = npt.NDArray[np.float64]
 ALONE = 0.5
@@ -102,6 +102,20 @@ UNITS = {"ms": "ms", "mbps": "Mbit/s", "percent": "%", "bdp": "BDP", "bytes": "b
 def title_of(shape: Axis) -> str:
     """The key, and the unit of its numbers."""
     return f"{shape.key}, {UNITS.get(shape.unit, shape.unit)}" if shape.unit else shape.key
+
+
+def key_among(key: str, keys: Sequence[str]) -> str:
+    """The last words of a dotted key, as many as tell it from the others.
+
+    >>> key_among("path.rtt", ["path.rtt", "buffer"])
+    'rtt'
+    >>> key_among("flows.bbr.count", ["flows.bbr.count", "flows.cubic.count"])
+    'bbr.count'
+    """
+    words = key.split(".")
+    endings = (words[-count:] for count in range(1, len(words)))
+    others = [each.split(".") for each in keys if each != key]
+    return next((".".join(end) for end in endings if not any(each[-len(end) :] == end for each in others)), key)
 
 
 def steps(shape: Axis, values: pl.DataFrame) -> Steps:

@@ -1,24 +1,29 @@
 """From a run to the lines of a panel: which flows or groups, which numbers, how many points.
 
-A line table has the columns `s` (time in seconds), `v` (value), `flow` (the line's
-name). More than a dozen flows become one line a group.
+Lines are traces by name: times in seconds, values. More than a dozen flows become one line a group.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from dumbbell.analysis import group_throughput, throughput
+from dumbbell.analysis.rates import goodput, group_goodput
+from dumbbell.analysis.samples import by_flow
+from dumbbell.plot.layers import Trace
 from dumbbell.plot.thin import POINTS, thin
 from dumbbell.result import Run
 
 __all__ = [
     "FLOWS_MAX",
+    "binned",
     "cwnd_of",
     "grouped",
     "names",
     "of_groups",
+    "partitioned",
+    "quantile",
     "rate_lines",
     "round_step_ns",
     "sample_lines",
@@ -61,37 +66,67 @@ def round_step_ns(length_ns: float, bins: int) -> int:
         power *= 10
 
 
-def rate_lines(run: Run) -> pl.DataFrame:
+def rate_lines(run: Run) -> dict[str, Trace]:
     """Throughput in Mbit/s, of flows or groups."""
-    table = group_throughput(run, step_ns(run)) if grouped(run) else throughput(run, step_ns(run))
-    name = "group" if grouped(run) else "flow"
-    lines = table.select(pl.col("time_ns") / NS, pl.col("throughput_bps") / 1e6, pl.col(name)).drop_nulls()
-    return lines.rename({"time_ns": "s", "throughput_bps": "v", name: "flow"})
+    return binned(group_goodput(run, step_ns(run)) if grouped(run) else goodput(run, step_ns(run)), 1e6)
 
 
-def sample_lines(run: Run, value: pl.Expr, *, add: bool, points: int = POINTS) -> pl.DataFrame:
-    """A column of the flows' samples; of groups the sum of their flows (`add`), or the mean."""
-    rows = run.flows.select("time_ns", "flow", "group", value.cast(pl.Float64).alias("v")).drop_nulls()
+def binned(rates: Mapping[str, Trace], per: float) -> dict[str, Trace]:
+    """Rates of bins (their middles in ns, their values) as lines, in units of `per`; without what isn't known."""
+    traces = {}
+    for name, (times_ns, values) in rates.items():
+        said = ~np.isnan(values)
+        traces[name] = (times_ns[said] / NS, values[said] / per)
+    return traces
+
+
+def sample_lines(
+    run: Run, column: str, per: float = 1.0, *, add: bool, points: int = POINTS, zero: bool = True
+) -> dict[str, Trace]:
+    """A column of the flows' samples in units of `per`; of groups the sum of their flows (`add`), or the mean.
+
+    Without `zero` a 0 means that it isn't known yet.
+    """
     if grouped(run):
-        rows = of_groups(rows, max(round(run.birth["duration_s"] * NS / POINTS), 1), add=add).rename({"group": "flow"})
-    return thinned(rows.select(pl.col("time_ns") / NS, "v", "flow").rename({"time_ns": "s"}), points)
+        value = pl.col(column) if zero else pl.col(column).replace(0, None)
+        rows = run.flows.select("time_ns", "flow", "group", (value / per).alias("v")).drop_nulls()
+        together = of_groups(rows, max(round(run.birth["duration_s"] * NS / POINTS), 1), add=add)
+        samples = partitioned(together.rename({"time_ns": "s", "group": "flow"}))
+    else:
+        samples = {name: (times, values / per) for name, (times, values) in by_flow(run, column).items()}
+        if not zero:
+            samples = {name: (times[values != 0], values[values != 0]) for name, (times, values) in samples.items()}
+    return thinned({name: (times / NS, values) for name, (times, values) in samples.items()}, points)
 
 
-def cwnd_of(runs: Sequence[Run]) -> tuple[pl.Expr, str]:
-    """A window of these runs in one unit, and its axis: packets, or kB where more flows' logs say it in bytes only."""
+def cwnd_of(runs: Sequence[Run]) -> tuple[str, float, str]:
+    """A window of these runs in one unit, kB where more flows' logs say it in bytes only: column, divisor, axis."""
     known = {
-        column: sum(run.flows.filter(pl.col(column).is_not_null())["flow"].n_unique() for run in runs)
+        column: sum(times.size > 0 for run in runs for times, _ in by_flow(run, column).values())
         for column in ("cwnd_packets", "cwnd_bytes")
     }
     if known["cwnd_bytes"] > known["cwnd_packets"]:
-        return pl.col("cwnd_bytes") / 1e3, "cwnd, kB"
-    return pl.col("cwnd_packets"), "cwnd, packets"
+        return "cwnd_bytes", 1e3, "cwnd, kB"
+    return "cwnd_packets", 1.0, "cwnd, packets"
 
 
-def thinned(table: pl.DataFrame, points: int = POINTS) -> pl.DataFrame:
-    """Every line of a table (`s, v, flow`) with the points that its picture needs."""
-    parts = table.partition_by("flow", maintain_order=True)
-    return pl.concat([table.clear(), *(part[thin(part["s"], part["v"], points)] for part in parts)])
+def thinned(traces: Mapping[str, Trace], points: int = POINTS) -> dict[str, Trace]:
+    """Every line with the points that its picture needs; without those that have none."""
+    kept = {name: thin(s, v, points) for name, (s, v) in traces.items() if s.size}
+    return {name: (traces[name][0][which], traces[name][1][which]) for name, which in kept.items()}
+
+
+def partitioned(table: pl.DataFrame) -> dict[str, Trace]:
+    """The lines of a table `s, v, flow`; what isn't known is NaN."""
+    parts = table.partition_by("flow", as_dict=True, maintain_order=True)
+    return {str(name): (part["s"].to_numpy(), part["v"].to_numpy()) for (name,), part in parts.items()}
+
+
+def quantile(traces: Mapping[str, Trace], share: float) -> float:
+    """A quantile of all the lines' values; 0 without any."""
+    return float(
+        pl.concat([pl.Series(dtype=pl.Float64), *(pl.Series(v) for _, v in traces.values())]).quantile(share) or 0
+    )
 
 
 def of_groups(rows: pl.DataFrame, bin_ns: int, *, add: bool) -> pl.DataFrame:

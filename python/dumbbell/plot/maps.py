@@ -33,6 +33,9 @@ PLACES_MAX = 5
 """Behind the point; smaller numbers are written with their power of ten."""
 MOST_CELLS = 0.8
 """So many must have room for their numbers, or none is written: a few of many only disturb."""
+LEGEND_PX = 220
+TICK_PX = 30
+"""Of a number at the legend, with what keeps it from the next."""
 CROSS = "M-1,-0.7L-0.7,-1L0,-0.3L0.7,-1L1,-0.7L0.3,0L1,0.7L0.7,1L0,0.3L-0.7,1L-1,0.7L-0.3,0Z"
 """Filled, as all shapes are: a legend draws no lines."""
 SHAPES = {
@@ -125,7 +128,9 @@ class _Drawn:
     def _cells(self, value: str) -> list[alt.Chart]:
         table = self.told[[rect.row for rect in self.rects]].hstack(_corners(self.rects, self.across, self.up))
         x, y = self._x("x0"), self._y("y0")
-        legend = alt.Legend(title=value, gradientLength=220, titleLimit=400, format=".3~g")
+        legend = alt.Legend(title=value, gradientLength=LEGEND_PX, titleLimit=400, format=".3~g")
+        if ticks := self.ramp.ticks(LEGEND_PX / TICK_PX):
+            legend.values, legend.format = ticks, "~g"
         colour = alt.Color("mean:Q", legend=legend, scale=self.ramp.scale())
         known = table.filter(pl.col("mean").is_not_null())
         filled = alt.Chart(data(known), mark=alt.MarkDef("rect", stroke=None))

@@ -12,9 +12,11 @@ import polars as pl
 
 from dumbbell.errors import ResultError
 from dumbbell.plot.axes import named_lines
+from dumbbell.plot.charts import table
 from dumbbell.plot.flowpanels import fairness_lines, rtt_lines
 from dumbbell.plot.frame import framed, runs_title
 from dumbbell.plot.labels import labels
+from dumbbell.plot.layers import Trace
 from dumbbell.plot.lines import cwnd_of, rate_lines, sample_lines
 from dumbbell.plot.pathpanels import ping_lines, queue_lines
 from dumbbell.plot.thin import POINTS
@@ -29,7 +31,7 @@ class Overlay:
 
     about: str
     title: str
-    lines: Callable[[Run, int], pl.DataFrame]
+    lines: Callable[[Run, int], dict[str, Trace]]
     log: bool = False
 
 
@@ -37,7 +39,7 @@ OVERLAYS: dict[str, Overlay] = {
     "throughput": Overlay("goodput of several runs", "Throughput, Mbit/s", lambda run, _: rate_lines(run)),
     "cwnd": Overlay(
         "congestion windows of several runs", "cwnd, packets",
-        lambda run, points: sample_lines(run, pl.col("cwnd_packets"), add=True, points=points),
+        lambda run, points: sample_lines(run, "cwnd_packets", add=True, points=points),
     ),
     "rtt": Overlay("RTT of several runs, on a log axis", "Smoothed RTT, ms", rtt_lines, log=True),
     "queue": Overlay("queues of several runs, such as several limits", "Queue, packets", queue_lines),
@@ -50,15 +52,15 @@ OVERLAYS: dict[str, Overlay] = {
 def overlay(runs: Sequence[Run], name: str, width: int, points: int = POINTS) -> alt.LayerChart:
     """These numbers of all runs, on one axis of time."""
     kind = OVERLAYS[name]
-    table, members = overlay_lines(runs, name, points)
-    title = cwnd_of(runs)[1] if name == "cwnd" else kind.title
+    lines, members = overlay_lines(runs, name, points)
+    title = cwnd_of(runs)[2] if name == "cwnd" else kind.title
     end_s = max(run.birth["duration_s"] for run in runs)
     x = alt.X("s:Q", title="Time, s", scale=alt.Scale(domain=[0, end_s], nice=False))
     scale = alt.Scale(type="log", nice=True) if kind.log else alt.Scale(zero=True, nice=True)
     # Without ticks of our own a log axis writes every 1, 2, 3 … 9 over each other.
     axis = alt.Axis(labelExpr=_ROUND, tickCount=10) if kind.log else alt.Axis()
     y = alt.Y("v:Q", title=title, scale=scale, axis=axis)
-    chart = named_lines(members, table, x, y, "step" if name == "throughput" else "linear")
+    chart = named_lines(members, lines, x, y, "step" if name == "throughput" else "linear")
     shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.9), alt.value(0.06))
     return framed([chart.encode(opacity=shown)], runs_title(runs, kind.about), width)
 
@@ -67,15 +69,15 @@ def overlay_lines(runs: Sequence[Run], name: str, points: int) -> tuple[pl.DataF
     """A line table of all runs, and whom its lines belong to: a run is a group, with a hue of its own."""
     kind, parts = OVERLAYS[name], []
     members: list[dict[str, str]] = []
-    window, _ = cwnd_of(runs)  # All of them in one unit.
+    column, per, _ = cwnd_of(runs)  # All of them in one unit.
     for run, label in zip(runs, labels(runs), strict=True):
-        table = sample_lines(run, window, add=True, points=points) if name == "cwnd" else kind.lines(run, points)
-        if table.is_empty():
+        cwnd = name == "cwnd"
+        inner = sample_lines(run, column, per, add=True, points=points) if cwnd else kind.lines(run, points)
+        if not any(s.size for s, _ in inner.values()):
             raise ResultError(f"{run.folder}: can't draw '{name}' beside the others: it isn't known in their unit")
-        inner = list(dict.fromkeys(table["flow"]))
-        called = {flow: f"{label}: {flow}" if len(inner) > 1 else label for flow in inner}
-        members += [{"name": called[flow], "group": label} for flow in inner]
-        parts.append(table.with_columns(pl.col("flow").replace(called)))
+        called = {f"{label}: {flow}" if len(inner) > 1 else label: trace for flow, trace in inner.items()}
+        members += [{"name": line, "group": label} for line in called]
+        parts.append(table(called))
     whole = pl.concat(parts)
     return (whole.filter(pl.col("v") > 0) if kind.log else whole), members
 

@@ -12,7 +12,7 @@ import polars as pl
 from dumbbell.analysis.queueing import bottleneck
 from dumbbell.result import Run
 
-__all__ = ["bdp_packets", "limit_packets", "link_rate_mbps"]
+__all__ = ["bdp_packets", "limit_packets", "link_rate_mbps", "written_limit"]
 
 HEADERS_BYTES = 66
 """Ethernet 14, IPv4 20, TCP 20 with 12 of timestamps: what a full packet has on the wire beyond its MSS."""
@@ -39,15 +39,22 @@ def bdp_packets(run: Run) -> pl.DataFrame:
 def limit_packets(run: Run) -> tuple[float, str] | None:
     """The bottleneck's limit in packets and as it was written; bytes count in packets of the mean size queued."""
     entry = bottleneck(run)
-    found = re.search(r"\blimit (\d+)(k?b?)\b", str(entry.get("qdisc") or "")) if entry else None
-    if entry is None or found is None:
+    if entry is None:
         return None
-    limit = float(found[1]) * (1024 if found[2].startswith("k") else 1)
-    if entry["kind"] not in {"bfifo", "tbf", "red", "gred"}:
-        return limit, f"limit {limit:g}"
     rows = run.queues.filter((pl.col("queue") == entry["name"]) & (pl.col("backlog_packets") > 0))
     size = float(rows["backlog_bytes"].sum()) / max(float(rows["backlog_packets"].sum()), 1.0)
-    return (limit / size, f"limit {limit:,.0f} B".replace(",", "\u2009")) if size else None
+    return written_limit(str(entry.get("qdisc") or ""), size)
+
+
+def written_limit(qdisc: str, size_bytes: float) -> tuple[float, str] | None:
+    """A discipline's limit in packets and as it was written; bytes count in packets of this size, if there is one."""
+    found = re.search(r"\blimit (\d+)(k?b?)\b", qdisc)
+    if found is None:
+        return None
+    limit = float(found[1]) * (1024 if found[2].startswith("k") else 1)
+    if qdisc.split(maxsplit=1)[0] not in {"bfifo", "tbf", "red", "gred"}:
+        return limit, f"limit {limit:g}"
+    return (limit / size_bytes, f"limit {limit:,.0f} B".replace(",", "\u2009")) if size_bytes else None
 
 
 def _steps(run: Run, factor: float) -> pl.DataFrame:

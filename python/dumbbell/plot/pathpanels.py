@@ -1,125 +1,132 @@
 """Panels of the path on the time axis: the queue, its losses, and what a ping felt."""
 
-import altair as alt
+from collections.abc import Iterable
+
+import numpy as np
 import polars as pl
 
 from dumbbell.analysis import loss as loss_over_time
-from dumbbell.analysis import of_bottleneck
-from dumbbell.plot.axes import TOOLTIP, data, quantile, rule, time_axis, tips, y_axis
+from dumbbell.analysis.queueing import of_bottleneck, rows_of_bottleneck
+from dumbbell.analysis.samples import Bools, Floats, by_flow
 from dumbbell.plot.colours import ALARM, HUES, INK, NOTE, shades
-from dumbbell.plot.lines import NS, grouped, names, step_ns, thinned
+from dumbbell.plot.layers import Drawn, Layer, Legend, Line, Lines, Points, Rule, Scale, Ticks, Trace
+from dumbbell.plot.lines import NS, grouped, names, partitioned, quantile, step_ns, thinned
 from dumbbell.plot.path import limit_packets
 from dumbbell.result import Run
 
-__all__ = ["loss", "loss_rate", "ping", "ping_lines", "queue", "queue_lines"]
+__all__ = ["loss", "loss_rate", "ping", "ping_lines", "queue", "queue_lines", "under_test"]
 
 
-def queue(run: Run, points: int) -> list[alt.Chart]:
+def queue(run: Run, points: int) -> Drawn:
     """Backlog of the queues under test; the bottleneck's limit, drops and marks."""
-    table = queue_lines(run, points)
+    traces = queue_lines(run, points)
     limit = limit_packets(run)
-    largest = quantile(table, 1)
+    largest = quantile(traces, 1)
     shown = limit if limit is not None and limit[0] <= 3 * max(largest, 1.0) else None
     top = max(largest, shown[0] if shown else 0.0, 1.0) * 1.18
-    y = y_axis("Queue, packets", alt.Scale(domain=[0, top], nice=False), note=f"dashed: {shown[1]}" if shown else "")
-    queues = list(dict.fromkeys(table["flow"]))
-    # "stroke", not "color": queues must not enter the legend of the flows.
-    colours = [INK, *HUES[-2::-1]][: len(queues)]  # The last hue is black, too.
-    legend = alt.Legend(title="queue") if len(queues) > 1 else None
-    stroke = alt.Stroke("flow:N", legend=legend).scale(domain=queues[: len(colours)], range=colours)
-    base = alt.Chart(data(table)).mark_line(strokeWidth=1, clip=True)
-    layers = [base.encode(x=time_axis(run), y=y, stroke=stroke)]
-    if shown is not None:
-        layers.append(rule(shown[0], ALARM))
-    return [*layers, _ticks(run, "drops_packets", ALARM, 4, points), _ticks(run, "marks_packets", NOTE, 10, points)]
-
-
-def queue_lines(run: Run, points: int) -> pl.DataFrame:
-    """Backlog in packets of the bottleneck and of whatever else is under test."""
-    which = pl.col("under_test") | of_bottleneck(run)
-    rows = run.queues.filter(which).select(
-        (pl.col("time_ns") / NS).alias("s"), pl.col("backlog_packets").cast(pl.Float64).alias("v"), flow="queue"
+    hues = [INK, *HUES[-2::-1]]  # The last hue is black, too.
+    colours = {name: hues[place % len(hues)] for place, name in enumerate(traces)}
+    lines = tuple(Line(name, colours[name], s, v) for name, (s, v) in traces.items())
+    limits = (Rule(shown[0], ALARM),) if shown else ()
+    layers: tuple[Layer, ...] = (
+        Lines(lines, "panel", 1),
+        *limits,
+        Ticks(ALARM, _grown(run, [_counted(run, "drops_packets")], points)[0], top=4),
+        Ticks(NOTE, _grown(run, [_counted(run, "marks_packets")], points)[0], top=10),
     )
-    return thinned(rows.drop_nulls(), points)
+    legend = Legend("queue", colours) if len(lines) > 1 else None
+    note = f"dashed: {shown[1]}" if shown else ""
+    return Drawn("Queue, packets", layers, note, Scale((0, top), nice=False), legend=legend)
 
 
-def ping(run: Run, points: int) -> list[alt.Chart]:
+def queue_lines(run: Run, points: int) -> dict[str, Trace]:
+    """Backlog in packets of the bottleneck and of whatever else is under test."""
+    backlog = run.table("queues").column("backlog_packets")
+    rows = under_test(run) & backlog.is_known
+    called = run.queues.get_column("queue").filter(pl.Series(rows))
+    times, values = run.queues.get_column("time_ns").to_numpy()[rows] / NS, backlog.floats()[rows]
+    each = ((name, (called == name).to_numpy()) for name in called.unique(maintain_order=True))
+    return thinned({name: (times[mine], values[mine]) for name, mine in each}, points)
+
+
+def ping(run: Run, points: int) -> Drawn:
     """Round-trip time of answered pings, and ticks where one was lost."""
-    y = y_axis("Ping RTT, ms")
-    table = data(ping_lines(run, points))
-    line = alt.Chart(table, mark=alt.MarkDef("line", strokeWidth=1, color=INK, clip=True))
-    dots = alt.Chart(table, mark=alt.MarkDef("point", filled=True, size=6, color=INK, opacity=1, clip=True))
+    lines = tuple(Line(name, INK, s, v) for name, (s, v) in ping_lines(run, points).items())
     lost = run.probes.filter((pl.col("kind") == "ping") & pl.col("rtt_ns").is_null())
-    mark = alt.MarkDef("tick", color=ALARM, orient="vertical", size=8, thickness=1, clip=True)
-    ticks = alt.Chart(data(lost.select((pl.col("sent_ns") / NS).alias("s"))), mark=mark)
-    x = time_axis(run)
-    return [
-        line.encode(x=x, y=y, detail="flow:N"),
-        dots.encode(x=x, y=y, tooltip=TOOLTIP),
-        ticks.encode(x=x, y=alt.value(4)),
-    ]
+    ticks = Ticks(ALARM, lost["sent_ns"].to_numpy() / NS, top=4, size=8)
+    return Drawn("Ping RTT, ms", (Lines(lines, "nobody", 1), Points(INK, 6, lines), ticks))
 
 
-def ping_lines(run: Run, points: int) -> pl.DataFrame:
+def ping_lines(run: Run, points: int) -> dict[str, Trace]:
     """Round-trip times of answered pings in ms."""
     rows = run.probes.filter(pl.col("kind") == "ping").select(
-        (pl.col("sent_ns") / NS).alias("s"), (pl.col("rtt_ns") / 1e6).alias("v"), flow="probe"
+        s=pl.col("sent_ns") / NS, v=pl.col("rtt_ns") / 1e6, flow="probe"
     )
-    return thinned(rows.drop_nulls(), points)
+    return thinned(partitioned(rows.drop_nulls()), points)
 
 
-def loss(run: Run, points: int) -> list[alt.Chart]:
+def loss(run: Run, points: int) -> Drawn:
     """A row for each flow, marked wherever it repeated a packet; one for the bottleneck's drops, one for its marks."""
-    shade = shades(names(run))
-    row = "group" if grouped(run) else "flow"
-    flows = _grown(run, run.flows.select("time_ns", row=row, of="flow", count="retrans_packets"), points)
-    bottleneck = run.queues.filter(of_bottleneck(run))
-    parts = [flows]
-    for column, label in (("drops_packets", DROPPED), ("marks_packets", MARKED)):
-        parts.append(_grown(run, _counter(bottleneck, column, label), points))
-    table = pl.concat(parts)
-    rows = [*shade, *(label for label in (DROPPED, MARKED) if label in table["row"])]
-    colours = [*shade.values(), *(colour for label, colour in ((DROPPED, INK), (MARKED, NOTE)) if label in rows)]
-    mark = alt.MarkDef("tick", orient="vertical", thickness=1, clip=True, bandSize=11)
-    y = alt.Y("row:N", title="Repeats, drops", sort=None, scale=alt.Scale(domain=rows))
-    stroke = alt.Stroke("row:N", legend=None).scale(domain=rows, range=colours)
-    tooltip = tips(row="of", s="time, s|.3f", packets="packets|d")
-    return [alt.Chart(data(table), mark=mark).encode(x=time_axis(run), y=y, stroke=stroke, tooltip=tooltip)]
+    members: dict[str, list[str]] = {}
+    for flow in run.birth["flows"]:
+        members.setdefault(flow["group"] if grouped(run) else flow["name"], []).append(flow["name"])
+    repeats = by_flow(run, "retrans_packets")
+    ticks = []
+    for row, colour in shades(names(run)).items():
+        s, packets = _grown(run, [repeats[name] for name in members[row]], points)
+        ticks.append(Ticks(colour, s, row=row, packets=packets))
+    for column, row, colour in (("drops_packets", DROPPED, INK), ("marks_packets", MARKED, NOTE)):
+        s, packets = _grown(run, [_counted(run, column)], points)
+        if s.size:
+            ticks.append(Ticks(colour, s, row=row, packets=packets))
+    return Drawn("Repeats, drops", tuple(ticks), rows=tuple(str(each.row) for each in ticks))
 
 
 DROPPED = "queue's drops"
 MARKED = "queue's marks"
 
 
-def loss_rate(run: Run, points: int) -> list[alt.Chart]:  # noqa: ARG001 - bins are few already
+def loss_rate(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few already
     """Share of the packets that the bottleneck dropped, in bins."""
     rows = loss_over_time(run, step_ns(run)).filter(of_bottleneck(run))
-    table = rows.select((pl.col("time_ns") / NS).alias("s"), (pl.col("loss_rate") * 100).alias("v"), flow="queue")
-    mark = alt.MarkDef("line", clip=True, strokeWidth=1.2, color=INK, interpolate="step")
-    y = y_axis("Dropped by the queue, %", note=f"bins of {step_ns(run) / NS:g} s")
-    return [alt.Chart(data(table.drop_nulls()), mark=mark).encode(x=time_axis(run), y=y)]
+    table = rows.select(s=pl.col("time_ns") / NS, v=pl.col("loss_rate") * 100, flow="queue").drop_nulls()
+    lines = tuple(Line(name, INK, s, v) for name, (s, v) in partitioned(table).items())
+    note = f"bins of {step_ns(run) / NS:g} s"
+    return Drawn("Dropped by the queue, %", (Lines(lines, "nobody", 1.2, "step"),), note)
 
 
-def _grown(run: Run, counted: pl.DataFrame, points: int) -> pl.DataFrame:
-    """`s, row, packets`: where a counter (`time_ns, row, of, count`) grew, and by how many; a pixel has one mark."""
-    bin_ns = _bin_ns(run, points)
-    count = pl.col("count").cast(pl.Int64)
-    growth = counted.drop_nulls().with_columns(packets=count.diff().over("of").fill_null(count))
-    marks = growth.filter(pl.col("packets") > 0).with_columns(at=pl.col("time_ns") // bin_ns)
-    found = marks.group_by("row", "at", maintain_order=True).agg(pl.col("time_ns").first(), pl.col("packets").sum())
-    return found.select((pl.col("time_ns") / NS).alias("s"), "row", "packets")
+def under_test(run: Run) -> Bools:
+    """Which rows of `queues` are of the bottleneck, or of whatever else is under test."""
+    said = run.queues.get_column("under_test")
+    known_to_be = said.fill_null(value=False) if said.null_count() else said
+    return np.asarray(known_to_be.to_numpy() | rows_of_bottleneck(run))
 
 
-def _ticks(run: Run, column: str, colour: str, height: int, points: int) -> alt.Chart:
-    """A tick at the panel's top for every sample in which the bottleneck's counter grew."""
-    rows = run.queues.filter(of_bottleneck(run))
-    mark = alt.MarkDef("tick", orient="vertical", color=colour, size=7, thickness=1, clip=True)
-    drawn = alt.Chart(data(_grown(run, _counter(rows, column, column), points).select("s")), mark=mark)
-    return drawn.encode(x=time_axis(run), y=alt.value(height))
+def _counted(run: Run, column: str) -> Trace:
+    """Times in ns and readings of a counter of the bottleneck."""
+    queues = run.table("queues")
+    said = queues.column(column)
+    rows = rows_of_bottleneck(run) & said.is_known
+    return queues.column("time_ns").floats()[rows], said.floats()[rows]
 
 
-def _counter(rows: pl.DataFrame, column: str, label: str) -> pl.DataFrame:
-    return rows.select("time_ns", pl.lit(label).alias("row"), of="queue", count=column)
+def _grown(run: Run, counters: Iterable[Trace], points: int) -> Trace:
+    """When in seconds any of these counters (times in ns, readings) grew, and by how many; a pixel has one mark."""
+    grown = [_growth(*counter) for counter in counters]
+    times = np.concatenate([times for times, _ in grown])
+    packets = np.concatenate([packets for _, packets in grown])
+    if len(grown) > 1:
+        order = np.argsort(times, kind="stable")
+        times, packets = times[order], packets[order]
+    if not times.size:
+        return times, packets
+    _, first, place = np.unique(times // _bin_ns(run, points), return_index=True, return_inverse=True)
+    return times[first] / NS, np.bincount(place, weights=packets).astype(np.float64)
+
+
+def _growth(times: Floats, readings: Floats) -> Trace:
+    packets = np.diff(readings, prepend=0.0)
+    return times[packets > 0], packets[packets > 0]
 
 
 def _bin_ns(run: Run, points: int) -> int:

@@ -20,6 +20,8 @@ SEQUENTIAL = ("#440154", "#3B528B", "#21918C", "#5EC962", "#FDE725")
 DIVERGING = ("#08306B", "#F5F3EF", "#7F2704")
 VOID = "#DADADA"
 """Where no run is valid: a grey that is on neither ramp; a cross stands on it, too."""
+FACTORS = ((1, 2, 5), (1, 3), (1,))
+"""Of a legend's numbers to a factor of ten, the more the better."""
 DARK = 55.0
 """Below this lightness (CIELAB, 0 to 100) white is easier to read than black."""
 
@@ -42,11 +44,39 @@ class Ramp:
             clamp=True,
         )
 
+    def ticks(self, most: float) -> list[float]:
+        """Round numbers for the legend of a logarithmic ramp, which Vega leaves without any: two to `most`, 6 or more.
+
+        As many to each factor of ten as there is room for. Of a linear ramp none: Vega finds its own.
+        """
+        if not self.log:
+            return []
+        low, high = self.numbers[0], self.numbers[-1]
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        choices = [[factor * 10.0**decade for decade in decades for factor in factors] for factors in FACTORS]
+        choices += [[10.0**decade for decade in decades if decade % step == 0] for step in range(2, len(decades))]
+        choices += [_multiples(high - low, high, most)]
+        inside = ([number for number in map(_round, each) if low <= number <= high] for each in choices)
+        return next((each for each in inside if 2 <= len(each) <= most), [])
+
     def ink(self, number: float) -> str:
         """Black or white, whichever can be read on this number's colour."""
         at, corners = (np.log10([number]), np.log10(self.numbers)) if self.log else ([number], self.numbers)
         lightness = np.interp(at, corners, [_lightness(colour) for colour in self.colours])[0]
         return "#FFFFFF" if lightness < DARK else "#111111"
+
+
+def _multiples(span: float, high: float, most: float) -> list[float]:
+    """Of the smallest round step with at most so many of them in the span."""
+    decade = 10.0 ** math.floor(math.log10(span / most))
+    step = next(factor * decade for factor in (1, 2, 5, 10, 20) if span / (factor * decade) + 1 <= most)
+    first, last = math.floor((high - span) / step), math.floor(high / step)
+    return [number * step for number in range(first, last + 1)]
+
+
+def _round(number: float) -> float:
+    """Without what adding powers left."""
+    return float(f"{number:.9g}")
 
 
 def sequential(numbers: Sequence[float], *, log: bool = False) -> Ramp:

@@ -53,8 +53,9 @@ def _parts(run: Run, step_ns: int) -> Iterator[pl.DataFrame]:
     groups = list(dict.fromkeys(flow["group"] for flow in run.birth["flows"]))[:GROUPS_MAX]
     rate = group_throughput(run, step_ns).drop_nulls().with_columns(v=pl.col("throughput_bps") / 1e6)
     yield _by_group(rate, groups, "throughput, Mbit/s")
+    column, per, cwnd = cwnd_of([run])
     for value, what in (
-        cwnd_of([run]),
+        (pl.col(column) / per, cwnd),
         (pl.col("rtt_ns").replace(0, None) / 1e6, "smoothed RTT, ms"),
     ):
         rows = run.flows.select("time_ns", "flow", "group", v=value.cast(pl.Float64)).drop_nulls()

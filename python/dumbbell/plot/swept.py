@@ -1,5 +1,6 @@
 """Which figure of which sweep: the axes that a map names, its cells, its title; drawn by `maps` or `families`."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import altair as alt
@@ -9,7 +10,7 @@ from dumbbell.analysis.grid import cells, chosen, differences
 from dumbbell.errors import ResultError
 from dumbbell.plot.families import Values, family
 from dumbbell.plot.frame import WIDTH
-from dumbbell.plot.lattice import steps
+from dumbbell.plot.lattice import key_among, steps
 from dumbbell.plot.maps import Marks, Panel, heat_map
 from dumbbell.plot.ramps import Ramp, diverging, sequential
 from dumbbell.spec.axes import Axis
@@ -20,6 +21,8 @@ from dumbbell.sweeps.folder import Sweep
 __all__ = ["PANELS_MAX", "draw_map", "mapped_cells", "told"]
 
 PANELS_MAX = 24
+SPEECHLESS = re.compile(r"true|false|none|[-+]?\.?\d.*", re.IGNORECASE)
+"""Values that say nothing without their key."""
 
 
 def draw_map(sweep: Sweep, look: Map, width: int = WIDTH) -> alt.ConcatChart | alt.LayerChart:
@@ -27,7 +30,7 @@ def draw_map(sweep: Sweep, look: Map, width: int = WIDTH) -> alt.ConcatChart | a
     shapes = _shapes(sweep, look)
     found = mapped_cells(sweep, look)
     x = steps(shapes[look.x], found)
-    panels = _panels(found, [shapes[key] for key in look.panels])
+    panels = _panels(found, [shapes[key] for key in look.panels], list(sweep.axes))
     means = found["mean"].drop_nulls().to_list()
     if not means:
         raise ResultError(f"'{look.value}' is known in no cell; {_reasons(found)}")
@@ -122,8 +125,8 @@ def _sides(sweep: Sweep, look: Map, runs: pl.DataFrame) -> tuple[str, object, ob
     return shape.key, there[wanted[0]], there[wanted[1]]
 
 
-def _panels(found: pl.DataFrame, shapes: Sequence[Axis]) -> list[Panel]:
-    """A panel for each combination of values, in the order of the axes."""
+def _panels(found: pl.DataFrame, shapes: Sequence[Axis], keys: Sequence[str]) -> list[Panel]:
+    """A panel for each combination of values, in the order of the axes; `keys` are of all axes that the sweep has."""
     if not shapes:
         return [Panel("", found)]
     along = [steps(shape, found) for shape in shapes]
@@ -133,15 +136,16 @@ def _panels(found: pl.DataFrame, shapes: Sequence[Axis]) -> list[Panel]:
     ranks = [{label: place for place, label in enumerate(each.labels)} for each in along]
     called = {key: tuple("none" if value is None else str(value) for value in key) for key in parts}
     order = sorted(parts, key=lambda key: [rank[label] for rank, label in zip(ranks, called[key], strict=True)])
+    names = [key_among(shape.key, [*keys, "seed"]) for shape in shapes]
     return [
-        Panel(", ".join(_panel_name(s, label) for s, label in zip(shapes, called[key], strict=True)), parts[key])
+        Panel(", ".join(_told(name, label) for name, label in zip(names, called[key], strict=True)), parts[key])
         for key in order
     ]
 
 
-def _panel_name(shape: Axis, label: str) -> str:
-    """A name says itself; a number needs its key."""
-    return label if shape.scale == "category" and shape.key != "seed" else f"{shape.key} {label}"
+def _told(name: str, label: str) -> str:
+    """A name says itself; a number, a truth or nothing needs its key."""
+    return f"{name} {label}" if SPEECHLESS.fullmatch(label) else label
 
 
 def _ramp(look: Map, means: Sequence[float]) -> Ramp:

@@ -18,7 +18,7 @@ from dumbbell.spec import Case, Experiment
 from dumbbell.spec.tomlout import as_toml
 from dumbbell.spec.units import Wrong
 
-__all__ = ["asked", "by_hand", "experiment_of"]
+__all__ = ["asked", "by_hand", "experiment_of", "text_of"]
 
 
 def asked(run: Run) -> Markup:
@@ -31,9 +31,14 @@ def asked(run: Run) -> Markup:
     if experiment is None:
         written = json.dumps(run.birth.get("experiment"), indent=1, ensure_ascii=False)
         return join([element("h3", "What was asked"), element("pre", written)])
-    text = as_toml(experiment.model_dump(mode="json", exclude_defaults=True, exclude={"source"}))
+    text = text_of(experiment)
     seed = element("p", f"Seed {run.birth['seed']}, on the engine {run.birth['engine']}.", css="quiet")
     return join([element("h3", "What was asked"), dumbbell(experiment), element("pre", text), seed])
+
+
+def text_of(experiment: Experiment) -> str:
+    """The experiment as the file that one would write: what isn't said is as always."""
+    return as_toml(experiment.model_dump(mode="json", exclude_defaults=True, exclude={"source"}))
 
 
 def experiment_of(run: Run) -> Experiment | None:

@@ -20,6 +20,13 @@ async function copy(text, button) {
   button.textContent = "Copied";
   setTimeout(() => { button.textContent = "Copy"; }, 1500);
 }
+function command(text, seed, body) {
+  const line = make("pre", text, body);
+  const button = make("button", "Copy", body);
+  button.type = "button";
+  button.setAttribute("aria-label", "Copy the command of seed " + seed);
+  button.addEventListener("click", () => copy(line.textContent, button));
+}
 function show(number) {
   const point = points.points[number];
   if (!point) return;
@@ -33,23 +40,28 @@ function show(number) {
   const rows = make("tbody", "", table);
   for (const run of point.runs) {
     const row = make("tr", "", rows);
-    make("th", run.seed, row);
+    const seed = make("th", run.seed, row);
+    if (points.opens && parent !== window) {
+      seed.append(" ");
+      const open = make("button", "Open", seed);
+      open.type = "button";
+      open.setAttribute("aria-label", "Open the experiment of seed " + run.seed);
+      open.addEventListener("click", () => parent.postMessage({ open: { point: Number(number), seed: run.seed } }, "*"));
+    }
     const status = make("td", run.status, row);
-    if (run.link) {
+    for (const [name, address] of run.kept ? [["page", run.kept.page], ["folder", run.kept.folder]] : []) {
+      if (!address) continue;
       status.append(" ");
-      make("a", "report", status).href = run.link;
+      make("a", name, status).href = address;
     }
     for (const value of run.values) make("td", shown(value), row);
     if (run.reason) make("p", "Seed " + run.seed + ": " + run.reason, body);
   }
+  const pageless = point.runs.filter(run => run.kept && !run.kept.page);
+  if (pageless.length) make("p", "A page about a kept run (dumbbell report --runs writes all of them, and links them here):", body);
+  for (const run of pageless) command(run.kept.command, run.seed, body);
   make("p", point.command ? "Run it again, in full:" : "How to run it again is not known: sweep.toml is not in the folder.", body);
-  for (const run of point.command ? point.runs : []) {
-    const line = make("pre", point.command.replace("{seed}", run.seed), body);
-    const button = make("button", "Copy", body);
-    button.type = "button";
-    button.setAttribute("aria-label", "Copy the command of seed " + run.seed);
-    button.addEventListener("click", () => copy(line.textContent, button));
-  }
+  for (const run of point.command ? point.runs : []) command(point.command.replace("{seed}", run.seed), run.seed, body);
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
 }

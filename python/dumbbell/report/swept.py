@@ -1,7 +1,7 @@
 """A sweep as one HTML page: what was asked, what came of it, maps, and behind each cell its runs.
 
-Which maps there are is `choice`'s, the command of a run `again`'s, what happens on a click swept.js; the frame is
-`frame`.
+Which maps there are is `choice`'s, the command of a run `again`'s, its kept result `kept`'s, what happens on a click
+swept.js; the frame is `frame`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,7 @@ from dumbbell.plot.swept import draw_map, mapped_cells, told
 from dumbbell.report.again import again
 from dumbbell.report.choice import maps_of
 from dumbbell.report.frame import Figures, framed, written
+from dumbbell.report.kept import KeptFor, kept_at, write_kept
 from dumbbell.report.markup import Markup, details, element, join, table, tagged
 from dumbbell.report.words import number
 from dumbbell.spec.sweep import Map
@@ -31,16 +32,22 @@ CELLS_MAX = 400
 _SCRIPT = Path(__file__).with_name("swept.js")
 
 
-def write_sweep(sweep: Sweep, path: Path, values: Sequence[str] = ()) -> None:
+def write_sweep(sweep: Sweep, path: Path, values: Sequence[str] = (), *, runs: bool = False) -> Path | None:
     """Write the page; `values` are what its maps show, instead of those that were asked.
 
-    Raises `ResultError` for a map that can't be drawn, `OutputError` when the file can't be written.
+    With `runs` every kept run gets a page of its own, linked from its cell: the folder of these pages, None where there
+    are none. Raises `ResultError` for a map that can't be drawn or a result that can't be read, `OutputError` when a
+    file can't be written.
     """
-    written(sweep_page(sweep, values), path)
+    pages = write_kept(sweep, path) if runs else None
+    written(sweep_page(sweep, values, kept_at(sweep, path, pages)), path)
+    return pages
 
 
-def sweep_page(sweep: Sweep, values: Sequence[str] = ()) -> str:
-    """The page itself."""
+def sweep_page(
+    sweep: Sweep, values: Sequence[str] = (), kept: KeptFor = lambda _point, _seed: None, *, opens: bool = False
+) -> str:
+    """The page itself; `kept` tells what it links to; `opens`: who frames it is told which run somebody would open."""
     looks, note = maps_of(sweep, values)
     figures = Figures()
     numbers = summary(sweep)
@@ -51,7 +58,8 @@ def sweep_page(sweep: Sweep, values: Sequence[str] = ()) -> str:
         element("section", element("h2", "All numbers"), _ranges(numbers)),
         _dialog(),
     ]
-    script = Template(_SCRIPT.read_text(encoding="utf-8")).substitute(points=script_json(_points(sweep, looks)))
+    points = _points(sweep, looks, kept) | {"opens": opens}
+    script = Template(_SCRIPT.read_text(encoding="utf-8")).substitute(points=script_json(points))
     return framed(sweep.title, _banner(numbers), sections, figures, script)
 
 
@@ -75,11 +83,12 @@ def _banner(numbers: Mapping[str, Any]) -> Markup:
 def _asked(sweep: Sweep, numbers: Mapping[str, Any]) -> Markup:
     axes = [(axis["key"], _listed(axis["values"]), axis["scale"]) for axis in numbers["axes"]]
     birth = sweep.birth
+    engines = dict(birth.get("engines") or {})
     rows = [
         ("seeds", _listed(numbers["seeds"])),
-        ("engines", "; ".join(_engine(name, known) for name, known in dict(birth.get("engines") or {}).items())),
+        ("engines", "; ".join(_engine(name, known) for name, known in engines.items())),
         ("metrics", ", ".join(birth.get("metrics") or [])),
-        ("measured", birth.get("window") or "the whole of each run"),
+        ("measured", _window(birth.get("window"))),
         ("kept", {"runs": "every run's result folder"}.get(str(birth.get("keep")), "the numbers of each run")),
         ("command", birth.get("command")),
         ("Dumbbell", birth.get("dumbbell")),
@@ -91,6 +100,7 @@ def _asked(sweep: Sweep, numbers: Mapping[str, Any]) -> Markup:
         table(("axis", "values", "scale"), axes, css="text") if axes else "",
         table(("", ""), [(name, text) for name, text in rows if text], css="text"),
         *_files(sweep),
+        *_hashes(engines),
     ])  # fmt: skip
 
 
@@ -103,9 +113,34 @@ def _files(sweep: Sweep) -> list[Markup]:
 
 
 def _engine(name: str, known: object) -> str:
+    """An engine in a few words; hashes are in a fold of their own."""
     if not isinstance(known, Mapping):
         return f"{name}: {known}"
-    return f"{name} ({', '.join(f'{key} {value}' for key, value in known.items() if value is not None)})"
+    told = [f"{key} {known[key]}" for key in ("version", "release") if known.get(key)]
+    return f"{name} ({', '.join(told)})" if told else name
+
+
+def _hashes(engines: Mapping[str, Any]) -> list[Markup]:
+    """What exactly ran."""
+    rows = [
+        (name, key.removesuffix("sha256").rstrip("_") or "itself", value)
+        for name, known in engines.items()
+        if isinstance(known, Mapping)
+        for key, value in known.items()
+        if key.endswith("sha256")
+    ]
+    return (
+        [details("What exactly ran: SHA-256 of the engines", table(("engine", "of", "SHA-256"), rows, css="text"))]
+        if rows
+        else []
+    )
+
+
+def _window(window: Sequence[int | None] | None) -> str:
+    if not window:
+        return "the whole of each run"
+    start, end = ("" if each is None else f"{each / 1e9:g} s" for each in window)
+    return f"from {start} to {end}" if end else f"from {start} on"
 
 
 def _map(sweep: Sweep, look: Map, figures: Figures, *, alone: bool) -> Markup:
@@ -155,7 +190,7 @@ def _ranges(numbers: Mapping[str, Any]) -> Markup:
     return details("Every metric's range over the valid runs", table(("metric", "runs", "least", "mean", "most"), rows))
 
 
-def _points(sweep: Sweep, looks: Sequence[Map]) -> dict[str, Any]:
+def _points(sweep: Sweep, looks: Sequence[Map], kept: KeptFor) -> dict[str, Any]:
     """What the page knows of each point: where it is, its runs, and the command with a hole for the seed."""
     values = list(dict.fromkeys(look.value for look in looks))
     known = sweep.runs.with_columns(
@@ -166,7 +201,8 @@ def _points(sweep: Sweep, looks: Sequence[Map]) -> dict[str, Any]:
         point = found.setdefault(row["point"], {"at": _at(sweep, row), "command": _command(sweep, row), "runs": []})
         point["runs"].append({
             "seed": row["seed"], "status": row["status"], "reason": row["reason"],
-            "values": [row[f"value {place}"] for place in range(len(values))], "link": None,
+            "values": [row[f"value {place}"] for place in range(len(values))],
+            "kept": kept(row["point"], row["seed"]),
         })  # fmt: skip
     return {"values": values, "points": found}
 

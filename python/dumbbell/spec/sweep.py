@@ -93,7 +93,7 @@ class Sweep:
 
     def each_point(self) -> Iterator[Point]:
         """The first grid, one by one."""
-        kept = (point.values for point in points(self.axes) if self._is_run(point.values))
+        kept = (point.values for point in points(self.axes) if self.is_run(point.values))
         return (Point(number, values) for number, values in enumerate(kept))
 
     def spread(self, most: int) -> Iterator[Point]:
@@ -102,7 +102,8 @@ class Sweep:
         wanted = {0, every - 1, *(every * step // most for step in range(most))}
         return (point for point in self.each_point() if point.number in wanted)
 
-    def _is_run(self, values: Mapping[str, Any]) -> bool:
+    def is_run(self, values: Mapping[str, Any]) -> bool:
+        """Is the point with these values one of the grid? What runs beside has a spread of it only."""
         return self.beside is None or values["engine"] == self.engine or self.beside.means(values)
 
     @property

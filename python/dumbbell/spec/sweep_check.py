@@ -148,10 +148,12 @@ def _check_beside(sweep: "Sweep", fail: _Fail) -> None:
 def _check_maps(sweep: "Sweep", fail: _Fail) -> None:
     keys = [each.key for each in sweep.every_axis]
     for number, each in enumerate(sweep.maps):
-        for name in ("x", "y", "lines", "difference", "panels"):
-            asked = getattr(each, name)
-            for key in asked if isinstance(asked, tuple) else [asked]:
-                if key is not None and key not in keys:
+        difference = (each.difference or "").partition("=")[0]  # As in `engine=sim,kernel`.
+        alone = {"x": each.x, "y": each.y, "lines": each.lines, "difference": difference}
+        asked = {name: (key,) for name, key in alone.items()} | {"panels": each.panels}
+        for name, named in asked.items():
+            for key in named:
+                if key and key not in keys:
                     right = suggest(key, keys) if keys else _there(keys)
                     raise fail("no axis of this key", f"maps.{number}.{name}", right, key)
 

@@ -114,6 +114,8 @@ class Refine(Strict):
     """Points, at most, those of the first grid included."""
     change: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Neighbours whose means differ by less than this are left alone."""
+    finest: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
+    """Neighbours are never nearer than this share of the axis, on its scale."""
 
 
 class Beside(Strict):

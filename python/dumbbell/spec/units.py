@@ -203,6 +203,7 @@ def count(value: object) -> int:
     return int(number)
 
 
+@lru_cache(maxsize=1024)
 def rate_text(rate: int) -> str:
     """A rate in the shortest exact spelling of tc.
 
@@ -215,6 +216,7 @@ def rate_text(rate: int) -> str:
     return f"{rate}bit"
 
 
+@lru_cache(maxsize=1024)
 def time_text(time_ns: int) -> str:
     """A time in the shortest exact spelling of tc.
 

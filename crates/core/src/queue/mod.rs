@@ -132,6 +132,8 @@ pub struct Queue {
     copies: Vec<Packet>,
     /// How many were made so far, and their bytes.
     duplicated: (u64, u64),
+    /// Those that nobody has taken notice of, where somebody wants to.
+    kept_copies: Option<Vec<Packet>>,
 }
 
 /// Where a discipline stands in a tree, for whoever samples it often.
@@ -176,6 +178,14 @@ pub enum ChangeError {
     OtherKind,
 }
 
+impl Place {
+    /// How many disciplines stand above it.
+    #[must_use]
+    pub const fn depth(&self) -> usize {
+        self.path.len()
+    }
+}
+
 impl Queue {
     /// A tree of disciplines. Each that throws dice has a stream of its own, named after `name` and its handle.
     ///
@@ -195,7 +205,7 @@ impl Queue {
     /// As [`Queue::new`] does.
     #[must_use]
     pub fn standing(node: &Node, site: &Site) -> Self {
-        Self { root: Discipline::new(node, site), copies: Vec::new(), duplicated: (0, 0) }
+        Self { root: Discipline::new(node, site), copies: Vec::new(), duplicated: (0, 0), kept_copies: None }
     }
 
     /// Hands a packet in. Whatever dies for it, itself included, is appended to `dropped`.
@@ -244,6 +254,16 @@ impl Queue {
     #[must_use]
     pub const fn duplicated(&self) -> (u64, u64) {
         self.duplicated
+    }
+
+    /// From now on [`Queue::take_copies`] has what netems in this tree made.
+    pub fn keep_copies(&mut self) {
+        self.kept_copies.get_or_insert_default();
+    }
+
+    /// The copies that netems in this tree made since this was asked last.
+    pub fn take_copies(&mut self) -> Vec<Packet> {
+        self.kept_copies.as_mut().map(mem::take).unwrap_or_default()
     }
 
     /// Where the discipline of this handle stands (`10:`), or None.
@@ -295,6 +315,9 @@ impl Queue {
         for packet in copies.drain(..) {
             self.duplicated.0 += u64::from(packet.segments);
             self.duplicated.1 += u64::from(packet.bytes);
+            if let Some(kept) = &mut self.kept_copies {
+                kept.push(packet);
+            }
             let mut turn = Turn { now, dropped, copies: &mut self.copies, is_copy: true };
             self.root.enqueue(&packet, &mut turn);
         }

@@ -4,7 +4,6 @@
 //! [`Segment`] modulo 2³², timestamps milliseconds as Linux's default `tcp_timestamps` clock ticks.
 
 use crate::net::HostId;
-use crate::world::is_reset;
 use dumbbell_core::packet::{
     Ace, Body, Direction, ETHERNET_BYTES, Ecn, Flags, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES,
 };
@@ -126,7 +125,7 @@ fn udp(packet: &Packet, ends: &Ends) -> Vec<u8> {
 /// Options as Linux orders them; each line is padded to whole words.
 fn options(packet: &Packet, segment: &Segment, mss: u32) -> Vec<u8> {
     let mut options = Vec::with_capacity(40);
-    if is_reset(packet) {
+    if packet.is_reset() {
         return options;
     }
     let stamps = [millis(segment.sent_at), millis(segment.echo)].map(u32::to_be_bytes).concat();
@@ -155,7 +154,7 @@ fn tcp_header_bytes(packet: &Packet, segment: &Segment) -> u32 {
     let plain = TCP_HEADERS_BYTES - ETHERNET_BYTES - IPV4_BYTES;
     match segment.flags.syn {
         true => plain + 8,
-        false if is_reset(packet) => plain - TIMESTAMP_BYTES,
+        false if packet.is_reset() => plain - TIMESTAMP_BYTES,
         false => plain + segment.sack.bytes(),
     }
 }
@@ -168,7 +167,7 @@ fn accurate_bit(flags: Flags) -> u8 {
 fn flag_bits(packet: &Packet, flags: Flags) -> u8 {
     let ace = flags.ace.map_or(0, Ace::bits);
     let (ece, cwr) = (flags.ece || ace & 1 > 0, flags.cwr || ace & 2 > 0);
-    let bits = [flags.fin, flags.syn, is_reset(packet), flags.psh, flags.ack, false, ece, cwr];
+    let bits = [flags.fin, flags.syn, packet.is_reset(), flags.psh, flags.ack, false, ece, cwr];
     bits.iter().enumerate().map(|(place, &bit)| u8::from(bit) << place).sum()
 }
 

@@ -3,8 +3,9 @@
 mod checks;
 
 use super::census::Census;
-use super::{End, Instant, World, rank};
+use super::{Instant, World, rank};
 use crate::agenda::{Agenda, Kind};
+use crate::ends::End;
 use crate::error::Error;
 use crate::net::{self, DeviceId, Net};
 use crate::plan::{self, Plan, Traffic as Asked, What};
@@ -43,6 +44,8 @@ pub fn world(plan: &Plan) -> Result<World, Error> {
         duration: plan.duration,
         sample: plan.sample,
         every_change: plan.every_change,
+        is_shown: plan.every_change,
+        journeys: None,
         ended: None,
         agenda: agenda(plan, &starts, &probe_order),
         ends: ends(&net, &flows, &telemetry),
@@ -80,7 +83,7 @@ fn pairs<'a>(plan: &'a Plan, flows: &[usize], probes: &[usize]) -> Vec<net::Pair
 fn watch(plan: &Plan, net: &mut Net) -> Result<Vec<Watched>, Error> {
     checks::by_name("queue", plan.queues.iter().map(|queue| queue.name.as_str()))?;
     let mut watched = Vec::with_capacity(plan.queues.len());
-    for (number, plan::Watched { name, at, handle }) in plan.queues.iter().enumerate() {
+    for (number, plan::Watched { name, at, handle, .. }) in plan.queues.iter().enumerate() {
         let whose = format!("queue '{name}'");
         let device = device_at(net, *at, &whose, plan)?;
         let target = &mut net.devices[device as usize];

@@ -129,7 +129,7 @@ impl World {
             self.reset(flow, side, packet);
             return;
         };
-        if is_reset(packet) {
+        if packet.is_reset() {
             end.endpoint = None;
             return;
         }
@@ -300,7 +300,7 @@ impl World {
     /// A packet came to a socket that is no more (RFC 9293 section 3.10.7.1).
     fn reset(&mut self, flow: usize, side: usize, packet: &Packet) {
         let Body::Tcp(segment) = packet.body else { return };
-        if !is_reset(packet) {
+        if !packet.is_reset() {
             self.send_reset(flow, side, segment.ack);
         }
     }
@@ -343,11 +343,6 @@ impl World {
         self.launch(device, &packet);
         self.agenda.add(self.now + interval, Kind::Probe, rank(number));
     }
-}
-
-/// A reset has neither SYN nor ACK, which no other segment lacks: the endpoints never see one.
-pub(crate) fn is_reset(packet: &Packet) -> bool {
-    matches!(&packet.body, Body::Tcp(segment) if !segment.flags.syn && !segment.flags.ack)
 }
 
 /// Does it carry bytes that the receiver has not got? A closed socket has nobody to read them (`TCPAbortOnData`).

@@ -57,7 +57,12 @@ impl World {
     pub(super) fn launch(&mut self, device: DeviceId, packet: &Packet) -> Verdict {
         self.census.born(packet);
         if self.net.devices[device as usize].queue.is_some() {
-            return self.enqueue(device, packet);
+            let is_old = self.journeys.is_some() && self.note_sent(packet);
+            let verdict = self.enqueue(device, packet);
+            if verdict == Verdict::Dropped {
+                self.note_refused(packet, is_old);
+            }
+            return verdict;
         }
         self.set_out(device, packet);
         Verdict::Queued
@@ -66,6 +71,9 @@ impl World {
     /// A packet leaves its own host by a device without a discipline.
     #[inline]
     pub(super) fn set_out(&mut self, device: DeviceId, packet: &Packet) {
+        if self.journeys.is_some() {
+            self.note_set_out(packet);
+        }
         match self.segments(packet) {
             None => self.step_out(device, packet),
             Some(segments) => segments.for_each(|segment| self.step_out(device, &segment)),
@@ -80,7 +88,7 @@ impl World {
     /// What a device without offloads makes of a super-packet when it leaves its own host, behind the discipline if
     /// there is one (`validate_xmit_skb`); None when the packet leaves as it is.
     #[inline]
-    fn segments(&self, packet: &Packet) -> Option<impl Iterator<Item = Packet> + use<>> {
+    pub(super) fn segments(&self, packet: &Packet) -> Option<impl Iterator<Item = Packet> + use<>> {
         let is_cut = packet.segments > 1 && self.ends[packet.flow.0 as usize][sending_side(packet)].cuts;
         if is_cut { cut(*packet) } else { None }
     }
@@ -119,6 +127,7 @@ impl World {
         let verdict = target.enqueue(packet, self.now, &mut self.instant.dropped);
         if target.duplicates {
             self.census.copied(packet.flow, target.new_copies());
+            self.note_entered(device, packet);
         }
         self.bury(device, (verdict == Verdict::Dropped).then_some(packet.flow));
         self.show(device);
@@ -197,6 +206,9 @@ impl World {
 
     /// A packet leaves the device of a host that may be its own, or one that is captured, or that stamps.
     fn left(&mut self, device: DeviceId, packet: &Packet) {
+        if self.journeys.is_some() {
+            self.note_left(device, packet);
+        }
         let target = &mut self.net.devices[device as usize];
         if let (Some(meter), Some(queue)) = (&mut target.meter, &target.queue) {
             let hop = meter.stamp(self.now, packet, queue.backlog().bytes);
@@ -233,12 +245,15 @@ impl World {
 
     #[cold]
     fn bury_all(&mut self, device: DeviceId, refused: Option<FlowId>) {
+        self.note_copies(device);
         let mut dead = std::mem::take(&mut self.instant.dropped);
         for packet in dead.drain(..) {
             let target = &mut self.net.devices[device as usize];
             target.tally.dropped += u64::from(packet.segments);
             self.census.died(&packet);
             self.telemetry.lost(&packet);
+            self.note_died(device, &packet);
+            let target = &self.net.devices[device as usize];
             let is_felt = target.is_home && !target.orphans && refused != Some(packet.flow);
             let host = target.host;
             if is_felt && self.net.source(&packet) == host {
@@ -267,12 +282,22 @@ impl World {
     /// Records what the sampled disciplines of a device show, where every change is recorded.
     #[inline]
     fn show(&mut self, device: DeviceId) {
-        if self.every_change && !self.net.devices[device as usize].watched.is_empty() {
-            self.sampler.queues_changed(self.now, device, &self.net);
+        if self.is_shown && !self.net.devices[device as usize].watched.is_empty() {
+            self.show_all(device);
         }
     }
 
+    fn show_all(&mut self, device: DeviceId) {
+        if self.every_change {
+            self.sampler.queues_changed(self.now, device, &self.net);
+        }
+        self.note_settled(device);
+    }
+
     fn deliver(&mut self, packet: &Packet) {
+        if self.journeys.is_some() {
+            self.note_delivered(packet);
+        }
         self.census.arrived(packet);
         let flow = packet.flow.0 as usize;
         match packet.body {

@@ -1,6 +1,7 @@
 //! From a world that is over to tables and totals.
 
-use super::{Arrival, End, World};
+use super::{Arrival, World};
+use crate::ends::End;
 use crate::report::{Cost, DeviceDrops, FlowReport, Outcome, QueueReport, Report};
 use crate::table::Table;
 use crate::traffic::{Flow, probe};
@@ -20,8 +21,9 @@ pub fn outcome(mut world: World) -> Outcome {
     };
     let probes = probe_table(&world);
     let capture = world.tap.take().and_then(crate::trace::pcap::Tap::into_bytes);
+    let journeys = world.journeys.take().map(|journeys| journeys.told());
     let (flows, queues) = world.sampler.into_tables();
-    Outcome { flows, queues, probes, report, capture }
+    Outcome { flows, queues, probes, report, capture, journeys }
 }
 
 /// What the watched disciplines show.

@@ -145,7 +145,7 @@ pub fn bottleneck(at: End, mbit: u64, packets: u32) -> Device {
 }
 
 pub fn watched(name: &str, at: End, handle: &str) -> Watched {
-    Watched { name: name.into(), at, handle: handle.into() }
+    Watched { name: name.into(), at, handle: handle.into(), under_test: true }
 }
 
 /// Runs a plan to its end.

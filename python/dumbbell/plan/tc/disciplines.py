@@ -22,10 +22,15 @@ class Device:
 
     mtu: int
     """With the Ethernet header (`psched_mtu`)."""
-    seeds: Mapping[str, int] = field(default_factory=dict)
+    seeds: Mapping[str, int] = field(default_factory=dict, hash=False)
     """Where the random numbers of its netems begin, by handle."""
     queue_length: int = 1000
     """`txqueuelen`: a veth's is Linux's default."""
+
+    @property
+    def bare(self) -> "Device":
+        """The same without seeds: all that the kinds of disciplines ask it for."""
+        return Device(self.mtu, queue_length=self.queue_length)
 
 
 def pfifo(options: Options, device: Device) -> dict[str, Any]:

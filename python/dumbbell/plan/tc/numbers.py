@@ -1,6 +1,7 @@
 """tc's units, roundings and ticks (iproute2 `tc/tc_core.c`, `lib/utils_math.c`)."""
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from dumbbell.spec import units
 from dumbbell.spec.units import Wrong
@@ -35,6 +36,10 @@ JIFFY_US = 4_000
 TICKS_PER_MICRO = 1000 / TICK_NS
 
 
+# A sweep says the same few words in every run.
+
+
+@lru_cache(maxsize=1024)
 def bytes_per_second(word: str) -> int:
     """A rate as the kernel keeps it: whole bytes."""
     return units.rate_bps(word) // 8
@@ -43,13 +48,13 @@ def bytes_per_second(word: str) -> int:
 def size(options: Options, *names: str, default: int = 0) -> int:
     """Bytes of the first of these options that was written, in the 32 bits that tc has for them."""
     word = first(options, *names)
-    return default if word is None else _small(units.tc_size_bytes(word), word)
+    return default if word is None else _bytes(word)
 
 
 def count(options: Options, *names: str, default: int = 0) -> int:
     """The same for a number."""
     word = first(options, *names)
-    return default if word is None else _small(units.count(word), word)
+    return default if word is None else _whole(word)
 
 
 def first(options: Options, *names: str) -> str | None:
@@ -60,6 +65,16 @@ def first(options: Options, *names: str) -> str | None:
 def last(options: Options, words: Collection[str], default: str) -> str:
     """Of words that exclude each other the one that was written last."""
     return next((option for option in reversed(tuple(options)) if option in words), default)
+
+
+@lru_cache(maxsize=1024)
+def _bytes(word: str) -> int:
+    return _small(units.tc_size_bytes(word), word)
+
+
+@lru_cache(maxsize=1024)
+def _whole(word: str) -> int:
+    return _small(units.count(word), word)
 
 
 def _small(number: int, word: str) -> int:
@@ -73,6 +88,7 @@ def chance(word: str) -> int:
     return round(float(word.removesuffix("%")) / 100 * ALWAYS)
 
 
+@lru_cache(maxsize=1024)
 def micros(word: str) -> int:
     """A time in whole microseconds: tc knows nothing shorter here."""
     if word.lower().endswith(("ns", "nsec", "nsecs")):

@@ -119,7 +119,10 @@ class Reader:
             return {"discipline": self._change(there, kind, options)}
         if "handle" not in place:
             raise Wrong("a discipline without a handle", "such as handle 10:")
-        node: Node = {"handle": handle(place["handle"]), "config": KINDS[kind](options, self._device)}
+        node: Node = {
+            "handle": handle(place["handle"]),
+            "config": copied(_config(kind, tuple(options.items()), self._device.bare)),
+        }
         if any(node["handle"] == other["handle"] for other in _nodes(self._root) if other is not there):
             raise Wrong(f"two disciplines of handle {node['handle']}", "the kernel refuses that too")
         if kind == "netem" and node["handle"] in self._device.seeds:
@@ -278,7 +281,16 @@ def _options(words: list[str]) -> tuple[str, dict[str, tuple[str, ...]]]:
     return kind, _read(kind, tuple(words[1:]), of_class=False).copy()
 
 
-@lru_cache(maxsize=1024)  # The same commands come again in every run of a sweep.
+# The same commands come again in every run of a sweep.
+
+
+@lru_cache(maxsize=1024)
+def _config(kind: str, options: tuple[tuple[str, tuple[str, ...]], ...], device: Device) -> dict[str, Any]:
+    """What a discipline is set to; not to be changed."""
+    return KINDS[kind](dict(options), device)
+
+
+@lru_cache(maxsize=1024)
 def _read(kind: str, words: tuple[str, ...], *, of_class: bool) -> dict[str, tuple[str, ...]]:
     return read_options(kind, words, (CLASS_OPTIONS if of_class else GRAMMAR)[kind])
 

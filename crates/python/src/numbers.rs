@@ -1,0 +1,69 @@
+//! One column as numpy reads it: memory that stays where it is, by the array interface.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt32Type};
+use arrow_array::{Array, ArrowPrimitiveType};
+use arrow_buffer::{BooleanBuffer, Buffer};
+use arrow_schema::DataType;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Numbers of one type in a row; `numpy.asarray(numbers)` is an array of the same memory, which it keeps alive.
+#[pyclass(frozen, module = "dumbbell._sim")]
+pub struct Numbers {
+    /// As numpy names it.
+    kind: &'static str,
+    count: usize,
+    memory: Buffer,
+}
+
+#[pymethods]
+impl Numbers {
+    /// Numpy's array interface, version 3; nobody may write.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let about = PyDict::new(py);
+        about.set_item("version", 3)?;
+        about.set_item("shape", (self.count,))?;
+        about.set_item("typestr", self.kind)?;
+        about.set_item("data", (self.memory.as_ptr().addr(), true))?;
+        Ok(about)
+    }
+}
+
+impl Numbers {
+    /// The values of a column; zero or false where there is none.
+    pub fn of(array: &dyn Array) -> Self {
+        match array.data_type() {
+            DataType::Int64 => Self::shared::<Int64Type>("=i8", array),
+            DataType::UInt32 => Self::shared::<UInt32Type>("=u4", array),
+            DataType::UInt8 => Self::shared::<UInt8Type>("|u1", array),
+            DataType::Float64 => Self::shared::<Float64Type>("=f8", array),
+            DataType::Boolean => Self::unpacked(array.as_boolean().values()),
+            other => unreachable!("no table of ours has a column of {other}"),
+        }
+    }
+
+    /// Bits as a byte each.
+    pub fn unpacked(bits: &BooleanBuffer) -> Self {
+        let bytes: Vec<u8> = bits.iter().map(u8::from).collect();
+        Self { kind: "|b1", count: bytes.len(), memory: Buffer::from_vec(bytes) }
+    }
+
+    fn shared<T: ArrowPrimitiveType>(kind: &'static str, array: &dyn Array) -> Self {
+        let values = array.as_primitive::<T>().values();
+        Self { kind, count: values.len(), memory: values.inner().clone() }
+    }
+}
+
+/// One value of a column as Python's own.
+pub fn cell<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match array.data_type() {
+        DataType::Int64 => array.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::UInt32 => array.as_primitive::<UInt32Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::UInt8 => array.as_primitive::<UInt8Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Float64 => array.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Boolean => array.as_boolean().value(row).into_pyobject(py)?.to_owned().into_any(),
+        other => unreachable!("no table of ours has a column of {other}"),
+    })
+}

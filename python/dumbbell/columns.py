@@ -1,0 +1,154 @@
+"""Columns of a table as numpy arrays, whoever holds the table: a frame of polars', or the simulator's own memory.
+
+A run has 75 columns, and its numbers are made of a dozen: frames are for those who want a table, and are made when
+they do. Which columns there are is `result`'s; what they mean, `analysis`'s.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+__all__ = ["Bools", "Column", "Floats", "Framed", "Names", "Places", "Table", "positions"]
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Numbers, or truths, one a row."""
+
+    values: npt.NDArray[Any]
+    """What stands where nothing is known is no value."""
+    known: Bools | None = None
+    """In which rows something is; None: in all."""
+
+    @classmethod
+    def of(cls, series: pl.Series) -> "Column":
+        """A series as a column."""
+        values = series.to_numpy()
+        if not series.null_count():
+            return cls(values)
+        # As floats, whole numbers are NaN only where they are null; a query would take ten times as long.
+        return cls(values, ~np.isnan(values) if series.dtype.is_integer() else series.is_not_null().to_numpy())
+
+    @property
+    def is_known(self) -> Bools:
+        """In which rows something is known."""
+        return np.ones(self.values.size, dtype=np.bool_) if self.known is None else self.known
+
+    def floats(self) -> Floats:
+        """Its values, NaN where none is known."""
+        values = np.asarray(self.values, dtype=np.float64)
+        return values if self.known is None else np.where(self.known, values, np.nan)
+
+    def series(self, name: str) -> pl.Series:
+        """The same for polars."""
+        series = pl.Series(name, self.values)
+        return series if self.known is None else series.zip_with(pl.Series(self.known), series.clear(len(series)))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Texts, one a row, as codes."""
+
+    codes: Places
+    """Where each row's text is in the list; whatever it is where there is none."""
+    texts: Sequence[str]
+    known: Bools | None = None
+    """In which rows there is one; None: in all."""
+
+    def positions(self, names: Sequence[str]) -> Places:
+        """See `positions`."""
+        if self.known is None and names == self.texts:
+            return self.codes
+        known = {name: position for position, name in enumerate(names)}
+        places = np.array([*(known.get(text, len(names)) for text in self.texts), len(names)], dtype=np.uint32)
+        return np.asarray(places[self._codes()])
+
+    def series(self, name: str) -> pl.Series:
+        """The same for polars."""
+        if self.known is None and len(set(self.texts)) == 1:
+            return pl.Series(name, self.texts[:1], dtype=pl.String).new_from_index(0, self.codes.size)
+        return pl.Series(name, [*self.texts, None], dtype=pl.String).gather(pl.Series(self._codes()))
+
+    def _codes(self) -> Places:
+        """One more than the last where there is no text."""
+        return self.codes if self.known is None else np.where(self.known, self.codes, np.uint32(len(self.texts)))
+
+
+class Table(Protocol):
+    """A table that one may ask for single columns."""
+
+    def column(self, name: str) -> Column:
+        """A column of numbers."""
+        ...
+
+    def positions(self, name: str, names: Sequence[str]) -> Places:
+        """Of a column of texts; see `positions`."""
+        ...
+
+    def last(self, name: str) -> Mapping[str, int]:
+        """The last row of each text that a column of texts has."""
+        ...
+
+    def cell(self, name: str, row: int) -> Any:
+        """One value; None where it is null."""
+        ...
+
+    def frame(self) -> pl.DataFrame:
+        """All of it."""
+        ...
+
+
+class Framed:
+    """A frame as a `Table`."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+
+    def column(self, name: str) -> Column:
+        """See `Table`."""
+        return Column.of(self._frame.get_column(name))
+
+    def positions(self, name: str, names: Sequence[str]) -> Places:
+        """See `Table`."""
+        return positions(self._frame.get_column(name), names)
+
+    def last(self, name: str) -> Mapping[str, int]:
+        """See `Table`."""
+        texts = self._frame.get_column(name)
+        names = texts.drop_nulls().unique(maintain_order=True).to_list()
+        row = np.empty(len(names) + 1, dtype=np.intp)
+        row[positions(texts, names)] = np.arange(len(texts))  # Of several rows the last counts.
+        return dict(zip(names, row.tolist(), strict=False))
+
+    def cell(self, name: str, row: int) -> Any:
+        """See `Table`."""
+        return self._frame.get_column(name)[row]
+
+    def frame(self) -> pl.DataFrame:
+        """See `Table`."""
+        return self._frame
+
+
+def positions(column: pl.Series, names: Sequence[str]) -> Places:
+    """Each row's position in `names` by the name in it, the last of two alike; their number for any other name."""
+    if len(names) <= FEW and not column.null_count():
+        place = np.full(len(column), len(names), dtype=np.uint32)
+        for position, name in enumerate(names):
+            place[(column == name).to_numpy()] = position
+        return place
+    known = {name: position for position, name in enumerate(names)}
+    coded = column.cast(pl.Enum(list(known)), strict=False).to_physical().cast(pl.UInt32)
+    codes = (coded.fill_null(len(known)) if coded.null_count() else coded).to_numpy()
+    return np.asarray(np.array([*known.values(), len(names)], dtype=np.uint32)[codes])
+
+
+FEW = 4
+"""Names for which comparing each with every row is quicker than a dictionary."""

@@ -1,0 +1,70 @@
+"""What all routes share: a body read within its limit, work done on threads, refusals as JSON."""
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from dumbbell.workbench.limits import Limits
+
+__all__ = ["BINARY", "Desk", "body_of", "expect", "refusal"]
+
+BINARY = "application/octet-stream"
+Body = TypeVar("Body", bound=BaseModel)
+Found = TypeVar("Found")
+
+
+class Desk:
+    """Takes questions; work is done on threads, as many at once as there are processors."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._threads: anyio.CapacityLimiter | None = None
+
+    async def asked(self, request: Request, kind: type[Body]) -> Body:
+        """The request's body. Raises `HTTPException` for one that is too large, no JSON, or not of this kind."""
+        expect(request, "application/json", "JSON is expected")
+        text = await body_of(request, self.limits.body_bytes)
+        try:
+            return kind.model_validate_json(text)
+        except ValidationError as error:
+            slip = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            where = ".".join(str(part) for part in slip["loc"])
+            raise HTTPException(422, f"{where}: {slip['msg']}") from None
+
+    async def done(self, work: Callable[[], Found]) -> Found:
+        """What the work gives. Raises `HTTPException` when too many wait already."""
+        if self._threads is None:
+            self._threads = anyio.CapacityLimiter(os.cpu_count() or 1)
+        if self._threads.statistics().tasks_waiting >= self.limits.waiting:
+            raise HTTPException(503, "too much at once: come again")
+        return await anyio.to_thread.run_sync(work, limiter=self._threads)
+
+
+def expect(request: Request, kind: str, said: str) -> None:
+    """Is the body of this type? One that a foreign page can send unasked never is. Raises `HTTPException`."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != kind:
+        raise HTTPException(415, said)
+
+
+async def body_of(request: Request, most: int) -> bytes:
+    """The whole body. Raises `HTTPException` for one of more than `most` bytes."""
+    parts, length = [], 0
+    async for part in request.stream():
+        length += len(part)
+        if length > most:
+            raise HTTPException(413, f"more than {most} bytes")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def refusal(_request: Request, error: Exception) -> Response:
+    """Any refusal as a page reads it."""
+    status, said = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "")
+    return JSONResponse({"error": said}, status)

@@ -1,0 +1,50 @@
+"""How much a page may ask of this machine."""
+
+import time
+from dataclasses import dataclass
+
+from dumbbell.engine.base import Progress
+from dumbbell.errors import EngineError
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one server."""
+
+    body_bytes: int = 1_000_000
+    """Of a request that holds an experiment."""
+    import_bytes: int = 64_000_000
+    """Of a log that is dropped on the page."""
+    unpacked_bytes: int = 512 << 20
+    """Of a log that gzip packed."""
+    live_s: float = 15.0
+    """Wall time of one simulation for the screen; a longer experiment is a matter for the command."""
+    journeys_rows: int = 200_000
+    """Packets of which one answer tells."""
+    waiting: int = 32
+    """Requests that may wait for a processor; more are told to come again."""
+    jobs_waiting: int = 8
+    """Runs on a kernel that may wait for a processor; more are told to come again."""
+    jobs_kept: int = 12
+    """Of which the result stays, for pages that still show it."""
+    unheard_s: float = 30.0
+    """A run that no page has listened to for so long ends."""
+    kernel_s: float = 600.0
+    """Wall time of one guest."""
+    seeds: int = 5
+    """Of one run on a kernel."""
+
+    def patience(self) -> Progress:
+        """A progress that ends a simulation which takes too long. It raises `EngineError`."""
+        until = time.monotonic() + self.live_s
+
+        def watch(seconds: float) -> None:
+            if time.monotonic() > until:
+                raise EngineError(
+                    f"after {self.live_s:g} s of computing {seconds:.3g} s of the experiment are over: "
+                    "make it shorter or slower, or use dumbbell run"
+                )
+
+        return watch

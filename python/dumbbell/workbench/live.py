@@ -1,0 +1,116 @@
+"""A text to a picture: read, simulated, measured, drawn as data; in memory, and nothing is kept.
+
+One text and one seed give one answer. What a picture looks like in bytes is `plot.columns`'s.
+"""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dumbbell.analysis import measures
+from dumbbell.engine import Request
+from dumbbell.engine.sim import Simulator
+from dumbbell.errors import DumbbellError, ExperimentError
+from dumbbell.plot import available, columns, packed
+from dumbbell.result import Run
+from dumbbell.spec import Case, scenarios
+from dumbbell.spec.document import parse
+from dumbbell.workbench.knobs import knobs
+from dumbbell.workbench.limits import Limits
+from dumbbell.workbench.text import Edit, edited
+from dumbbell.workbench.trouble import told
+
+__all__ = ["NOWHERE", "POINTS_MAX", "Asked", "case_of", "drawn", "picture", "simulated", "state"]
+
+PANELS = ("throughput", "cwnd", "rtt", "queue", "states")
+EDITS_MAX = 64
+POINTS_MAX = 4000
+NOWHERE = Path("workbench")
+"""Where the result folder would be, which is not made."""
+
+
+class Asked(BaseModel):
+    """What a page asks for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    toml: str
+    edits: tuple[Edit, ...] = Field(default=(), max_length=EDITS_MAX)
+    seed: int = Field(default=1, ge=0, le=2**32 - 1)
+    panels: tuple[str, ...] = Field(default=PANELS, max_length=20)
+    points: int = Field(default=900, ge=10, le=POINTS_MAX)
+
+
+def state(asked: Asked) -> dict[str, Any]:
+    """The text after the edits, with its knobs, or with what is wrong with it."""
+    return _read(asked)[0]
+
+
+def picture(asked: Asked, limits: Limits) -> bytes:
+    """The state, and where nothing is wrong what came out: numbers, panels, how long it took."""
+    began = time.perf_counter()
+    header, case = _read(asked)
+    if case is None:
+        return packed(header, [])
+    try:
+        run = simulated(case, asked.seed, limits)
+        return _told_of(run, header, asked, began)
+    except DumbbellError as error:
+        return packed(header | {"problem": told(error, header["toml"])}, [])
+
+
+def _read(asked: Asked) -> tuple[dict[str, Any], Case | None]:
+    """The state, and the experiment that it is of; none where something is wrong."""
+    text = asked.toml
+    try:
+        text = edited(asked.toml, asked.edits)
+        case = case_of(text)
+        return {"toml": text, "knobs": knobs(case.experiment), "problem": None}, case
+    except DumbbellError as error:
+        return {"toml": text, "knobs": None, "problem": told(error, text)}, None
+
+
+def case_of(text: str) -> Case:
+    """The experiment that a text describes; files that it names lie beside the built-in ones.
+
+    Raises `ExperimentError`, and that for a text of several experiments too.
+    """
+    cases = parse(text, _home() / "experiment.toml")
+    if len(cases) > 1:
+        raise ExperimentError(
+            "several experiments in one text", key="cases",
+            right="the workbench plays one at a time: remove [[cases]], or use dumbbell run",
+        )  # fmt: skip
+    return cases[0]
+
+
+def simulated(case: Case, seed: int, limits: Limits) -> Run:
+    """The run. Raises `EngineError` for one that takes too long, and whatever the simulator says."""
+    return Simulator().simulate(Request("workbench", case, seed, NOWHERE), limits.patience())
+
+
+def drawn(run: Run, panels: Sequence[str], points: int) -> tuple[dict[str, Any], list[Any]]:
+    """A run as data: what a header says of it, and the columns behind that."""
+    heads, numbers = columns(run, available(run, tuple(panels)), points)
+    said = {
+        "duration_s": run.birth["duration_s"],
+        "flows": [{"name": flow["name"], "group": flow["group"]} for flow in run.birth["flows"]],
+        "valid": run.birth["valid"],
+        "invalid": run.birth["invalid"],
+        "numbers": measures(run),
+        "panels": heads,
+    }
+    return said, numbers
+
+
+def _told_of(run: Run, header: dict[str, Any], asked: Asked, began: float) -> bytes:
+    said, numbers = drawn(run, asked.panels, asked.points)
+    took_ms = {"simulate": run.birth["phases_s"]["simulate"] * 1e3, "all": (time.perf_counter() - began) * 1e3}
+    return packed(header | said | {"took_ms": took_ms}, numbers)
+
+
+def _home() -> Path:
+    return next(iter(scenarios().values())).parent

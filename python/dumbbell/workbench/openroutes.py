@@ -1,0 +1,107 @@
+"""Routes of what is open: list it, add to it, read a report, put an experiment on the screen, import a log."""
+
+import functools
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from dumbbell.errors import DumbbellError
+from dumbbell.workbench.desk import BINARY, Desk, body_of, expect
+from dumbbell.workbench.imported import imported
+from dumbbell.workbench.opened import Opened, Thing
+from dumbbell.workbench.room import Room
+
+__all__ = ["REPORT_POLICY", "OpenDesk"]
+
+REPORT_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "
+    "sandbox allow-scripts allow-downloads allow-popups"
+)
+"""A report has its scripts in it and draws by evaluating; it may do so as nobody: its origin isn't the workbench's,
+and it can ask nothing of any server."""
+NAME_MAX = 255
+Found = TypeVar("Found")
+
+
+class Typed(BaseModel):
+    """A path that somebody typed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str = Field(max_length=4096)
+
+
+class OpenDesk:
+    """Answers what a page asks of results."""
+
+    def __init__(self, desk: Desk, opened: Opened, room: Room) -> None:
+        self._desk = desk
+        self._opened = opened
+        self._room = room
+
+    def routes(self) -> list[Route]:
+        """What is answered."""
+        return [
+            Route("/api/results", self.listed),
+            Route("/api/results", self.add, methods=["POST"]),
+            Route("/api/results/{thing}/experiment", self.experiment),
+            Route("/api/import", self.take, methods=["POST"]),
+            Route("/results/{thing}/report", self.report),
+        ]
+
+    async def listed(self, _request: Request) -> Response:
+        """All that is open."""
+        return self._told(self._opened.things)
+
+    async def add(self, request: Request) -> Response:
+        """Open what lies below the server's folder."""
+        asked = await self._desk.asked(request, Typed)
+        return self._told(await self._found(functools.partial(self._opened.typed, asked.path)))
+
+    async def take(self, request: Request) -> Response:
+        """Import a log: the request's body."""
+        expect(request, BINARY, f"a log is sent as {BINARY}")
+        name = request.query_params.get("name", "")[:NAME_MAX]
+        content = await body_of(request, self._desk.limits.import_bytes)
+
+        def work() -> list[Thing]:
+            return self._opened.add(imported(name, content, self._room, self._desk.limits))
+
+        return self._told(await self._found(work))
+
+    async def experiment(self, request: Request) -> Response:
+        """The experiment of one, or of one run of a sweep."""
+        point, seed = (_number(request, key) for key in ("point", "seed"))
+        toml, of_seed = await self._found(functools.partial(self._thing(request).experiment, point, seed))
+        return JSONResponse({"toml": toml, "seed": of_seed})
+
+    async def report(self, request: Request) -> Response:
+        """The report, as a document of its own."""
+        text = await self._found(self._thing(request).report)
+        return HTMLResponse(text, headers={"Content-Security-Policy": REPORT_POLICY, "Cache-Control": "no-store"})
+
+    async def _found(self, work: Callable[[], Found]) -> Found:
+        try:
+            return await self._desk.done(work)
+        except DumbbellError as error:
+            raise HTTPException(422, str(error)) from None
+
+    def _thing(self, request: Request) -> Thing:
+        if (thing := self._opened.called(request.path_params["thing"])) is None:
+            raise HTTPException(404, "nothing of this name is open: the server began anew")
+        return thing
+
+    def _told(self, things: list[Thing]) -> Response:
+        below = self._opened.below
+        return JSONResponse({"below": str(below), "things": [thing.told(below) for thing in things]})
+
+
+def _number(request: Request, key: str) -> int | None:
+    text = request.query_params.get(key, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None

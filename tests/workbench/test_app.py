@@ -1,0 +1,119 @@
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from dumbbell.workbench.app import make_app
+from dumbbell.workbench.limits import Limits
+from dumbbell.workbench.shelf import BLANK, shelf
+
+CLIENT = TestClient(make_app(), raise_server_exceptions=False)
+SHORT = BLANK.replace("30s", "3s")
+
+
+def unpacked(body: bytes) -> tuple[dict[str, Any], Any]:
+    length = int.from_bytes(body[:4], "little")
+    assert (4 + length) % 8 == 0
+    return json.loads(body[4 : 4 + length]), np.frombuffer(body, "<f8", offset=4 + length)
+
+
+def test_an_edit_and_its_picture() -> None:
+    asked = {"toml": SHORT, "edits": [{"key": "path.rtt", "value": "25ms"}], "panels": ["cwnd", "queue"]}
+    header, numbers = unpacked(CLIENT.post("/api/picture", json=asked).content)
+    assert header["toml"] == SHORT.replace("40ms", "25ms")
+    assert header["knobs"]["rtt_ns"] == 25_000_000
+    assert [panel["name"] for panel in header["panels"]] == ["cwnd", "queue"]
+    line = header["panels"][0]["layers"][0]["lines"][0]
+    offset, length = line["s"]
+    times = numbers[offset : offset + length]
+    assert 0 <= times.min() < times.max() <= 3
+    assert header["numbers"]["groups.bbr.throughput_mbps"] > 1
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    (one, first), (two, second) = (
+        unpacked(CLIENT.post("/api/picture", json={"toml": SHORT, "seed": 4}).content) for _ in range(2)
+    )
+    assert one | {"took_ms": 0} == two | {"took_ms": 0}
+    assert np.array_equal(first, second)
+
+
+def test_a_wrong_text_has_a_problem_and_no_picture() -> None:
+    header, numbers = unpacked(CLIENT.post("/api/picture", json={"toml": SHORT.replace("bbr", "bbbr")}).content)
+    assert header["problem"]["line"] == 12
+    assert "bbbr" in header["problem"]["text"]
+    assert "panels" not in header
+    assert numbers.size == 0
+
+
+def test_several_cases_are_one_too_many() -> None:
+    text = SHORT + '\n[[cases]]\nname = "a"\nset = {}\n[[cases]]\nname = "b"\nset = {}\n'
+    assert "one at a time" in CLIENT.post("/api/state", json={"toml": text}).json()["problem"]["right"]
+
+
+def test_what_takes_too_long_is_given_up() -> None:
+    hasty = TestClient(make_app(limits=Limits(live_s=0.2)))
+    long = SHORT.replace("3s", "1000s").replace("50mbit", "10gbit")
+    header, _ = unpacked(hasty.post("/api/picture", json={"toml": long}).content)
+    assert "make it shorter" in header["problem"]["text"]
+
+
+def test_what_is_too_large_is_refused() -> None:
+    small = TestClient(make_app(limits=Limits(body_bytes=1000)))
+    assert small.post("/api/state", json={"toml": "#" * 2000}).status_code == 413
+
+
+MALFORMED = [
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b'{"toml": 3}',
+    b'{"toml": "", "points": 1e9}',
+    b'{"toml": "", "other": 1}',
+    b'{"toml": "", "edits": [{"key": "a", "do": "burn"}]}',
+    b'{"toml": "", "seed": -1}',
+    b"\xff" * 9,
+    b"[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("body", MALFORMED)
+def test_malformed_requests_are_refused_with_a_reason(body: bytes) -> None:
+    answer = CLIENT.post("/api/picture", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    assert answer.json()["error"]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.text(max_size=300),
+    st.lists(st.fixed_dictionaries({"key": st.text(max_size=20), "value": st.text()}), max_size=3),
+)
+def test_any_text_is_answered_and_never_a_fault(text: str, edits: list[dict[str, str]]) -> None:
+    assert CLIENT.post("/api/state", json={"toml": text, "edits": edits}).status_code in {200, 422}
+
+
+def test_there_is_no_way_to_files_of_the_machine() -> None:
+    for path in ("/../app.py", "/%2e%2e/app.py", "/..%2fapp.py", "//etc/passwd", "/assets/../../app.py"):
+        assert CLIENT.get(path).status_code in {400, 404}
+
+
+def test_an_experiment_reads_no_file_of_the_machine() -> None:
+    for name in ("/etc/passwd", "../pyproject.toml", "../../../../../etc/passwd"):
+        text = SHORT.replace('rate = "50mbit"', f'trace = "{name}"')
+        header, _ = unpacked(CLIENT.post("/api/picture", json={"toml": text}).content)
+        assert header["problem"] is not None
+        assert "root:" not in json.dumps(header)
+
+
+def test_the_shelf_can_be_played() -> None:
+    offered = shelf()
+    assert offered[0]["toml"] == BLANK
+    assert {"cyclic", "lossy-download", "hpcc-incast"} <= {entry["name"] for entry in offered}
+    for entry in offered:
+        assert CLIENT.post("/api/state", json={"toml": entry["toml"]}).json()["problem"] is None, entry["name"]

@@ -1,0 +1,61 @@
+// One legend of all figures: a click hides a flow's lines in every one of them. What a panel names besides stands after.
+
+import { KernelKey } from "../kernel/Key";
+import { dark, hidden, picture } from "../state";
+import type { Line, Panel } from "../types";
+
+export function Legend() {
+  const panels = picture.value?.panels ?? [];
+  return (
+    <fieldset class="legend">
+      <legend class="unseen">Flows</legend>
+      {flows(panels).map((line) => (
+        <button
+          type="button"
+          key={line.name}
+          aria-pressed={!hidden.value.has(line.name)}
+          onClick={() => toggle(line.name)}
+        >
+          <svg width="22" height="8" aria-hidden="true">
+            <line
+              x1="0"
+              x2="22"
+              y1="4"
+              y2="4"
+              stroke={dark.value ? line.dark : line.colour}
+              stroke-width="2.5"
+              stroke-dasharray={line.dash.join(" ")}
+            />
+          </svg>
+          {line.name}
+        </button>
+      ))}
+      {panels.flatMap((panel) =>
+        panel.entries.map((entry) => (
+          <span class="entry" key={`${panel.name} ${entry.name}`}>
+            <i style={{ background: dark.value ? entry.dark : entry.colour }} /> {entry.name}
+          </span>
+        )),
+      )}
+      <KernelKey />
+    </fieldset>
+  );
+}
+
+/** Every flow (or group, of many) that some panel has a line of. */
+function flows(panels: Panel[]): Line[] {
+  const found = new Map<string, Line>();
+  for (const panel of panels) {
+    for (const layer of panel.layers) {
+      if (layer.kind !== "lines" || layer.of !== "flows") continue;
+      for (const line of layer.lines) if (!found.has(line.name)) found.set(line.name, line);
+    }
+  }
+  return [...found.values()];
+}
+
+function toggle(name: string): void {
+  const next = new Set(hidden.value);
+  if (!next.delete(name)) next.add(name);
+  hidden.value = next;
+}

@@ -1,0 +1,105 @@
+// What a panel has besides lines: rules, ticks, bands and points, drawn by hand upon uPlot's canvas.
+
+import type uPlot from "uplot";
+import type { Layer } from "../types";
+import type { Share } from "./build";
+
+const ROW_GAP = 0.12;
+
+/** Under the lines: what each controller was doing; on a kernel too, then below the simulator's in each row. */
+export function drawBehind(u: uPlot, first: Share, kernel: Share | undefined, dark: boolean): void {
+  const both = kernel?.panel.layers.some((layer) => layer.kind === "bands");
+  for (const share of both && kernel ? [first, kernel] : [first]) {
+    const part: [number, number] = both ? (share === first ? [0, 0.5] : [0.5, 1]) : [0, 1];
+    for (const layer of share.panel.layers)
+      if (layer.kind === "bands") drawBands(u, share, first.panel.rows.indexOf(layer.row), part, layer, dark);
+  }
+}
+
+/** Over the lines. */
+export function drawBefore(u: uPlot, share: Share, dark: boolean): void {
+  for (const layer of share.panel.layers) {
+    if (layer.kind === "rule") drawRule(u, layer, dark);
+    else if (layer.kind === "ticks") drawTicks(u, share, layer, dark);
+    else if (layer.kind === "points") drawPoints(u, share, layer, dark);
+  }
+}
+
+function clipped(u: uPlot, draw: (canvas: CanvasRenderingContext2D) => void): void {
+  const { left, top, width, height } = u.bbox;
+  u.ctx.save();
+  u.ctx.beginPath();
+  u.ctx.rect(left, top, width, height);
+  u.ctx.clip();
+  draw(u.ctx);
+  u.ctx.restore();
+}
+
+function drawBands(
+  u: uPlot,
+  share: Share,
+  row: number,
+  [above, below]: [number, number],
+  layer: Extract<Layer, { kind: "bands" }>,
+  dark: boolean,
+): void {
+  if (row < 0) return;
+  const starts = share.picture.column(layer.s);
+  const ends = share.picture.column(layer.e);
+  const inner = 1 - 2 * ROW_GAP;
+  const top = u.valToPos(row + ROW_GAP + above * inner, "y", true);
+  const height = u.valToPos(row + ROW_GAP + below * inner, "y", true) - top;
+  clipped(u, (canvas) => {
+    canvas.fillStyle = dark ? layer.dark : layer.colour;
+    for (let i = 0; i < starts.length; i++) {
+      const left = u.valToPos(starts[i] as number, "x", true);
+      const right = u.valToPos(ends[i] as number, "x", true);
+      canvas.fillRect(left, top, Math.max(right - left, 1), height);
+    }
+  });
+}
+
+function drawRule(u: uPlot, layer: Extract<Layer, { kind: "rule" }>, dark: boolean): void {
+  const y = u.valToPos(layer.v, "y", true);
+  clipped(u, (canvas) => {
+    canvas.strokeStyle = dark ? layer.dark : layer.colour;
+    canvas.lineWidth = devicePixelRatio;
+    canvas.setLineDash(layer.dash.map((length) => length * devicePixelRatio));
+    canvas.beginPath();
+    canvas.moveTo(u.bbox.left, y);
+    canvas.lineTo(u.bbox.left + u.bbox.width, y);
+    canvas.stroke();
+  });
+}
+
+function drawTicks(u: uPlot, share: Share, layer: Extract<Layer, { kind: "ticks" }>, dark: boolean): void {
+  const ratio = devicePixelRatio;
+  const row = layer.row === undefined ? -1 : share.panel.rows.indexOf(layer.row);
+  const middle = row < 0 ? u.bbox.top + (layer.top ?? 4) * ratio : u.valToPos(row + 0.5, "y", true);
+  const half = (row < 0 ? 3.5 : 5.5) * ratio;
+  clipped(u, (canvas) => {
+    canvas.strokeStyle = dark ? layer.dark : layer.colour;
+    canvas.lineWidth = ratio;
+    canvas.beginPath();
+    for (const time of share.picture.column(layer.s)) {
+      const x = u.valToPos(time, "x", true);
+      canvas.moveTo(x, middle - half);
+      canvas.lineTo(x, middle + half);
+    }
+    canvas.stroke();
+  });
+}
+
+function drawPoints(u: uPlot, share: Share, layer: Extract<Layer, { kind: "points" }>, dark: boolean): void {
+  const radius = Math.sqrt(layer.size / Math.PI) * devicePixelRatio;
+  const times = share.picture.column(layer.s);
+  const values = share.picture.column(layer.v);
+  clipped(u, (canvas) => {
+    canvas.fillStyle = dark ? layer.dark : layer.colour;
+    for (let i = 0; i < times.length; i++) {
+      canvas.beginPath();
+      canvas.arc(u.valToPos(times[i] as number, "x", true), u.valToPos(values[i] as number, "y", true), radius, 0, 7);
+      canvas.fill();
+    }
+  });
+}

@@ -1,0 +1,79 @@
+// How far the simulator and the kernel agree, in numbers; what is judged, and how, is `dumbbell compare`'s.
+
+import { Fragment } from "preact";
+import { overlay, type Row } from "./run";
+
+export function Agreement() {
+  const now = overlay.value;
+  if (!now) return null;
+  const { judged, shown, verdict, warnings, agrees, valid } = now.agreement;
+  const seeds = now.seeds > 1 ? `seeds ${now.seed} to ${now.seed + now.seeds - 1}` : `seed ${now.seed}`;
+  return (
+    <section class="agreement" aria-label="Agreement of simulator and kernel">
+      <h2>Simulator and kernel</h2>
+      <p class={agrees && valid ? "verdict" : "verdict outside"}>{verdict}</p>
+      <p class="quiet small">
+        {now.kernel}, {seeds}
+      </p>
+      <Rows rows={judged} />
+      {shown.length > 0 && (
+        <details>
+          <summary>Measured, and not judged</summary>
+          <Rows rows={shown} />
+        </details>
+      )}
+      {warnings.length > 0 && (
+        <ul class="quiet small">
+          {warnings.map((text) => (
+            <li key={text}>{text}</li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+const SIGNS = { agrees: "✓", chance: "?", differs: "✗", shown: "" };
+
+function Rows({ rows }: { rows: Row[] }) {
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            {["metric", "sim", "kernel", "difference (allowed)", "agrees?"].map((name) => (
+              <th scope="col" key={name}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ metric, cells, verdict }) => (
+            <tr key={metric}>
+              <th scope="row">{broken(metric)}</th>
+              <td>{cells[0]}</td>
+              <td>{cells[1]}</td>
+              <td>
+                {cells[2]}
+                {cells[4] && <small> ({cells[4]})</small>}
+              </td>
+              <td class={verdict}>{cells[5] && `${SIGNS[verdict]} ${cells[5]}`}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** A metric's name may go on in the next line behind a dot. */
+function broken(metric: string) {
+  return metric.split(".").map((part, place) => (
+    <Fragment key={part}>
+      {place > 0 && "."}
+      {place > 0 && <wbr />}
+      {part}
+    </Fragment>
+  ));
+}

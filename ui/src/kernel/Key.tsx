@@ -1,0 +1,25 @@
+// Which lines are the simulator's and which the kernel's: by their strokes, never by colour alone.
+
+import { overlay } from "./run";
+
+/** How the kernel's lines are drawn over the simulator's. */
+export const KERNEL_DASH = [2, 3];
+
+export function KernelKey() {
+  if (!overlay.value) return null;
+  const bands = overlay.value.panels.some((panel) => panel.layers.some((layer) => layer.kind === "bands"));
+  return (
+    <span class="key">
+      <Stroke dash={[]} /> sim <Stroke dash={KERNEL_DASH} /> kernel
+      {bands && <span class="quiet">(states: sim above, kernel below)</span>}
+    </span>
+  );
+}
+
+function Stroke({ dash }: { dash: number[] }) {
+  return (
+    <svg width="26" height="8" aria-hidden="true">
+      <line x1="0" x2="26" y1="4" y2="4" stroke="currentColor" stroke-width="2" stroke-dasharray={dash.join(" ")} />
+    </svg>
+  );
+}

@@ -1,0 +1,65 @@
+// What came out in numbers: a row a group, and the queue in a sentence.
+
+import { picture } from "../state";
+import { short } from "../units";
+
+const COLUMNS: [string, string, number][] = [
+  ["throughput_mbps", "Mbit/s", 1],
+  ["share", "share", 1],
+  ["retransmit_rate", "repeated, %", 100],
+  ["rtt_ms.mean", "RTT, ms", 1],
+  ["rtt_ms.p95", "RTT p95, ms", 1],
+];
+
+export function Numbers() {
+  const drawn = picture.value;
+  if (!drawn) return null;
+  const of = drawn.numbers;
+  const groups = [...new Set(drawn.flows.map((flow) => flow.group))];
+  const known = COLUMNS.filter(([name]) => groups.some((group) => of[`groups.${group}.${name}`] !== undefined));
+  return (
+    <section class="numbers" aria-label="Numbers">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">group</th>
+            {known.map(([name, title]) => (
+              <th scope="col" key={name}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {groups.map((group) => (
+            <tr key={group}>
+              <th scope="row">{group}</th>
+              {known.map(([name, , factor]) => {
+                const value = of[`groups.${group}.${name}`];
+                return <td key={name}>{value === undefined ? "" : short(value * factor)}</td>;
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="quiet small" aria-live="polite">
+        {sentence(of)}
+      </p>
+      {!drawn.valid && <p class="trouble">This run is invalid: {drawn.invalid.join("; ")}</p>}
+    </section>
+  );
+}
+
+function sentence(of: Record<string, number>): string {
+  const parts: [string, string, number, string][] = [
+    ["queue.delay_ms.p95", "queueing delay p95", 1, " ms"],
+    ["queue.drops", "dropped", 1, " packets"],
+    ["utilisation", "utilisation", 100, " %"],
+    ["fairness", "Jain's index", 1, ""],
+  ];
+  const known = parts.flatMap(([name, title, factor, unit]) => {
+    const value = of[name];
+    return value === undefined ? [] : [`${title} ${short(value * factor)}${unit}`];
+  });
+  return known.join(", ");
+}

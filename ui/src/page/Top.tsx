@@ -1,0 +1,57 @@
+// The head of the page: which experiment, how it looks, how long an answer takes.
+
+import { write } from "../live";
+import { latency, offered, theme } from "../state";
+import { TourButton } from "../tour/Tour";
+import type { Scenario } from "../types";
+
+export function Top() {
+  const known = offered.value?.scenarios ?? [];
+  return (
+    <header>
+      <h1>Dumbbell</h1>
+      <label>
+        Experiment{" "}
+        <select aria-label="Experiment" onChange={(event) => choose(known[Number(event.currentTarget.value)])}>
+          <Shelf title="Scenarios" from={known} published={false} />
+          <Shelf title="Published results" from={known} published={true} />
+        </select>
+      </label>
+      <TourButton />
+      <span class="quiet small latency">
+        {latency.value !== null && `${Math.round(latency.value)} ms from knob to picture`}
+      </span>
+      <label class="theme">
+        Colours{" "}
+        <select
+          value={theme.value}
+          onChange={(event) => {
+            theme.value = event.currentTarget.value as "system";
+          }}
+        >
+          <option>system</option>
+          <option>light</option>
+          <option>dark</option>
+        </select>
+      </label>
+    </header>
+  );
+}
+
+function Shelf({ title, from, published }: { title: string; from: Scenario[]; published: boolean }) {
+  return (
+    <optgroup label={title}>
+      {from.map((one, place) =>
+        one.published === published ? (
+          <option key={`${one.name} ${one.case}`} value={place}>
+            {one.case ? `${one.name}: ${one.case}` : one.name}
+          </option>
+        ) : null,
+      )}
+    </optgroup>
+  );
+}
+
+function choose(scenario: Scenario | undefined): void {
+  if (scenario) write(scenario.toml);
+}

@@ -1,0 +1,101 @@
+// The stage's canvas: drawn anew whenever the time, the packets, its width or the colours change.
+
+import { computed, signal, useSignalEffect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { dark, hidden, picture } from "../state";
+import { drawStage, type Ink } from "./draw";
+import { geometryOf } from "./geometry";
+import { at, buffering, known, speed } from "./player";
+
+const NO_FLOW = { light: "#44444c", dark: "#c9c9d2" };
+
+const width = signal(0);
+/** The largest backlog of each queue, as its figure has it. */
+const peaks = computed(() => {
+  const found = new Map<string, number>();
+  const shown = picture.value;
+  const layers = shown?.panels.find((panel) => panel.name === "queue")?.layers ?? [];
+  for (const layer of layers) {
+    if (layer.kind !== "lines" || !shown) continue;
+    for (const line of layer.lines)
+      found.set(
+        line.name,
+        shown.column(line.v).reduce((most, value) => Math.max(most, value), 0),
+      );
+  }
+  return found;
+});
+const geometry = computed(() =>
+  geometryOf(known.value?.packets ?? null, {
+    width: width.value,
+    flows: picture.value?.flows ?? [],
+    peaks: peaks.value,
+  }),
+);
+const ink = computed(inkNow);
+
+export function Stage() {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  useEffect(() => {
+    const box = canvas.current?.parentElement as HTMLElement;
+    const watcher = new ResizeObserver(() => {
+      width.value = box.clientWidth;
+    });
+    watcher.observe(box);
+    return () => watcher.disconnect();
+  }, []);
+  useSignalEffect(() => {
+    const [mine, of] = [canvas.current, known.value];
+    const [shape, colours, now] = [geometry.value, ink.value, { time: at.value ?? 0, speed: speed.value }];
+    // What was drawn last stays until the packets of this time have come.
+    if (!mine || !shape.width || (buffering.value && !of && mine.dataset.drawn)) return;
+    const context = sized(mine, shape.width, shape.height);
+    if (context) drawStage(context, of, shape, colours, now);
+    if (of) mine.dataset.drawn = "yes";
+  });
+  return (
+    <div class="board" data-waiting={buffering.value}>
+      <canvas ref={canvas} role="img" tabIndex={0} aria-label="Packets on the wires and in the queue; below in words" />
+    </div>
+  );
+}
+
+function sized(canvas: HTMLCanvasElement, wide: number, high: number): CanvasRenderingContext2D | null {
+  const ratio = devicePixelRatio;
+  const [columns, rows] = [Math.round(wide * ratio), Math.round(high * ratio)];
+  if (canvas.width !== columns || canvas.height !== rows) {
+    canvas.width = columns;
+    canvas.height = rows;
+    canvas.style.height = `${high}px`;
+  }
+  const context = canvas.getContext("2d");
+  context?.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return context;
+}
+
+/** Colours of flows are those of their lines in the figures; a group's line is all its flows'. */
+function inkNow(): Ink {
+  const lines = new Map<string, string>();
+  for (const panel of picture.value?.panels ?? []) {
+    for (const layer of panel.layers) {
+      if (layer.kind !== "lines") continue;
+      for (const line of layer.lines)
+        if (!lines.has(line.name)) lines.set(line.name, dark.value ? line.dark : line.colour);
+    }
+  }
+  const groups = new Map(picture.value?.flows.map((flow) => [flow.name, flow.group]));
+  // A group's row has the colour of its first flow.
+  const members = new Map(picture.value?.flows.toReversed().map((flow) => [flow.group, flow.name]));
+  const plain = dark.value ? NO_FLOW.dark : NO_FLOW.light;
+  const shut = hidden.value;
+  const own = dark.value
+    ? { text: "#c9c9d2", line: "#5a5a66", box: "#242429", paper: "#18181b", limit: "#ff7d8a" }
+    : { text: "#44444c", line: "#b4b4bd", box: "#f0f0f3", paper: "#ffffff", limit: "#b00020" };
+  return {
+    ...own,
+    flow: (name) => {
+      const line = lines.has(name) ? name : (groups.get(name) ?? members.get(name) ?? name);
+      return { colour: lines.get(line) ?? plain, shown: !shut.has(line) };
+    },
+  };
+}

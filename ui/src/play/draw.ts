@@ -1,0 +1,285 @@
+// The stage on a canvas: wires, queues, packets as strokes as long as they are on the wire. Where each is, `place` says.
+//
+// Colour is never alone: a flow has a row of its own in every lane, ACKs are short and on the way back, what is sent
+// again is hollow, what a queue has marked has a dot, and what is dropped falls as a cross.
+
+import { rateSaid } from "../units";
+import type { Geometry, Lane } from "./geometry";
+import type { Indexed } from "./index";
+import { dropSpot, ends, place, type Spot, Zone } from "./place";
+
+export interface Ink {
+  text: string;
+  line: string;
+  box: string;
+  paper: string;
+  limit: string;
+  /** Of a flow, and whether its lines are shown in the figures. */
+  flow(name: string): { colour: string; shown: boolean };
+}
+
+export interface Moment {
+  time: number;
+  /** Seconds of the experiment in a second on the screen. */
+  speed: number;
+}
+
+const FADE_S = 0.9;
+const FALL_PX = 24;
+const LENGTHS: [number, number] = [1.5, 9];
+const HIDDEN_ALPHA = 0.15;
+const FONT = "11px system-ui, sans-serif";
+const LABEL_ABOVE = 6;
+/** Least width of what is drawn otherwise than the rest. */
+const SPECIAL_PX = 5;
+/** Packets that are closer to each other are drawn as one stroke. */
+const SAME_PX = 0.5;
+/** Shares of a row's height: of an ACK, of one packet, and how many packets fill it. */
+const SMALL = 0.4;
+const ONE = 0.6;
+const MANY = 12;
+
+export function drawStage(
+  canvas: CanvasRenderingContext2D,
+  of: Indexed | null,
+  geometry: Geometry,
+  ink: Ink,
+  now: Moment,
+) {
+  canvas.clearRect(0, 0, geometry.width, geometry.height);
+  canvas.font = FONT;
+  canvas.textBaseline = "alphabetic";
+  for (const lane of geometry.lanes) drawLane(canvas, lane, geometry, ink);
+  if (!of) return;
+  drawNames(canvas, geometry, ink);
+  const waiting = new Map<Lane, number[]>();
+  const strokes = new Strokes(canvas, of, geometry, ink);
+  for (const row of of.candidates(now.time)) {
+    const spot = place(of.packets, row, now.time, geometry);
+    if (spot.zone === Zone.Queue) push(waiting, spot.lane, row);
+    else if (spot.zone > Zone.Unsent && spot.zone < Zone.Arrived) strokes.moving(row, spot);
+  }
+  for (const [lane, rows] of waiting) drawQueue(strokes, of, lane, rows, now.time);
+  strokes.paint();
+  drawDrops(canvas, of, geometry, ink, now);
+}
+
+/** Packets in a queue, by the time at which they came; while one is served, those behind it move up. */
+function drawQueue(strokes: Strokes, of: Indexed, lane: Lane, rows: number[], time: number): void {
+  if (!lane.box) return;
+  const { entry, exit, room } = lane.box;
+  const { queued, dequeued, queue } = of.packets;
+  rows.sort((one, other) => (queued[one] as number) - (queued[other] as number) || one - other);
+  const [last, next] = of.around(queue[rows[0] as number] as number, time);
+  const leaving = rows.findIndex((row) => dequeued[row] === next);
+  const from = Math.max(last, queued[rows[Math.max(leaving, 0)] as number] as number);
+  const served = leaving < 0 || next <= from ? 0 : Math.min((time - from) / (next - from), 1);
+  const pitch = (entry - exit) / room;
+  rows.forEach((row, rank) => {
+    const places = leaving >= 0 && rank >= leaving ? rank + 1 - served : rank + 1;
+    strokes.standing(row, lane, exit + pitch * places, Math.abs(pitch));
+  });
+}
+
+/** Packets of one flow that are to be drawn at the same place: one stroke, the taller the more they are. */
+interface Stroke {
+  lane: Lane;
+  x: number;
+  width: number;
+  small: boolean;
+  packets: number;
+}
+
+interface Drawn {
+  strokes: Stroke[];
+  /** Sent again: hollow. */
+  hollow: Stroke[];
+  /** Marked by a queue: with a dot. */
+  dotted: Stroke[];
+}
+
+/** Strokes by flow, because a change of colour is dear and there are thousands. */
+class Strokes {
+  private readonly flows = new Map<number, Drawn>();
+  private readonly data: number;
+
+  constructor(
+    private readonly canvas: CanvasRenderingContext2D,
+    private readonly of: Indexed,
+    private readonly geometry: Geometry,
+    private readonly ink: Ink,
+  ) {
+    this.data = of.packets.names.kind.indexOf("data");
+  }
+
+  moving(row: number, spot: Spot): void {
+    this.add(row, spot.lane, spot.x, this.length(row, spot), spot.zone === Zone.Link || spot.zone === Zone.After);
+  }
+
+  /** In line, so many pixels for each. */
+  standing(row: number, lane: Lane, x: number, pitch: number): void {
+    this.add(row, lane, x, Math.max(pitch >= 3 ? pitch - 1 : pitch, 0.6), false);
+  }
+
+  paint(): void {
+    for (const [flow, drawn] of this.flows) {
+      const { colour, shown } = this.ink.flow(this.of.packets.names.flow[flow] as string);
+      this.canvas.globalAlpha = shown ? 1 : HIDDEN_ALPHA;
+      this.canvas.fillStyle = colour;
+      for (const stroke of drawn.strokes) this.canvas.fillRect(...this.rectangle(flow, stroke));
+      this.canvas.fillStyle = this.ink.paper;
+      this.canvas.strokeStyle = colour;
+      this.canvas.lineWidth = 1.5;
+      for (const stroke of drawn.hollow) {
+        this.canvas.fillRect(...this.rectangle(flow, stroke));
+        this.canvas.strokeRect(...this.rectangle(flow, stroke));
+      }
+      for (const stroke of drawn.dotted) this.dot(this.rectangle(flow, stroke));
+    }
+    this.canvas.globalAlpha = 1;
+  }
+
+  private add(row: number, lane: Lane, x: number, width: number, isBehind: boolean): void {
+    const { packets } = this.of;
+    const flow = packets.flow[row] as number;
+    const drawn = this.flows.get(flow) ?? { strokes: [], hollow: [], dotted: [] };
+    this.flows.set(flow, drawn);
+    const stroke = { lane, x, width, small: packets.kind[row] !== this.data, packets: 1 };
+    const special = { ...stroke, width: Math.max(width, SPECIAL_PX) };
+    const last = drawn.strokes.at(-1);
+    if (packets.retransmit[row]) drawn.hollow.push(special);
+    // In order of sending: those of a burst follow each other.
+    else if (last?.lane === lane && Math.abs(last.x - x) < SAME_PX) last.packets++;
+    else drawn.strokes.push(stroke);
+    if (packets.marked[row] && isBehind) drawn.dotted.push(special);
+  }
+
+  private rectangle(flow: number, { lane, x, width, small, packets }: Stroke): [number, number, number, number] {
+    const { rows, rowOf } = this.geometry;
+    const [top, height] = rowSpan(lane, rowOf(this.of.packets.names.flow[flow] as string), rows.length);
+    const share = small ? SMALL : Math.min(ONE + (1 - ONE) * (Math.log2(packets) / Math.log2(MANY)), 1);
+    return [lane.back ? x : x - width, top + (height * (1 - share)) / 2, width, height * share];
+  }
+
+  private dot([left, top, width, height]: [number, number, number, number]): void {
+    this.canvas.beginPath();
+    this.canvas.arc(left + width / 2, top + height / 2, 2, 0, 7);
+    this.canvas.fill();
+    this.canvas.stroke();
+  }
+
+  /** As long as it is at the link's rate on this stretch of wire; within what can be seen. */
+  private length(row: number, { lane, zone }: Spot): number {
+    const { delays_s, size } = this.of.packets;
+    const rate = (lane.queue ?? this.of.packets.queues[0])?.rate_bps;
+    const [from, to] = ends(lane, zone);
+    const through = lane.back ? delays_s.back : (delays_s.before ?? 0) + (delays_s.after ?? 0);
+    const delay_s = zone === Zone.Before ? delays_s.before : zone === Zone.After ? delays_s.after : through;
+    if (!rate || !delay_s) return LENGTHS[1] / 3;
+    const long = ((((size[row] as number) * 8) / rate) * Math.abs(to - from)) / delay_s;
+    return Math.min(Math.max(long, LENGTHS[0]), LENGTHS[1]);
+  }
+}
+
+function drawLane(canvas: CanvasRenderingContext2D, lane: Lane, { left, right }: Geometry, ink: Ink): void {
+  const { top, height, box, back, queue } = lane;
+  canvas.fillStyle = ink.box;
+  canvas.fillRect(left, top, right - left, height);
+  canvas.fillStyle = ink.text;
+  canvas.textAlign = "left";
+  const label = top - LABEL_ABOVE;
+  if (back) canvas.fillText("◂ way back: ACKs", left, label);
+  if (!back) canvas.fillText("▸", right + 6, top + height / 2 + 4);
+  if (!box) return;
+  const [from, to] = [Math.min(box.entry, box.exit), Math.max(box.entry, box.exit)];
+  canvas.fillStyle = ink.paper;
+  canvas.fillRect(from, top, to - from, height);
+  canvas.strokeStyle = ink.line;
+  canvas.lineWidth = 1;
+  canvas.strokeRect(from, top - 0.5, to - from, height + 1);
+  drawLink(canvas, lane, ink);
+  canvas.textAlign = "left";
+  canvas.fillStyle = ink.text;
+  const limit = queue?.written && (box.toScale ? queue.written : `${queue.written}, not to scale`);
+  const rate = queue?.rate_bps ? rateSaid(queue.rate_bps) : "";
+  if (!back) canvas.fillText(rate, box.exit + 5, label);
+  const called = [queue?.name, limit].filter(Boolean).join(", ");
+  if (!back) canvas.fillText(fitting(canvas, called, to - from), from, label);
+  if (!box.toScale) return;
+  canvas.strokeStyle = ink.limit;
+  canvas.lineWidth = 2;
+  canvas.setLineDash([4, 3]);
+  canvas.beginPath();
+  canvas.moveTo(box.entry, top - 3);
+  canvas.lineTo(box.entry, top + height + 3);
+  canvas.stroke();
+  canvas.setLineDash([]);
+}
+
+/** The link: a funnel from the queue to the wire. */
+function drawLink(canvas: CanvasRenderingContext2D, { top, height, box }: Lane, ink: Ink): void {
+  if (!box) return;
+  const narrow = height * 0.25;
+  canvas.beginPath();
+  canvas.moveTo(box.exit, top);
+  canvas.lineTo(box.far, top + narrow);
+  canvas.lineTo(box.far, top + height - narrow);
+  canvas.lineTo(box.exit, top + height);
+  canvas.closePath();
+  canvas.fillStyle = ink.line;
+  canvas.fill();
+}
+
+/** A sender a row and its receiver, in their flow's colour. */
+function drawNames(canvas: CanvasRenderingContext2D, geometry: Geometry, ink: Ink): void {
+  const { rows, lanes, left, right } = geometry;
+  const [lane] = lanes;
+  if (!lane) return;
+  canvas.textAlign = "right";
+  rows.forEach((name, row) => {
+    const [top, height] = rowSpan(lane, row, rows.length);
+    canvas.fillStyle = ink.flow(name).colour;
+    canvas.fillRect(left - 5, top, 3, height);
+    canvas.fillRect(right + 1, top, 3, height);
+    canvas.fillText(fitting(canvas, name, left - 10), left - 8, top + height / 2 + 4);
+  });
+}
+
+function drawDrops(canvas: CanvasRenderingContext2D, of: Indexed, geometry: Geometry, ink: Ink, now: Moment): void {
+  const { packets } = of;
+  canvas.lineWidth = 2;
+  for (const row of of.dropped(now.time - FADE_S * now.speed, now.time)) {
+    const gone = (now.time - (packets.dropped[row] as number)) / (FADE_S * now.speed);
+    const lane = geometry.laneOf(packets, row);
+    const x = dropSpot(packets, row, lane) + ((row % 5) - 2) * 2 * gone;
+    const y = lane.top + lane.height + 4 + FALL_PX * gone ** 2;
+    canvas.globalAlpha = 1 - gone ** 2;
+    canvas.strokeStyle = ink.flow(packets.names.flow[packets.flow[row] as number] as string).colour;
+    canvas.beginPath();
+    canvas.moveTo(x - 3.5, y - 3.5);
+    canvas.lineTo(x + 3.5, y + 3.5);
+    canvas.moveTo(x + 3.5, y - 3.5);
+    canvas.lineTo(x - 3.5, y + 3.5);
+    canvas.stroke();
+  }
+  canvas.globalAlpha = 1;
+}
+
+function push(waiting: Map<Lane, number[]>, lane: Lane, row: number): void {
+  const rows = waiting.get(lane);
+  if (rows) rows.push(row);
+  else waiting.set(lane, [row]);
+}
+
+/** The top and the height of a row of a lane. */
+function rowSpan(lane: Lane, row: number, rows: number): [number, number] {
+  const height = lane.height / rows;
+  return [lane.top + row * height + 1, Math.max(height - 2, 2)];
+}
+
+function fitting(canvas: CanvasRenderingContext2D, text: string, width: number): string {
+  if (canvas.measureText(text).width <= width) return text;
+  let end = text.length - 1;
+  while (end > 1 && canvas.measureText(`${text.slice(0, end)}…`).width > width) end--;
+  return `${text.slice(0, end)}…`;
+}

@@ -1,0 +1,69 @@
+// Packets of a window of time as the server tells of them (`workbench/journeys.py`): a column a fact, a row a packet.
+
+import type { Problem, Span } from "../types";
+import { answered, opened, post } from "../wire";
+
+export interface Asked {
+  toml: string;
+  seed: number;
+  from_s: number;
+  to_s: number;
+}
+
+/** A queue under test. */
+export interface QueueFacts {
+  name: string;
+  /** In packets; null where it has none. */
+  limit: number | null;
+  /** As it was written. */
+  written: string;
+  rate_bps: number | null;
+}
+
+/** Shortest times from the sender to the queue, from there to the receiver, and back; null where nobody went. */
+export interface Delays {
+  before: number | null;
+  after: number | null;
+  back: number | null;
+}
+
+type Name = "flow" | "kind" | "direction" | "queue" | "dropped_at";
+type Count = "sequence" | "size" | "retransmit" | "marked";
+export type Time = "sent" | "queued" | "dequeued" | "departed" | "received" | "dropped";
+
+export interface Header {
+  from_s: number;
+  to_s: number;
+  complete_s: number;
+  left_out: number;
+  rows: number;
+  names: Record<Name, string[]>;
+  queues: QueueFacts[];
+  bottleneck: string | null;
+  delays_s: Delays;
+}
+
+/** Names are places in `names`, times seconds; what is not known is NaN. Rows are in order of `sent`. */
+export interface Packets extends Header, Record<Name | Count | Time, Float64Array> {}
+
+interface Said extends Header {
+  problem: Problem | null;
+  columns: Record<Name | Count | Time, Span>;
+}
+
+/** The server's answer; a string: what is wrong. */
+export async function packets(asked: Asked): Promise<Packets | string> {
+  return told(await (await answered(await post("api/journeys", asked))).arrayBuffer());
+}
+
+export function told(bytes: ArrayBuffer): Packets | string {
+  const { header, column } = opened<Said>(bytes);
+  if (header.problem) return header.problem.text;
+  const columns = Object.fromEntries(Object.entries(header.columns).map(([name, span]) => [name, column(span)]));
+  return { ...header, ...(columns as Record<Name | Count | Time, Float64Array>) };
+}
+
+/** Is it on the way from the flow's receiver to its sender? */
+export function isBack(of: Packets, row: number): boolean {
+  return of.names.direction[of.direction[row] as number] === "backward";
+}

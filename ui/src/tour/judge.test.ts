@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+import type { Knobs } from "../types";
+import { elsewhere, filled, judged } from "./judge";
+import { STEPS, type Step } from "./steps";
+
+const buffer = STEPS.find((step) => step.experiment === "buffer") as Step;
+const numbers = (mean: number, utilisation: number) => ({ "queue.delay_ms.mean": mean, utilisation });
+
+const KNOBS: Knobs = {
+  title: "x",
+  duration_ns: 30e9,
+  rtt_ns: 4e7,
+  mtu_bytes: 1500,
+  loss: null,
+  bottleneck: { rate_bps: 2e7, traced: false, qdisc: "pfifo limit 20bdp", kind: "pfifo", limit: "20bdp" },
+  flows: [
+    {
+      name: "cubic",
+      kind: "tcp",
+      cc: "cubic",
+      cc_parameters: {},
+      count: 1,
+      start_ns: 0,
+      stop_ns: null,
+      bytes: null,
+      rate_bps: null,
+    },
+  ],
+};
+
+function other(change: (knobs: Knobs) => void): Knobs {
+  const knobs = structuredClone(KNOBS);
+  change(knobs);
+  return knobs;
+}
+
+test("the answer is found when all expectations hold", () => {
+  expect(judged(buffer, numbers(12, 0.99), 5)).toMatchObject({ kind: "found", miss: 0 });
+  expect(judged(buffer, numbers(12, 0.9), 5).kind).not.toBe("found");
+});
+
+test("nearer is warmer, further is colder, and the first unmet expectation says what is wrong", () => {
+  const start = judged(buffer, numbers(800, 0.99), null);
+  expect(start).toMatchObject({ kind: "no", text: "Packets wait 800 ms on average." });
+  expect(judged(buffer, numbers(300, 0.99), start.miss).kind).toBe("warmer");
+  expect(judged(buffer, numbers(900, 0.99), start.miss).kind).toBe("colder");
+  expect(judged(buffer, numbers(800, 0.99), start.miss).kind).toBe("no");
+  expect(judged(buffer, numbers(5, 0.8), start.miss)).toMatchObject({ kind: "warmer" });
+  expect(judged(buffer, numbers(5, 0.8), start.miss).text).toContain("80 %");
+});
+
+test("a step's own knob may be turned, another may not", () => {
+  const turned = other((knobs) => {
+    knobs.bottleneck = { ...(knobs.bottleneck as object), qdisc: "pfifo limit 1bdp", limit: "1bdp" } as never;
+  });
+  expect(elsewhere(buffer, KNOBS, turned)).toBeNull();
+  const faster = other((knobs) => {
+    knobs.rtt_ns = 1e6;
+  });
+  expect(elsewhere(buffer, KNOBS, faster)).toContain("(rtt)");
+  const red = other((knobs) => {
+    knobs.bottleneck = { ...(knobs.bottleneck as object), qdisc: "codel limit 20bdp", kind: "codel" } as never;
+  });
+  expect(elsewhere(buffer, KNOBS, red)).toContain("(queue)");
+  const more = other((knobs) => {
+    knobs.flows.push(knobs.flows[0] as never);
+  });
+  expect(elsewhere(buffer, KNOBS, more)).toContain("(flows)");
+});
+
+test("a title is nobody's knob", () => {
+  const named = other((knobs) => {
+    knobs.title = "mine";
+  });
+  expect(elsewhere(buffer, KNOBS, named)).toBeNull();
+});
+
+test("a choice that the question doesn't offer is told", () => {
+  const codel = STEPS.find((step) => step.experiment === "codel") as Step;
+  const red = other((knobs) => {
+    knobs.bottleneck = { ...(knobs.bottleneck as object), qdisc: "red limit 20bdp", kind: "red" } as never;
+  });
+  expect(elsewhere(codel, KNOBS, red)).toContain("pfifo, bfifo, fq, pie and codel; red");
+});
+
+test("numbers stand in texts with their units", () => {
+  expect(filled("{a.b:ms}, {c:%}", { "a.b": 12.345, c: 0.98765 })).toBe("12.3 ms, 98.8 %");
+});
+
+test("there are seven steps, and each is complete", () => {
+  expect(STEPS.map((step) => step.experiment)).toEqual(["bdp", "buffer", "codel", "loss", "turns", "bbr3", "hpcc"]);
+  for (const step of STEPS) {
+    expect(step.toml).toContain("[path.bottleneck]");
+    for (const expected of step.expect) expect(expected.low ?? expected.high).toBeTruthy();
+    expect(step.title.endsWith("?")).toBe(true);
+    expect(step.panels.length).toBeLessThanOrEqual(3);
+  }
+});

@@ -1,0 +1,92 @@
+// Was the answer found? From a step and a run's numbers to what the person is told; pure.
+
+import type { Knobs } from "../types";
+import { short } from "../units";
+import { type Numbers, outcome } from "./expectation";
+import type { Expected, Step, StepKnob } from "./steps";
+
+export interface Verdict {
+  kind: "found" | "warmer" | "colder" | "no" | "elsewhere";
+  text: string;
+  /** How far the numbers are from the answer; 0: they are there. */
+  miss: number;
+}
+
+/** `before`: how far the last picture was; null: there was none. */
+export function judged(step: Step, numbers: Numbers, before: number | null): Verdict {
+  const outcomes = step.expect.map((expected) => ({ expected, ...outcome(expected.test, numbers) }));
+  const miss = outcomes.reduce((sum, one) => sum + one.miss, 0);
+  const first = outcomes.find((one) => !one.holds);
+  if (!first) return { kind: "found", text: filled(step.found, numbers), miss };
+  return { kind: direction(before, miss), text: filled(hint(first.expected, first.off), numbers), miss };
+}
+
+/** Only the step's own knob may differ from where the step began; null: so it is, else what the person is told. */
+export function elsewhere(step: Step, base: Knobs, now: Knobs): string | null {
+  const [before, after] = [flat(masked(base, step.knob)), flat(masked(now, step.knob))];
+  const keys = [...new Set([...before.keys(), ...after.keys()])];
+  const changed = new Set(keys.filter((key) => before.get(key) !== after.get(key)).map(named));
+  if (changed.size > 0) {
+    const what = [...changed].join(", ");
+    return `Other things than the ${step.knob.label.toLowerCase()} differ from the step's experiment (${what}). Play with them freely; the question is about the path as it was.`;
+  }
+  const choice = chosen(step.knob, now);
+  if (choice === null || !("choices" in step.knob) || step.knob.choices.includes(choice)) return null;
+  return `The question is about ${listed(step.knob.choices)}; ${choice} is worth a look, too.`;
+}
+
+/** Numbers by their names in braces, with their units: `{queue.delay_ms.p95:ms}`; `%` of a share. */
+export function filled(text: string, numbers: Numbers): string {
+  return text.replace(/\{([^{}:]+):([^{}]+)\}/g, (_, name: string, unit: string) => {
+    const value = numbers[name];
+    if (value === undefined) return "an unknown number";
+    const shown = unit === "%" ? value * 100 : value;
+    return `${short(Number(shown.toPrecision(3)))} ${unit}`;
+  });
+}
+
+function direction(before: number | null, miss: number): "warmer" | "colder" | "no" {
+  if (before === null || Math.abs(before - miss) < 1e-9) return "no";
+  return miss < before ? "warmer" : "colder";
+}
+
+function hint(expected: Expected, off: "low" | "high" | "unknown" | null): string {
+  return (off && expected[off]) ?? expected.low ?? expected.high ?? "";
+}
+
+/** The knobs without what the step's own knob turns. */
+function masked(knobs: Knobs, knob: StepKnob): unknown {
+  const { title: _, ...all } = structuredClone(knobs);
+  const flow = "flow" in knob ? all.flows[knob.flow] : undefined;
+  if (knob.kind === "loss") all.loss = null;
+  if (knob.kind === "window" && flow) delete flow.cc_parameters.cwnd;
+  if (knob.kind === "controller" && flow) Object.assign(flow, { cc: null, name: "" });
+  if (all.bottleneck && (knob.kind === "buffer" || knob.kind === "queue")) {
+    const qdisc = knob.kind === "queue" ? "" : all.bottleneck.qdisc.replace(/\blimit \S+/, "");
+    all.bottleneck = { ...all.bottleneck, qdisc, limit: null, kind: knob.kind === "queue" ? "" : all.bottleneck.kind };
+  }
+  return all;
+}
+
+function chosen(knob: StepKnob, now: Knobs): string | null {
+  if (knob.kind === "queue") return now.bottleneck?.kind ?? null;
+  return knob.kind === "controller" ? (now.flows[knob.flow]?.cc ?? null) : null;
+}
+
+/** Every value by its dotted key. */
+function flat(value: unknown, key = "", into = new Map<string, unknown>()): Map<string, unknown> {
+  if (typeof value !== "object" || value === null) return into.set(key, value);
+  for (const [name, inner] of Object.entries(value)) flat(inner, key ? `${key}.${name}` : name, into);
+  return into;
+}
+
+function named(key: string): string {
+  const [first = "", ...rest] = key.split(".");
+  if (first === "flows") return "flows";
+  const last = rest.at(-1) ?? first;
+  return { qdisc: "queue", kind: "queue", limit: "queue" }[last] ?? last.replace(/_(ns|bps|bytes)$/, "");
+}
+
+function listed(names: string[]): string {
+  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}

@@ -1,0 +1,127 @@
+// What the server says; `python/dumbbell/workbench` is where each is made.
+
+export interface Group {
+  name: string;
+  kind: "tcp" | "udp";
+  cc: string | null;
+  /** What is set of the controller, by its parameters' names. */
+  cc_parameters: Record<string, string | number>;
+  count: number;
+  start_ns: number;
+  stop_ns: number | null;
+  bytes: number | null;
+  rate_bps: number | null;
+}
+
+export interface Bottleneck {
+  rate_bps: number | null;
+  traced: boolean;
+  qdisc: string;
+  kind: string;
+  limit: string | null;
+}
+
+export interface Knobs {
+  title: string;
+  duration_ns: number;
+  rtt_ns: number;
+  mtu_bytes: number;
+  loss: string | null;
+  bottleneck: Bottleneck | null;
+  flows: Group[];
+}
+
+export interface Problem {
+  text: string;
+  key: string;
+  right: string;
+  line: number | null;
+}
+
+export interface State {
+  toml: string;
+  knobs: Knobs | null;
+  problem: Problem | null;
+}
+
+export type Value = string | number | boolean | null | { [key: string]: string | number | boolean };
+
+export interface Edit {
+  do?: "set" | "add" | "remove";
+  key: string;
+  value?: Value;
+}
+
+/** A column of a picture: offset and length in numbers. */
+export type Span = [number, number];
+
+interface Coloured {
+  colour: string;
+  dark: string;
+}
+
+export interface Line extends Coloured {
+  name: string;
+  dash: number[];
+  s: Span;
+  v: Span;
+}
+
+export type Layer =
+  | {
+      kind: "lines";
+      of: "flows" | "panel" | "nobody";
+      curve: "linear" | "step" | "step-after";
+      width: number;
+      opacity: number;
+      lines: Line[];
+    }
+  | ({ kind: "rule"; v: number; dash: number[] } & Coloured)
+  | ({ kind: "ticks"; top?: number; row?: string; s: Span } & Coloured)
+  | ({ kind: "bands"; row: string; phase: string; s: Span; e: Span } & Coloured)
+  | ({ kind: "points"; name: string; size: number; s: Span; v: Span } & Coloured);
+
+export interface Panel {
+  name: string;
+  title: string;
+  note: string;
+  height: number;
+  y: { domain: [number, number] | null; zero: boolean; nice: boolean; type: "linear" | "log" };
+  /** Names of rows, from the top; empty where values stand. */
+  rows: string[];
+  legend: string | null;
+  /** What a legend of its own lists. */
+  entries: ({ name: string } & Coloured)[];
+  layers: Layer[];
+}
+
+/** A run as data: what came out of a state. */
+export interface Drawn {
+  duration_s: number;
+  flows: { name: string; group: string }[];
+  valid: boolean;
+  invalid: string[];
+  numbers: Record<string, number>;
+  panels: Panel[];
+  took_ms: { simulate: number; all: number };
+}
+
+export interface Picture extends Drawn {
+  column(span: Span): Float64Array;
+}
+
+export interface Scenario {
+  name: string;
+  title: string;
+  case: string;
+  published: boolean;
+  toml: string;
+}
+
+export interface Start {
+  version: string;
+  scenarios: Scenario[];
+  controllers: string[];
+  /** A name, and how it is written behind a rate; `{limit}` is its buffer. */
+  disciplines: Record<string, string>;
+}

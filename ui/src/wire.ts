@@ -1,0 +1,62 @@
+// Asking the server. A picture is a header in JSON and the numbers behind it (`plot/columns.py`).
+
+import type { Drawn, Edit, Picture, Span, Start, State } from "./types";
+
+/** Of a line on the screen. */
+export const POINTS = 900;
+
+export interface Asked {
+  toml: string;
+  edits: Edit[];
+  seed: number;
+  panels: string[];
+  points: number;
+}
+
+export interface Answer {
+  state: State;
+  picture: Picture | null;
+}
+
+/** Something between us and the server went wrong; its text is for people. */
+export class Unanswered extends Error {}
+
+export async function start(): Promise<Start> {
+  return (await answered(await ask("api/start"))).json();
+}
+
+export async function picture(asked: Asked): Promise<Answer> {
+  return unpacked(await (await answered(await post("api/picture", asked))).arrayBuffer());
+}
+
+export function unpacked(bytes: ArrayBuffer): Answer {
+  const { header, column } = opened<State & Partial<Drawn>>(bytes);
+  const { toml, knobs, problem, ...drawn } = header;
+  return { state: { toml, knobs, problem }, picture: drawn.panels ? { ...(drawn as Drawn), column } : null };
+}
+
+/** A header, and what its spans mean. */
+export function opened<Header>(bytes: ArrayBuffer): { header: Header; column(span: Span): Float64Array } {
+  const length = new DataView(bytes).getUint32(0, true);
+  const header: Header = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 4, length)));
+  const numbers = new Float64Array(bytes, 4 + length);
+  return { header, column: ([offset, count]) => numbers.subarray(offset, offset + count) };
+}
+
+export function post(path: string, body: unknown): Promise<Response> {
+  return ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+}
+
+export async function answered(response: Response): Promise<Response> {
+  if (response.ok) return response;
+  const said = await response.json().catch(() => ({}));
+  throw new Unanswered(said.error || `the server answered ${response.status}`);
+}
+
+export async function ask(path: string, how?: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, how);
+  } catch {
+    throw new Unanswered("the server doesn't answer: is dumbbell ui still running?");
+  }
+}

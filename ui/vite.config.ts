@@ -1,0 +1,14 @@
+import { defineConfig } from "vite";
+
+// The page is a part of the Python package; the server that it asks in development is `dumbbell ui --port 8080`.
+export default defineConfig({
+  base: "./",
+  build: {
+    outDir: "../python/dumbbell/workbench/page",
+    emptyOutDir: true,
+    target: "es2022",
+    modulePreload: { polyfill: false },
+  },
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  server: { proxy: { "/api": "http://127.0.0.1:8080" } },
+});
