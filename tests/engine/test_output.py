@@ -214,3 +214,18 @@ def test_a_run_removes_nothing_that_lives_or_is_another_program_s(tmp_path: Path
         write(tmp_path / "next")
         assert (folder / "half").exists()
     assert left(tmp_path) == [".foreign.running", ".plain.running", "living", "next"]
+
+
+def test_an_interrupt_just_before_the_block_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last thing of the making is to let others begin here."""
+    close = os.close
+
+    def interrupted(descriptor: int) -> None:
+        monkeypatch.undo()
+        close(descriptor)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "close", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "run")
+    assert left(tmp_path) == []

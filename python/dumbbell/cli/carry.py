@@ -27,7 +27,7 @@ def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: 
 
     Raises what an engine raised; `Interrupted` once everything that was started has ended.
     """
-    cancel = threading.Event()
+    cancel, submitted = threading.Event(), threading.Event()
     try:
         with (
             _bar([request for _, request in work], shown=bar) as advance,
@@ -40,14 +40,19 @@ def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: 
                         raise _Cancelled
                     advance(number, seconds)
 
+                # An interrupt while the pool starts a thread leaves one that it doesn't know, and doesn't wait for.
+                submitted.wait()
                 if not cancel.is_set():
                     engine.run(request, progress)
 
             try:
-                _first_error([pool.submit(one, number, *each) for number, each in enumerate(work)])
+                futures = [pool.submit(one, number, *each) for number, each in enumerate(work)]
+                submitted.set()
+                _first_error(futures)
             except BaseException:
                 # Before the pool waits for what it has begun.
                 cancel.set()
+                submitted.set()
                 raise
     except KeyboardInterrupt:
         raise Interrupted from None

@@ -72,19 +72,20 @@ def _refuse_taken(out: Path) -> None:
 def _begun(staging: Path, out: Path) -> IO[str]:
     """Make the folder, and take its lock; an interrupt meanwhile leaves nothing."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(out.parent):
-        is_new = not staging.exists()
-        try:
+    is_new = False
+    try:
+        with _alone(out.parent):
+            is_new = not staging.exists()
             staging.mkdir(exist_ok=True)
             lock = (staging / ".lock").open("a+")
             _claim(lock, out)
             lock.write(SIGN)
             lock.flush()
             _sweep(out.parent)
-        except BaseException:
-            if is_new:
-                shutil.rmtree(staging, ignore_errors=True)
-            raise
+    except BaseException:
+        if is_new:
+            shutil.rmtree(staging, ignore_errors=True)
+        raise
     return lock
 
 

@@ -1,0 +1,38 @@
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from dumbbell.cli.carry import carry_out
+from dumbbell.cli.interrupt import Interrupted
+from dumbbell.engine import Request
+from dumbbell.engine.output import staged
+from dumbbell.engine.sim import Simulator
+from dumbbell.spec import find, load
+
+HOURS = ["duration=100000s", "sample=1s"]
+
+
+@pytest.mark.parametrize("thread", [1, 2])
+def test_an_interrupt_while_a_thread_starts_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thread: int
+) -> None:
+    """The pool doesn't know of that thread yet: it must not write into a folder that has been removed."""
+    started: list[threading.Thread] = []
+    begin = threading.Thread.start
+
+    def interrupted(self: threading.Thread) -> None:
+        begin(self)
+        started.append(self)
+        if len(started) == thread:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    case = load(find("cyclic"), HOURS)[0]
+    with pytest.raises(Interrupted), staged(tmp_path / "run") as folder:
+        carry_out([(Simulator(), Request("cyclic", case, n, folder / f"{n}", "again")) for n in (1, 2, 3)], 2)
+    for each in started:
+        each.join()
+    assert len(started) == thread
+    assert list(tmp_path.iterdir()) == []
