@@ -1,5 +1,6 @@
 import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -7,11 +8,27 @@ import pytest
 from dumbbell.cli.carry import carry_out
 from dumbbell.cli.interrupt import Interrupted
 from dumbbell.engine import Request
+from dumbbell.engine.base import Progress
 from dumbbell.engine.output import staged
 from dumbbell.engine.sim import Simulator
 from dumbbell.spec import find, load
 
 HOURS = ["duration=100000s", "sample=1s"]
+MOMENT_S = 1
+
+
+class Late(Simulator):
+    """Begins when the folder is gone, or after a moment."""
+
+    def __init__(self) -> None:
+        self.called = threading.Event()
+
+    def run(self, request: Request, progress: Progress) -> Path:
+        self.called.set()
+        until = time.monotonic() + MOMENT_S
+        while request.out.parent.exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        return super().run(request, progress)
 
 
 @pytest.mark.parametrize("thread", [1, 2])
@@ -19,19 +36,20 @@ def test_an_interrupt_while_a_thread_starts_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thread: int
 ) -> None:
     """The pool doesn't know of that thread yet: it must not write into a folder that has been removed."""
-    started: list[threading.Thread] = []
+    engine, started = Late(), list[threading.Thread]()
     begin = threading.Thread.start
 
     def interrupted(self: threading.Thread) -> None:
         begin(self)
         started.append(self)
         if len(started) == thread:
+            engine.called.wait(MOMENT_S)
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(threading.Thread, "start", interrupted)
     case = load(find("cyclic"), HOURS)[0]
     with pytest.raises(Interrupted), staged(tmp_path / "run") as folder:
-        carry_out([(Simulator(), Request("cyclic", case, n, folder / f"{n}", "again")) for n in (1, 2, 3)], 2)
+        carry_out([(engine, Request("cyclic", case, n, folder / f"{n}", "again")) for n in (1, 2, 3)], 2)
     for each in started:
         each.join()
     assert len(started) == thread

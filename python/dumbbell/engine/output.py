@@ -72,7 +72,7 @@ def _refuse_taken(out: Path) -> None:
 def _begun(staging: Path, out: Path) -> IO[str]:
     """Make the folder, and take its lock; an interrupt meanwhile leaves nothing."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    is_new = False
+    is_new, lock = False, None
     try:
         with _alone(out.parent):
             is_new = not staging.exists()
@@ -85,6 +85,8 @@ def _begun(staging: Path, out: Path) -> IO[str]:
     except BaseException:
         if is_new:
             shutil.rmtree(staging, ignore_errors=True)
+        if lock is not None:
+            lock.close()
         raise
     return lock
 
@@ -118,7 +120,6 @@ def _claim(lock: IO[str], out: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        lock.close()
         raise OutputError(f"{out}: another run is writing there now; name another folder with --out") from None
 
 
