@@ -6,10 +6,12 @@
 mod ace;
 mod cut;
 mod layout;
+mod sack;
 
 pub use ace::Ace;
 pub use cut::cut;
 pub use layout::{Layout, PAGE_BYTES};
+pub use sack::{Blocks, MOST_SACK_BLOCKS, Sack};
 
 use crate::time::Time;
 
@@ -181,34 +183,5 @@ pub struct Flags {
     pub ace: Option<Ace>,
 }
 
-/// Most SACK blocks that fit beside timestamps (RFC 2018 section 3).
-pub const MOST_SACK_BLOCKS: usize = 3;
-
-/// The SACK option; the first block may be a DSACK (RFC 2883).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sack {
-    blocks: [(u64, u64); MOST_SACK_BLOCKS],
-    count: u8,
-}
-
-impl Sack {
-    /// Appends a block `[start, end)` while there is room; says whether there was.
-    pub fn push(&mut self, start: u64, end: u64) -> bool {
-        let Some(block) = self.blocks.get_mut(usize::from(self.count)) else { return false };
-        *block = (start, end);
-        self.count += 1;
-        true
-    }
-
-    /// The blocks, as they stand in the header.
-    #[must_use]
-    pub fn blocks(&self) -> &[(u64, u64)] {
-        &self.blocks[..usize::from(self.count)]
-    }
-
-    /// Bytes that the option takes, padding included.
-    #[must_use]
-    pub fn bytes(&self) -> u32 {
-        if self.count == 0 { 0 } else { 4 + 8 * u32::from(self.count) }
-    }
-}
+/// Up to this size a copy is a few moves, above it a call.
+const _: () = assert!(size_of::<Packet>() <= 128);

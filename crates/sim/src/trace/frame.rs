@@ -142,7 +142,7 @@ fn options(packet: &Packet, segment: &Segment, mss: u32) -> Vec<u8> {
     let blocks = segment.sack.blocks();
     if !blocks.is_empty() {
         options.extend_from_slice(&[1, 1, 5, 2 + 8 * u8::try_from(blocks.len()).expect("three at most")]);
-        for &(start, end) in blocks {
+        for &(start, end) in blocks.iter() {
             options.extend_from_slice(&low32(start).to_be_bytes());
             options.extend_from_slice(&low32(end).to_be_bytes());
         }

@@ -72,7 +72,7 @@ fn compare(older: &Sack, ack: u64, newest: &Sack) -> Coverage {
         (true, false) => Coverage::More,
         (false, true) => Coverage::Lacks,
         (false, false) if older.iter().any(|block| is_duplicate(block) || !is_covered(block)) => Coverage::Lacks,
-        (false, false) if bytes(newest) > bytes(older) => Coverage::More,
+        (false, false) if bytes(&newest) > bytes(&older) => Coverage::More,
         (true, true) | (false, false) => Coverage::Same,
     }
 }

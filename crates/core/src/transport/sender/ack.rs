@@ -135,7 +135,7 @@ impl<C: Control> Sender<C> {
         }
         let is_plain = self.is_plain(segment);
         ack.updates_window = self.update_window(segment);
-        if !segment.sack.blocks().is_empty() {
+        if !segment.sack.is_empty() {
             self.tag_sacks(segment, ack);
         }
         ack.ece = segment.flags.ece && self.ecn.negotiated;
@@ -167,14 +167,14 @@ impl<C: Control> Sender<C> {
 
     /// Does it say nothing but how far (`tcp_rcv_established`'s header prediction)?
     fn is_plain(&self, segment: &Segment) -> bool {
-        !segment.flags.ece && segment.window == self.peer.window && segment.sack.blocks().is_empty()
+        !segment.flags.ece && segment.window == self.peer.window && segment.sack.is_empty()
     }
 
     /// An ACK below `snd_una` may still tell of SACKs.
     #[cold]
     fn on_old_ack(&mut self, segment: &Segment, ack: &mut Ack) {
         let reach = u64::from(self.peer.largest).min(self.counters.bytes_acked);
-        if segment.ack + reach < ack.prior_una || segment.sack.blocks().is_empty() {
+        if segment.ack + reach < ack.prior_una || segment.sack.is_empty() {
             return;
         }
         self.tag_sacks(segment, ack);

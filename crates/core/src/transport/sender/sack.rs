@@ -29,7 +29,7 @@ impl<C: Control> Sender<C> {
             self.recovery.highest_sack = self.vitals.snd_una;
             self.recovery.seen = Seen::default();
         }
-        let is_dsack = self.take_dsack(segment.ack, blocks, ack);
+        let is_dsack = self.take_dsack(segment.ack, &blocks, ack);
         if segment.ack + u64::from(self.peer.largest) < ack.prior_una || self.vitals.packets_out == 0 {
             return;
         }

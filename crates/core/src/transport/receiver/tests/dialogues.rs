@@ -80,7 +80,7 @@ impl Talk {
         self.receiver.fill(self.now, &mut ack);
         let segments = |seq: u64| (seq - 1) / u64::from(MSS);
         let mut said = format!("{}", segments(ack.ack));
-        for &(start, end) in ack.sack.blocks() {
+        for &(start, end) in ack.sack.blocks().iter() {
             write!(said, " {}-{}", segments(start), segments(end)).expect("a string takes it");
         }
         if ack.flags.ece {

@@ -111,7 +111,7 @@ impl World {
         let is_duplicate = |&(start, end): &(u64, u64)| {
             start < ack.ack || blocks[1..].iter().any(|&(from, to)| from <= start && end <= to)
         };
-        let told = if blocks.first().is_some_and(is_duplicate) { &blocks[1..] } else { blocks };
+        let told = if blocks.first().is_some_and(is_duplicate) { &blocks[1..] } else { &blocks };
         for (index, &(start, end)) in told.iter().enumerate() {
             assert!(ack.ack < start && start < end, "{blocks:?} above {}", ack.ack);
             let held = &self.here[usize::try_from(start - 1).unwrap()..usize::try_from(end - 1).unwrap()];
