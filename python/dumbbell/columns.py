@@ -63,6 +63,18 @@ class Names:
     known: Bools | None = None
     """In which rows there is one; None: in all."""
 
+    @classmethod
+    def of(cls, series: pl.Series) -> "Names":
+        """A series as a column."""
+        texts = series.drop_nulls().unique(maintain_order=True).to_list()
+        known = series.is_not_null().to_numpy() if series.null_count() else None
+        return cls(positions(series, texts), texts, known)
+
+    @property
+    def is_known(self) -> Bools:
+        """In which rows there is one."""
+        return np.ones(self.codes.size, dtype=np.bool_) if self.known is None else self.known
+
     def positions(self, names: Sequence[str]) -> Places:
         """See `positions`."""
         if self.known is None and names == self.texts:
@@ -87,6 +99,10 @@ class Table(Protocol):
 
     def column(self, name: str) -> Column:
         """A column of numbers."""
+        ...
+
+    def names(self, name: str) -> Names:
+        """A column of texts."""
         ...
 
     def positions(self, name: str, names: Sequence[str]) -> Places:
@@ -115,6 +131,10 @@ class Framed:
     def column(self, name: str) -> Column:
         """See `Table`."""
         return Column.of(self._frame.get_column(name))
+
+    def names(self, name: str) -> Names:
+        """See `Table`."""
+        return Names.of(self._frame.get_column(name))
 
     def positions(self, name: str, names: Sequence[str]) -> Places:
         """See `Table`."""

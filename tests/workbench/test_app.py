@@ -1,6 +1,7 @@
 import json
 from typing import Any
 
+import anyio
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,8 @@ from dumbbell.workbench.shelf import BLANK, shelf
 
 CLIENT = TestClient(make_app(), raise_server_exceptions=False)
 SHORT = BLANK.replace("30s", "3s")
+LONG = BLANK.replace("30s", "1000s").replace("50mbit", "10gbit")
+"""So much that nobody waits for it."""
 
 
 def unpacked(body: bytes) -> tuple[dict[str, Any], Any]:
@@ -42,6 +45,12 @@ def test_the_same_question_has_the_same_answer() -> None:
     assert np.array_equal(first, second)
 
 
+def test_only_the_numbers_that_were_asked_for_are_worked_out() -> None:
+    asked = {"toml": SHORT, "numbers": ["groups.*.share", "utilisation"]}
+    header, _ = unpacked(CLIENT.post("/api/picture", json=asked).content)
+    assert set(header["numbers"]) == {"groups.bbr.share", "groups.cubic.share", "utilisation"}
+
+
 def test_a_wrong_text_has_a_problem_and_no_picture() -> None:
     header, numbers = unpacked(CLIENT.post("/api/picture", json={"toml": SHORT.replace("bbr", "bbbr")}).content)
     assert header["problem"]["line"] == 12
@@ -55,10 +64,26 @@ def test_several_cases_are_one_too_many() -> None:
     assert "one at a time" in CLIENT.post("/api/state", json={"toml": text}).json()["problem"]["right"]
 
 
+def test_what_nobody_waits_for_is_given_up() -> None:
+    body = json.dumps({"toml": LONG}).encode()
+    heard = iter([{"type": "http.request", "body": body, "more_body": False}, {"type": "http.disconnect"}])
+    said: list[dict[str, Any]] = []
+
+    async def receive() -> Any:
+        return next(heard)
+
+    async def send(message: Any) -> None:
+        said.append(message)
+
+    headers = [(b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/api/picture", "query_string": b"", "headers": headers}
+    anyio.run(make_app(limits=Limits(live_s=1000)), scope, receive, send)
+    assert said[0]["status"] == 499
+
+
 def test_what_takes_too_long_is_given_up() -> None:
     hasty = TestClient(make_app(limits=Limits(live_s=0.2)))
-    long = SHORT.replace("3s", "1000s").replace("50mbit", "10gbit")
-    header, _ = unpacked(hasty.post("/api/picture", json={"toml": long}).content)
+    header, _ = unpacked(hasty.post("/api/picture", json={"toml": LONG}).content)
     assert "make it shorter" in header["problem"]["text"]
 
 

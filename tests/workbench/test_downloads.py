@@ -55,7 +55,7 @@ def test_the_report_is_the_run_s(client: TestClient) -> None:
 
 
 def test_data_are_the_run_s_and_read_back(client: TestClient, tmp_path: Path) -> None:
-    run = simulated(case_of(SHORT), 5, Limits())
+    run = simulated(case_of(SHORT), 5, Limits().patience())
     for form in ("csv", "parquet"):
         name, content = got(client, f"data.{form}")
         assert name == f"bbr-cubic-seed5-{form}.zip"

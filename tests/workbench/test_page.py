@@ -139,6 +139,18 @@ def test_every_scenario_can_be_chosen(opened: Open) -> None:
         expect(page.locator(".trouble")).to_have_count(0)
 
 
+def test_the_last_turn_of_a_knob_waits_for_no_long_run_before_it(opened: Open) -> None:
+    page = opened()
+    given_up: list[str] = []
+    page.on("requestfailed", lambda request: given_up.append(request.url))
+    for knob in ("Rate", "Duration"):
+        page.get_by_label(knob, exact=True).press("End")
+    page.get_by_label("Rate", exact=True).press("Home")
+    settled(page)
+    assert given_up
+    assert toml(page)["path"]["bottleneck"]["rate"] == "100kbit"
+
+
 def test_two_tabs_don_t_know_of_each_other(opened: Open) -> None:
     one, two = opened(), opened()
     one.get_by_label("RTT", exact=True).press("ArrowRight")

@@ -41,7 +41,7 @@ def text_of(step: dict[str, Any]) -> str:
 
 @cache
 def played(text: str, seed: int = 1) -> Run:
-    return simulated(case_of(text), seed, Limits(live_s=120))
+    return simulated(case_of(text), seed, Limits(live_s=120).patience())
 
 
 def turned(step: dict[str, Any], edit: dict[str, Any] | None = None) -> Run:

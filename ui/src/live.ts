@@ -1,16 +1,45 @@
-// From a change to its picture: one request under way, and only the newest wish waiting.
+// From a change to its picture: one request under way, and only the newest wish waiting, so that pictures follow the
+// hand as fast as they are simulated. Once the hand lets go, what is under way gives way to its last wish.
 
 import { batch } from "@preact/signals";
+import { wanted as numbers } from "./metrics";
 import * as state from "./state";
 import type { Edit } from "./types";
-import { POINTS, picture, Unanswered } from "./wire";
+import { type Answer, POINTS, picture, Unanswered } from "./wire";
 
 const TYPING_MS = 200;
 
-let under = false;
+interface Request {
+  edits: Edit[];
+  /** When the first knob was turned that it answers; 0: none was. */
+  turned: number;
+  gone: AbortController;
+}
+
+let under: Request | null = null;
 let wanted = false;
 let turned = 0;
 let typing: ReturnType<typeof setTimeout> | undefined;
+/** Is a finger on a knob or a key? */
+let held = false;
+
+for (const down of ["pointerdown", "keydown"])
+  addEventListener(
+    down,
+    () => {
+      held = true;
+    },
+    true,
+  );
+for (const up of ["pointerup", "pointercancel", "keyup", "blur"])
+  addEventListener(
+    up,
+    () => {
+      held = false;
+      next();
+    },
+    true,
+  );
 
 /** A knob was turned: the server writes it into the text. A later turn of the same knob replaces an earlier one. */
 export function turn(edit: Edit): void {
@@ -21,65 +50,85 @@ export function turn(edit: Edit): void {
   refresh();
 }
 
-/** The text was written: by hand, or with another experiment. */
+/** The text was written: by hand, or with another experiment. What was asked of the old one is of no use. */
 export function write(text: string, at: "once" | "typing" = "once"): void {
   batch(() => {
     state.text.value = text;
     state.pending.value = [];
+    state.busy.value = true;
   });
+  drop();
+  wanted = false;
   clearTimeout(typing);
-  state.busy.value = true;
-  if (at === "typing") typing = setTimeout(refresh, TYPING_MS);
-  else refresh();
+  typing = at === "typing" ? setTimeout(refresh, TYPING_MS) : undefined;
+  if (at === "once") refresh();
 }
 
 /** Ask for what is on the screen. */
 export function refresh(): void {
+  clearTimeout(typing);
+  typing = undefined;
   wanted = true;
-  if (!under) void answer();
+  next();
+}
+
+/** Ask now, or once there is an answer. */
+function next(): void {
+  if (wanted && under && !held) drop();
+  if (wanted && !under) void answer();
+  state.busy.value = under !== null || typing !== undefined;
 }
 
 async function answer(): Promise<void> {
-  under = true;
-  state.busy.value = true;
-  while (wanted) {
-    wanted = false;
-    await once();
+  const mine: Request = { edits: state.pending.value, turned, gone: new AbortController() };
+  [under, wanted, turned] = [mine, false, 0];
+  try {
+    const got = await picture(asked(mine), mine.gone.signal);
+    if (under === mine) take(mine, got);
+  } catch (error) {
+    if (under === mine) failed(error);
+  } finally {
+    if (under === mine) {
+      under = null;
+      next();
+    }
   }
-  under = false;
-  state.busy.value = false;
 }
 
-async function once(): Promise<void> {
-  const asked = state.text.value;
-  const edits = state.pending.value;
-  const since = turned;
-  turned = 0;
-  try {
-    const got = await picture({
-      toml: asked,
-      edits,
-      seed: state.seed.value,
-      panels: state.panels.value,
-      points: POINTS,
-    });
-    if (state.text.value !== asked) {
-      wanted = true; // Somebody wrote meanwhile: this answer is of another text.
-      return;
-    }
-    batch(() => {
-      state.text.value = got.state.toml;
-      state.pending.value = state.pending.value.filter((edit) => !edits.includes(edit));
-      state.knobs.value = got.state.knobs ?? state.knobs.value;
-      state.problem.value = got.state.problem;
-      if (got.picture) state.picture.value = got.picture;
-    });
-    if (since) requestAnimationFrame(() => told(since));
-  } catch (error) {
-    if (!(error instanceof Unanswered)) throw error;
-    state.problem.value = { text: error.message, key: "", right: "", line: null };
-    state.pending.value = [];
-  }
+function asked({ edits }: Request) {
+  return {
+    toml: state.text.value,
+    edits,
+    seed: state.seed.value,
+    panels: state.panels.value,
+    points: POINTS,
+    numbers: numbers(),
+  };
+}
+
+function take({ edits, turned }: Request, got: Answer): void {
+  batch(() => {
+    state.text.value = got.state.toml;
+    state.pending.value = state.pending.value.filter((edit) => !edits.includes(edit));
+    state.knobs.value = got.state.knobs ?? state.knobs.value;
+    state.problem.value = got.state.problem;
+    if (got.picture) state.picture.value = got.picture;
+  });
+  if (turned) requestAnimationFrame(() => told(turned));
+}
+
+function failed(error: unknown): void {
+  if (!(error instanceof Unanswered)) throw error;
+  state.problem.value = { text: error.message, key: "", right: "", line: null };
+  state.pending.value = [];
+}
+
+/** Nobody waits for its answer any more; the server ends the simulation. */
+function drop(): void {
+  if (!under) return;
+  turned = under.turned || turned;
+  under.gone.abort();
+  under = null;
 }
 
 function told(since: number): void {

@@ -11,6 +11,8 @@ export interface Asked {
   seed: number;
   panels: string[];
   points: number;
+  /** Patterns of the numbers' names. */
+  numbers: string[];
 }
 
 export interface Answer {
@@ -25,8 +27,9 @@ export async function start(): Promise<Start> {
   return (await answered(await ask("api/start"))).json();
 }
 
-export async function picture(asked: Asked): Promise<Answer> {
-  return unpacked(await (await answered(await post("api/picture", asked))).arrayBuffer());
+/** `gone`: nobody waits for the answer any more. */
+export async function picture(asked: Asked, gone: AbortSignal): Promise<Answer> {
+  return unpacked(await (await answered(await post("api/picture", asked, gone))).arrayBuffer());
 }
 
 export function unpacked(bytes: ArrayBuffer): Answer {
@@ -43,8 +46,9 @@ export function opened<Header>(bytes: ArrayBuffer): { header: Header; column(spa
   return { header, column: ([offset, count]) => numbers.subarray(offset, offset + count) };
 }
 
-export function post(path: string, body: unknown): Promise<Response> {
-  return ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+export function post(path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+  const headers = { "Content-Type": "application/json" };
+  return ask(path, { method: "POST", headers, body: JSON.stringify(body), signal: signal ?? null });
 }
 
 export async function answered(response: Response): Promise<Response> {

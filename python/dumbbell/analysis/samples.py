@@ -7,6 +7,7 @@ once. What samples mean is the rest of this room.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from itertools import pairwise
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -16,10 +17,11 @@ from dumbbell.analysis.window import Window
 from dumbbell.columns import Bools, Column, Floats, Places, Table
 from dumbbell.result import Run
 
-__all__ = ["Bools", "Floats", "by_flow", "during", "known", "remembered", "where"]
+__all__ = ["Bools", "Floats", "Rows", "by_flow", "during", "known", "remembered", "rows_by_flow", "where"]
 
 Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
+Rows = slice | npt.NDArray[np.intp]
 
 
 def remembered(find: Callable[Concatenate[Run, Asked], Found]) -> Callable[Concatenate[Run, Asked], Found]:
@@ -53,6 +55,13 @@ def by_flow(run: Run, column: str) -> dict[str, tuple[Floats, Floats]]:
         name: (times[start:stop], values[start:stop])
         for name, start, stop in zip(rows.names, starts[:-1].tolist(), starts[1:].tolist(), strict=True)
     }
+
+
+def rows_by_flow(run: Run) -> dict[str, Rows]:
+    """Which rows of `flows` each flow of the birth certificate has, in their order."""
+    rows = _rows(run)
+    parts = [slice(start, stop) for start, stop in pairwise(rows.starts.tolist())]
+    return dict(zip(rows.names, parts if rows.order is None else [rows.order[part] for part in parts], strict=True))
 
 
 def where(table: Table, column: str, name: str) -> Bools:

@@ -17,10 +17,15 @@ samples are close; with `trace = "events"` they are exact. A state shorter than 
 missed.
 """
 
+from dataclasses import dataclass
+
+import numpy as np
 import polars as pl
 
-from dumbbell.analysis.samples import remembered
+from dumbbell.analysis.bins import Ints
+from dumbbell.analysis.samples import Bools, Rows, remembered, rows_by_flow
 from dumbbell.analysis.window import NS, Window, bounds_ns, life_ns
+from dumbbell.columns import Column, Names, Places
 from dumbbell.result import Run, is_import
 
 __all__ = ["SLOW_STARTERS", "durations", "inferred", "phases"]
@@ -41,26 +46,53 @@ def phases(run: Run) -> pl.DataFrame:
     Flows whose controller has no states, or of which nobody knows them, have no rows. The last state lasts to the
     flow's end.
     """
-    flows = [flow for flow in run.birth["flows"] if flow.get("kind") != "udp"]
-    slow = [flow["name"] for flow in flows if flow.get("cc") in SLOW_STARTERS]
-    said, logs = pl.col("cc_phase").is_not_null(), is_import(run.birth)
-    told = not run.flows.get_column("cc_phase").null_count()  # Then a long expression would be worked out for nothing.
-    phase = pl.col("cc_phase") if told else pl.coalesce("cc_phase", _inferred(slow, infinite=not logs))
-    every = run.flows.select("flow", "time_ns", phase=phase, inferred=~said)  # Few columns, before any rows are copied.
-    known = every.filter(pl.col("flow").is_in([flow["name"] for flow in flows]))
-    if logs:
-        known = known.drop_nulls("phase")  # A row of a log that doesn't say it doesn't end a state.
-    moved = pl.col("phase").ne_missing(pl.col("phase").shift(1)) | (pl.col("inferred") != pl.col("inferred").shift(1))
-    parts = known.filter(moved.over("flow")).partition_by("flow", as_dict=True)
-    last_ns = dict(known.group_by("flow").agg(pl.col("time_ns").max()).rows())
-    tables = [pl.DataFrame(schema=PHASES)]
-    for flow in flows:
-        if (part := parts.get((flow["name"],))) is not None:
-            end_ns = max(life_ns(run, flow)[1], last_ns[flow["name"]])
-            stop_ns = pl.col("time_ns").shift(-1).fill_null(end_ns)
-            lasted = part.with_columns(start_ns=pl.col("time_ns"), stop_ns=stop_ns).drop_nulls("phase")
-            tables.append(lasted.select(*PHASES))
-    return pl.concat(tables)
+    table, logs = run.table("flows"), is_import(run.birth)
+    said = table.names("cc_phase")
+    phase = said if said.is_known.all() else _with_inferred(run, infinite=not logs)
+    samples = _Samples(table.column("time_ns"), phase, ~said.is_known)
+    rows = rows_by_flow(run)
+    found = {
+        flow["name"]: samples.states(rows[flow["name"]], life_ns(run, flow)[1], gaps_end=not logs)
+        for flow in run.birth["flows"]
+        if flow.get("kind") != "udp"
+    }
+    lasted = [np.concatenate(column) for column in zip(*found.values(), strict=True)] or [np.empty(0, np.int64)] * 4
+    flow = np.repeat(np.arange(len(found)), [codes.size for codes, *_ in found.values()])
+    names = pl.Series(list(found), dtype=pl.String).gather(flow)
+    texts = pl.Series(phase.texts, dtype=pl.String).gather(lasted[0])
+    return pl.DataFrame(dict(zip(PHASES, (names, texts, *lasted[1:]), strict=True)), PHASES)
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """What all samples show."""
+
+    time: Column
+    phase: Names
+    inferred: Bools
+
+    def states(self, rows: Rows, end_ns: int, *, gaps_end: bool) -> tuple[Places, Ints, Ints, Bools]:
+        """One flow's states: codes of their phases, from and to in ns, and which are inferred.
+
+        `gaps_end`: does a sample that shows none end a state? A log's row that doesn't say it does not.
+        """
+        shown = self.phase.is_known[rows]
+        heard = self.time.is_known[rows] & (shown | gaps_end)
+        codes = np.where(shown, self.phase.codes[rows], len(self.phase.texts))[heard]
+        inferred, times = self.inferred[rows][heard], self.time.values[rows][heard].astype(np.int64)
+        moved = np.ones(codes.size, dtype=np.bool_)
+        moved[1:] = (codes[1:] != codes[:-1]) | (inferred[1:] != inferred[:-1])
+        starts = times[moved]
+        stops = np.append(starts[1:], max(end_ns, times.max(initial=0)))[: starts.size]
+        known = codes[moved] < len(self.phase.texts)
+        return codes[moved][known], starts[known], stops[known], inferred[moved][known]
+
+
+def _with_inferred(run: Run, *, infinite: bool) -> Names:
+    """The phase of every sample, said or by the table above; `infinite`: is an ssthresh that nobody says infinite?"""
+    slow = [flow["name"] for flow in run.birth["flows"] if flow.get("cc") in SLOW_STARTERS]
+    phase = pl.coalesce("cc_phase", inferred(pl.col("flow").is_in(slow), infinite=infinite))
+    return Names.of(run.flows.select(phase).to_series())
 
 
 def durations(run: Run, window: Window | None = None) -> pl.DataFrame:
@@ -110,8 +142,3 @@ def inferred(slow_starts: pl.Expr, *, infinite: bool) -> pl.Expr:
         .then(pl.when(below).then(pl.lit("slow_start")).when(~below).then(pl.lit("avoidance")))
         .otherwise(pl.lit(None, pl.String))
     )
-
-
-def _inferred(slow_starters: list[str], *, infinite: bool) -> pl.Expr:
-    """The phase by the table above; `infinite`: is an ssthresh that nobody says infinite?"""
-    return inferred(pl.col("flow").is_in(slow_starters), infinite=infinite)

@@ -14,6 +14,7 @@ from dumbbell import _sim
 from dumbbell.engine.base import Progress, Request
 from dumbbell.engine.sim import Simulator
 from dumbbell.errors import EngineError, ExperimentError, PlanError
+from dumbbell.plan import Plan
 
 __all__ = ["COLUMNS", "MOST_ROWS", "Journeys", "Window", "journeys"]
 
@@ -57,6 +58,8 @@ class Journeys:
     """One packet a row, in order of sending."""
     left_out: int
     """Packets that were sent later, for which there was no room."""
+    plan: Plan
+    """What was carried out."""
 
 
 def journeys(request: Request, window: Window, progress: Progress = lambda _seconds: None) -> Journeys:
@@ -72,7 +75,7 @@ def journeys(request: Request, window: Window, progress: Progress = lambda _seco
         raise PlanError(f"the simulator can't carry this out: {refused}") from None
     except _sim.Fault as fault:
         raise EngineError(str(fault)) from None
-    return Journeys(pl.DataFrame(packets), left_out)
+    return Journeys(pl.DataFrame(packets), left_out, ready.plan)
 
 
 def _refuse(window: Window, duration_ns: int) -> None:

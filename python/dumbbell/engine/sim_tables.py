@@ -37,7 +37,7 @@ class Told:
         return found
 
     def names(self, name: str) -> Names:
-        """A column of texts."""
+        """See `Table`."""
         found = self._found(name)
         assert isinstance(found, Names)
         return found

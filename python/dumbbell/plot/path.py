@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from dumbbell.analysis.queueing import bottleneck
+from dumbbell.analysis.queueing import bottleneck, rows_of_bottleneck
 from dumbbell.result import Run
 
 __all__ = ["bdp_packets", "limit_packets", "link_rate_mbps", "written_limit"]
@@ -41,8 +42,9 @@ def limit_packets(run: Run) -> tuple[float, str] | None:
     entry = bottleneck(run)
     if entry is None:
         return None
-    rows = run.queues.filter((pl.col("queue") == entry["name"]) & (pl.col("backlog_packets") > 0))
-    size = float(rows["backlog_bytes"].sum()) / max(float(rows["backlog_packets"].sum()), 1.0)
+    packets, sizes = (run.table("queues").column(name).floats() for name in ("backlog_packets", "backlog_bytes"))
+    rows = rows_of_bottleneck(run) & (packets > 0)
+    size = float(np.nansum(sizes[rows])) / max(float(packets[rows].sum()), 1.0)
     return written_limit(str(entry.get("qdisc") or ""), size)
 
 

@@ -41,11 +41,12 @@ def queue(run: Run, points: int) -> Drawn:
 
 def queue_lines(run: Run, points: int) -> dict[str, Trace]:
     """Backlog in packets of the bottleneck and of whatever else is under test."""
-    backlog = run.table("queues").column("backlog_packets")
+    queues = run.table("queues")
+    called, backlog = queues.names("queue"), queues.column("backlog_packets")
     rows = under_test(run) & backlog.is_known
-    called = run.queues.get_column("queue").filter(pl.Series(rows))
-    times, values = run.queues.get_column("time_ns").to_numpy()[rows] / NS, backlog.floats()[rows]
-    each = ((name, (called == name).to_numpy()) for name in called.unique(maintain_order=True))
+    codes, times, values = called.codes[rows], queues.column("time_ns").values[rows] / NS, backlog.floats()[rows]
+    found, first = np.unique(codes, return_index=True)
+    each = ((called.texts[code], codes == code) for code in found[np.argsort(first)])
     return thinned({name: (times[mine], values[mine]) for name, mine in each}, points)
 
 
@@ -97,9 +98,8 @@ def loss_rate(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few al
 
 def under_test(run: Run) -> Bools:
     """Which rows of `queues` are of the bottleneck, or of whatever else is under test."""
-    said = run.queues.get_column("under_test")
-    known_to_be = said.fill_null(value=False) if said.null_count() else said
-    return np.asarray(known_to_be.to_numpy() | rows_of_bottleneck(run))
+    said = run.table("queues").column("under_test")
+    return np.asarray((said.is_known & said.values.astype(np.bool_)) | rows_of_bottleneck(run))
 
 
 def _counted(run: Run, column: str) -> Trace:

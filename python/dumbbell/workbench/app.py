@@ -81,9 +81,12 @@ class _Desk(Desk):
     async def picture(self, request: Request) -> Response:
         """The same, and what comes out."""
         asked = await self.asked(request, Asked)
-        return Response(await self.done(functools.partial(picture, asked, self.limits)), media_type=BINARY)
+        return Response(await self.watched(request, functools.partial(picture, asked)), media_type=BINARY)
 
     async def journeys(self, request: Request) -> Response:
         """Where every packet was, for a window of time."""
         asked = await self.asked(request, Stretch)
-        return Response(await self.done(functools.partial(journeys, asked, self.limits)), media_type=BINARY)
+        return Response(
+            await self.watched(request, functools.partial(journeys, asked, self.limits.journeys_rows)),
+            media_type=BINARY,
+        )

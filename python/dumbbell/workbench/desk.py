@@ -1,6 +1,8 @@
 """What all routes share: a body read within its limit, work done on threads, refusals as JSON."""
 
+import asyncio
 import os
+import threading
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -11,7 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from dumbbell.workbench.limits import Limits
+from dumbbell.engine.base import Progress
+from dumbbell.workbench.limits import Cancelled, Limits
 
 __all__ = ["BINARY", "Desk", "body_of", "expect", "refusal"]
 
@@ -45,6 +48,24 @@ class Desk:
         if self._threads.statistics().tasks_waiting >= self.limits.waiting:
             raise HTTPException(503, "too much at once: come again")
         return await anyio.to_thread.run_sync(work, limiter=self._threads)
+
+    async def watched(self, request: Request, work: Callable[[Progress], Found]) -> Found:
+        """The same of a simulation, which ends when it takes too long or nobody waits for its answer any more."""
+        gone = threading.Event()
+        listening = asyncio.create_task(_left(request, gone))
+        try:
+            return await self.done(lambda: work(self.limits.patience(gone.is_set)))
+        except Cancelled:
+            raise HTTPException(499, "nobody waits for the answer") from None
+        finally:
+            listening.cancel()
+
+
+async def _left(request: Request, gone: threading.Event) -> None:
+    """Tell when whoever asked is no longer there; the whole body was read before."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    gone.set()
 
 
 def expect(request: Request, kind: str, said: str) -> None:

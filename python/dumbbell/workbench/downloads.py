@@ -64,7 +64,7 @@ def made(wanted: Download, on_kernel: Run | None, room: Room, limits: Limits) ->
     stem = _stem(case, wanted.seed, on_kernel)
     if what == "experiment":
         return _file(stem, form, wanted.toml.encode())
-    run = on_kernel or simulated(case, wanted.seed, limits)
+    run = on_kernel or simulated(case, wanted.seed, limits.patience())
     if what == "report":
         return _file(stem, form, page([run]).encode())
     if what == "data":

@@ -14,19 +14,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dumbbell.errors import DumbbellError
-from dumbbell.workbench.limits import Limits
+from dumbbell.workbench.limits import Cancelled, Limits
 
-__all__ = ["Cancelled", "Job", "Jobs", "TooMany", "Work"]
+__all__ = ["Job", "Jobs", "TooMany", "Work"]
 
 Told = Callable[[float], None]
 """Called now and then with the seconds of the experiment that are over; raises `Cancelled` when it is enough."""
 Work = Callable[[Told], Any]
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 OVER: tuple[State, ...] = ("done", "failed", "cancelled")
-
-
-class Cancelled(BaseException):
-    """Raised inside the work; no error, so that nobody who catches those keeps it."""
 
 
 class TooMany(Exception):

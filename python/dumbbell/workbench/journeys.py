@@ -13,13 +13,13 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dumbbell.engine import Request
+from dumbbell.engine.base import Progress
 from dumbbell.engine.journeys import Journeys, Window
 from dumbbell.engine.journeys import journeys as recorded
 from dumbbell.errors import DumbbellError
-from dumbbell.plan import Plan, plan_case
+from dumbbell.plan import Plan
 from dumbbell.plot import packed
 from dumbbell.plot.path import written_limit
-from dumbbell.workbench.limits import Limits
 from dumbbell.workbench.live import NOWHERE, case_of
 from dumbbell.workbench.trouble import told
 
@@ -48,7 +48,7 @@ class Stretch(BaseModel):
         return self
 
 
-def journeys(asked: Stretch, limits: Limits) -> bytes:
+def journeys(asked: Stretch, most_rows: int, watch: Progress) -> bytes:
     """The packets that are under way from `from_s` to `to_s`, a column a fact; or what is wrong with the text.
 
     Names are numbers into lists of the header, times seconds, and what is not known is not a number.
@@ -58,17 +58,15 @@ def journeys(asked: Stretch, limits: Limits) -> bytes:
         case = case_of(asked.toml)
         request = Request("workbench", case, asked.seed, NOWHERE)
         last_ns = case.experiment.duration
-        window = Window(
-            min(round(asked.from_s * NS), last_ns), min(round(asked.to_s * NS), last_ns), limits.journeys_rows
-        )
-        found = recorded(request, window, limits.patience())
-        return _told_of(found, window, plan_case(case, asked.seed))
+        window = Window(min(round(asked.from_s * NS), last_ns), min(round(asked.to_s * NS), last_ns), most_rows)
+        found = recorded(request, window, watch)
+        return _told_of(found, window)
     except DumbbellError as error:
         return packed({"problem": told(error, asked.toml)}, [])
 
 
-def _told_of(found: Journeys, window: Window, plan: Plan) -> bytes:
-    packets = found.packets
+def _told_of(found: Journeys, window: Window) -> bytes:
+    packets, plan = found.packets, found.plan
     names = {
         "flow": _names([flow.name for flow in plan.flows], packets["flow"]),
         "kind": _names([], packets["kind"]),

@@ -1,12 +1,17 @@
 """How much a page may ask of this machine."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dumbbell.engine.base import Progress
 from dumbbell.errors import EngineError
 
-__all__ = ["Limits"]
+__all__ = ["Cancelled", "Limits"]
+
+
+class Cancelled(BaseException):
+    """Raised inside work that nobody wants any more; no error, so that nobody who catches those keeps it."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +41,16 @@ class Limits:
     seeds: int = 5
     """Of one run on a kernel."""
 
-    def patience(self) -> Progress:
-        """A progress that ends a simulation which takes too long. It raises `EngineError`."""
+    def patience(self, gone: Callable[[], bool] = lambda: False) -> Progress:
+        """A progress that ends a simulation which takes too long, or for which nobody waits any more.
+
+        It raises `EngineError` or `Cancelled`.
+        """
         until = time.monotonic() + self.live_s
 
         def watch(seconds: float) -> None:
+            if gone():
+                raise Cancelled
             if time.monotonic() > until:
                 raise EngineError(
                     f"after {self.live_s:g} s of computing {seconds:.3g} s of the experiment are over: "

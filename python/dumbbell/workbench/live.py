@@ -6,12 +6,13 @@ One text and one seed give one answer. What a picture looks like in bytes is `pl
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from dumbbell.analysis import measures
 from dumbbell.engine import Request
+from dumbbell.engine.base import Progress
 from dumbbell.engine.sim import Simulator
 from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.plot import available, columns, packed
@@ -19,7 +20,6 @@ from dumbbell.result import Run
 from dumbbell.spec import Case, scenarios
 from dumbbell.spec.document import parse
 from dumbbell.workbench.knobs import knobs
-from dumbbell.workbench.limits import Limits
 from dumbbell.workbench.text import Edit, edited
 from dumbbell.workbench.trouble import told
 
@@ -28,6 +28,7 @@ __all__ = ["NOWHERE", "POINTS_MAX", "Asked", "case_of", "drawn", "picture", "sim
 PANELS = ("throughput", "cwnd", "rtt", "queue", "states")
 EDITS_MAX = 64
 POINTS_MAX = 4000
+NUMBERS_MAX = 100
 NOWHERE = Path("workbench")
 """Where the result folder would be, which is not made."""
 
@@ -42,6 +43,8 @@ class Asked(BaseModel):
     seed: int = Field(default=1, ge=0, le=2**32 - 1)
     panels: tuple[str, ...] = Field(default=PANELS, max_length=20)
     points: int = Field(default=900, ge=10, le=POINTS_MAX)
+    numbers: tuple[Annotated[str, Field(max_length=200)], ...] = Field(default=("*",), max_length=NUMBERS_MAX)
+    """Patterns of the measures' names; some of them take longer than all others together."""
 
 
 def state(asked: Asked) -> dict[str, Any]:
@@ -49,14 +52,17 @@ def state(asked: Asked) -> dict[str, Any]:
     return _read(asked)[0]
 
 
-def picture(asked: Asked, limits: Limits) -> bytes:
-    """The state, and where nothing is wrong what came out: numbers, panels, how long it took."""
+def picture(asked: Asked, watch: Progress) -> bytes:
+    """The state, and where nothing is wrong what came out: numbers, panels, how long it took.
+
+    `watch` hears how far the simulation is; what it raises ends it.
+    """
     began = time.perf_counter()
     header, case = _read(asked)
     if case is None:
         return packed(header, [])
     try:
-        run = simulated(case, asked.seed, limits)
+        run = simulated(case, asked.seed, watch)
         return _told_of(run, header, asked, began)
     except DumbbellError as error:
         return packed(header | {"problem": told(error, header["toml"])}, [])
@@ -87,12 +93,14 @@ def case_of(text: str) -> Case:
     return cases[0]
 
 
-def simulated(case: Case, seed: int, limits: Limits) -> Run:
-    """The run. Raises `EngineError` for one that takes too long, and whatever the simulator says."""
-    return Simulator().simulate(Request("workbench", case, seed, NOWHERE), limits.patience())
+def simulated(case: Case, seed: int, watch: Progress) -> Run:
+    """The run. Raises whatever the simulator says, and what `watch` raises."""
+    return Simulator().simulate(Request("workbench", case, seed, NOWHERE), watch)
 
 
-def drawn(run: Run, panels: Sequence[str], points: int) -> tuple[dict[str, Any], list[Any]]:
+def drawn(
+    run: Run, panels: Sequence[str], points: int, wanted: Sequence[str] = ("*",)
+) -> tuple[dict[str, Any], list[Any]]:
     """A run as data: what a header says of it, and the columns behind that."""
     heads, numbers = columns(run, available(run, tuple(panels)), points)
     said = {
@@ -100,14 +108,14 @@ def drawn(run: Run, panels: Sequence[str], points: int) -> tuple[dict[str, Any],
         "flows": [{"name": flow["name"], "group": flow["group"]} for flow in run.birth["flows"]],
         "valid": run.birth["valid"],
         "invalid": run.birth["invalid"],
-        "numbers": measures(run),
+        "numbers": measures(run, wanted=wanted),
         "panels": heads,
     }
     return said, numbers
 
 
 def _told_of(run: Run, header: dict[str, Any], asked: Asked, began: float) -> bytes:
-    said, numbers = drawn(run, asked.panels, asked.points)
+    said, numbers = drawn(run, asked.panels, asked.points, asked.numbers)
     took_ms = {"simulate": run.birth["phases_s"]["simulate"] * 1e3, "all": (time.perf_counter() - began) * 1e3}
     return packed(header | said | {"took_ms": took_ms}, numbers)
 

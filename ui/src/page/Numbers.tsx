@@ -1,29 +1,22 @@
 // What came out in numbers: a row a group, and the queue in a sentence.
 
+import { OF_GROUPS, OF_PATH } from "../metrics";
 import { picture } from "../state";
 import { short } from "../units";
-
-const COLUMNS: [string, string, number][] = [
-  ["throughput_mbps", "Mbit/s", 1],
-  ["share", "share", 1],
-  ["retransmit_rate", "repeated, %", 100],
-  ["rtt_ms.mean", "RTT, ms", 1],
-  ["rtt_ms.p95", "RTT p95, ms", 1],
-];
 
 export function Numbers() {
   const drawn = picture.value;
   if (!drawn) return null;
   const of = drawn.numbers;
   const groups = [...new Set(drawn.flows.map((flow) => flow.group))];
-  const known = COLUMNS.filter(([name]) => groups.some((group) => of[`groups.${group}.${name}`] !== undefined));
+  const known = OF_GROUPS.filter(({ name }) => groups.some((group) => of[`groups.${group}.${name}`] !== undefined));
   return (
     <section class="numbers" aria-label="Numbers">
       <table>
         <thead>
           <tr>
             <th scope="col">group</th>
-            {known.map(([name, title]) => (
+            {known.map(({ name, title }) => (
               <th scope="col" key={name}>
                 {title}
               </th>
@@ -34,7 +27,7 @@ export function Numbers() {
           {groups.map((group) => (
             <tr key={group}>
               <th scope="row">{group}</th>
-              {known.map(([name, , factor]) => {
+              {known.map(({ name, factor }) => {
                 const value = of[`groups.${group}.${name}`];
                 return <td key={name}>{value === undefined ? "" : short(value * factor)}</td>;
               })}
@@ -51,13 +44,7 @@ export function Numbers() {
 }
 
 function sentence(of: Record<string, number>): string {
-  const parts: [string, string, number, string][] = [
-    ["queue.delay_ms.p95", "queueing delay p95", 1, " ms"],
-    ["queue.drops", "dropped", 1, " packets"],
-    ["utilisation", "utilisation", 100, " %"],
-    ["fairness", "Jain's index", 1, ""],
-  ];
-  const known = parts.flatMap(([name, title, factor, unit]) => {
+  const known = OF_PATH.flatMap(({ name, title, factor, unit = "" }) => {
     const value = of[name];
     return value === undefined ? [] : [`${title} ${short(value * factor)}${unit}`];
   });

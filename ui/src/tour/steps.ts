@@ -43,3 +43,11 @@ export const STEPS: Step[] = (said as Omit<Step, "toml">[]).map((step) => ({
   ...step,
   toml: texts[`./experiments/${step.experiment}.toml`] as string,
 }));
+
+/** The numbers that a step judges by or tells of. */
+export function metrics(step: Step): string[] {
+  const texts = [step.found, ...step.expect.flatMap((one) => [one.low, one.high, one.unknown])].join(" ");
+  const told = [...texts.matchAll(/\{([^{}:]+):/g)].map(([, name]) => name as string);
+  const judged = step.expect.map(({ test }) => test.split(/[\s<>=]/)[0] as string);
+  return [...new Set([...judged, ...told])];
+}

@@ -5,10 +5,11 @@
 
 import { batch, effect, signal, untracked } from "@preact/signals";
 import { refresh, turn, write } from "../live";
+import { besides } from "../metrics";
 import * as state from "../state";
 import type { Knobs } from "../types";
 import { elsewhere, judged, type Verdict } from "./judge";
-import { STEPS, type Step } from "./steps";
+import { metrics, STEPS, type Step } from "./steps";
 
 const KEPT = "dumbbell-tour";
 export const HASH = "#tour";
@@ -62,6 +63,7 @@ export function go(to: number): void {
       state.pins.value = [];
       state.hidden.value = new Set();
       state.panels.value = next.panels;
+      besides.value = metrics(next);
       state.seed.value = 1;
       write(next.toml);
     }
@@ -79,6 +81,7 @@ export function leave(): void {
   clearTimeout(resting);
   place.value = null;
   verdict.value = null;
+  besides.value = [];
   history.replaceState(null, "", location.pathname + location.search);
   mine?.();
   mine = null;
