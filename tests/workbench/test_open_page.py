@@ -23,14 +23,14 @@ MINE = BLANK.replace("30s", "3s").replace("A dumbbell", "My own")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("here")
     Simulator().run(Request("one", case_of(MINE), 7, folder / "one"), lambda _seconds: None)
-    ran(TWO.replace('"5s"', '"1s"'), folder / "two")
+    ran('keep = "runs"\n' + TWO.replace('"5s"', '"1s"'), folder / "two")
     (folder / "other.toml").write_text(MINE.replace("My own", "The other"))
     return folder
 
 
 @pytest.fixture(scope="module")
 def server(here: Path) -> Iterator[Served]:
-    with served(here, "one", "two") as one:
+    with served(here, ".") as one:
         yield one
 
 
@@ -68,6 +68,21 @@ def test_a_cell_of_a_sweep_s_map_opens_its_run(chromium: Browser, server: Served
         expect(page.locator(".cm-content")).to_contain_text(f'rtt = "{rtt}"')
         expect(page.locator(".cm-content")).to_contain_text(f"bfifo limit {buffer}")
         assert seed_of(page) == "2"
+        assert said.nothing, said
+
+
+def test_a_run_that_a_sweep_kept_is_read_from_its_map(chromium: Browser, server: Served) -> None:
+    with visited(chromium, server.url) as (page, said):
+        page.get_by_role("button", name="Open…").click()
+        page.get_by_role("button", name="Report of Who wins").click()
+        report = page.frame_locator("iframe")
+        expect(report.locator("#figure-0 svg.marks")).to_be_visible(timeout=30_000)
+        report.locator("#figure-0 svg .mark-rect path").first.click(force=True)
+        report.get_by_role("button", name="Report of seed 2").click()
+        expect(page.get_by_role("dialog").locator("h2")).to_contain_text("seed 2")
+        expect(report.locator("#figure-0 svg.marks")).to_be_visible(timeout=30_000)
+        page.get_by_role("button", name="Back to the maps").click()
+        expect(report.locator("#figure-0 svg .mark-rect path").first).to_be_attached(timeout=30_000)
         assert said.nothing, said
 
 

@@ -1,6 +1,7 @@
 import gzip
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -116,8 +117,17 @@ def test_what_is_none_of_ours_is_told_why(here: Path) -> None:
         Opened(here, [here / "bad.toml"])
     with pytest.raises(ResultError, match="neither a result folder"):
         Opened(here, [here / "nothing"])
-    opened = Opened(here, [here])
-    assert [thing.title for thing in opened.things] == ["A dumbbell"]
+
+
+def test_a_folder_has_all_results_and_sweeps_in_it_but_damaged_ones_and_what_links_lead_to(
+    here: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(here / "one", tmp_path / "monday" / "one")
+    (tmp_path / "two").symlink_to(here / "two")
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "run.json").write_text("{")
+    assert [thing.path.name for thing in Opened(tmp_path, [tmp_path]).things] == ["one"]
+    assert [thing.kind for thing in Opened(here, [here]).things] == ["run", "sweep"]
 
 
 @settings(deadline=None, max_examples=100)

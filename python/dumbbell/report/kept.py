@@ -14,7 +14,7 @@ from dumbbell.report.page import write
 from dumbbell.result import load
 from dumbbell.sweeps.folder import RUNS, Sweep, kept_name
 
-__all__ = ["KeptFor", "kept_at", "write_kept"]
+__all__ = ["KeptFor", "kept_at", "kept_here", "write_kept"]
 
 KeptFor = Callable[[int, int], dict[str, str | None] | None]
 """Of a point and a seed: `folder` and `page` as addresses, `command`; None where nothing was kept."""
@@ -30,11 +30,25 @@ def kept_at(sweep: Sweep, path: Path, pages: Path | None) -> KeptFor:
         if name not in held:
             return None
         folder = sweep.folder / RUNS / name
-        command = f"dumbbell report {shlex.quote(str(folder))} -o {name}.html"
         page = None if pages is None else _address(pages / f"{name}.html", beside)
-        return {"folder": f"{_address(folder, beside)}/", "page": page, "command": command}
+        return {"folder": f"{_address(folder, beside)}/", "page": page, "command": _command(folder)}
 
     return kept
+
+
+def kept_here(sweep: Sweep) -> KeptFor:
+    """The same for a page that stands nowhere: who shows it knows the results."""
+    held = _held(sweep)
+
+    def kept(point: int, seed: int) -> dict[str, str | None] | None:
+        folder = sweep.folder / RUNS / kept_name(point, seed)
+        return {"folder": None, "page": None, "command": _command(folder)} if folder.name in held else None
+
+    return kept
+
+
+def _command(folder: Path) -> str:
+    return f"dumbbell report {shlex.quote(str(folder))} -o {folder.name}.html"
 
 
 def write_kept(sweep: Sweep, path: Path) -> Path | None:
@@ -55,12 +69,12 @@ def write_kept(sweep: Sweep, path: Path) -> Path | None:
     return pages
 
 
-def _held(sweep: Sweep) -> list[str]:
+def _held(sweep: Sweep) -> dict[str, None]:
     """The kept results that the table knows and that are still there."""
     if sweep.birth.get("keep") != "runs":
-        return []
+        return {}
     names = [kept_name(point, seed) for point, seed in sweep.runs.select("point", "seed").iter_rows()]
-    return [name for name in names if (sweep.folder / RUNS / name / "run.json").is_file()]
+    return dict.fromkeys(name for name in names if (sweep.folder / RUNS / name / "run.json").is_file())
 
 
 def _address(path: Path, beside: Path) -> str:

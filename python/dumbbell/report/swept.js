@@ -1,5 +1,7 @@
 // A click on a cell, or a button, shows the runs of its point, with the commands that run them again.
 const points = $points;
+// Whoever frames the page shows what it is asked for.
+const framed = points.opens && parent !== window;
 const dialog = document.getElementById("runs");
 const make = (tag, text, parent) => {
   const made = parent.appendChild(document.createElement(tag));
@@ -27,6 +29,13 @@ function command(text, seed, body) {
   button.setAttribute("aria-label", "Copy the command of seed " + seed);
   button.addEventListener("click", () => copy(line.textContent, button));
 }
+function ask(what, text, said, point, seed, row) {
+  row.append(" ");
+  const button = make("button", text, row);
+  button.type = "button";
+  button.setAttribute("aria-label", said + seed);
+  button.addEventListener("click", () => parent.postMessage({ [what]: { point: Number(point), seed } }, "*"));
+}
 function show(number) {
   const point = points.points[number];
   if (!point) return;
@@ -41,12 +50,9 @@ function show(number) {
   for (const run of point.runs) {
     const row = make("tr", "", rows);
     const seed = make("th", run.seed, row);
-    if (points.opens && parent !== window) {
-      seed.append(" ");
-      const open = make("button", "Open", seed);
-      open.type = "button";
-      open.setAttribute("aria-label", "Open the experiment of seed " + run.seed);
-      open.addEventListener("click", () => parent.postMessage({ open: { point: Number(number), seed: run.seed } }, "*"));
+    if (framed) {
+      ask("open", "Open", "Open the experiment of seed ", number, run.seed, seed);
+      if (run.kept) ask("report", "Report", "Report of seed ", number, run.seed, seed);
     }
     const status = make("td", run.status, row);
     for (const [name, address] of run.kept ? [["page", run.kept.page], ["folder", run.kept.folder]] : []) {
@@ -57,7 +63,7 @@ function show(number) {
     for (const value of run.values) make("td", shown(value), row);
     if (run.reason) make("p", "Seed " + run.seed + ": " + run.reason, body);
   }
-  const pageless = point.runs.filter(run => run.kept && !run.kept.page);
+  const pageless = framed ? [] : point.runs.filter(run => run.kept && !run.kept.page);
   if (pageless.length) make("p", "A page about a kept run (dumbbell report --runs writes all of them, and links them here):", body);
   for (const run of pageless) command(run.kept.command, run.seed, body);
   make("p", point.command ? "Run it again, in full:" : "How to run it again is not known: sweep.toml is not in the folder.", body);

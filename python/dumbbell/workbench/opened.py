@@ -4,6 +4,7 @@ A person names them to the command; a page may add what lies below the folder in
 nothing else. How a report reads is `dumbbell.report`'s.
 """
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from dumbbell import result
 from dumbbell.errors import DumbbellError, ExperimentError, ResultError
 from dumbbell.report.again import experiment_at
 from dumbbell.report.asked import experiment_of, text_of
+from dumbbell.report.kept import kept_here
 from dumbbell.report.page import page
 from dumbbell.report.swept import sweep_page
 from dumbbell.sweeps import folder as sweeps
@@ -24,8 +26,10 @@ from dumbbell.workbench.shelf import texts_of
 
 __all__ = ["Opened", "Thing"]
 
-RUNS_MAX = 200
-"""Of one folder of result folders."""
+FOUND_MAX = 200
+"""In one folder of results."""
+DEPTH_MAX = 3
+"""So far below a folder somebody looks: `runs`, a day's, a result."""
 THINGS_MAX = 1000
 
 
@@ -53,11 +57,14 @@ class Thing:
             "playable": self.playable,
         }  # fmt: skip
 
-    def report(self) -> str:
-        """Its page. Raises `ResultError`."""
+    def report(self, point: int | None = None, seed: int | None = None) -> str:
+        """Its page; of a sweep that kept its runs, that of one of them. Raises `ResultError`."""
         if self.kind == "run":
             return page([result.load(self.path)])
-        return sweep_page(sweeps.load(self.path), opens=True)
+        sweep = sweeps.load(self.path)
+        if point is None or seed is None:
+            return sweep_page(sweep, kept=kept_here(sweep), opens=True)
+        return page([result.load(self.path / sweeps.RUNS / sweeps.kept_name(point, seed))])
 
     def experiment(self, point: int | None = None, seed: int | None = None) -> tuple[str, int]:
         """The text and seed; of a sweep, those of a point's run. Raises `DumbbellError` where there is none."""
@@ -122,18 +129,47 @@ class Opened:
 
 
 def _things(path: Path, said: Path) -> Iterator[Thing]:
-    if path.suffix == ".toml" and path.is_file():
+    """What lies at a path. Raises `DumbbellError` where that is nothing of ours."""
+    if path.is_dir() and not _is_result(path):
+        inner = list(itertools.islice(_readable(path), FOUND_MAX))
+        if not inner:
+            raise ResultError(f"{said}: neither a result folder, nor a sweep's, and none is in it")
+        yield from inner
+    elif path.suffix == ".toml":
         for case, text in texts_of(path):
             yield Thing("", "experiment", case.experiment.title, path, case.name, text)
     elif sweeps.is_sweep(path):
         yield _sweep(path)
-    elif (path / "run.json").is_file():
+    elif _is_result(path):
         yield _run(path)
     else:
-        inner = sorted(each.parent for each in path.glob("*/run.json") if not each.parent.name.startswith("."))
-        if not inner:
-            raise ResultError(f"{said}: neither a result folder, nor a sweep's, nor an experiment file (.toml)")
-        yield from map(_run, inner[:RUNS_MAX])
+        raise ResultError(f"{said}: neither a result folder, nor a sweep's, nor an experiment file (.toml)")
+
+
+def _readable(folder: Path) -> Iterator[Thing]:
+    """All results and sweeps in a folder but those that are damaged: one of many hides none of the others."""
+    for each in _results(folder, DEPTH_MAX):
+        with contextlib.suppress(DumbbellError):
+            yield from _things(each, each)
+
+
+def _is_result(path: Path) -> bool:
+    return sweeps.is_sweep(path) or (path / "run.json").is_file()
+
+
+def _results(folder: Path, depth: int) -> Iterator[Path]:
+    """Result folders and sweeps below a folder, by name; what a sweep kept is the sweep's to show."""
+    try:
+        names = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+    except OSError:
+        return
+    for each in names:
+        if each.is_symlink() or not each.is_dir():
+            continue  # A link may lead out of what may be opened.
+        if _is_result(each):
+            yield each
+        elif depth > 1:
+            yield from _results(each, depth - 1)
 
 
 def _run(path: Path) -> Thing:

@@ -77,13 +77,12 @@ class OpenDesk:
 
     async def experiment(self, request: Request) -> Response:
         """The experiment of one, or of one run of a sweep."""
-        point, seed = (_number(request, key) for key in ("point", "seed"))
-        toml, of_seed = await self._found(functools.partial(self._thing(request).experiment, point, seed))
+        toml, of_seed = await self._found(functools.partial(self._thing(request).experiment, *_run_of(request)))
         return JSONResponse({"toml": toml, "seed": of_seed})
 
     async def report(self, request: Request) -> Response:
         """The report, as a document of its own."""
-        text = await self._found(self._thing(request).report)
+        text = await self._found(functools.partial(self._thing(request).report, *_run_of(request)))
         return HTMLResponse(text, headers={"Content-Security-Policy": REPORT_POLICY, "Cache-Control": "no-store"})
 
     async def _found(self, work: Callable[[], Found]) -> Found:
@@ -100,6 +99,11 @@ class OpenDesk:
     def _told(self, things: list[Thing]) -> Response:
         below = self._opened.below
         return JSONResponse({"below": str(below), "things": [thing.told(below) for thing in things]})
+
+
+def _run_of(request: Request) -> tuple[int | None, int | None]:
+    """The point and the seed of a sweep's run, where one is named."""
+    return _number(request, "point"), _number(request, "seed")
 
 
 def _number(request: Request, key: str) -> int | None:

@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { KERNEL_DASH } from "../kernel/Key";
 import { overlay } from "../kernel/run";
 import { pointed, seek } from "../play/player";
-import { clock, dark, hidden, picture, pins } from "../state";
+import { clock, dark, hidden, picture, pins, problem } from "../state";
 import type { Panel, Picture } from "../types";
 import { short } from "../units";
 import type { Ink, Share } from "./build";
@@ -19,6 +19,7 @@ export function Figures() {
   if (!drawn) return <p class="quiet">Nothing was simulated yet.</p>;
   return (
     <section class="figures" aria-label="What came out">
+      <OfBefore />
       <Legend />
       {drawn.panels.map((panel, place) => (
         <Figure key={panel.name} name={panel.name} last={place === drawn.panels.length - 1} />
@@ -28,6 +29,24 @@ export function Figures() {
         of it.
       </p>
     </section>
+  );
+}
+
+/** The text is wrong, and the figures are not of it. */
+function OfBefore() {
+  const slip = problem.value;
+  if (!slip) return null;
+  const show = () => {
+    document.getElementById("text")?.scrollIntoView({ block: "nearest" });
+    document.querySelector<HTMLElement>("#text [contenteditable]")?.focus({ preventScroll: true });
+  };
+  return (
+    <p class="trouble">
+      These figures are of the last text that was right.{" "}
+      <button type="button" onClick={show}>
+        {slip.line ? `Show line ${slip.line}` : "Show the text"}
+      </button>
+    </p>
   );
 }
 

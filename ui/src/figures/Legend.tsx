@@ -30,12 +30,18 @@ export function Legend() {
           {line.name}
         </button>
       ))}
-      {panels.flatMap((panel) =>
-        panel.entries.map((entry) => (
-          <span class="entry" key={`${panel.name} ${entry.name}`}>
-            <i style={{ background: dark.value ? entry.dark : entry.colour }} /> {entry.name}
-          </span>
-        )),
+      {panels.map(
+        (panel) =>
+          panel.entries.length > 0 && (
+            <span class="entries" key={panel.name}>
+              {panel.legend}:
+              {panel.entries.map((entry) => (
+                <span class="entry" key={entry.name}>
+                  <i style={{ background: dark.value ? entry.dark : entry.colour }} /> {entry.name}
+                </span>
+              ))}
+            </span>
+          ),
       )}
       <KernelKey />
     </fieldset>

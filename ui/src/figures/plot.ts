@@ -148,7 +148,7 @@ export class Plot {
   private timeAxis(ink: Ink, last: boolean): uPlot.Axis {
     const plain = { stroke: ink.text, grid: { stroke: ink.grid, width: 1 }, ticks: { show: false } };
     if (!last) return { ...plain, size: 6, values: (_, splits) => splits.map(() => "") };
-    return { ...plain, size: 34, label: "Time, s", labelSize: 14, labelGap: 0, font: FONT, labelFont: FONT, gap: 2 };
+    return { ...plain, size: 18, label: "Time, s", labelSize: 16, labelGap: 0, font: FONT, labelFont: FONT, gap: 2 };
   }
 
   private valueAxis(ink: Ink): uPlot.Axis {

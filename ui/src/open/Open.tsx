@@ -3,7 +3,7 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Report } from "./Report";
-import { add, below, list, play, shown, type Thing, take, things, trouble } from "./things";
+import { add, below, list, play, query, shown, type Thing, take, things, trouble } from "./things";
 import "./open.css";
 
 export function Open() {
@@ -29,13 +29,13 @@ export function Open() {
       <dialog
         ref={dialog}
         class={what !== null && what !== "list" ? "open wide" : "open"}
-        aria-label={what === null || what === "list" ? "Results" : what.title}
+        aria-label={what === null || what === "list" ? "Results" : what.thing.title}
         onClose={() => {
           shown.value = null;
         }}
       >
         {what === "list" && <List />}
-        {what !== null && what !== "list" && <Report thing={what} />}
+        {what !== null && what !== "list" && <Report key={query(what.run)} thing={what.thing} run={what.run} />}
       </dialog>
       <Drop />
     </>
@@ -90,7 +90,7 @@ function One({ thing }: { thing: Thing }) {
           type="button"
           aria-label={`Report of ${thing.title}, ${thing.path}`}
           onClick={() => {
-            shown.value = thing;
+            shown.value = { thing };
           }}
         >
           {thing.kind === "sweep" ? "Maps" : "Report"}

@@ -1,16 +1,18 @@
 // A report in a frame of its own: it has scripts, so it is nobody there, and can only say which run it would open.
 
 import { useEffect, useRef } from "preact/hooks";
-import { play, shown, type Thing } from "./things";
+import { play, query, type Read, type SweptRun, shown } from "./things";
 
-export function Report({ thing }: { thing: Thing }) {
+export function Report({ thing, run }: Read) {
   const frame = useRef<HTMLIFrameElement>(null);
-  const address = `results/${thing.name}/report`;
+  const address = `results/${thing.name}/report${query(run)}`;
+  const title = run ? `${thing.title}: point ${run.point}, seed ${run.seed}` : thing.title;
   useEffect(() => {
     const heard = (event: MessageEvent) => {
       if (event.source !== frame.current?.contentWindow) return;
-      const { point, seed } = event.data?.open ?? {};
-      if (Number.isInteger(point) && Number.isInteger(seed)) void play(thing, { point, seed });
+      const [opened, read] = [sweptRun(event.data?.open), sweptRun(event.data?.report)];
+      if (opened) void play(thing, opened);
+      if (read) shown.value = { thing, run: read };
     };
     addEventListener("message", heard);
     return () => removeEventListener("message", heard);
@@ -18,9 +20,9 @@ export function Report({ thing }: { thing: Thing }) {
   return (
     <>
       <div class="bar">
-        <h2>{thing.title}</h2>
-        {thing.kind === "run" && thing.playable && (
-          <button type="button" onClick={() => void play(thing)}>
+        <h2>{title}</h2>
+        {(thing.kind === "run" || run) && thing.playable && (
+          <button type="button" onClick={() => void play(thing, run)}>
             Play this experiment
           </button>
         )}
@@ -30,18 +32,23 @@ export function Report({ thing }: { thing: Thing }) {
         <button
           type="button"
           onClick={() => {
-            shown.value = "list";
+            shown.value = run ? { thing } : "list";
           }}
         >
-          Back
+          {run ? "Back to the maps" : "Back"}
         </button>
       </div>
       <iframe
         ref={frame}
         src={address}
-        title={`Report: ${thing.title}`}
+        title={`Report: ${title}`}
         sandbox="allow-scripts allow-downloads allow-popups"
       />
     </>
   );
+}
+
+function sweptRun(said: Partial<SweptRun> | undefined): SweptRun | null {
+  const { point, seed } = said ?? {};
+  return Number.isInteger(point) && Number.isInteger(seed) ? (said as SweptRun) : null;
 }

@@ -14,13 +14,25 @@ export interface Thing {
   playable: boolean;
 }
 
+/** A run of a sweep. */
+export interface SweptRun {
+  point: number;
+  seed: number;
+}
+
+/** The report of a thing, or of one run that a sweep kept. */
+export interface Read {
+  thing: Thing;
+  run?: SweptRun | undefined;
+}
+
 export const things = signal<Thing[]>([]);
 /** The folder below which a path may be typed. */
 export const below = signal("");
 /** What went wrong last. */
 export const trouble = signal("");
 /** What the dialog shows: the list, the report of a thing, or nothing. */
-export const shown = signal<"list" | Thing | null>(null);
+export const shown = signal<"list" | Read | null>(null);
 
 const TEXT_MAX = 1_000_000;
 
@@ -45,14 +57,17 @@ export async function take(files: Iterable<File>): Promise<void> {
 }
 
 /** Put its experiment on the screen; of a sweep, that of one run. */
-export function play(thing: Thing, run?: { point: number; seed: number }): Promise<void> {
+export function play(thing: Thing, run?: SweptRun): Promise<void> {
   return safely(async () => {
-    const which = run ? `?point=${run.point}&seed=${run.seed}` : "";
-    const told = await (await answered(await ask(`api/results/${thing.name}/experiment${which}`))).json();
+    const told = await (await answered(await ask(`api/results/${thing.name}/experiment${query(run)}`))).json();
     seed.value = told.seed;
     write(told.toml);
     shown.value = null;
   });
+}
+
+export function query(run?: SweptRun): string {
+  return run ? `?point=${run.point}&seed=${run.seed}` : "";
 }
 
 async function experiment(file: File): Promise<void> {
@@ -69,7 +84,7 @@ function log(file: File): Promise<void> {
     const how = { method: "POST", headers, body: file };
     const told = await (await answered(await ask(`api/import?name=${encodeURIComponent(file.name)}`, how))).json();
     await list();
-    shown.value = told.things[0] ?? "list";
+    shown.value = told.things[0] ? { thing: told.things[0] } : "list";
   });
 }
 

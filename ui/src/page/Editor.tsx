@@ -32,7 +32,7 @@ export function Editor() {
   });
 
   return (
-    <section class="text" aria-label="The experiment as text">
+    <section class="text" id="text" aria-label="The experiment as text">
       <h2>Experiment</h2>
       <div ref={box} class="editor" />
       <Trouble />

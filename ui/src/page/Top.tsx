@@ -1,7 +1,7 @@
 // The head of the page: which experiment, how it looks, how long an answer takes.
 
 import { write } from "../live";
-import { latency, offered, theme } from "../state";
+import { knobs, latency, offered, text, theme } from "../state";
 import { TourButton } from "../tour/Tour";
 import type { Scenario } from "../types";
 
@@ -12,7 +12,14 @@ export function Top() {
       <h1>Dumbbell</h1>
       <label>
         Experiment{" "}
-        <select aria-label="Experiment" onChange={(event) => choose(known[Number(event.currentTarget.value)])}>
+        <select
+          aria-label="Experiment"
+          value={known.findIndex((one) => one.toml === text.value)}
+          onChange={(event) => choose(known[Number(event.currentTarget.value)])}
+        >
+          <option value={-1} hidden>
+            {`(${knobs.value?.title ?? "yours"})`}
+          </option>
           <Shelf title="Scenarios" from={known} published={false} />
           <Shelf title="Published results" from={known} published={true} />
         </select>

@@ -1,7 +1,7 @@
 // What the stage shows, in words: four times a second at most while it plays, and read aloud only when it doesn't.
 
 import { useEffect, useState } from "preact/hooks";
-import { picture } from "../state";
+import { picture, problem } from "../state";
 import { census, events, said } from "./census";
 import { at, known, playing, speed } from "./player";
 import { decimals } from "./Transport";
@@ -26,6 +26,7 @@ export function Said() {
 function words(): string {
   const [now, of] = playing.value ? [at.peek(), known.peek()] : [at.value, known.value];
   if (now === null) return "Play, or click into a figure: packets as they move and wait.";
+  if (problem.value) return "The text has a slip: its packets can be seen once that is mended.";
   if (!of) return `t = ${now.toFixed(3)} s: the packets of this time are on their way …`;
   const what = said(of.packets, census(of, now), picture.value, now);
   const happening = playing.value ? "" : events(of.packets, of.at(now));

@@ -157,7 +157,7 @@ function changed(): void {
   windows = null;
   batch(() => {
     known.value = null;
-    buffering.value = at.value !== null;
+    buffering.value = at.value !== null && problem.value === null;
     trouble.value = null;
   });
   clearTimeout(unsettled);

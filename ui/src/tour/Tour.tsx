@@ -157,8 +157,8 @@ function End() {
     <section class="story" aria-labelledby="tour-step">
       <Heading>That was the tour</Heading>
       <p>
-        You found {done === STEPS.length ? "all" : done} of {STEPS.length} answers. What each of them means stands in
-        its step:
+        You found {done === STEPS.length ? `all ${done}` : `${done} of ${STEPS.length}`} answers. What each of them
+        means stands in its step:
       </p>
       <ol>
         {STEPS.map((step, at) => (
@@ -171,8 +171,8 @@ function End() {
         ))}
       </ol>
       <p>
-        From here on every knob is yours: the experiments behind “Experiment” are those of papers and laboratories, and{" "}
-        <code>dumbbell run</code> plays the same text on the real Linux kernel.
+        From here on every knob is yours. The experiments behind “Experiment” are those of papers and laboratories, and
+        “Run on the real kernel” puts Linux's own TCP beside the simulator, for whatever is on the screen.
       </p>
       <div class="way">
         <button type="button" onClick={() => tour.go(STEPS.length - 1)}>
