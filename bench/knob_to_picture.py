@@ -5,24 +5,25 @@ the figures of the answer. The default experiment: 30 s at 50 Mbit/s, one BBR an
 """
 
 import argparse
-import contextlib
 import json
 import os
-import shutil
 import statistics
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page, Request, sync_playwright
 from speed import processor
 
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from workbench.browsing import launched, settled  # noqa: E402
+from workbench.serving import served  # noqa: E402
+
 KNOBS = {"RTT": ("ArrowRight", "ArrowLeft"), "Rate": ("ArrowLeft", "ArrowRight"), "Buffer": ("ArrowRight", "ArrowLeft")}
 TIMES = "performance.getEntriesByName('knob-to-picture').map(entry => entry.duration)"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 def main() -> None:
@@ -31,10 +32,10 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=100, help="of each knob")
     asked = parser.parse_args()
     head = HEAD.format(processor=processor(), cores=os.cpu_count(), load=os.getloadavg()[0], turns=asked.turns)
-    with workbench() as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+    with served(ROOT) as workbench, sync_playwright() as playwright:
+        browser = launched(playwright)
         page = browser.new_page(viewport={"width": 1440, "height": 1000})
-        page.goto(address)
+        page.goto(workbench.url)
         page.wait_for_selector(".panel canvas")
         simulated: list[float] = []
         page.on("requestfinished", lambda request: simulated.extend(simulation_ms(request)))
@@ -45,18 +46,6 @@ def main() -> None:
     print(told)
     if asked.out:
         asked.out.write_text(told, encoding="utf-8")
-
-
-@contextlib.contextmanager
-def workbench() -> Iterator[str]:
-    """The address of `dumbbell ui`, as a person starts it."""
-    command = [sys.executable, "-m", "dumbbell", "ui", "--port", "0", "--no-browser"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        try:
-            yield server.stderr.readline().split(" is at ")[1].split(";")[0]
-        finally:
-            server.terminate()
 
 
 HEAD = """# From a knob to its picture
@@ -115,7 +104,7 @@ def dragged(page: Page, moves: int) -> list[float]:
 
 
 def settle(page: Page) -> None:
-    page.locator("html[data-busy=false]").wait_for(state="attached")
+    settled(page)
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 

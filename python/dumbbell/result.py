@@ -226,6 +226,11 @@ class Run:
         table: Table = self.__dict__[name]
         return table
 
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """All of `TABLES`."""
+        return {name: self.table(name).frame() for name in TABLES}
+
     def inside(self, name: str) -> pl.DataFrame | None:
         """One of the tables of `INSIDE`; None where nobody asked for it. Raises `ResultError` as `load` does."""
         path = self.folder / f"{name}.parquet"

@@ -1,13 +1,35 @@
 """A page of the workbench in a real browser, which says what it said to the console and whom it asked."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Playwright
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ERRORS = ("error", "warning")
+PATIENCE_MS = 60_000
+SETTLED = """patience => new Promise((done, late) => {
+  const until = performance.now() + patience;
+  const look = () => {
+    if (document.documentElement.dataset.busy === "false") requestAnimationFrame(done);
+    else if (performance.now() > until) late(new Error("the page waits for an answer"));
+    else requestAnimationFrame(look);
+  };
+  look();
+})"""
+
+
+def launched(playwright: Playwright) -> Browser:
+    """The machine's Chromium, without a screen."""
+    return playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+
+
+def settled(page: Page) -> None:
+    """What was asked last has been answered, and is on the screen. It looks at every frame; `expect` twice a second."""
+    page.evaluate(SETTLED, PATIENCE_MS)
 
 
 @dataclass

@@ -1,16 +1,13 @@
 """A workbench that runs, and pages of it in a headless Chromium that hear every error and every request."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from workbench.browsing import Said, visited
+from workbench.browsing import CHROMIUM, Said, launched, visited
 from workbench.serving import served
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 Open = Callable[..., Any]
 
@@ -29,7 +26,7 @@ def chromium() -> Iterator[Any]:
         pytest.skip("no Chromium")
     sync = pytest.importorskip("playwright.sync_api")
     with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = launched(playwright)
         yield browser
         browser.close()
 

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from workbench.browsing import settled
+
 Open = Callable[..., Any]
 PATIENCE_MS = 60_000
 
@@ -15,10 +17,6 @@ PATIENCE_MS = 60_000
 def toml(page: Any) -> dict[str, Any]:
     """The experiment as the editor shows it."""
     return tomllib.loads(page.locator(".cm-content").inner_text())
-
-
-def settled(page: Any) -> None:
-    expect(page.locator("html")).to_have_attribute("data-busy", "false", timeout=PATIENCE_MS)
 
 
 def pictured(page: Any) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from workbench.browsing import settled
+
 Open = Callable[..., Any]
 PATIENCE_MS = 60_000
 TOUR = Path(__file__).parents[2] / "ui" / "src" / "tour"
@@ -27,8 +29,9 @@ def toured(opened: Open, **options: Any) -> Any:
 
 def heard(page: Any) -> None:
     """Wait for the picture of what is on the screen, and the verdict on it."""
-    expect(page.locator("html")).to_have_attribute("data-busy", "false", timeout=PATIENCE_MS)
+    settled(page)
     expect(page.locator(".verdict")).not_to_have_text("Simulating …", timeout=PATIENCE_MS)
+    assert "unknown number" not in page.locator(".verdict").inner_text()
 
 
 def solved(page: Any, step: dict[str, Any]) -> None:
@@ -66,7 +69,7 @@ def test_the_tour_can_be_finished_by_turning_its_knobs(opened: Open) -> None:
         solved(page, step)
         page.get_by_role("button", name="Finish" if place == SEVEN - 1 else "Next", exact=True).click()
     expect(page.locator("#tour-step")).to_have_text("That was the tour")
-    assert "You found all of 7 answers" in page.locator(".tour").inner_text()
+    assert "You found all 7 answers" in page.locator(".tour").inner_text()
     page.get_by_role("button", name="To the workbench").click()
     expect(page.locator(".tour")).to_have_count(0)
 
@@ -104,7 +107,7 @@ def test_show_me_shows_the_answer(opened: Open, place: int) -> None:
 def test_who_leaves_has_back_what_was_there_and_who_returns_is_where_they_were(opened: Open) -> None:
     page = opened()
     page.get_by_label("Rate", exact=True).press("ArrowLeft")
-    expect(page.locator("html")).to_have_attribute("data-busy", "false", timeout=PATIENCE_MS)
+    settled(page)
     before = page.locator(".cm-content").inner_text()
     panels = page.locator(".panel").count()
     page.get_by_role("button", name="Take the tour").click()

@@ -54,7 +54,7 @@ class Simulator:
         ready = self.prepare(request)
         with staged(request.out) as folder, captured(request.capture) as packets:
             run = ready.carried_out(progress, packets).run()
-            result.write(folder, run.birth, {name: getattr(run, name) for name in result.TABLES})
+            result.write(folder, run.birth, run.frames)
         return request.out
 
     def simulate(self, request: Request, progress: Progress = lambda _seconds: None) -> Run:

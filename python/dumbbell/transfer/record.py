@@ -34,7 +34,7 @@ def write(session: Session, out: Path, command: str) -> Path:
     """Write the folder. Raises `OutputError` as every run does."""
     run = as_run(session, command)
     with staged(out) as folder:
-        result.write(folder, run.birth, {"flows": run.flows, "queues": run.queues, "probes": run.probes})
+        result.write(folder, run.birth, run.frames)
     return out
 
 

@@ -17,7 +17,7 @@ from dumbbell.errors import ResultError
 from dumbbell.export import export_run
 from dumbbell.plot import available, figure, save
 from dumbbell.report.page import page
-from dumbbell.result import TABLES, Run
+from dumbbell.result import Run
 from dumbbell.spec import Case
 from dumbbell.workbench.limits import Limits
 from dumbbell.workbench.live import PANELS, case_of, simulated
@@ -97,7 +97,7 @@ def _zipped(run: Run, form: str, name: str, room: Room) -> bytes:
         export_run(run, folder, "csv")
     else:
         folder.mkdir()
-        result.write(folder, run.birth, {table: getattr(run, table) for table in TABLES})
+        result.write(folder, run.birth, run.frames)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(folder.iterdir()):

@@ -43,7 +43,7 @@ class Asked(BaseModel):
     seed: int = Field(default=1, ge=0, le=2**32 - 1)
     panels: tuple[str, ...] = Field(default=PANELS, max_length=20)
     points: int = Field(default=900, ge=10, le=POINTS_MAX)
-    numbers: tuple[Annotated[str, Field(max_length=200)], ...] = Field(default=("*",), max_length=NUMBERS_MAX)
+    numbers: tuple[Annotated[str, Field(max_length=100)], ...] = Field(default=("*",), max_length=NUMBERS_MAX)
     """Patterns of the measures' names; some of them take longer than all others together."""
 
 

@@ -6,11 +6,13 @@ import { overlay } from "./run";
 export const KERNEL_DASH = [2, 3];
 
 export function KernelKey() {
-  if (!overlay.value) return null;
-  const bands = overlay.value.panels.some((panel) => panel.layers.some((layer) => layer.kind === "bands"));
+  const drawn = overlay.value;
+  if (!drawn) return null;
+  const bands = drawn.panels.some((panel) => panel.layers.some((layer) => layer.kind === "bands"));
+  const one = drawn.seeds > 1 ? `, seed ${drawn.seed} of the ${drawn.seeds}` : "";
   return (
     <span class="key">
-      <Stroke dash={[]} /> sim <Stroke dash={KERNEL_DASH} /> kernel
+      <Stroke dash={[]} /> sim <Stroke dash={KERNEL_DASH} /> {`kernel${one} `}
       {bands && <span class="quiet">(states: sim above, kernel below)</span>}
     </span>
   );

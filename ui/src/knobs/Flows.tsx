@@ -4,6 +4,7 @@ import { turn } from "../live";
 import { knobs, offered, shown } from "../state";
 import type { Group } from "../types";
 import { timeOf, timeSaid, timeText } from "../units";
+import { Choice } from "./Choice";
 
 const GROUPS_MAX = 12;
 
@@ -106,15 +107,12 @@ export function Controller({ group, place, choices, id }: Chooses) {
   const cc = shown(`flows.${place}.cc`, group.cc ?? "");
   const known = choices ?? offered.value?.controllers ?? [];
   return (
-    <select
+    <Choice
       id={id}
-      aria-label={id ? undefined : `Controller of ${group.name}`}
+      label={id ? undefined : `Controller of ${group.name}`}
       value={cc}
-      onChange={(event) => turn({ key: `flows.${place}.cc`, value: event.currentTarget.value })}
-    >
-      {[...(known.includes(cc) ? [] : [cc]), ...known].map((name) => (
-        <option key={name}>{name}</option>
-      ))}
-    </select>
+      known={known}
+      chosen={(name) => turn({ key: `flows.${place}.cc`, value: name })}
+    />
   );
 }

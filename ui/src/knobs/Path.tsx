@@ -6,6 +6,7 @@ import { knobs, offered, shown } from "../state";
 import type { Bottleneck, Knobs, Value } from "../types";
 import { rateOf, rateSaid, rateText, short, timeOf, timeSaid, timeText } from "../units";
 import { bdpBytes, bufferBdp, withLimit } from "./buffer";
+import { Choice } from "./Choice";
 import { notches } from "./notches";
 import { Slider } from "./Slider";
 
@@ -76,15 +77,7 @@ export function Queue({ bottleneck, choices }: Waits & { choices?: string[] }) {
   return (
     <div class="knob">
       <label for={id}>Queue</label>
-      <select
-        id={id}
-        value={kind}
-        onChange={(event) => turn({ key: QDISC, value: template(event.currentTarget.value, text) })}
-      >
-        {[...(kinds.includes(kind) ? [] : [kind]), ...kinds].map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
+      <Choice id={id} value={kind} known={kinds} chosen={(name) => turn({ key: QDISC, value: template(name, text) })} />
       <output title={text}>{text}</output>
     </div>
   );
