@@ -25,6 +25,8 @@ def main() -> None:
         page.get_by_label("Queue", exact=True).select_option("codel")
         settled(page)
         page.locator(".panel .u-over").first.click(position={"x": 200, "y": 60})
+        page.get_by_role("button", name="Put half of it on the way there").click()
+        settled(page)
         page.locator(".said", has_text="on the way back").wait_for()
         page.screenshot(path=PICTURE)
         chromium.close()

@@ -101,6 +101,11 @@ def test_the_phases_of_a_probe_stand_out_from_cruising(eye: str) -> None:
     assert min(distance(one, other, eye) for one, other in itertools.combinations(colours.values(), 2)) > 11
 
 
+def test_no_phase_has_the_colour_of_another_while_there_are_enough() -> None:
+    colours = phase_colours(["probe_bw_cruise", "probe_bw_down", "reno_friendly", "concave", "convex"])
+    assert len(set(colours.values())) == len(colours)
+
+
 def on_dark(colours: dict[str, str]) -> dict[str, str]:
     return {name: dark(colour) for name, colour in colours.items()}
 

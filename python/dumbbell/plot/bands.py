@@ -76,7 +76,8 @@ def phase_colours(names: Sequence[str]) -> dict[str, str]:
     """A colour for each phase: its own where it is known, a pale one otherwise."""
     known = {name: KNOWN[name] for name in KNOWN if name in names}
     others = [name for name in names if name not in known]
-    return known | {name: PALE[place % len(PALE)] for place, name in enumerate(others)}
+    free = [colour for colour in PALE if colour not in known.values()]
+    return known | {name: free[place % len(free)] for place, name in enumerate(others)}
 
 
 def merged(bands: pl.DataFrame, least_ns: int) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 // Play and pause, step, speed, and where in the run.
 
 import { useId } from "preact/hooks";
-import { picture } from "../state";
+import { picture, problem } from "../state";
 import { short, timeSaid } from "../units";
 import { at, buffering, playing, SLOWEST, seek, slower, speed, step, still, toggle } from "./player";
 
@@ -41,7 +41,7 @@ export function Transport() {
         />
         <output for={id}>
           {at.value === null ? "" : `${now.toFixed(decimals(speed.value))} s`}
-          {buffering.value && " …"}
+          {buffering.value && !problem.value && " …"}
         </output>
       </div>
     </div>
