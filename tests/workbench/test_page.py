@@ -128,6 +128,20 @@ def test_the_legend_hides_a_flow(opened: Open) -> None:
     expect(button).to_have_attribute("aria-pressed", "false")
 
 
+def test_the_values_at_the_cursor_are_those_of_the_picture_on_the_screen(opened: Open) -> None:
+    page = opened()
+    page.locator(".panel .u-over").first.click(position={"x": 200, "y": 60})
+    readout = page.locator(".readout").first
+    before = readout.inner_text()
+    assert "bbr" in before
+    page.get_by_label("Rate", exact=True).press("Home")
+    settled(page)
+    expect(readout).not_to_have_text(before)
+    rate = re.search(r"bbr ([\d.]+)", readout.inner_text())
+    assert rate
+    assert float(rate[1]) <= 0.2
+
+
 def test_every_scenario_can_be_chosen(opened: Open) -> None:
     page = opened()
     chooser = page.get_by_label("Experiment", exact=True)

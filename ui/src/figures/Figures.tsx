@@ -1,6 +1,6 @@
 // The figures under each other, with one legend, one clock and one zoom.
 
-import { signal, useSignalEffect } from "@preact/signals";
+import { type Signal, signal, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { KERNEL_DASH } from "../kernel/Key";
 import { overlay } from "../kernel/run";
@@ -54,6 +54,8 @@ function Figure({ name, last }: { name: string; last: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot | null>(null);
   const panel = picture.value?.panels.find((one) => one.name === name);
+  // Counts what the plot has drawn: what is read off it is read again.
+  const drawn = useSignal(0);
 
   useEffect(() => {
     const mine = new Plot(box.current as HTMLDivElement, {
@@ -65,7 +67,10 @@ function Figure({ name, last }: { name: string; last: boolean }) {
     });
     plot.current = mine;
     mine.show(shares(name), ink(), last);
-    const watcher = new ResizeObserver(() => mine.resize());
+    const watcher = new ResizeObserver(() => {
+      mine.resize();
+      drawn.value += 1;
+    });
     watcher.observe(box.current as HTMLDivElement);
     return () => {
       watcher.disconnect();
@@ -77,6 +82,7 @@ function Figure({ name, last }: { name: string; last: boolean }) {
     const [now, colours, part] = [shares(name), ink(), view.value];
     if (now.length) plot.current?.show(now, colours, last);
     plot.current?.look(part);
+    drawn.value = drawn.peek() + 1;
   });
 
   if (!panel) return null;
@@ -84,21 +90,28 @@ function Figure({ name, last }: { name: string; last: boolean }) {
     <figure class="panel">
       <figcaption>
         {panel.title} {panel.note && <span class="quiet">({panel.note})</span>}
-        <Readout plot={plot} />
+        <Readout plot={plot} drawn={drawn} />
       </figcaption>
       <div ref={box} class="plot" role="img" aria-label={described(panel, picture.value as Picture)} />
-      <ClockLine plot={plot} />
+      <ClockLine plot={plot} drawn={drawn} />
     </figure>
   );
 }
 
-function ClockLine({ plot }: { plot: { current: Plot | null } }) {
+interface Off {
+  plot: { current: Plot | null };
+  drawn: Signal<number>;
+}
+
+function ClockLine({ plot, drawn }: Off) {
+  drawn.value;
   const seconds = clock.value;
   const left = seconds === null ? null : (plot.current?.place(seconds) ?? null);
   return left === null ? null : <div class="clock" style={{ transform: `translateX(${left}px)` }} />;
 }
 
-function Readout({ plot }: { plot: { current: Plot | null } }) {
+function Readout({ plot, drawn }: Off) {
+  drawn.value;
   const seconds = clock.value;
   const values = seconds === null ? [] : (plot.current?.read(seconds) ?? []);
   return (
