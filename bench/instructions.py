@@ -1,7 +1,7 @@
-"""Instructions a data packet, counted by valgrind: what two runs differ by, so that starting and ending count for nothing.
+"""Instructions a data packet, counted by valgrind: by how much two runs differ, so that starting counts for nothing.
 
-The simulator is counted as `crates/sim/examples/time_plan.rs`, the same code without Python around it. A guest's kernel
-can't be counted here: it is a process that traces itself, which valgrind doesn't carry, and needs a processor's counters.
+The simulator is counted as `crates/sim/examples/time_plan.rs`, the same code without Python around it. Nobody counts a
+guest here: valgrind carries no program that traces others, and a processor's own counters are not to be had everywhere.
 """
 
 import json
@@ -10,9 +10,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from dumbbell.plan import as_world, plan_case
 from experiments import Bench
 from ns3_peer import ROOT, Ns3, output, words
+
+from dumbbell.plan import as_world, plan_case
 
 __all__ = ["SPANS_S", "Count", "a_packet", "of_ns3", "of_simulator"]
 

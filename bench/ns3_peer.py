@@ -9,7 +9,7 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,24 +34,26 @@ class Ns3:
     """One build of ns-3."""
 
     version: str
+    kind: str
+    """`release`, `package` or `wheel`."""
     origin: str
-    headers: Path | None
-    libraries: Path | None
-    """None: where compilers look anyway."""
-    prefix: str
-    """Of the names of its libraries, such as `ns3-`."""
+    library: str
+    """What a module's library is called, such as `ns3-{}`."""
     standard: str
     """The C++ that its headers are written in."""
+    headers: Path | None = None
+    libraries: Path | None = None
+    """None: where compilers look anyway."""
 
     @property
     def name(self) -> str:
         """In tables."""
-        return f"ns-3.{self.version.removeprefix('3.')}"
+        return f"ns-{self.version} {self.kind}"
 
     @property
     def program(self) -> Path:
         """Where ours is, built against it."""
-        return PEERS / f"experiment-{self.version}"
+        return PEERS / f"experiment-{self.version}-{self.kind}"
 
     def build(self) -> None:
         """Compile our program, optimised, where it is older than its source."""
@@ -60,8 +62,17 @@ class Ns3:
         self.program.parent.mkdir(parents=True, exist_ok=True)
         where = [f"-I{self.headers}"] if self.headers else []
         where += [f"-L{self.libraries}", f"-Wl,-rpath,{self.libraries}"] if self.libraries else []
-        libraries = [f"-l{self.prefix}{module}" for module in MODULES]
-        command = ["g++", f"-std={self.standard}", "-O3", "-o", self.program, SOURCE, *where, *libraries]
+        libraries = [f"-l{self.library.format(module)}" for module in MODULES]
+        command: list[str | Path] = [
+            "g++",
+            f"-std={self.standard}",
+            "-O3",
+            "-o",
+            self.program,
+            SOURCE,
+            *where,
+            *libraries,
+        ]
         subprocess.run(command, check=True)
 
     def run(self, case: Case, seed: int, wall_limit_s: int) -> dict[str, Any]:
@@ -80,22 +91,35 @@ class Ns3:
 
 
 def builds() -> list[Ns3]:
-    """The builds of ns-3 that this machine has: the distribution's, then those of wheels."""
-    return [*_of_distribution(), *_of_wheels()]
+    """The builds of ns-3 that this machine has: `scripts/ns3.sh` says which there may be."""
+    return [*_of_source(), *_of_distribution(), *_of_wheel()]
+
+
+def _of_source() -> Iterator[Ns3]:
+    if (PEERS / "ns-3-release" / "made").exists():
+        yield from _found(
+            PEERS.glob("ns-3-release/ns3/lib/libns3.*-core*.so"),
+            "release",
+            "the distribution's source, built as ns-3's profile `release`",
+            "c++17",
+        )
 
 
 def _of_distribution() -> Iterator[Ns3]:
     found = subprocess.run(["pkg-config", "--modversion", "ns3-core"], capture_output=True, text=True, check=False)
     if not found.returncode:
-        version = found.stdout.strip()
-        yield Ns3(version, "the distribution's `libns3-dev`", None, None, "ns3-", "c++17")
+        yield Ns3(found.stdout.strip(), "package", "the distribution's `libns3-dev`", "ns3-{}", "c++17")
 
 
-def _of_wheels() -> Iterator[Ns3]:
-    for core in sorted(PEERS.glob("ns3/ns3/lib*/libns3.*-core.so")):
-        if named := re.fullmatch(r"lib(ns(3\.\d+)-)core\.so", core.name):
-            headers = core.parents[1] / "include"
-            yield Ns3(named[2], "PyPI's wheel `ns3`", headers, core.parent, named[1], "c++20")
+def _of_wheel() -> Iterator[Ns3]:
+    yield from _found(PEERS.glob("ns3/ns3/lib*/libns3.*-core.so"), "wheel", "PyPI's wheel `ns3`", "c++20")
+
+
+def _found(cores: Iterable[Path], kind: str, origin: str, standard: str) -> Iterator[Ns3]:
+    for core in cores:
+        if named := re.fullmatch(r"lib(ns(3\.\d+)-)core(.*)\.so", core.name):
+            library, version = f"{named[1]}{{}}{named[3]}", named[2]
+            yield Ns3(version, kind, origin, library, standard, core.parents[1] / "include", core.parent)
 
 
 def words(case: Case, plan: Plan, seed: int) -> list[str]:

@@ -13,12 +13,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from experiments import bench
+
 from dumbbell import result
 from dumbbell.analysis import measures
 from dumbbell.engine import KernelEngine, Request
 from dumbbell.engine.sim import Simulator
 from dumbbell.result import Run
-from experiments import bench
 
 Figures = dict[str, Any]
 
