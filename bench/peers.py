@@ -26,7 +26,7 @@ from peers_page import Figures, page, why
 
 HERE = Path(__file__).parent
 LIMIT_S = 10
-PATIENCE_S = 60
+PATIENCE_S = 45
 QUICK_RUNS, QUICK_LIMIT_S = 2, 3
 
 
@@ -57,10 +57,11 @@ def main() -> int:
     benches = [bench for bench in EXPERIMENTS if not asked.names or bench.name in asked.names]
     began = datetime.now(UTC)
     rounds = QUICK_RUNS if asked.quick else asked.runs
-    runs = {bench.name: raced(bench, everybody, rounds, quick=asked.quick) for bench in benches}
+    limits_s = (QUICK_LIMIT_S, QUICK_LIMIT_S) if asked.quick else (PATIENCE_S, LIMIT_S)
+    runs = {bench.name: raced(bench, everybody, rounds, limits_s) for bench in benches}
     instructions = {} if asked.quick else {bench.name: counted(bench, everybody) for bench in benches}
     figures = Figures(began, benches, [each.name for each in everybody], runs, instructions, peers)
-    text = page(figures, [LIMIT_S, PATIENCE_S], why(asked.output))
+    text = page(figures, limits_s, why(asked.output))
     print(text)
     if asked.output:
         asked.output.write_text(text, encoding="utf-8")
@@ -91,11 +92,13 @@ def counted_of(peer: Ns3, bench: Bench, room: Path) -> float:
     return of_ns3(peer, bench, SPANS_S[bench.name], room)
 
 
-def raced(bench: Bench, everybody: list[Contestant], rounds: int, *, quick: bool) -> dict[str, list[dict[str, Any]]]:
-    """All runs of an experiment, by contestant, in the order of the rounds."""
+def raced(
+    bench: Bench, everybody: list[Contestant], rounds: int, limits_s: tuple[int, int]
+) -> dict[str, list[dict[str, Any]]]:
+    """All runs of an experiment, by contestant, in the order of the rounds; limits: the first round's, the others'."""
     runs: dict[str, list[dict[str, Any]]] = {each.name: [] for each in everybody}
     for number in range(1, rounds + 1):
-        limit_s = QUICK_LIMIT_S if quick else PATIENCE_S if number == 1 else LIMIT_S
+        limit_s = limits_s[min(number, 2) - 1]
         for each in everybody:
             told = each.run(bench, number, limit_s)
             runs[each.name].append(told)

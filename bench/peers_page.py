@@ -63,7 +63,7 @@ def head(figures: Figures, limits_s: Sequence[int]) -> str:
     rounds = max(len(runs) for each in figures.runs.values() for runs in each.values())
     machine = f"{os.cpu_count()} cores ({processor()}), Linux {platform.release()}, load {os.getloadavg()[0]:.1f}"
     peers = "; ".join(f"{peer.name}: {peer.origin}" for peer in figures.peers)
-    later_s, first_s = limits_s
+    first_s, later_s = limits_s
     return f"""# Dumbbell beside its peers
 
 {figures.began:%d %B %Y}, {machine} at the end; one core used by each.
