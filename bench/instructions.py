@@ -17,7 +17,7 @@ from dumbbell.plan import as_world, plan_case
 
 __all__ = ["SPANS_S", "Count", "a_packet", "of_ns3", "of_simulator"]
 
-SPANS_S = {"cyclic": (2.0, 4.0), "hundred-cubic": (0.2, 0.4), "ten-bbr": (0.05, 0.09), "codel": (5.0, 10.0)}
+SPANS_S = {"cyclic": (1.0, 2.0), "hundred-cubic": (0.15, 0.25), "ten-bbr": (0.05, 0.09), "codel": (5.0, 10.0)}
 """Virtual seconds from and to which it is counted: valgrind is some 50 times slower, and ns-3 shall be done too."""
 TIME_PLAN = ROOT / "target" / "release" / "examples" / "time_plan"
 
