@@ -76,7 +76,7 @@ second at the bottleneck, as many in its buffer, the same base RTT, MSS 1448, SA
 segments, an initial window of 10, a minimum RTO of 200 ms, buffers of 64 MiB, no other queue on the way; what else
 there is, is ns-3's own default. It reads the backlog as often as Dumbbell samples; Dumbbell samples every socket
 too, sends pings and makes tables, all within its time. A run of ns-3 is stopped after {later_s} wall seconds, in
-the first round after {first_s}, and counts with what it did until then."""
+the first round after {first_s}, and counts with what it did until then: its rate is that of a younger experiment."""
 
 
 def speed(figures: Figures) -> str:
@@ -121,7 +121,7 @@ def against(figures: Figures) -> str:
     ]
     for bench in figures.benches:
         runs = figures.runs[bench.name]
-        cells = [spread_of(ratios(runs[first], runs[name]), "{:.3g}") for name in others]
+        cells = [spread_of(ratios(runs[first], runs[name]), "{:,.1f}") for name in others]
         lines.append(f"| `{bench.name}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -190,7 +190,11 @@ def _metrics(measures: Mapping[str, float]) -> list[str]:
 def _with_sd(values: Sequence[float]) -> str:
     if not values:
         return ""
-    return f"{mean(values):.4g}" + (f" ± {stdev(values):.2g}" if len(values) > 1 else "")
+    return _short(mean(values), 4) + (f" ± {_short(stdev(values), 2)}" if len(values) > 1 else "")
+
+
+def _short(value: float, digits: int) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 
 def finished(runs: Sequence[Run]) -> list[Mapping[str, float]]:
