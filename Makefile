@@ -50,7 +50,10 @@ conformance: kernel ## The matrix of both engines; both against the truth, publi
 	-$(PY) conformance/against_truth.py -o conformance/truth.md >/dev/null
 	$(PY) conformance/published.py -o conformance/published.md >/dev/null
 
-bench: kernel ## Speed and memory
+bench: kernel ## Speed and memory, beside ns-3 too
+	@scripts/setup.sh bench
+	@scripts/ns3.sh
+	$(PY) bench/peers.py -o docs/benchmarks.md
 	$(PY) bench/simulator.py -o bench/simulator.md
 	$(PY) bench/sweep_overhead.py -o bench/sweep-overhead.md
 	$(PY) bench/sweep_runs.py -o bench/sweep.md

@@ -14,50 +14,27 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from experiments import EXPERIMENTS, Bench
 from speed import processor
 
 HERE = Path(__file__).parent
 
 
-@dataclass(frozen=True)
-class Bench:
-    """An experiment and what it is good for."""
-
-    name: str
-    file: str
-    case: int
-    sets: tuple[str, ...]
-    text: str
-    target: str = ""
-
-
+MANY = str(HERE / "many-flows.toml")
 BENCHES = (
-    Bench(
-        "cyclic",
-        "cyclic",
-        0,
-        ("duration=60s",),
-        "60 s, 2 BBR and 2 CUBIC flows, 80 Mbit/s, sampled every 10 ms",
-        "0.1 s",
-    ),
-    Bench(
-        "hundred-cubic",
-        str(HERE / "hundred-cubic.toml"),
-        0,
-        (),
-        "10 s, 100 CUBIC flows, 1 Gbit/s, sampled every 100 ms",
-        "0.25 s",
-    ),
-    Bench("ten-bbr", str(HERE / "ten-bbr.toml"), 0, (), "5 s, 10 BBR flows, 10 Gbit/s, sampled every 10 ms", "1 s"),
-    Bench("many-10", str(HERE / "many-flows.toml"), 0, (), "3 s, 10 CUBIC flows, 10 Gbit/s, 100 ms"),
-    Bench("many-1000", str(HERE / "many-flows.toml"), 1, (), "the same with 1,000", "2 × many-10 a packet"),
-    Bench("many-10000", str(HERE / "many-flows.toml"), 2, (), "the same with 10,000", "2 × many-10 a packet"),
+    *EXPERIMENTS,
+    Bench("many-10", MANY, (), "3 s, 10 CUBIC flows, 10 Gbit/s, 100 ms"),
+    Bench("many-1000", MANY, (), "the same with 1,000", 1),
+    Bench("many-10000", MANY, (), "the same with 10,000", 2),
 )
+TARGETS = {"cyclic": "0.1 s", "hundred-cubic": "0.25 s", "ten-bbr": "1 s"} | dict.fromkeys(
+    ("many-1000", "many-10000"), "2 × many-10 a packet"
+)
+"""What each is good for."""
 
 
 def main() -> int:
@@ -101,7 +78,7 @@ def row(bench: Bench, runs: Sequence[dict[str, Any]]) -> str:
     typical, least, run = median(walls), min(walls), runs[0]
     packets = run["data_packets"]
     return (
-        f"| `{bench.name}`: {bench.text} | {typical:.3f} | {least:.3f} | {bench.target} | {packets:,} "
+        f"| `{bench.name}`: {bench.text} | {typical:.3f} | {least:.3f} | {TARGETS.get(bench.name, '')} | {packets:,} "
         f"| {packets / typical / 1e6:.2f} | {typical * 1e9 / packets:.0f} | {run['events'] / packets:.2f} "
         f"| {median(run['peak_mib'] for run in runs):.1f} | {run['peak_packets']:,} |"
     )
@@ -130,10 +107,8 @@ def one(bench: Bench) -> dict[str, Any]:
 def plan(bench: Bench) -> str:
     """The experiment as the simulator gets it."""
     from dumbbell.plan import as_world, plan_case
-    from dumbbell.spec import find, load
 
-    case = load(find(bench.file), bench.sets)[bench.case]
-    return json.dumps(as_world(plan_case(case, 1), 1))
+    return json.dumps(as_world(plan_case(bench.case(), 1), 1))
 
 
 if __name__ == "__main__":

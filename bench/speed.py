@@ -17,15 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-HERE = Path(__file__).parent
-EXPERIMENTS = {
-    "cyclic": ("cyclic", "120 virtual s, 4 flows, 80 Mbit/s, sampled every 10 ms"),
-    "hundred-cubic": (
-        str(HERE / "hundred-cubic.toml"),
-        "10 virtual s, 100 CUBIC flows, 1 Gbit/s, sampled every 100 ms",
-    ),
-    "ten-bbr": (str(HERE / "ten-bbr.toml"), "5 virtual s, 10 BBR flows, 10 Gbit/s, sampled every 10 ms"),
-}
+from experiments import EXPERIMENTS, bench
 
 
 @dataclass(frozen=True)
@@ -59,14 +51,14 @@ def main() -> int:
         "| the guest's peak memory MiB | utilisation |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for name, (what, text) in EXPERIMENTS.items():
-        runs = [measure(what) for _ in range(asked.runs)]
+    for each in EXPERIMENTS:
+        runs = [measure(each.name) for _ in range(asked.runs)]
         run = sorted(runs, key=lambda run: run.wall_s)[len(runs) // 2]
         guest = median(run.guest_s for run in runs)
         if not all(run.valid for run in runs):
-            raise SystemExit(f"{name}: an invalid run")
+            raise SystemExit(f"{each.name}: an invalid run")
         lines.append(
-            f"| `{name}`: {text} | {run.wall_s:.2f} | {run.duration_s / run.wall_s:.0f} | {guest:.2f} "
+            f"| `{each.name}`: {each.text} | {run.wall_s:.2f} | {run.duration_s / run.wall_s:.0f} | {guest:.2f} "
             f"| {run.packets:,} | {run.packets / run.wall_s:,.0f} | {run.peak_mib:.0f} | {run.utilisation:.1%} |"
         )
         print(lines[-1], file=sys.stderr)
@@ -77,21 +69,19 @@ def main() -> int:
     return 0
 
 
-def measure(experiment: str) -> Measured:
+def measure(name: str) -> Measured:
     """Run it in a process of its own, so that its peak memory is its own."""
-    command = [sys.executable, __file__, "--one", experiment]
+    command = [sys.executable, __file__, "--one", name]
     return Measured(**json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
 
 
-def one(experiment: str) -> dict[str, float | int | bool]:
+def one(name: str) -> dict[str, float | int | bool]:
     from dumbbell import result
     from dumbbell.analysis import summary
     from dumbbell.engine import KernelEngine, Request
-    from dumbbell.spec import find, load
 
-    file = find(experiment)
     with tempfile.TemporaryDirectory() as folder:
-        out = KernelEngine().run(Request(file.stem, load(file)[0], 1, Path(folder) / "run"), lambda _: None)
+        out = KernelEngine().run(Request(name, bench(name).case(), 1, Path(folder) / "run"), lambda _: None)
         run = result.load(out)
     bottleneck = next(queue for queue in run.birth["queues"] if queue["name"] == "bottleneck")
     return {

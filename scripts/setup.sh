@@ -25,6 +25,14 @@ if [ "${1:-}" = tests ] && [ "$(id -u)" = 0 ] && [ ! -d /run/systemd/system ]; t
     need ssh openssh-client
     need ethtool ethtool
 fi
+# Benchmarks run beside ns-3, of which scripts/ns3.sh builds more, and count instructions.
+if [ "${1:-}" = bench ]; then
+    need g++ g++
+    need cmake cmake
+    need pkg-config pkg-config
+    need valgrind valgrind
+    [ -e /usr/include/ns3/core-module.h ] || packages="$packages libns3-dev"
+fi
 [ -e /usr/include/stdio.h ] || packages="$packages libc6-dev"
 # A virtual environment needs ensurepip, which Debian keeps in a package of its own.
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages="$packages python3-venv"

@@ -1,0 +1,229 @@
+"""The page about Dumbbell and its peers: tables of what `peers.py` measured, and the arithmetic between the two.
+
+What was found about the why is a person's: the part of the page below `## What it means` is kept.
+"""
+
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from statistics import mean, median, stdev
+from typing import Any
+
+from experiments import Bench
+from instructions import SPANS_S
+from ns3_peer import Ns3
+from speed import processor
+
+from dumbbell import __version__
+
+__all__ = ["Figures", "agreement", "page", "ratios", "spread_of", "why"]
+
+WHY = "## What it means"
+METRICS = ("utilisation", "groups.*.share", "groups.*.throughput_mbps", "queue.delay_ms.mean", "queue.delay_ms.p95",
+           "groups.*.retransmit_rate", "queue.drops")  # fmt: skip
+REFERENCE = "kernel engine"
+
+Run = Mapping[str, Any]
+Runs = Mapping[str, Sequence[Run]]
+"""By contestant, in the order of the rounds."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All that was measured."""
+
+    began: datetime
+    benches: Sequence[Bench]
+    contestants: Sequence[str]
+    """The first is the one that ratios are to."""
+    runs: Mapping[str, Runs]
+    instructions: Mapping[str, Mapping[str, float]]
+    """A data packet, by experiment and contestant; empty where nobody counted."""
+    peers: Sequence[Ns3]
+
+
+def page(figures: Figures, limits_s: Sequence[int], kept: str) -> str:
+    """The whole of it."""
+    parts = [head(figures, limits_s), speed(figures), against(figures), instructions(figures), near(figures), kept]
+    return "\n\n".join(part for part in parts if part).rstrip() + "\n"
+
+
+def why(path: Path | None) -> str:
+    """What somebody wrote below the tables of the page that is there."""
+    text = path.read_text(encoding="utf-8") if path and path.is_file() else ""
+    return text[text.index(WHY) :].rstrip() if WHY in text else ""
+
+
+def head(figures: Figures, limits_s: Sequence[int]) -> str:
+    """Where, when, who, and what is the same for all."""
+    rounds = max(len(runs) for each in figures.runs.values() for runs in each.values())
+    machine = f"{os.cpu_count()} cores ({processor()}), Linux {platform.release()}, load {os.getloadavg()[0]:.1f}"
+    peers = "; ".join(f"{peer.name}: {peer.origin}" for peer in figures.peers)
+    first_s, later_s = limits_s
+    return f"""# Dumbbell beside its peers
+
+{figures.began:%d %B %Y}, {machine} at the end; one core used by each.
+Dumbbell {__version__}; {peers}. Made by `make bench`, or alone by
+`scripts/setup.sh bench && scripts/ns3.sh && .venv/bin/python bench/peers.py -o docs/benchmarks.md`.
+
+The experiments are those of [bench/experiments.py](../bench/experiments.py). Contestants take turns: {rounds}
+rounds, the seed of each its number. ns-3 runs [our program](../bench/ns3/experiment.cc): as many full packets a
+second at the bottleneck, as many in its buffer, the same base RTT, MSS 1448, SACK, timestamps, delayed ACKs of 2
+segments, an initial window of 10, a minimum RTO of 200 ms, buffers of 64 MiB, no other queue on the way; what else
+there is, is ns-3's own default. It reads the backlog as often as Dumbbell samples; Dumbbell samples every socket
+too, sends pings and makes tables, all within its time. A run of ns-3 is stopped after {later_s} wall seconds, in
+the first round after {first_s}, and counts with what it did until then: its rate is that of a younger experiment."""
+
+
+def speed(figures: Figures) -> str:
+    """Times and memory of everybody."""
+    lines = [
+        "## Speed and memory",
+        "",
+        "Medians over the rounds; in brackets the least and the most. Wall time is the simulation's; of the",
+        "kernel engine the whole run's, with boot and decoding. Data packets are those that the bottleneck sent.",
+        "Memory is the process's, and by how much the run made it grow; Dumbbell's holds Python and its",
+        "libraries. Of the kernel engine it is the guest's.",
+        "",
+        "| experiment | contestant | wall s | of virtual s | data packets a second | events a second "
+        "| process MiB | run MiB |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for bench in figures.benches:
+        for name in figures.contestants:
+            runs = figures.runs[bench.name][name]
+            cells = [
+                spread_of([run["wall_s"] for run in runs], "{:.3f}"),
+                spread_of([run["reached_s"] for run in runs], "{:.3g}"),
+                spread_of([rate(run) for run in runs], "{:,.0f}"),
+                events(runs),
+                memory(runs, "process_mib"),
+                memory(runs, "run_mib"),
+            ]
+            lines.append(f"| `{bench.name}` | {name} | " + " | ".join(cells) + " |")
+    described = "; ".join(f"`{bench.name}`: {bench.text}" for bench in figures.benches)
+    return "\n".join([*lines, "", described + "."])
+
+
+def against(figures: Figures) -> str:
+    first, *others = figures.contestants
+    lines = [
+        f"## How many times as fast the {first} is",
+        "",
+        f"Data packets a second of the {first} ÷ those of the other in the same round: median (least to most).",
+        "",
+        "| experiment | " + " | ".join(others) + " |",
+        "| --- |" + " ---: |" * len(others),
+    ]
+    for bench in figures.benches:
+        runs = figures.runs[bench.name]
+        cells = [spread_of(ratios(runs[first], runs[name]), "{:,.1f}") for name in others]
+        lines.append(f"| `{bench.name}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def instructions(figures: Figures) -> str:
+    if not figures.instructions:
+        return ""
+    names = [name for name in figures.contestants if name != REFERENCE]
+    lines = [
+        "## Instructions a data packet",
+        "",
+        "By `valgrind --tool=cachegrind`, over a short span of virtual time that ns-3 can do too: what a run up",
+        "to its end has beyond a run up to its start. So starting counts for nothing, but it is a young",
+        "experiment, with the losses of slow start. Packets here are those that senders sent. The simulator is",
+        "counted without Python around it (`crates/sim/examples/time_plan.rs`). A guest can't be counted:",
+        "valgrind carries no program that traces others, and few virtual machines give their processor's counters.",
+        "",
+        "| experiment | span, s | " + " | ".join(names) + " |",
+        "| --- | ---: |" + " ---: |" * len(names),
+    ]
+    for name, counts in figures.instructions.items():
+        span = " to ".join(f"{at:g}" for at in SPANS_S[name])
+        lines.append(f"| `{name}` | {span} | " + " | ".join(f"{counts[each]:,.0f}" for each in names) + " |")
+    return "\n".join(lines)
+
+
+def near(figures: Figures) -> str:
+    lines = [
+        "## How near to the kernel",
+        "",
+        "Means over the seeds ± their standard deviation, of runs that came to their end, by the definitions",
+        f"of `dumbbell compare`. The {REFERENCE} is the truth here: it runs Linux itself. In brackets: how far",
+        "off the mean is.",
+        "",
+    ]
+    for bench in figures.benches:
+        runs = figures.runs[bench.name]
+        names = [REFERENCE, *(name for name in figures.contestants if name != REFERENCE and finished(runs[name]))]
+        missing = [name for name in figures.contestants if name not in names]
+        counts = ", ".join(f"{name} {len(finished(runs[name]))}" for name in names)
+        lines += [f"### `{bench.name}`", "", f"Runs: {counts}."]
+        lines += [f"Never came to its end: {', '.join(missing)}."] if missing else []
+        lines += ["", "| metric | " + " | ".join(names) + " |", "| --- |" + " ---: |" * len(names)]
+        lines += agreement({name: finished(runs[name]) for name in names})
+        lines.append("")
+    return "\n".join(lines).rstrip()
+
+
+def agreement(runs: Mapping[str, Sequence[Mapping[str, float]]]) -> Iterator[str]:
+    """A row a metric: the reference's mean and spread, then the others' with how far off they are."""
+    reference, *_ = runs.values()
+    for metric in _metrics(reference[0]):
+        truth = mean(run[metric] for run in reference)
+        cells = []
+        for number, measures in enumerate(runs.values()):
+            values = [run[metric] for run in measures if metric in run]
+            off = f" ({(mean(values) - truth) / abs(truth):+.1%})" if values and number and truth else ""
+            cells.append(f"{_with_sd(values)}{off}")
+        yield f"| {metric} | " + " | ".join(cells) + " |"
+
+
+def _metrics(measures: Mapping[str, float]) -> list[str]:
+    return [name for pattern in METRICS for name in measures if fnmatchcase(name, pattern)]
+
+
+def _with_sd(values: Sequence[float]) -> str:
+    if not values:
+        return ""
+    return _short(mean(values), 4) + (f" ± {_short(stdev(values), 2)}" if len(values) > 1 else "")
+
+
+def _short(value: float, digits: int) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+
+
+def finished(runs: Sequence[Run]) -> list[Mapping[str, float]]:
+    """The measures of the runs that came to their end."""
+    return [run["measures"] for run in runs if run["measures"]]
+
+
+def rate(run: Run) -> float:
+    """Data packets a wall second."""
+    return float(run["packets"] / run["wall_s"])
+
+
+def ratios(first: Sequence[Run], second: Sequence[Run]) -> list[float]:
+    """How many times as fast the first is, round by round."""
+    return [rate(one) / rate(other) for one, other in zip(first, second, strict=True)]
+
+
+def spread_of(values: Sequence[float], form: str) -> str:
+    """Median, and in brackets the least and the most where they don't read the same."""
+    least, most = form.format(min(values)), form.format(max(values))
+    return form.format(median(values)) + (f" ({least} to {most})" if least != most else "")
+
+
+def events(runs: Sequence[Run]) -> str:
+    if runs[0]["events"] is None:
+        return "not told"
+    return f"{median(run['events'] / run['wall_s'] for run in runs):,.0f}"
+
+
+def memory(runs: Sequence[Run], key: str) -> str:
+    values = [run[key] for run in runs if run[key] is not None]
+    return f"{median(values):.1f}" if values else ""

@@ -1,0 +1,48 @@
+#!/bin/sh
+# What `make bench` holds Dumbbell against, below target/peers: ns-3 as PyPI has it, and the distribution's source of it
+# built as ns-3's profile "release": -O3, no logging, no assertions, which the packages have or half have. "optimized" has
+# this processor's own instructions beside, of which valgrind doesn't know all. The distribution's package libns3-dev is
+# scripts/setup.sh's. What can't be had is said and left out.
+set -eu
+cd "$(dirname "$0")/.."
+peers=$PWD/target/peers
+mkdir -p "$peers"
+say() { echo "bench: $*" >&2; }
+
+if [ ! -e "$peers/ns3" ]; then
+    say "installing the wheel ns3"
+    .venv/bin/uv pip install --quiet --no-deps --target "$peers/ns3.partial" ns3 && mv "$peers/ns3.partial" "$peers/ns3" ||
+        say "no wheel of ns3 for this machine: left out"
+fi
+
+# Its libraries and headers know where they were built, so it is built in its place; the stamp says that it is whole.
+built=$peers/ns-3-release
+[ ! -e "$built/made" ] || exit 0
+# Package lists of sources, beside the machine's own, which stay as they are.
+lists=$peers/apt
+mkdir -p "$lists/lists/partial" "$lists/cache/archives/partial" "$lists/sources.list.d"
+for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
+    [ -f "$file" ] || continue
+    sed 's/^deb /deb-src /; s/^Types: deb$/Types: deb-src/' "$file" > "$lists/sources.list.d/$(basename "$file")"
+done
+apt="apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts=$lists/sources.list.d \
+    -o Dir::State::lists=$lists/lists -o Dir::Cache=$lists/cache -o APT::Sandbox::User=root"
+$apt update >/dev/null 2>&1 || true
+if ! (cd "$lists" && $apt source --download-only ns3 >/dev/null 2>&1); then
+    say "no source package of ns3: its own build is left out"
+    exit 0
+fi
+say "building ns-3 from its source, once; this takes some minutes"
+rm -rf "$built"
+mkdir "$built"
+tar -xf "$lists"/ns3_*.orig.tar.* -C "$built"
+source=$(find "$built" -name CMakeLists.txt -printf '%d %h\n' | sort -n | head -1 | cut -d' ' -f2)
+if cmake -S "$source" -B "$built/cmake" -DCMAKE_BUILD_TYPE=Release -DNS3_NATIVE_OPTIMIZATIONS=OFF \
+    -DNS3_OUTPUT_DIRECTORY="$built/ns3" -DNS3_WARNINGS_AS_ERRORS=OFF \
+    -DNS3_ENABLED_MODULES="applications;internet;point-to-point;traffic-control" >"$built/log" 2>&1 &&
+    cmake --build "$built/cmake" -j "$(nproc)" \
+        --target libapplications libinternet libpoint-to-point libtraffic-control >>"$built/log" 2>&1; then
+    touch "$built/made"
+else
+    say "ns-3 doesn't build here, see $built/log: its own build is left out"
+fi
