@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dumbbell.spec import Case, find, load
 
-__all__ = ["EXPERIMENTS", "Bench", "bench"]
+__all__ = ["EXPERIMENTS", "MANY", "Bench", "bench"]
 
 HERE = Path(__file__).parent
 
@@ -41,7 +41,15 @@ EXPERIMENTS = (
     Bench("codel", str(HERE / "codel.toml"), (), "60 s, one CUBIC flow, 10 Mbit/s with CoDel, sampled every 10 ms"),
 )
 
+FLOWS = str(HERE / "many-flows.toml")
+MANY = (
+    Bench("many-10", FLOWS, (), "3 s, 10 CUBIC flows, 10 Gbit/s, 100 ms"),
+    Bench("many-1000", FLOWS, (), "the same with 1,000", 1),
+    Bench("many-10000", FLOWS, (), "the same with 10,000", 2),
+)
+"""For the simulator alone: is it as fast with many flows?"""
+
 
 def bench(name: str) -> Bench:
     """The experiment of this name."""
-    return next(each for each in EXPERIMENTS if each.name == name)
+    return next(each for each in (*EXPERIMENTS, *MANY) if each.name == name)

@@ -1,6 +1,6 @@
 """Instructions a data packet, counted by valgrind: by how much two runs differ, so that starting counts for nothing.
 
-The simulator is counted as `crates/sim/examples/time_plan.rs`, the same code without Python around it. Nobody counts a
+The simulator is counted as `crates/sim/src/bin/time_plan.rs`, the same code without Python around it. Nobody counts a
 guest here: valgrind carries no program that traces others, and a processor's own counters are not to be had everywhere.
 """
 
@@ -15,11 +15,11 @@ from ns3_peer import ROOT, Ns3, output, words
 
 from dumbbell.plan import as_world, plan_case
 
-__all__ = ["SPANS_S", "Count", "a_packet", "of_ns3", "of_simulator"]
+__all__ = ["SPANS_S", "Count", "a_packet", "build_simulator", "of_ns3", "of_simulator", "simulated"]
 
 SPANS_S = {"cyclic": (1.0, 2.0), "hundred-cubic": (0.15, 0.25), "ten-bbr": (0.05, 0.09), "codel": (5.0, 10.0)}
 """Virtual seconds from and to which it is counted: valgrind is some 50 times slower, and ns-3 shall be done too."""
-TIME_PLAN = ROOT / "target" / "release" / "examples" / "time_plan"
+TIME_PLAN = ROOT / "target" / "wheel" / "time_plan"
 
 Count = tuple[int, int]
 """Instructions and data packets of a whole run."""
@@ -32,16 +32,23 @@ def a_packet(shorter: Count, longer: Count) -> float:
 
 def of_simulator(bench: Bench, span_s: tuple[float, float], folder: Path) -> float:
     """Our simulator's, from one virtual time to another."""
-    build = ["cargo", "build", "--release", "--quiet", "-p", "dumbbell-sim", "--example", "time_plan"]
+    build_simulator()
+    return a_packet(*(simulated(bench, duration_s, folder) for duration_s in span_s))
+
+
+def build_simulator() -> None:
+    """The simulator without Python around it, made as the extension is."""
+    build = ["cargo", "build", "--profile", "wheel", "--quiet", "--locked", "-p", "dumbbell-sim", "--bin", "time_plan"]
     subprocess.run(build, check=True, cwd=ROOT)
-    counts = []
-    for duration_s in span_s:
-        plan = folder / f"{bench.name}-{duration_s}.json"
-        case = bench.case(f"duration={duration_s * 1e3:.0f}ms")
-        plan.write_text(json.dumps(as_world(plan_case(case, 1), 1)), encoding="utf-8")
-        instructions, said = counted([TIME_PLAN, plan], folder)
-        counts.append((instructions, int(re.findall(r"(\d+) data packets", said)[0])))
-    return a_packet(*counts)
+
+
+def simulated(bench: Bench, duration_s: float, folder: Path) -> Count:
+    """A whole run of our simulator, seed 1."""
+    plan = folder / f"{bench.name}-{duration_s}.json"
+    case = bench.case(f"duration={duration_s * 1e3:.0f}ms")
+    plan.write_text(json.dumps(as_world(plan_case(case, 1), 1)), encoding="utf-8")
+    instructions, said = counted([TIME_PLAN, plan], folder)
+    return instructions, int(re.findall(r"(\d+) data packets", said)[0])
 
 
 def of_ns3(peer: Ns3, bench: Bench, span_s: tuple[float, float], folder: Path) -> float:

@@ -136,7 +136,7 @@ def instructions(figures: Figures) -> str:
         "By `valgrind --tool=cachegrind`, over a short span of virtual time that ns-3 can do too: what a run up",
         "to its end has beyond a run up to its start. So starting counts for nothing, but it is a young",
         "experiment, with the losses of slow start. Packets here are those that senders sent. The simulator is",
-        "counted without Python around it (`crates/sim/examples/time_plan.rs`). A guest can't be counted:",
+        "counted without Python around it (`crates/sim/src/bin/time_plan.rs`). A guest can't be counted:",
         "valgrind carries no program that traces others, and few virtual machines give their processor's counters.",
         "",
         "| experiment | span, s | " + " | ".join(names) + " |",

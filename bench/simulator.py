@@ -3,7 +3,7 @@
     python bench/simulator.py [-o bench/simulator.md] [--runs 7] [--plans DIR]
 
 Each run has a process of its own; the wall time is that of the simulation, tables included, without planning and
-writing. `--plans` only writes the simulator's plans, for `cargo run --release -p dumbbell-sim --example time_plan`.
+writing. `--plans` only writes the simulator's plans, for `cargo run --profile wheel -p dumbbell-sim --bin time_plan`.
 """
 
 import argparse
@@ -18,19 +18,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from experiments import EXPERIMENTS, Bench
+from experiments import EXPERIMENTS, MANY, Bench
 from speed import processor
 
-HERE = Path(__file__).parent
-
-
-MANY = str(HERE / "many-flows.toml")
-BENCHES = (
-    *EXPERIMENTS,
-    Bench("many-10", MANY, (), "3 s, 10 CUBIC flows, 10 Gbit/s, 100 ms"),
-    Bench("many-1000", MANY, (), "the same with 1,000", 1),
-    Bench("many-10000", MANY, (), "the same with 10,000", 2),
-)
+BENCHES = (*EXPERIMENTS, *MANY)
 TARGETS = {"cyclic": "0.1 s", "hundred-cubic": "0.25 s", "ten-bbr": "1 s"} | dict.fromkeys(
     ("many-1000", "many-10000"), "2 × many-10 a packet"
 )

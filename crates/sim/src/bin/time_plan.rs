@@ -1,4 +1,4 @@
-//! How long do plans take? `cargo run --release -p dumbbell-sim --example time_plan PLAN.json...`
+//! How long do plans take? `cargo run --profile wheel -p dumbbell-sim --bin time_plan PLAN.json...`
 //!
 //! For profilers, which like a program without an interpreter; `bench/simulator.py --plans DIR` writes such plans.
 
