@@ -338,7 +338,7 @@ impl<'a> Lab<'a> {
     }
 
     /// A descriptor has something to say.
-    fn answer(&mut self, Knock { door, taken }: Knock) -> Result<()> {
+    fn answer(&mut self, Knock { door, taken, times }: Knock) -> Result<()> {
         match door {
             Door::Timer => self.do_what_is_due()?,
             Door::Listener(number) => self.accept(number)?,
@@ -349,7 +349,8 @@ impl<'a> Lab<'a> {
             }
             Door::Receiver(number) => {
                 let Traffic::Tcp(flow) = &mut self.flows[number] else { return Ok(()) };
-                let turn = flow.receiver_ready(self.clock, taken)?;
+                let turn = flow.receiver_ready(self.clock, taken, times)?;
+                self.doors.knock_after(door, flow.reads_unheard());
                 self.after(number, turn)?;
             }
             Door::Sink(number) => {

@@ -48,8 +48,10 @@ pub enum Door {
 pub struct Knock {
     /// Where.
     pub door: Door,
-    /// For a receiver whose bytes have been thrown away already: how many, 0 at the stream's end.
+    /// For a receiver whose bytes have been thrown away already: how many at last, 0 at the stream's end.
     pub taken: Option<nix::Result<usize>>,
+    /// How often the door has been opened since its last knock: more than once only where [`Doors::knock_after`] said so.
+    pub times: u32,
 }
 
 /// All descriptors that the lab waits for, edge-triggered, and its timer.
@@ -82,6 +84,16 @@ impl Doors {
                 Ok(())
             }
             Waiting::Epoll(epoll) => epoll.watch(descriptor, door),
+        }
+    }
+
+    /// From its next wait on, a receiver may be emptied so often before it knocks. It may knock earlier.
+    ///
+    /// A knock is a switch between processes; what nobody has to hear of needs none.
+    pub fn knock_after(&mut self, door: Door, times: u32) {
+        match &mut self.waiting {
+            Waiting::Ring(ring) => ring.knock_after(door, times),
+            Waiting::Epoll(_) => {} // It empties nothing by itself.
         }
     }
 

@@ -59,11 +59,18 @@ impl Ring {
         self.push(&opcode::PollAdd::new(Fd(descriptor), events).multi(true).build().user_data(word))
     }
 
-    /// Throws away what a TCP socket has, once that is worth waking for; one event tells how much.
-    pub fn discard(&mut self, socket: RawFd, most: u32, word: u64) -> io::Result<()> {
-        // With MSG_TRUNC TCP never writes to the buffer (tcp(7)), so a null one is sound.
-        let receive = opcode::Recv::new(Fd(socket), std::ptr::null_mut(), most);
-        self.push(&receive.flags(libc::MSG_TRUNC).ioprio(POLL_FIRST).build().user_data(word))
+    /// Throws away what a TCP socket has, each time that it is worth waking for; one event tells how much the last of
+    /// so many times, or the first that failed.
+    pub fn discard(&mut self, socket: RawFd, most: u32, times: u32, word: u64) -> io::Result<()> {
+        self.make_room(times)?;
+        for left in (0..times).rev() {
+            // With MSG_TRUNC TCP never writes to the buffer (tcp(7)), so a null one is sound.
+            let receive = opcode::Recv::new(Fd(socket), std::ptr::null_mut(), most);
+            let entry = receive.flags(libc::MSG_TRUNC).ioprio(POLL_FIRST).build().user_data(word);
+            let then = squeue::Flags::IO_LINK | squeue::Flags::SKIP_SUCCESS;
+            self.push(&if left > 0 { entry.flags(then) } else { entry })?;
+        }
+        Ok(())
     }
 
     /// Sets the alarm to an absolute monotonic time; `again` if it has been set and not gone off.
@@ -137,6 +144,16 @@ impl Ring {
                 }
             });
         }
+    }
+
+    /// Links hold only among requests that are submitted together.
+    fn make_room(&mut self, requests: u32) -> io::Result<()> {
+        let queue = self.ring.submission();
+        if queue.capacity() - queue.len() < requests as usize {
+            drop(queue);
+            uninterrupted(|| self.ring.submit())?;
+        }
+        Ok(())
     }
 
     fn collect(&mut self, mut hear: impl FnMut(Event)) {

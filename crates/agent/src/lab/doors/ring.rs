@@ -14,15 +14,26 @@ const REQUESTS: u32 = 1_024;
 const EVENTS: u32 = 16_384;
 /// A receiver is emptied at once, whatever it has.
 const MOST_TAKEN: u32 = 1 << 30;
+/// How often a receiver is emptied for one knock, at most.
+const MOST_TIMES: u32 = 32;
+/// Requests that wait for their turn: each is most of a kilobyte of the kernel's memory.
+const MOST_QUEUED: usize = 8_192;
 
 /// A ring, and what it must be asked for before the next sleep.
 pub struct Waiting {
     ring: Ring,
-    watched: BTreeMap<Door, RawFd>,
+    watched: BTreeMap<Door, Watched>,
     /// Doors to ask for. Only the next sleep asks, because what is forgotten until then has a
     /// closed descriptor, whose number may be another's by now.
     due: Vec<Door>,
     alarm_is_set: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Watched {
+    descriptor: RawFd,
+    /// How often a receiver may be emptied before it knocks.
+    times: u32,
 }
 
 impl Waiting {
@@ -32,8 +43,15 @@ impl Waiting {
     }
 
     pub fn watch(&mut self, descriptor: RawFd, door: Door) {
-        self.watched.insert(door, descriptor);
+        self.watched.insert(door, Watched { descriptor, times: 1 });
         self.due.push(door);
+    }
+
+    pub fn knock_after(&mut self, door: Door, times: u32) {
+        let most = u32::try_from(MOST_QUEUED / self.watched.len().max(1)).expect("few").clamp(1, MOST_TIMES);
+        if let Some(watched) = self.watched.get_mut(&door) {
+            watched.times = times.clamp(1, most);
+        }
     }
 
     /// A request holds its socket: without this, one that the flow has closed would live on.
@@ -68,16 +86,17 @@ impl Waiting {
             } else if !event.more && goes_on(door, event) {
                 due.push(door);
             }
-            knocks.push(Knock { door, taken: matches!(door, Door::Receiver(_)).then(|| taken(event.result)) });
+            let times = watched.get(&door).map_or(1, |watched| watched.times);
+            knocks.push(Knock { door, taken: matches!(door, Door::Receiver(_)).then(|| taken(event.result)), times });
         });
         heard.attempt(|| "waiting".into())
     }
 
     fn ask(&mut self) -> io::Result<()> {
         for door in self.due.drain(..) {
-            let Some(&descriptor) = self.watched.get(&door) else { continue };
+            let Some(&Watched { descriptor, times }) = self.watched.get(&door) else { continue };
             match door {
-                Door::Receiver(_) => self.ring.discard(descriptor, MOST_TAKEN, door.pack())?,
+                Door::Receiver(_) => self.ring.discard(descriptor, MOST_TAKEN, times, door.pack())?,
                 _ => self.ring.watch(descriptor, door.events(), door.pack())?,
             }
         }
