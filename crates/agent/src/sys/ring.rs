@@ -4,6 +4,7 @@
 //! waits, so nothing interrupts the lab. What an event means is the caller's affair, and so is
 //! which descriptors stay open: a request under way keeps its socket alive until [`Ring::cancel`].
 
+use super::rounds::{Rounds, Times};
 use io_uring::types::{Fd, TimeoutFlags, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::io;
@@ -93,6 +94,14 @@ impl Ring {
         self.push(&entry.flags(squeue::Flags::SKIP_SUCCESS).user_data(NOBODY))
     }
 
+    /// Begins rounds, which must not be dropped before their one event has come.
+    pub fn begin(&mut self, rounds: &mut Rounds, letters: &[Letter<'_>], times: Times, word: u64) -> io::Result<()> {
+        rounds.prepare(letters, times)?;
+        let chain = rounds.chain(word);
+        self.make_room(u32::try_from(chain.len()).expect("a chain is short"))?;
+        chain.iter().try_for_each(|entry| self.push(entry))
+    }
+
     /// Sleeps until something happens and hands each event over.
     pub fn wait(&mut self, hear: impl FnMut(Event)) -> io::Result<()> {
         uninterrupted(|| self.ring.submit_and_wait(1))?;
@@ -165,7 +174,7 @@ impl Ring {
     /// Queues a request for the next call.
     ///
     /// Its descriptor is looked at in that call; what it points to is the alarm, nothing, or in
-    /// `exchange` memory that is borrowed until the request is done.
+    /// `exchange` memory that is borrowed until the request is done, in `begin` what the rounds own.
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         // SAFETY: every caller keeps what the entry points to as said above.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
@@ -176,9 +185,14 @@ impl Ring {
 }
 
 impl Event {
-    /// Is it for somebody, and not only the end of a cancelled request?
+    /// Is it for somebody?
     pub fn matters(&self) -> bool {
-        self.word != NOBODY && self.result != -libc::ECANCELED
+        self.word != NOBODY
+    }
+
+    /// Is it only the end of a request that was given up?
+    pub fn is_cancelled(&self) -> bool {
+        self.result == -libc::ECANCELED
     }
 }
 

@@ -236,12 +236,7 @@ impl TcpFlow {
     }
 
     /// The receiver's socket has something, or has been rid of it: then `taken` says of how much the last of so many times.
-    pub fn receiver_ready(
-        &mut self,
-        clock: Clock,
-        mut taken: Option<nix::Result<usize>>,
-        times: u32,
-    ) -> Result<Turn> {
+    pub fn receiver_ready(&mut self, clock: Clock, mut taken: Option<nix::Result<usize>>, times: u32) -> Result<Turn> {
         let Some(socket) = &self.receiver else { return Ok(Turn::Same) };
         let descriptor = socket.as_raw_fd();
         let once = taken.is_some() || self.plan.bytes.is_none();

@@ -2,7 +2,8 @@
 
 use super::{Door, Knock};
 use crate::error::{Attempt, Result};
-use crate::sys::ring::{Event, Ring};
+use crate::sys::ring::{Event, Letter, Ring};
+use crate::sys::rounds::{Rounds, Times};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
 use std::io;
@@ -27,6 +28,9 @@ pub struct Waiting {
     /// closed descriptor, whose number may be another's by now.
     due: Vec<Door>,
     alarm_is_set: bool,
+    rounds: Option<Rounds>,
+    /// Until they are over, the kernel reads and writes what they own.
+    rounds_go_on: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -39,7 +43,14 @@ struct Watched {
 impl Waiting {
     pub fn open() -> io::Result<Self> {
         let ring = Ring::open(REQUESTS, EVENTS)?;
-        Ok(Self { ring, watched: BTreeMap::new(), due: Vec::new(), alarm_is_set: false })
+        Ok(Self {
+            ring,
+            watched: BTreeMap::new(),
+            due: Vec::new(),
+            alarm_is_set: false,
+            rounds: None,
+            rounds_go_on: false,
+        })
     }
 
     pub fn watch(&mut self, descriptor: RawFd, door: Door) {
@@ -52,6 +63,24 @@ impl Waiting {
         if let Some(watched) = self.watched.get_mut(&door) {
             watched.times = times.clamp(1, most);
         }
+    }
+
+    /// The last rounds must be over.
+    pub fn begin(&mut self, letters: &[Letter<'_>], times: Times) -> Result<()> {
+        assert!(!std::mem::replace(&mut self.rounds_go_on, true), "the last rounds are over");
+        let rounds = match &mut self.rounds {
+            Some(rounds) => rounds,
+            none => none.insert(Rounds::open().attempt(|| "making a clock".into())?),
+        };
+        self.ring.begin(rounds, letters, times, Door::Rounds.pack()).attempt(|| "beginning rounds".into())
+    }
+
+    pub fn recall(&mut self) -> Result<()> {
+        self.ring.cancel(Door::Rounds.pack()).attempt(|| "giving rounds up".into())
+    }
+
+    pub fn rounds(&self) -> Option<&Rounds> {
+        self.rounds.as_ref()
     }
 
     /// A request holds its socket: without this, one that the flow has closed would live on.
@@ -74,11 +103,20 @@ impl Waiting {
     pub fn wait(&mut self, knocks: &mut Vec<Knock>) -> Result<()> {
         self.ask().attempt(|| "asking for what to wait for".into())?;
         let (watched, due, alarm_is_set) = (&self.watched, &mut self.due, &mut self.alarm_is_set);
+        let rounds_go_on = &mut self.rounds_go_on;
         let heard = self.ring.wait(|event| {
             if !event.matters() {
                 return;
             }
             let door = Door::unpack(event.word);
+            if door == Door::Rounds {
+                *rounds_go_on = false;
+                knocks.push(Knock { door, taken: Some(taken(event.result)), times: 1 });
+                return;
+            }
+            if event.is_cancelled() {
+                return;
+            }
             if door == Door::Timer {
                 *alarm_is_set = false;
             } else if !watched.contains_key(&door) {
