@@ -1,8 +1,9 @@
 """What is edited in a tree of Linux before it is configured, and how one sees that it holds.
 
-arch/um fits virtual time and new CPUs but for a few lines, and which ones depends on the version; `stops` has those that
-only save time. Each edit looks for what it changes, not for a version: a tree in which it has nothing to change is fine when the tree shows that it needs
-nothing, and else what was not found is said in words. What is asked of Kconfig is `configure`'s affair.
+arch/um fits virtual time and new CPUs but for a few lines, and which ones depends on the version; `stops` has those
+that only save time. Each edit looks for what it changes, not for a version: a tree in which it has nothing to change is
+fine when the tree shows that it needs nothing, and else what was not found is said in words. What is asked of Kconfig
+is `configure`'s affair.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 A guest's process is traced by its kernel. At each system call it stops, its registers are taken, and given back before
 it goes on: the vector registers by a call of their own, for which the machine allocates, copies and checks up to 11 KB.
-Nearly always it has them still. Which file is edited when, and what is said where nothing was found, is `edits`' affair.
+Nearly always it has them still. Which file is edited, and what is said where nothing was found, is `edits`' affair.
 """
 
 import re
