@@ -4,6 +4,8 @@
 
 Each experiment runs in a process of its own, several times; the median counts. Wall time is that of the whole
 run (plan, guest, decoding, writing), without the start of Python. Packets are those that the bottleneck sent.
+A run of one virtual millisecond is nearly all beginning and end: a flow's first packet leaves at time 0. Two runs at
+once have a core each; what they lose to each other is shared memory, caches and the host's kernel.
 """
 
 import argparse
@@ -18,6 +20,9 @@ from pathlib import Path
 from statistics import median
 
 from experiments import EXPERIMENTS, bench
+
+CYCLIC = "cyclic"
+NO_TIME = ("duration=1ms", "sample=1ms")
 
 
 @dataclass(frozen=True)
@@ -37,10 +42,10 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("-o", "--output", type=Path)
     arguments.add_argument("--runs", type=int, default=3)
-    arguments.add_argument("--one", help=argparse.SUPPRESS)
+    arguments.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
     asked = arguments.parse_args()
     if asked.one:
-        print(json.dumps(one(asked.one)))
+        print(json.dumps(one(*asked.one)))
         return 0
     lines = [
         "# Speed",
@@ -52,7 +57,7 @@ def main() -> int:
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for each in EXPERIMENTS:
-        runs = [measure(each.name) for _ in range(asked.runs)]
+        runs = [measure(each.name)[0] for _ in range(asked.runs)]
         run = sorted(runs, key=lambda run: run.wall_s)[len(runs) // 2]
         guest = median(run.guest_s for run in runs)
         if not all(run.valid for run in runs):
@@ -62,6 +67,7 @@ def main() -> int:
             f"| {run.packets:,} | {run.packets / run.wall_s:,.0f} | {run.peak_mib:.0f} | {run.utilisation:.1%} |"
         )
         print(lines[-1], file=sys.stderr)
+    lines += ["", boot(asked.runs), "", two_at_once(asked.runs)]
     text = "\n".join(lines) + "\n"
     print(text)
     if asked.output:
@@ -69,19 +75,44 @@ def main() -> int:
     return 0
 
 
-def measure(name: str) -> Measured:
-    """Run it in a process of its own, so that its peak memory is its own."""
-    command = [sys.executable, __file__, "--one", name]
-    return Measured(**json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+def boot(runs: int) -> str:
+    """What a run costs that has no time to do anything."""
+    each = [measure(CYCLIC, *NO_TIME)[0] for _ in range(runs)]
+    wall, guest = (median(getattr(run, key) for run in each) for key in ("wall_s", "guest_s"))
+    return (
+        f"`cyclic` of one virtual millisecond: {wall:.3f} s, of which the guest lives {guest:.3f} s: "
+        "it boots, sets up, sends its first packets and ends."
+    )
 
 
-def one(name: str) -> dict[str, float | int | bool]:
+def two_at_once(runs: int) -> str:
+    """How much more two guests do than one; alone and together by turns."""
+    ratios = sorted(
+        2 * measure(CYCLIC)[0].wall_s / max(run.wall_s for run in measure(CYCLIC, at_once=2)) for _ in range(runs)
+    )
+    return (
+        f"Two runs of `cyclic` at once: {median(ratios):.2f} times as many packets a wall second as one "
+        f"({ratios[0]:.2f} to {ratios[-1]:.2f}, {runs} pairs)."
+    )
+
+
+def measure(name: str, *settings: str, at_once: int = 1) -> list[Measured]:
+    """Run it in a process of its own, so that its peak memory is its own; or several at once."""
+    command = [sys.executable, __file__, "--one", name, *settings]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(at_once)]
+    told = [process.communicate()[0] for process in started]
+    if any(process.returncode for process in started):
+        raise SystemExit(f"{name}: a run failed")
+    return [Measured(**json.loads(text)) for text in told]
+
+
+def one(name: str, *settings: str) -> dict[str, float | int | bool]:
     from dumbbell import result
     from dumbbell.analysis import summary
     from dumbbell.engine import KernelEngine, Request
 
     with tempfile.TemporaryDirectory() as folder:
-        out = KernelEngine().run(Request(name, bench(name).case(), 1, Path(folder) / "run"), lambda _: None)
+        out = KernelEngine().run(Request(name, bench(name).case(*settings), 1, Path(folder) / "run"), lambda _: None)
         run = result.load(out)
     bottleneck = next(queue for queue in run.birth["queues"] if queue["name"] == "bottleneck")
     return {

@@ -134,6 +134,21 @@ def test_root_in_a_guest_can_t_write_the_machine_s_files_nor_leave_its_room(tmp_
 
 
 @pytest.mark.kernel
+def test_vector_registers_outlive_system_calls_threads_and_signals(tmp_path: Path) -> None:
+    source = (Path(__file__).parent / "registers.c").read_text()
+    text = f"""
+        [[programs]]
+        name = "registers"
+        on = "sender"
+        run = ["/bin/sh", "-c", "cc -O1 -pthread main.c -o main && ./main"]
+        [programs.files]
+        "main.c" = '''{source}'''
+    """
+    outcome = measure(tmp_path, experiment(text, duration="20s"))
+    assert said(outcome, "registers") == "2400 of 2400, 0\n"
+
+
+@pytest.mark.kernel
 def test_what_went_wrong_with_programs_is_told(tmp_path: Path) -> None:
     text = experiment(
         program("fails", "sender", "import sys\nsys.exit('no luck')")

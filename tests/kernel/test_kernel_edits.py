@@ -1,10 +1,11 @@
+import re
 from pathlib import Path
 
 import pytest
 from fake_linux import KCONFIG_HZ, make_tree
 
 from dumbbell.errors import KernelError
-from dumbbell.kernel.edits import CLOCK, EDITS, PAGES, REGISTERS, Edit, arguments, edit, set_hz
+from dumbbell.kernel.edits import ALARM, CLOCK, EDITS, PAGES, REGISTERS, STOPS, Edit, arguments, edit, set_hz
 
 
 def edited(each: Edit, tree: Path, text: str) -> str:
@@ -64,9 +65,44 @@ def test_a_guests_clock_counts_nanoseconds(tmp_path: Path) -> None:
     assert edited(CLOCK, tmp_path, before) == after
 
 
+def test_a_timer_clears_the_registers_that_are_read(tmp_path: Path) -> None:
+    before = "\tif (mc)\n\t\tget(&regs, mc);\n\telse\n\t\tmemset(&regs, 0, sizeof(regs));\n\ttimer_handler();\n"
+    cleared = "\telse {\n\t\tmemset(regs.gp, 0, sizeof(regs.gp));\n\t\tregs.is_user = 0;\n\t}\n"
+    assert edited(ALARM, tmp_path, before) == f"\tif (mc)\n\t\tget(&regs, mc);\n{cleared}\ttimer_handler();\n"
+
+
+USERSPACE = """
+void wait_stub_done(int pid)
+{
+\tint n, status, err;
+\twhile (1) {
+\t}
+}
+\t\tif (put_fp_registers(pid, regs->fp)) {
+\t\tUPT_SYSCALL_NR(regs) = -1; /* Assume: It's not a syscall */
+\t\t\tcase SIGTRAP + 0x80:
+\t\t\t\thandle_trap(pid, regs);
+"""
+
+
+def test_a_process_keeps_its_vector_registers_over_a_system_call(tmp_path: Path) -> None:
+    after = edited(STOPS, tmp_path, USERSPACE)
+    told = ["*fp_in_place;", "fp_in_place = NULL;", "if ((fp_in_place != regs", "fp_in_place = NULL;", "? NULL : regs;"]
+    assert re.findall("|".join(map(re.escape, dict.fromkeys(told))), after) == told
+    assert [line for line in after.splitlines() if "fp_in_place" not in line and line] == [
+        line for line in USERSPACE.splitlines() if "put_fp" not in line and line
+    ]
+
+
+def test_a_tree_that_gives_no_registers_back_is_left_alone(tmp_path: Path) -> None:
+    assert edited(STOPS, tmp_path, "void userspace(void)\n") == "void userspace(void)\n"
+
+
 @pytest.mark.parametrize(
     ("each", "text"),
     [
+        (ALARM, "\tif (!mc) {\n\t\tmemset(&regs, 0, sizeof(regs));\n\t}\n"),
+        (STOPS, USERSPACE.replace("SIGTRAP + 0x80", "SYSCALL_STOP")),
         (REGISTERS, "\tDEFINE_LONGS(HOST_FP_SIZE, sizeof(struct other));\n"),
         (PAGES, "\tpte = pfn_pte(pte_pfn(pte) + (nr << PFN_PTE_SHIFT));\n"),
         (CLOCK, "#define TIMER_STEP 256\n"),

@@ -8,6 +8,7 @@
 //! `end.json` (reports, queues found, counters) in the run's folder.
 
 mod agenda;
+mod ahead;
 mod connections;
 mod doors;
 mod end;
@@ -31,6 +32,7 @@ use crate::traffic::probe::Probing;
 use crate::traffic::tcp::TcpFlow;
 use crate::traffic::udp::UdpFlow;
 use agenda::{Agenda, Kind};
+use ahead::Ahead;
 use doors::{Door, Doors, Knock};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
@@ -104,6 +106,10 @@ struct Lab<'a> {
     expected: BTreeMap<SocketAddrV4, usize>,
     probes: Vec<Probing>,
     sampler: Sampler,
+    /// Counts how often the next sample's time was changed: what the agenda had before is void.
+    sampling: usize,
+    ahead: Option<Ahead>,
+    never_ahead: bool,
     company: Company,
     inside: Inside,
     machine: Option<Machine>,
@@ -128,6 +134,9 @@ impl<'a> Lab<'a> {
             expected: BTreeMap::new(),
             probes: Vec::new(),
             sampler: Sampler::open(plan, folder)?,
+            sampling: 0,
+            ahead: None,
+            never_ahead: false,
             company: Company::assemble(plan, folder)?,
             inside: Inside::open(plan, folder)?,
             machine: plan.machine_ns.map(|every_ns| Machine::open(every_ns, folder)).transpose()?,
@@ -198,6 +207,7 @@ impl<'a> Lab<'a> {
         self.look_at_machine(0, false)?;
         let mut knocks = Vec::new();
         loop {
+            self.recall_if_late()?;
             if let Some(next_ns) = self.agenda.next() {
                 self.doors.wake_at(self.clock.monotonic_ns(next_ns))?;
             }
@@ -246,6 +256,7 @@ impl<'a> Lab<'a> {
                 self.look_later();
             }
             Kind::Stop => self.stop(number, now_ns)?,
+            Kind::Sample if number < self.sampling => {}
             Kind::Sample => self.sample(now_ns)?,
             Kind::End => self.end(now_ns)?,
         }
@@ -308,11 +319,12 @@ impl<'a> Lab<'a> {
     }
 
     fn sample(&mut self, now_ns: u64) -> Result<()> {
+        self.book()?;
         self.sampler.sample(now_ns, &self.flows)?;
         self.sample_connections(now_ns)?;
         self.look_at_machine(now_ns, false)?;
         if now_ns < self.plan.duration_ns {
-            self.agenda.add((now_ns + self.plan.sample_ns).min(self.plan.duration_ns), Kind::Sample, 0);
+            self.sample_later(now_ns + self.plan.sample_ns)?;
         }
         Ok(())
     }
@@ -338,7 +350,7 @@ impl<'a> Lab<'a> {
     }
 
     /// A descriptor has something to say.
-    fn answer(&mut self, Knock { door, taken }: Knock) -> Result<()> {
+    fn answer(&mut self, Knock { door, taken, times }: Knock) -> Result<()> {
         match door {
             Door::Timer => self.do_what_is_due()?,
             Door::Listener(number) => self.accept(number)?,
@@ -349,7 +361,8 @@ impl<'a> Lab<'a> {
             }
             Door::Receiver(number) => {
                 let Traffic::Tcp(flow) = &mut self.flows[number] else { return Ok(()) };
-                let turn = flow.receiver_ready(self.clock, taken)?;
+                let turn = flow.receiver_ready(self.clock, taken, times)?;
+                self.doors.knock_after(door, flow.reads_unheard());
                 self.after(number, turn)?;
             }
             Door::Sink(number) => {
@@ -363,6 +376,7 @@ impl<'a> Lab<'a> {
             Door::Gone(place) => self.sockets_gone(place)?,
             Door::Word => self.hear_shell()?,
             Door::Order => self.end_now(),
+            Door::Rounds => self.samples_came(taken.expect("rounds bring a result"))?,
         }
         Ok(())
     }

@@ -1,13 +1,14 @@
 //! Every line of `unsafe` of the agent, and its clock.
 //!
 //! Each function is one call that no safe crate offers in the form that a lab needs; `ring` does
-//! many of them with one system call, `packets` hears packets with none, `listing` reads a folder and leaves no trace.
+//! many of them with one system call, `rounds` some again and again with none, `packets` hears packets with none, `listing` reads a folder and leaves no trace.
 
 pub mod features;
 pub mod listing;
 pub mod packets;
 pub mod process;
 pub mod ring;
+pub mod rounds;
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};

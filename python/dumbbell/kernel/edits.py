@@ -1,8 +1,9 @@
 """What is edited in a tree of Linux before it is configured, and how one sees that it holds.
 
-arch/um fits virtual time and new CPUs but for a few lines, and which ones depends on the version. Each edit looks for
-what it changes, not for a version: a tree in which it has nothing to change is fine when the tree shows that it needs
-nothing, and else what was not found is said in words. What is asked of Kconfig is `configure`'s affair.
+arch/um fits virtual time and new CPUs but for a few lines, and which ones depends on the version; `stops` has those
+that only save time. Each edit looks for what it changes, not for a version: a tree in which it has nothing to change is
+fine when the tree shows that it needs nothing, and else what was not found is said in words. What is asked of Kconfig
+is `configure`'s affair.
 """
 
 import re
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dumbbell.errors import KernelError
+from dumbbell.kernel import stops
 
 __all__ = ["EDITED", "EDITS", "HZ_FILE", "Edit", "arguments", "edit", "set_hz"]
 
@@ -128,6 +130,10 @@ CLOCK = Edit(
 A look at the clock outside of an interrupt moves it by a step (`timer_read`), so with long ones what programs send
 leaves later than what interrupts send, and each packet's time is cut to a step. Timers are no later than asked.
 """
-EDITS = (REGISTERS, PAGES, CLOCK)
+ALARM = Edit(stops.ALARM_FILE, stops.clear_what_is_read, stops.clears_little, "every timer clears 11 KB for nobody")
+"""Let a timer's interrupt clear the registers that somebody reads, not those that `REGISTERS` made room for."""
+STOPS = Edit(stops.STOPS_FILE, stops.leave_in_place, stops.leaves_in_place, "every system call of a guest takes longer")
+"""Let a process keep its vector registers over a system call, instead of being given back what it has."""
+EDITS = (REGISTERS, PAGES, CLOCK, ALARM, STOPS)
 EDITED = (HZ_FILE, *(each.file for each in EDITS))
 """What is edited in the tree."""

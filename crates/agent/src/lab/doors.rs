@@ -11,7 +11,8 @@ mod epoll;
 mod ring;
 
 use crate::error::{Attempt, Result};
-use crate::sys::ring::refused;
+use crate::sys::ring::{Letter, refused};
+use crate::sys::rounds::{Rounds, Times};
 use std::os::fd::RawFd;
 
 /// Who is behind a descriptor; the number is a position in the lab's list.
@@ -41,6 +42,8 @@ pub enum Door {
     Word,
     /// Whoever began the experiment says that it is over.
     Order,
+    /// Rounds of questions are over.
+    Rounds,
 }
 
 /// Something has happened at a door.
@@ -48,8 +51,10 @@ pub enum Door {
 pub struct Knock {
     /// Where.
     pub door: Door,
-    /// For a receiver whose bytes have been thrown away already: how many, 0 at the stream's end.
+    /// For rounds what the last request returned; for a receiver whose bytes have been thrown away already: how many at last, 0 at the stream's end.
     pub taken: Option<nix::Result<usize>>,
+    /// How often the door has been opened since its last knock: more than once only where [`Doors::knock_after`] said so.
+    pub times: u32,
 }
 
 /// All descriptors that the lab waits for, edge-triggered, and its timer.
@@ -82,6 +87,40 @@ impl Doors {
                 Ok(())
             }
             Waiting::Epoll(epoll) => epoll.watch(descriptor, door),
+        }
+    }
+
+    /// From its next wait on, a receiver may be emptied so often before it knocks. It may knock earlier.
+    ///
+    /// A knock is a switch between processes; what nobody has to hear of needs none.
+    pub fn knock_after(&mut self, door: Door, times: u32) {
+        match &mut self.waiting {
+            Waiting::Ring(ring) => ring.knock_after(door, times),
+            Waiting::Epoll(_) => {} // It empties nothing by itself.
+        }
+    }
+
+    /// Lets rounds of questions be asked while the lab sleeps; false where that can't be. The last rounds must be over.
+    pub fn begin(&mut self, letters: &[Letter<'_>], times: Times) -> Result<bool> {
+        match &mut self.waiting {
+            Waiting::Ring(ring) => ring.begin(letters, times).map(|()| true),
+            Waiting::Epoll(_) => Ok(false),
+        }
+    }
+
+    /// Asks no further round; they knock soon, if they have not already.
+    pub fn recall(&mut self) -> Result<()> {
+        match &mut self.waiting {
+            Waiting::Ring(ring) => ring.recall(),
+            Waiting::Epoll(_) => Ok(()),
+        }
+    }
+
+    /// The rounds that were begun last.
+    pub fn rounds(&self) -> Option<&Rounds> {
+        match &self.waiting {
+            Waiting::Ring(ring) => ring.rounds(),
+            Waiting::Epoll(_) => None,
         }
     }
 
@@ -147,6 +186,7 @@ impl Door {
             Self::Gone(number) => (9, number),
             Self::Word => (10, 0),
             Self::Order => (11, 0),
+            Self::Rounds => (12, 0),
         };
         (kind << 32) | number as u64
     }
@@ -166,6 +206,7 @@ impl Door {
             9 => Self::Gone(number),
             10 => Self::Word,
             11 => Self::Order,
+            12 => Self::Rounds,
             other => panic!("Linux returned a door that was never packed: {other}"),
         }
     }

@@ -147,7 +147,7 @@ impl Lab<'_> {
     /// Samples once more and ends the experiment.
     pub(super) fn end_now(&mut self) {
         let now_ns = self.now_ns();
-        self.agenda.add(now_ns, Kind::Sample, 0);
+        self.agenda.add(now_ns, Kind::Sample, usize::MAX);
         self.agenda.add(now_ns, Kind::End, 0);
     }
 

@@ -4,9 +4,10 @@ use super::Traffic;
 use crate::error::Result;
 use crate::plan::{Ends, Plan};
 use crate::sample::diag::{self, SocketInfo, Sockets};
-use crate::sample::netlink::Post;
+use crate::sample::netlink::{Answer, Post, Questions, letters};
 use crate::sample::qdisc::{self, Found, Queues};
 use crate::sample::record::{FlowSample, Records};
+use crate::sys::ring::Letter;
 use crate::traffic::info::{receive_space, received_bytes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,13 +21,21 @@ pub struct Sampler {
     receivers: BTreeMap<String, Sockets>,
     queues: Vec<Queues>,
     post: Post,
+    book: Book,
+    stale: bool,
+}
+
+/// Where answers become records.
+struct Book {
+    /// Positions in the list of questions: before it are receivers, before the next are senders.
+    first_sender: usize,
+    first_queues: usize,
     flow_records: Records,
     queue_records: Records,
     /// What each flow's receiver said at this instant: bytes in order, receive space.
     received: Vec<(u64, u32)>,
     /// Flows whose sender is on another machine: a receiver's answer is a record of its own.
     alone: Vec<bool>,
-    stale: bool,
 }
 
 impl Sampler {
@@ -40,19 +49,18 @@ impl Sampler {
         let sockets = |hosts: BTreeSet<&String>| {
             hosts.into_iter().map(|host| Ok((host.clone(), Sockets::open(host)?))).collect::<Result<BTreeMap<_, _>>>()
         };
-        Ok(Self {
-            senders: sockets(plan.flows.iter().filter(|flow| flow.ends.sends()).map(|flow| &flow.sender).collect())?,
-            receivers: sockets(
-                plan.flows.iter().filter(|flow| flow.ends.receives()).map(|flow| &flow.receiver).collect(),
-            )?,
-            queues,
-            post: Post::open()?,
+        let senders = sockets(plan.flows.iter().filter(|flow| flow.ends.sends()).map(|flow| &flow.sender).collect())?;
+        let receivers =
+            sockets(plan.flows.iter().filter(|flow| flow.ends.receives()).map(|flow| &flow.receiver).collect())?;
+        let book = Book {
+            first_sender: receivers.len(),
+            first_queues: receivers.len() + senders.len(),
             flow_records: Records::create(folder, "flows.bin")?,
             queue_records: Records::create(folder, "queues.bin")?,
             received: vec![(0, 0); plan.flows.len()],
             alone: plan.flows.iter().map(|flow| flow.ends == Ends::Receiver).collect(),
-            stale: true,
-        })
+        };
+        Ok(Self { senders, receivers, queues, post: Post::open()?, book, stale: true })
     }
 
     /// Flows have come or gone.
@@ -60,46 +68,42 @@ impl Sampler {
         self.stale = true;
     }
 
+    /// Have they, since the last sample?
+    pub fn is_stale(&self) -> bool {
+        self.stale
+    }
+
     /// Samples everything.
     pub fn sample(&mut self, now_ns: u64, flows: &[Traffic]) -> Result<()> {
-        if std::mem::take(&mut self.stale) {
-            self.watch(flows);
-        }
-        self.sample_linux(now_ns)?;
+        self.refresh(flows);
+        let (post, book) = (&mut self.post, &mut self.book);
+        let questions = questions(&self.receivers, &self.senders, &self.queues);
+        post.ask(&questions, |position, answer| book.enter(now_ns, position, answer))?;
         self.sample_udp(now_ns, flows)
     }
 
-    /// Asks for all sockets and queues at once. Receivers come first: what they say is part of
-    /// the records that the senders' answers become.
-    fn sample_linux(&mut self, now_ns: u64) -> Result<()> {
-        let (flow_records, queue_records) = (&mut self.flow_records, &mut self.queue_records);
-        let (received, alone) = (&mut self.received, &self.alone);
-        let sockets = self.receivers.values().chain(self.senders.values()).map(Sockets::questions);
-        let questions: Vec<_> = sockets.chain(self.queues.iter().map(Queues::questions)).collect();
-        let first_sender = self.receivers.len();
-        let first_queues = first_sender + self.senders.len();
-        self.post.ask(&questions, |position, answer| {
-            if position >= first_queues {
-                return qdisc::read(now_ns, answer).map_or(Ok(()), |sample| queue_records.queue(&sample));
-            }
-            let Some(info) = diag::read(answer) else { return Ok(()) };
-            let is_alone = alone[info.number as usize];
-            let received = &mut received[info.number as usize];
-            if position < first_sender {
-                *received = (received_bytes(info.tcp_info), receive_space(info.tcp_info));
-                if !is_alone {
-                    return Ok(());
-                }
-            }
-            flow_records.flow(&flow_sample(now_ns, &info, *received))
-        })
+    /// What a sample asks Linux, where one call can ask it all: each letter with its position for [`Self::hear`].
+    pub fn letters(&mut self, flows: &[Traffic]) -> Option<Vec<(usize, Letter<'_>)>> {
+        self.refresh(flows);
+        letters(&questions(&self.receivers, &self.senders, &self.queues))
+    }
+
+    /// An answer that came by another way.
+    pub fn hear(&mut self, time_ns: u64, position: usize, answer: &Answer<'_>) -> Result<()> {
+        self.book.enter(time_ns, position, answer)
     }
 
     /// Ends the files; says which queues were sampled.
     pub fn finish(self) -> Result<Vec<Found>> {
-        self.flow_records.finish()?;
-        self.queue_records.finish()?;
+        self.book.flow_records.finish()?;
+        self.book.queue_records.finish()?;
         Ok(self.queues.into_iter().flat_map(|queues| queues.found).collect())
+    }
+
+    fn refresh(&mut self, flows: &[Traffic]) {
+        if std::mem::take(&mut self.stale) {
+            self.watch(flows);
+        }
     }
 
     fn watch(&mut self, flows: &[Traffic]) {
@@ -126,7 +130,7 @@ impl Sampler {
         for (number, flow) in flows.iter().enumerate() {
             let Traffic::Udp(flow) = flow else { continue };
             if flow.is_flowing() {
-                self.flow_records.flow(&FlowSample {
+                self.book.flow_records.flow(&FlowSample {
                     time_ns: now_ns,
                     flow: u32::try_from(number).expect("flows fit"),
                     sender: &flow.sent_bytes.to_le_bytes(),
@@ -139,6 +143,34 @@ impl Sampler {
         }
         Ok(())
     }
+}
+
+impl Book {
+    /// Receivers come first: what they say is part of the records that the senders' answers become.
+    fn enter(&mut self, time_ns: u64, position: usize, answer: &Answer<'_>) -> Result<()> {
+        if position >= self.first_queues {
+            return qdisc::read(time_ns, answer).map_or(Ok(()), |sample| self.queue_records.queue(&sample));
+        }
+        let Some(info) = diag::read(answer) else { return Ok(()) };
+        let number = info.number as usize;
+        if position < self.first_sender {
+            self.received[number] = (received_bytes(info.tcp_info), receive_space(info.tcp_info));
+            if !self.alone[number] {
+                return Ok(());
+            }
+        }
+        self.flow_records.flow(&flow_sample(time_ns, &info, self.received[number]))
+    }
+}
+
+/// All that a sample asks, in an order that [`Book`] knows.
+fn questions<'a>(
+    receivers: &'a BTreeMap<String, Sockets>,
+    senders: &'a BTreeMap<String, Sockets>,
+    queues: &'a [Queues],
+) -> Vec<Questions<'a>> {
+    let sockets = receivers.values().chain(senders.values()).map(Sockets::questions);
+    sockets.chain(queues.iter().map(Queues::questions)).collect()
 }
 
 fn flow_sample<'a>(time_ns: u64, sender: &SocketInfo<'a>, (bytes_received, rcv_space): (u64, u32)) -> FlowSample<'a> {

@@ -218,6 +218,12 @@ impl Post {
     }
 }
 
+/// All questions as letters, each with the position of its own, where they fit into one call.
+pub fn letters<'a>(questions: &[Questions<'a>]) -> Option<Vec<(usize, Letter<'a>)>> {
+    let [letters] = <[_; 1]>::try_from(batches(questions, SMALL_BATCH)).ok()?;
+    Some(letters)
+}
+
 /// Reads what is there with one call, a datagram to a place.
 fn receive(socket: RawFd, headers: &mut MultiHeaders<()>, room: &mut [u8], lengths: &mut Vec<i32>) -> Result<()> {
     let mut places: Vec<_> = room.chunks_mut(ANSWER_BYTES).map(|place| [IoSliceMut::new(place)]).collect();
@@ -249,7 +255,8 @@ fn batches<'a>(questions: &[Questions<'a>], most: usize) -> Vec<Vec<(usize, Lett
     batches
 }
 
-fn messages(datagram: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+/// The messages of a datagram.
+pub fn messages(datagram: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
         if rest.len() < HEADER_BYTES {

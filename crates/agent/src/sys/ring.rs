@@ -4,6 +4,7 @@
 //! waits, so nothing interrupts the lab. What an event means is the caller's affair, and so is
 //! which descriptors stay open: a request under way keeps its socket alive until [`Ring::cancel`].
 
+use super::rounds::{Rounds, Times};
 use io_uring::types::{Fd, TimeoutFlags, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::io;
@@ -59,11 +60,18 @@ impl Ring {
         self.push(&opcode::PollAdd::new(Fd(descriptor), events).multi(true).build().user_data(word))
     }
 
-    /// Throws away what a TCP socket has, once that is worth waking for; one event tells how much.
-    pub fn discard(&mut self, socket: RawFd, most: u32, word: u64) -> io::Result<()> {
-        // With MSG_TRUNC TCP never writes to the buffer (tcp(7)), so a null one is sound.
-        let receive = opcode::Recv::new(Fd(socket), std::ptr::null_mut(), most);
-        self.push(&receive.flags(libc::MSG_TRUNC).ioprio(POLL_FIRST).build().user_data(word))
+    /// Throws away what a TCP socket has, each time that it is worth waking for; one event tells how much the last of
+    /// so many times, or the first that failed.
+    pub fn discard(&mut self, socket: RawFd, most: u32, times: u32, word: u64) -> io::Result<()> {
+        self.make_room(times)?;
+        for left in (0..times).rev() {
+            // With MSG_TRUNC TCP never writes to the buffer (tcp(7)), so a null one is sound.
+            let receive = opcode::Recv::new(Fd(socket), std::ptr::null_mut(), most);
+            let entry = receive.flags(libc::MSG_TRUNC).ioprio(POLL_FIRST).build().user_data(word);
+            let then = squeue::Flags::IO_LINK | squeue::Flags::SKIP_SUCCESS;
+            self.push(&if left > 0 { entry.flags(then) } else { entry })?;
+        }
+        Ok(())
     }
 
     /// Sets the alarm to an absolute monotonic time; `again` if it has been set and not gone off.
@@ -84,6 +92,14 @@ impl Ring {
     pub fn cancel(&mut self, word: u64) -> io::Result<()> {
         let entry = opcode::AsyncCancel::new(word).build();
         self.push(&entry.flags(squeue::Flags::SKIP_SUCCESS).user_data(NOBODY))
+    }
+
+    /// Begins rounds, which must not be dropped before their one event has come.
+    pub fn begin(&mut self, rounds: &mut Rounds, letters: &[Letter<'_>], times: Times, word: u64) -> io::Result<()> {
+        rounds.prepare(letters, times)?;
+        let chain = rounds.chain(word);
+        self.make_room(u32::try_from(chain.len()).expect("a chain is short"))?;
+        chain.iter().try_for_each(|entry| self.push(entry))
     }
 
     /// Sleeps until something happens and hands each event over.
@@ -139,6 +155,16 @@ impl Ring {
         }
     }
 
+    /// Links hold only among requests that are submitted together.
+    fn make_room(&mut self, requests: u32) -> io::Result<()> {
+        let queue = self.ring.submission();
+        if queue.capacity() - queue.len() < requests as usize {
+            drop(queue);
+            uninterrupted(|| self.ring.submit())?;
+        }
+        Ok(())
+    }
+
     fn collect(&mut self, mut hear: impl FnMut(Event)) {
         for entry in self.ring.completion() {
             hear(Event { word: entry.user_data(), result: entry.result(), more: cqueue::more(entry.flags()) });
@@ -148,7 +174,7 @@ impl Ring {
     /// Queues a request for the next call.
     ///
     /// Its descriptor is looked at in that call; what it points to is the alarm, nothing, or in
-    /// `exchange` memory that is borrowed until the request is done.
+    /// `exchange` memory that is borrowed until the request is done, in `begin` what the rounds own.
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         // SAFETY: every caller keeps what the entry points to as said above.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
@@ -159,9 +185,14 @@ impl Ring {
 }
 
 impl Event {
-    /// Is it for somebody, and not only the end of a cancelled request?
+    /// Is it for somebody?
     pub fn matters(&self) -> bool {
-        self.word != NOBODY && self.result != -libc::ECANCELED
+        self.word != NOBODY
+    }
+
+    /// Is it only the end of a request that was given up?
+    pub fn is_cancelled(&self) -> bool {
+        self.result == -libc::ECANCELED
     }
 }
 

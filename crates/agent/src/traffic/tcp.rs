@@ -235,8 +235,8 @@ impl TcpFlow {
         Turn::Done
     }
 
-    /// The receiver's socket has something, or has been rid of it: then `taken` says of how much.
-    pub fn receiver_ready(&mut self, clock: Clock, mut taken: Option<nix::Result<usize>>) -> Result<Turn> {
+    /// The receiver's socket has something, or has been rid of it: then `taken` says of how much the last of so many times.
+    pub fn receiver_ready(&mut self, clock: Clock, mut taken: Option<nix::Result<usize>>, times: u32) -> Result<Turn> {
         let Some(socket) = &self.receiver else { return Ok(Turn::Same) };
         let descriptor = socket.as_raw_fd();
         let once = taken.is_some() || self.plan.bytes.is_none();
@@ -253,14 +253,22 @@ impl TcpFlow {
                 break; // One call takes all that is there; the next knock tells of more.
             }
         }
-        self.reads += 1;
-        if self.reads.is_power_of_two() || self.reads.is_multiple_of(256) {
+        self.reads += times;
+        if self.reads.is_power_of_two() || self.reads.is_multiple_of(LOOK_READS) {
             self.wake_rarely(descriptor)?;
         }
         if self.plan.exchange.is_some() {
             return self.hear_answer(clock);
         }
         Ok(if self.plan.bytes == Some(self.received) { self.finished(clock) } else { Turn::Same })
+    }
+
+    /// How often the receiver's socket may be emptied before this flow must hear of it: until it looks at its window.
+    pub fn reads_unheard(&self) -> u32 {
+        if self.plan.bytes.is_some() || self.plan.exchange.is_some() {
+            return 1;
+        }
+        (self.reads + 1).next_power_of_two().min((self.reads + 1).next_multiple_of(LOOK_READS)) - self.reads
     }
 
     /// Wakes for a quarter of what autotuning has seen arrive in a round trip, and for an eighth of its buffer at most:
@@ -379,5 +387,7 @@ impl TcpFlow {
     }
 }
 
+/// After so many reads the amount to wake for is computed anew; in the beginning, at powers of two.
+const LOOK_READS: u32 = 256;
 /// Unread bytes that a receiver may be left with; more would shrink the advertised window.
 const MOST_UNREAD: i32 = 1 << 20;

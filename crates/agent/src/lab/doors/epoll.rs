@@ -46,7 +46,11 @@ impl Waiting {
             Err(Errno::EINTR) => 0,
             count => count.attempt(|| "waiting".into())?,
         };
-        knocks.extend(events[..count].iter().map(|event| Knock { door: Door::unpack(event.data()), taken: None }));
+        knocks.extend(events[..count].iter().map(|event| Knock {
+            door: Door::unpack(event.data()),
+            taken: None,
+            times: 1,
+        }));
         Ok(())
     }
 
