@@ -4,6 +4,7 @@
 //! many of them with one system call, `rounds` some again and again with none, `packets` hears packets with none, `listing` reads a folder and leaves no trace.
 
 pub mod features;
+pub mod letter;
 pub mod listing;
 pub mod packets;
 pub mod process;

@@ -11,7 +11,8 @@ mod epoll;
 mod ring;
 
 use crate::error::{Attempt, Result};
-use crate::sys::ring::{Letter, refused};
+use crate::sys::letter::Letter;
+use crate::sys::ring::refused;
 use crate::sys::rounds::{Rounds, Times};
 use std::os::fd::RawFd;
 

@@ -7,7 +7,7 @@ use crate::sample::diag::{self, SocketInfo, Sockets};
 use crate::sample::netlink::{Answer, Post, Questions, letters};
 use crate::sample::qdisc::{self, Found, Queues};
 use crate::sample::record::{FlowSample, Records};
-use crate::sys::ring::Letter;
+use crate::sys::letter::Letter;
 use crate::traffic::info::{receive_space, received_bytes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -2,7 +2,8 @@
 
 use crate::error::{Attempt, Result};
 use crate::sys;
-use crate::sys::ring::{Letter, Ring, refused};
+use crate::sys::letter::Letter;
+use crate::sys::ring::{Ring, refused};
 use netlink_packet_core::NlasIterator;
 use nix::errno::Errno;
 use nix::sys::socket::{

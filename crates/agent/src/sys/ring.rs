@@ -4,6 +4,7 @@
 //! waits, so nothing interrupts the lab. What an event means is the caller's affair, and so is
 //! which descriptors stay open: a request under way keeps its socket alive until [`Ring::cancel`].
 
+use super::letter::Letter;
 use super::rounds::{Rounds, Times};
 use io_uring::types::{Fd, TimeoutFlags, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
@@ -34,17 +35,6 @@ pub struct Event {
     pub result: i32,
     /// Will the request bring further events?
     pub more: bool,
-}
-
-/// Requests that go out by one socket, each to be answered by one datagram.
-#[derive(Clone, Copy)]
-pub struct Letter<'a> {
-    /// The socket.
-    pub socket: RawFd,
-    /// The requests, as one datagram.
-    pub bytes: &'a [u8],
-    /// How many they are.
-    pub answers: usize,
 }
 
 impl Ring {

@@ -4,7 +4,7 @@
 //! the round's own. The kernel walks from one to the next without waking anybody; the last answer of the last round is
 //! the one event, or the first request that failed. What is asked, and what answers mean, is the caller's affair.
 
-use super::ring::Letter;
+use super::letter::Letter;
 use io_uring::types::Fd;
 use io_uring::{opcode, squeue};
 use nix::sys::time::TimeSpec;

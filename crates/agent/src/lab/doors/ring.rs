@@ -2,7 +2,8 @@
 
 use super::{Door, Knock};
 use crate::error::{Attempt, Result};
-use crate::sys::ring::{Event, Letter, Ring};
+use crate::sys::letter::Letter;
+use crate::sys::ring::{Event, Ring};
 use crate::sys::rounds::{Rounds, Times};
 use nix::errno::Errno;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Doors of both kinds: what was watched knocks, what was forgotten does not.
 
 use super::*;
-use crate::sys::ring::Letter;
+use crate::sys::letter::Letter;
 use crate::sys::rounds::Times;
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
 use std::io::Write;
