@@ -3,9 +3,11 @@
 An experiment is its TOML file; nobody has its numbers a second time. What else a benchmark runs is its own.
 """
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from dumbbell.plan import as_world, plan_case
 from dumbbell.spec import Case, find, load
 
 __all__ = ["EXPERIMENTS", "MANY", "Bench", "bench"]
@@ -27,6 +29,10 @@ class Bench:
     def case(self, *sets: str) -> Case:
         """It, with some keys set otherwise."""
         return load(find(self.file), (*self.sets, *sets))[self.which]
+
+    def world(self, *sets: str) -> str:
+        """The same as the simulator's own program reads it, with seed 1."""
+        return json.dumps(as_world(plan_case(self.case(*sets), 1), 1))
 
 
 EXPERIMENTS = (

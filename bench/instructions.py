@@ -13,7 +13,7 @@ from pathlib import Path
 from experiments import Bench
 from ns3_peer import ROOT, Ns3, output, words
 
-from dumbbell.plan import as_world, plan_case
+from dumbbell.plan import plan_case
 
 __all__ = ["SPANS_S", "Count", "a_packet", "build_simulator", "of_ns3", "of_simulator", "simulated"]
 
@@ -45,8 +45,7 @@ def build_simulator() -> None:
 def simulated(bench: Bench, duration_s: float, folder: Path) -> Count:
     """A whole run of our simulator, seed 1."""
     plan = folder / f"{bench.name}-{duration_s}.json"
-    case = bench.case(f"duration={duration_s * 1e3:.0f}ms")
-    plan.write_text(json.dumps(as_world(plan_case(case, 1), 1)), encoding="utf-8")
+    plan.write_text(bench.world(f"duration={duration_s * 1e3:.0f}ms"), encoding="utf-8")
     instructions, said = counted([TIME_PLAN, plan], folder)
     return instructions, int(re.findall(r"(\d+) data packets", said)[0])
 

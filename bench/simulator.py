@@ -41,7 +41,7 @@ def main() -> int:
     if asked.plans:
         asked.plans.mkdir(parents=True, exist_ok=True)
         for bench in BENCHES:
-            (asked.plans / f"{bench.name}.json").write_text(plan(bench), encoding="utf-8")
+            (asked.plans / f"{bench.name}.json").write_text(bench.world(), encoding="utf-8")
         return 0
     lines = [
         "# The simulator's speed and memory",
@@ -85,7 +85,7 @@ def measure(bench: Bench) -> dict[str, Any]:
 def one(bench: Bench) -> dict[str, Any]:
     from dumbbell import _sim
 
-    text = plan(bench)
+    text = bench.world()
     before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.perf_counter()
     *_, report = _sim.simulate(text, None, None)
@@ -93,13 +93,6 @@ def one(bench: Bench) -> dict[str, Any]:
     peak_mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib) / 1024
     cost: dict[str, Any] = json.loads(report)["cost"]
     return cost | {"wall_s": wall_s, "peak_mib": peak_mib}
-
-
-def plan(bench: Bench) -> str:
-    """The experiment as the simulator gets it."""
-    from dumbbell.plan import as_world, plan_case
-
-    return json.dumps(as_world(plan_case(bench.case(), 1), 1))
 
 
 if __name__ == "__main__":

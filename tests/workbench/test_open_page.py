@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, FrameLocator, Page, expect
 
 from dumbbell.engine import Request, Simulator
 from dumbbell.workbench.live import case_of
@@ -53,12 +53,17 @@ def test_a_result_is_read_and_its_experiment_played(chromium: Browser, server: S
         assert said.nothing, said
 
 
+def map_of_who_wins(page: Page) -> FrameLocator:
+    page.get_by_role("button", name="Open…").click()
+    page.get_by_role("button", name="Report of Who wins").click()
+    report = page.frame_locator("iframe")
+    expect(report.locator("#figure-0 svg.marks")).to_be_visible(timeout=30_000)
+    return report
+
+
 def test_a_cell_of_a_sweep_s_map_opens_its_run(chromium: Browser, server: Served) -> None:
     with visited(chromium, server.url) as (page, said):
-        page.get_by_role("button", name="Open…").click()
-        page.get_by_role("button", name="Report of Who wins").click()
-        report = page.frame_locator("iframe")
-        expect(report.locator("#figure-0 svg.marks")).to_be_visible(timeout=30_000)
+        report = map_of_who_wins(page)
         report.locator("#figure-0 svg .mark-rect path").nth(3).click(force=True)
         runs = report.locator("dialog#runs")
         at = runs.locator("h2").inner_text()
@@ -73,10 +78,7 @@ def test_a_cell_of_a_sweep_s_map_opens_its_run(chromium: Browser, server: Served
 
 def test_a_run_that_a_sweep_kept_is_read_from_its_map(chromium: Browser, server: Served) -> None:
     with visited(chromium, server.url) as (page, said):
-        page.get_by_role("button", name="Open…").click()
-        page.get_by_role("button", name="Report of Who wins").click()
-        report = page.frame_locator("iframe")
-        expect(report.locator("#figure-0 svg.marks")).to_be_visible(timeout=30_000)
+        report = map_of_who_wins(page)
         report.locator("#figure-0 svg .mark-rect path").first.click(force=True)
         report.get_by_role("button", name="Report of seed 2").click()
         expect(page.get_by_role("dialog").locator("h2")).to_contain_text("seed 2")
