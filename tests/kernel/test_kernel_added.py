@@ -32,6 +32,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own that borrows the real one's kernel and tree."""
     real = find(None)
     tree = work_of(real).parent
+    if not (tree / "tree").is_dir():
+        pytest.skip(f"the tree of kernel '{real.name}' was removed; dumbbell kernel build --name {real.name} makes it")
     home = tmp_path / "cache"
     (home / "kernels").mkdir(parents=True)
     (home / "build" / real.name).mkdir(parents=True)
