@@ -11,7 +11,7 @@ use crate::time::Time;
 pub(super) struct Tuning {
     /// Round-trip time in eighths of a microsecond (`rcv_rtt_est`); 0 before the first sample.
     pub rtt_us8: u32,
-    /// TSecr of the last sample, in milliseconds.
+    /// TSecr that was looked at last, in milliseconds; `u64::MAX` for none.
     last_echo_ms: u64,
     /// When `rcv_nxt` reaches this, a window has come in since `window_at_us`.
     window_end: u64,
@@ -24,7 +24,7 @@ pub(super) struct Tuning {
 
 impl Tuning {
     pub const fn new() -> Self {
-        Self { rtt_us8: 0, last_echo_ms: 0, window_end: 0, window_at_us: u64::MAX, space: 0, seq: 1, at_us: 0 }
+        Self { rtt_us8: 0, last_echo_ms: u64::MAX, window_end: 0, window_at_us: u64::MAX, space: 0, seq: 1, at_us: 0 }
     }
 
     /// The connection is established.

@@ -34,6 +34,8 @@ pub(super) struct Supply {
     pushed: u64,
     /// Does it wait for room (`SOCK_NOSPACE`)?
     pub starved: bool,
+    /// Has it got room, and not written since?
+    pub woken: bool,
     /// Bytes of memory that the socket may fill (`sk_sndbuf`).
     limit: u64,
     fixed: bool,
@@ -59,6 +61,7 @@ impl Supply {
             push_one: false,
             pushed: 1,
             starved: false,
+            woken: false,
             limit: settings.sndbuf.unwrap_or(FIRST_SNDBUF),
             fixed: settings.sndbuf.is_some(),
             most: settings.wmem_max,
@@ -123,7 +126,7 @@ impl Supply {
     pub fn wake(&mut self, una: u64) {
         self.pages.begin(self.written, una);
         self.writing = true;
-        self.starved = false;
+        (self.starved, self.woken) = (false, false);
     }
 
     /// How these bytes lie on pages.

@@ -49,8 +49,7 @@ impl<C: Control> Sender<C> {
             self.open_burst();
         }
         if !self.is_held_back() {
-            let nagle = task == Task::Push && !self.supply.has_fin();
-            if let Some(piece) = self.next_piece(nagle, false) {
+            if let Some(piece) = self.next_piece(task == Task::Push, false) {
                 return Some(self.transmit(&piece));
             }
         }
@@ -198,9 +197,11 @@ impl<C: Control> Sender<C> {
     /// How much of the `head` bytes may go into one packet; None to wait.
     fn piece_limit(&mut self, head: u64, quota: u32, is_tail: bool, nagle: bool, forced: bool) -> Option<u64> {
         let mss = u64::from(self.vitals.mss);
-        let nagle = nagle && is_tail && self.is_small_piece_out();
+        let nagle = nagle && self.is_small_piece_out();
         if head <= mss {
-            return (head == mss || !nagle).then_some(mss);
+            // The last piece may wait, but not with a FIN (tcp_nagle_test).
+            let waits = nagle && is_tail && !self.supply.has_fin();
+            return (head == mss || !waits).then_some(mss);
         }
         if !forced && !self.burst.is_single {
             match self.defer(head, is_tail) {
@@ -217,11 +218,12 @@ impl<C: Control> Sender<C> {
             }
         }
         let most = u64::from(quota) * mss;
-        let room = head.min(self.window_end() - self.vitals.snd_nxt);
-        if most <= room {
+        let window = self.window_end() - self.vitals.snd_nxt;
+        let room = head.min(window);
+        if most <= room || (most <= window && !is_tail) {
             return Some(most);
         }
-        // A window's odd end is sent like a trailing piece: unless Nagle holds it back (tcp_mss_split_point).
+        // An odd end, the skb's or the window's, is held back by Nagle wherever it stands (tcp_mss_split_point).
         Some(if nagle { room - room % mss } else { room })
     }
 
@@ -303,7 +305,7 @@ impl<C: Control> Sender<C> {
         if was_idle || self.timer.pending == Pending::LossProbe {
             self.rearm_timeout();
         }
-        self.expand_sndbuf();
+        self.check_space();
     }
 
     fn is_single_packet_out(&self) -> bool {

@@ -27,12 +27,11 @@ impl<C: Control> Sender<C> {
     /// What was written is sent, as far as it can: the application goes on, or is woken. Says whether it wrote something.
     #[inline]
     pub(super) fn go_on_writing(&mut self) -> bool {
+        self.check_space();
         if self.supply.starved {
-            self.expand_sndbuf();
-            if !self.supply.has_room(self.least_memory()) || !self.supply.has_room(self.memory()) {
-                return false;
-            }
-            self.stop_sndbuf_limited();
+            return false;
+        }
+        if self.supply.woken {
             self.check_app_limited();
             self.supply.wake(self.vitals.snd_una);
         }
@@ -40,11 +39,19 @@ impl<C: Control> Sender<C> {
         self.supply.queue_fin() || wrote
     }
 
-    /// The send buffer follows the window while the window isn't full (`tcp_should_expand_sndbuf`).
-    pub(super) fn expand_sndbuf(&mut self) {
-        if self.supply.starved && self.vitals.in_flight() < self.vitals.cwnd {
+    /// The send buffer follows the window while the window isn't full, and who waits for room is woken by it
+    /// (`tcp_check_space`). Looked at after each packet: the next one may cut an skb in two, and so take room.
+    pub(super) fn check_space(&mut self) {
+        if !self.supply.starved {
+            return;
+        }
+        if self.vitals.in_flight() < self.vitals.cwnd {
             self.grow_sndbuf();
             self.usage.stamp = self.jiffy;
+        }
+        if self.supply.has_room(self.least_memory()) && self.supply.has_room(self.memory()) {
+            (self.supply.starved, self.supply.woken) = (false, true);
+            self.stop_sndbuf_limited();
         }
     }
 
