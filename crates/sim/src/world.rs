@@ -84,6 +84,8 @@ struct Instant {
     spare: Vec<Arrival>,
     /// Ends whose packets have left, by [`end_id`]: they may go on.
     released: VecDeque<u32>,
+    /// Ends whose programs have been woken to write on.
+    writers: VecDeque<u32>,
     /// Flows whose programs have something to look at.
     reactions: VecDeque<u32>,
     /// What died in the call under way.
@@ -96,7 +98,20 @@ struct Instant {
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     host: HostId,
+    leaves: Leaves,
     packet: Packet,
+}
+
+/// Does a packet that comes to a host leave its own one with that? Linux's veth hands it over with its socket, which is
+/// let go where it is received (`ip_rcv_core`): until then it counts towards TSQ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaves {
+    /// It has left before.
+    No,
+    /// A piece of what was sent, and more follow.
+    InPart,
+    /// All that was sent, or its last piece.
+    Wholly,
 }
 
 /// Steps in one instant after which time is said to stand still: far more than any window has packets.

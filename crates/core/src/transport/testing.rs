@@ -1,6 +1,8 @@
-//! What the tests of all halves share: the settings of a host on which nothing was set.
+//! What the tests of all halves share: the settings of a host on which nothing was set, and a world without softirqs.
 
-use super::Settings;
+use super::{Sender, Settings, Transmission};
+use crate::cc::Control;
+use crate::time::Time;
 
 /// Default sysctls, no offloads, segments of so many bytes.
 pub(crate) fn settings(mss: u32) -> Settings {
@@ -20,4 +22,15 @@ pub(crate) fn settings(mss: u32) -> Settings {
         prompt_reads: false,
         queue_paces: false,
     }
+}
+
+/// The next packet of a sender whose program writes on as soon as it is woken.
+pub(crate) fn poll<C: Control>(sender: &mut Sender<C>, now: Time) -> Option<Transmission> {
+    if let Some(packet) = sender.poll(now) {
+        return Some(packet);
+    }
+    if sender.wants_turn() {
+        sender.take_turn(now);
+    }
+    sender.poll(now)
 }

@@ -1,7 +1,7 @@
 //! Flows from start to stop: their endpoints, their programs, their datagrams and probes.
 
 use super::hops::sending_side;
-use super::{RECEIVER, SENDER, World, end_id, rank};
+use super::{RECEIVER, SENDER, World, end_id, parts, rank};
 use crate::agenda::Kind;
 use crate::plan::Work;
 use crate::traffic::Traffic;
@@ -84,9 +84,12 @@ impl World {
             let device = end.device;
             let target = &self.net.devices[device as usize];
             if target.queue.is_none() {
-                endpoint.on_departed(self.now, packet);
                 self.census.born(packet);
-                self.set_out(device, packet);
+                let at_once = endpoint.departs_at_once(packet);
+                if at_once {
+                    endpoint.on_departed(self.now, packet, true);
+                }
+                self.set_out(device, packet, at_once);
             } else {
                 let departs_early = target.orphans;
                 let verdict = self.launch(device, packet);
@@ -94,8 +97,20 @@ impl World {
             }
         }
         self.arm(flow, side);
+        if self.ends[flow][side].endpoint.as_ref().is_some_and(|endpoint| endpoint.wants_turn()) {
+            self.instant.writers.push_back(end_id(flow, side));
+        }
         if self.every_change && side == SENDER {
             self.sampler.flow_changed(self.now, flow, &self.flows[flow], &self.ends[flow]);
+        }
+    }
+
+    /// A program that was woken writes on.
+    pub(super) fn write_on(&mut self, id: u32) {
+        let [flow, side] = parts(id);
+        if let Some(endpoint) = &mut self.ends[flow][side].endpoint {
+            endpoint.take_turn(self.now);
+            self.flush(flow, side);
         }
     }
 
@@ -108,7 +123,7 @@ impl World {
             Verdict::Congested => endpoint.on_congested(self.now),
         }
         if departs_early && verdict != Verdict::Dropped {
-            endpoint.on_departed(self.now, packet);
+            endpoint.on_departed(self.now, packet, true);
         }
     }
 

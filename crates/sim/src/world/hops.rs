@@ -1,6 +1,6 @@
 //! From hop to hop: packets leave hosts by devices, and come to the next.
 
-use super::{Arrival, World, end_id};
+use super::{Arrival, Leaves, World, end_id};
 use crate::agenda::Kind;
 use crate::error::Error;
 use crate::net::{DeviceId, HostId};
@@ -18,6 +18,8 @@ impl World {
             } else if let Some(id) = self.instant.released.pop_front() {
                 let [flow, side] = super::parts(id);
                 self.flush(flow, side);
+            } else if let Some(id) = self.instant.writers.pop_front() {
+                self.write_on(id);
             } else if let Some(flow) = self.instant.reactions.pop_front() {
                 self.react(flow as usize);
             } else {
@@ -35,16 +37,18 @@ impl World {
     /// first out, and no packet moves to be looked at.
     fn work_off(&mut self) -> Result<(), Error> {
         if self.instant.backlog.len() == 1
-            && let Some(Arrival { host, packet }) = self.instant.backlog.pop()
+            && let Some(Arrival { host, leaves, packet }) = self.instant.backlog.pop()
         {
+            self.leave_home(leaves, &packet);
             self.arrive(host, &packet, true);
             return Ok(());
         }
         let empty = std::mem::take(&mut self.instant.spare);
         let mut batch = std::mem::replace(&mut self.instant.backlog, empty);
         let last = batch.len() - 1;
-        for (number, Arrival { host, packet }) in batch.iter().enumerate() {
+        for (number, Arrival { host, leaves, packet }) in batch.iter().enumerate() {
             self.step()?;
+            self.leave_home(*leaves, packet);
             self.arrive(*host, packet, number == last);
         }
         batch.clear();
@@ -64,25 +68,43 @@ impl World {
             }
             return verdict;
         }
-        self.set_out(device, packet);
+        self.set_out(device, packet, true);
         Verdict::Queued
     }
 
-    /// A packet leaves its own host by a device without a discipline.
+    /// A packet leaves its own host by a device without a discipline; unless it has left `at_once`, its socket hears of
+    /// that later.
     #[inline]
-    pub(super) fn set_out(&mut self, device: DeviceId, packet: &Packet) {
+    pub(super) fn set_out(&mut self, device: DeviceId, packet: &Packet, at_once: bool) {
         if self.journeys.is_some() {
             self.note_set_out(packet);
         }
-        match self.segments(packet) {
-            None => self.step_out(device, packet),
-            Some(segments) => segments.for_each(|segment| self.step_out(device, &segment)),
+        let Some(segments) = self.segments(packet) else {
+            return self.step_out(device, packet, if at_once { Leaves::No } else { Leaves::Wholly });
+        };
+        if at_once {
+            return segments.for_each(|segment| self.step_out(device, &segment, Leaves::No));
+        }
+        if let Some(endpoint) = &mut self.ends[packet.flow.0 as usize][sending_side(packet)].endpoint {
+            endpoint.on_cut(packet.segments);
+        }
+        let mut left = packet.segments;
+        for segment in segments {
+            left -= 1;
+            self.step_out(device, &segment, if left == 0 { Leaves::Wholly } else { Leaves::InPart });
         }
     }
 
-    fn step_out(&mut self, device: DeviceId, packet: &Packet) {
+    fn step_out(&mut self, device: DeviceId, packet: &Packet, leaves: Leaves) {
         let host = self.pass(device, packet);
-        self.instant.backlog.push(Arrival { host, packet: *packet });
+        self.instant.backlog.push(Arrival { host, leaves, packet: *packet });
+    }
+
+    #[inline]
+    fn leave_home(&mut self, leaves: Leaves, packet: &Packet) {
+        if leaves != Leaves::No {
+            self.departed(packet, leaves == Leaves::Wholly);
+        }
     }
 
     /// What a device without offloads makes of a super-packet when it leaves its own host, behind the discipline if
@@ -103,7 +125,7 @@ impl World {
             }
             host = self.pass(device, packet);
             if !is_last || !self.instant.backlog.is_empty() {
-                self.instant.backlog.push(Arrival { host, packet: *packet });
+                self.instant.backlog.push(Arrival { host, leaves: Leaves::No, packet: *packet });
                 return;
             }
         }
@@ -163,8 +185,11 @@ impl World {
     /// A packet that a discipline has given is on its way to `host`.
     fn emit(&mut self, host: HostId, packet: &Packet) {
         match self.segments(packet) {
-            None => self.instant.backlog.push(Arrival { host, packet: *packet }),
-            Some(segments) => self.instant.backlog.extend(segments.map(|packet| Arrival { host, packet })),
+            None => self.instant.backlog.push(Arrival { host, leaves: Leaves::No, packet: *packet }),
+            Some(segments) => {
+                let arrival = |packet| Arrival { host, leaves: Leaves::No, packet };
+                self.instant.backlog.extend(segments.map(arrival));
+            }
         }
     }
 
@@ -220,7 +245,7 @@ impl World {
             self.capture(packet);
         }
         if is_departure {
-            self.departed(packet);
+            self.departed(packet, true);
         }
     }
 
@@ -257,14 +282,14 @@ impl World {
             let is_felt = target.is_home && !target.orphans && refused != Some(packet.flow);
             let host = target.host;
             if is_felt && self.net.source(&packet) == host {
-                self.departed(&packet);
+                self.departed(&packet, true);
             }
         }
         self.instant.dropped = dead;
     }
 
-    /// A packet has left its own host, or died there: its sender may go on.
-    fn departed(&mut self, packet: &Packet) {
+    /// A packet has left its own host, or died there: its sender may go on. It `is_last` of what was sent as one.
+    fn departed(&mut self, packet: &Packet, is_last: bool) {
         let Body::Tcp(segment) = &packet.body else { return };
         if segment.len == 0 && !segment.flags.fin {
             return; // TSQ counts no bare ACKs.
@@ -272,10 +297,8 @@ impl World {
         let (flow, side) = (packet.flow.0 as usize, sending_side(packet));
         let Some(ends) = self.ends.get_mut(flow) else { return };
         let Some(endpoint) = &mut ends[side].endpoint else { return };
-        endpoint.on_departed(self.now, packet);
-        let id = end_id(flow, side);
-        if self.instant.released.back() != Some(&id) {
-            self.instant.released.push_back(id);
+        if endpoint.on_departed(self.now, packet, is_last) {
+            self.instant.released.push_back(end_id(flow, side));
         }
     }
 

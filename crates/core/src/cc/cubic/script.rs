@@ -45,7 +45,7 @@ impl Script {
 
     /// What the queue lets go, it lets go when the sender says that it departs.
     fn send(&mut self) {
-        while let Some(packet) = self.sender.poll(self.now) {
+        while let Some(packet) = testing::poll(&mut self.sender, self.now) {
             self.queued.push_back(packet);
         }
     }
@@ -63,7 +63,7 @@ impl Script {
             if departure <= self.now {
                 let packet = self.queued.pop_front().expect("one departs");
                 let headers = u32::from(packet.segments) * TCP_HEADERS_BYTES;
-                self.sender.on_departed(self.now, packet.len + headers);
+                self.sender.on_departed(self.now, packet.len + headers, true);
                 let end = packet.seq + u64::from(packet.len);
                 self.departed.push((packet.seq, end, self.now.since(START).as_micros() / 1_000));
             } else {

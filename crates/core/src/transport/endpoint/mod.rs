@@ -156,11 +156,39 @@ impl Endpoint {
         }
     }
 
-    /// A packet of this end left its host (or died there without a word): it counts no longer towards TSQ.
+    /// A packet of this end left its host (or died there without a word): it counts no longer towards TSQ. One that was
+    /// cut departs piece by piece, and with the last one as a whole. Says whether there may be something to poll now.
     #[inline]
-    pub fn on_departed(&mut self, now: Time, packet: &Packet) {
-        if let Some(sender) = self.sender.as_mut().filter(|_| is_data(packet)) {
-            sender.on_departed(now, packet.bytes);
+    pub fn on_departed(&mut self, now: Time, packet: &Packet, is_last: bool) -> bool {
+        let sender = self.sender.as_mut().filter(|_| is_data(packet));
+        sender.is_some_and(|sender| sender.on_departed(now, packet.bytes, is_last))
+    }
+
+    /// Has this end's program been woken, to write on? Then it wants [`Endpoint::take_turn`] when the packets of this
+    /// instant are dealt with.
+    #[must_use]
+    pub fn wants_turn(&self) -> bool {
+        self.sender.as_ref().is_some_and(|sender| sender.wants_turn())
+    }
+
+    /// This end's program writes on; poll.
+    pub fn take_turn(&mut self, now: Time) {
+        if let Some(sender) = &mut self.sender {
+            sender.take_turn(now);
+        }
+    }
+
+    /// Does the packet that was just polled leave its host before the next one is polled? So it is with a program's, and
+    /// with what is not counted; data that answer a packet leave when their turn comes.
+    #[must_use]
+    pub fn departs_at_once(&self, packet: &Packet) -> bool {
+        !self.sender.as_ref().is_some_and(|sender| !sender.departs_at_once()) || !is_data(packet)
+    }
+
+    /// The packet that was just polled leaves its host in so many pieces.
+    pub fn on_cut(&mut self, segments: u16) {
+        if let Some(sender) = &mut self.sender {
+            sender.on_cut(segments);
         }
     }
 

@@ -61,9 +61,9 @@ impl Pair {
 
     fn send(&mut self) {
         for end in [&mut self.client, &mut self.server] {
-            while let Some(packet) = end.poll(self.now) {
+            while let Some(packet) = poll(end, self.now) {
                 self.log.push((self.now, packet));
-                end.on_departed(self.now, &packet);
+                end.on_departed(self.now, &packet, true);
                 if !self.lost.contains(&self.sent) {
                     self.wire.push_back((self.now + ONE_WAY, packet));
                 }
@@ -122,6 +122,17 @@ fn story(pair: &Pair) -> Vec<(u64, Direction, bool, bool)> {
 }
 
 use Direction::{Backward as B, Forward as F};
+
+/// The next packet of an end whose program writes on as soon as it is woken.
+fn poll(end: &mut Endpoint, now: Time) -> Option<Packet> {
+    if let Some(packet) = end.poll(now) {
+        return Some(packet);
+    }
+    if end.wants_turn() {
+        end.take_turn(now);
+    }
+    end.poll(now)
+}
 
 #[test]
 fn a_handshake_takes_three_packets() {

@@ -102,6 +102,7 @@ impl<C: Control> Sender<C> {
     /// A packet with ACK arrived; `carries_data` says whether it had payload.
     pub(crate) fn on_ack(&mut self, now: Time, segment: &Segment, carries_data: bool) {
         self.enter(now);
+        self.in_process = false;
         self.controller.on_stamps(Stamps {
             sent_ms: segment.sent_at.as_micros() / 1_000,
             echo_ms: segment.echo.as_micros() / 1_000,

@@ -48,16 +48,22 @@ impl HostQueue {
         self.sent += 1;
     }
 
+    /// The packet that was handed over last was cut into `segments` packets, each with a head of its own (`tcp_gso_segment`).
+    pub const fn cut(&mut self, segments: u16) {
+        self.bytes += (segments as u64 - 1) * SKB_OVERHEAD;
+    }
+
     /// A packet that was handed over was refused.
     pub const fn take_back(&mut self, payload: u32) {
         self.bytes = self.bytes.saturating_sub(true_size(payload as u64));
         self.sent -= 1;
     }
 
-    /// A packet of this size, as a queue counts it, is gone. Says whether the sender waited for that.
+    /// A packet of this size, as a queue counts it, is gone; unless it `is_last`, more of the same that was handed over
+    /// follow. Says whether the sender waited for that.
     #[inline]
-    pub fn depart(&mut self, packet_bytes: u32) -> bool {
-        self.departed = self.sent.min(self.departed + 1);
+    pub fn depart(&mut self, packet_bytes: u32, is_last: bool) -> bool {
+        self.departed = self.sent.min(self.departed + u64::from(is_last));
         self.bytes = self.bytes.saturating_sub(true_size(u64::from(self.payload(packet_bytes))));
         if self.departed == self.sent {
             self.bytes = 0;
@@ -108,10 +114,10 @@ mod tests {
             serial
         });
         assert_eq!(host.bytes(), 3 * 2280);
-        assert!(!host.depart(1514));
+        assert!(!host.depart(1514, true));
         assert_eq!(serials.map(|serial| host.holds(serial)), [false, true, true]);
         host.throttled = true;
-        assert!(host.depart(1514) && !host.depart(1514));
+        assert!(host.depart(1514, true) && !host.depart(1514, true));
         assert!(host.is_empty() && !host.holds(serials[2]));
     }
 
@@ -120,7 +126,21 @@ mod tests {
         let mut host = HostQueue::new(1448, false);
         host.hand_over(100);
         host.hand_over(3 * 1448 + 7);
-        host.depart(3 * 1448 + 7 + 4 * TCP_HEADERS_BYTES);
+        host.depart(3 * 1448 + 7 + 4 * TCP_HEADERS_BYTES, true);
         assert_eq!(host.bytes(), true_size(100));
+    }
+
+    #[test]
+    fn what_was_cut_departs_piece_by_piece() {
+        let mut host = HostQueue::new(1448, false);
+        host.hand_over(2 * 1448 + 7);
+        let serial = host.serial().wrapping_sub(1);
+        host.cut(3);
+        assert_eq!(host.bytes(), 2 * true_size(1448) + true_size(7));
+        host.depart(1514, false);
+        host.depart(1514, false);
+        assert!(host.bytes() == true_size(7) && host.holds(serial));
+        host.depart(7 + TCP_HEADERS_BYTES, true);
+        assert!(host.is_empty() && !host.holds(serial));
     }
 }

@@ -129,6 +129,9 @@ pub(crate) struct Sender<C = Controller> {
     counters: Counters,
     chrono: Chrono,
     is_established: bool,
+    /// Is the application's program at work, rather than the network's softirq? What a program sends is delivered packet
+    /// by packet; what a softirq sends waits for its end.
+    in_process: bool,
     slow_start_after_idle: bool,
     initial_window: u32,
     syn_retransmissions: u32,
@@ -178,6 +181,7 @@ impl<C: Control> Sender<C> {
             counters: Counters::default(),
             chrono: Chrono::default(),
             is_established: false,
+            in_process: false,
             slow_start_after_idle: settings.slow_start_after_idle,
             initial_window: settings.initial_window,
             syn_retransmissions: 0,
@@ -252,13 +256,21 @@ impl<C: Control> Sender<C> {
         self.controller.on_telemetry(stack);
     }
 
-    /// A data packet of this size (as a queue counts it) left the host, or died there without a word.
+    /// A data packet of this size (as a queue counts it) left the host, or died there without a word; `is_last` of what
+    /// was polled together. Says whether the sender goes on for that.
     #[inline]
-    pub(crate) fn on_departed(&mut self, now: Time, packet_bytes: u32) {
-        self.enter(now);
-        if self.host.depart(packet_bytes) {
+    pub(crate) fn on_departed(&mut self, now: Time, packet_bytes: u32, is_last: bool) -> bool {
+        let goes_on = self.host.depart(packet_bytes, is_last);
+        if goes_on {
+            self.enter(now);
             self.resume();
         }
+        goes_on
+    }
+
+    /// The packet that was just polled leaves the host in so many pieces.
+    pub(crate) const fn on_cut(&mut self, segments: u16) {
+        self.host.cut(segments);
     }
 
     /// The host's queue took the packet that was just polled, but another one died for it (`NET_XMIT_CN`).
@@ -278,6 +290,7 @@ impl<C: Control> Sender<C> {
     /// The time of [`Sender::next_timer`] has come. Calling it early does nothing.
     pub(crate) fn on_timer(&mut self, now: Time) {
         self.enter(now);
+        self.in_process = false;
         if self.paced_until <= now {
             self.paced_until = Time::NEVER;
             self.resume();
@@ -292,6 +305,26 @@ impl<C: Control> Sender<C> {
             Pending::Reordering => self.on_reordering_timeout(),
             Pending::WindowProbe => self.on_window_probe_timeout(),
         }
+    }
+
+    /// Has the application been woken, to write on? Then it wants [`Sender::take_turn`] when the softirqs of this instant
+    /// are done.
+    pub(crate) const fn wants_turn(&self) -> bool {
+        self.supply.woken
+    }
+
+    /// The application's turn has come.
+    pub(crate) fn take_turn(&mut self, now: Time) {
+        self.enter(now);
+        self.in_process = true;
+        if self.go_on_writing() {
+            self.todo.want(Task::Push);
+        }
+    }
+
+    /// Is what was just polled delivered before anything else is polled?
+    pub(crate) const fn departs_at_once(&self) -> bool {
+        self.in_process
     }
 
     /// When [`Sender::on_timer`] wants to be called.

@@ -25,6 +25,7 @@ impl<C: Control> Sender<C> {
 
     /// The pacing timer rang: what TSQ's tasklet does is done (`tcp_tsq_write`).
     pub(super) fn resume(&mut self) {
+        self.in_process = false;
         if self.vitals.lost_out > self.vitals.retrans_out && self.vitals.cwnd > self.vitals.in_flight() {
             self.todo.want(super::todo::Task::Retransmit);
         }

@@ -38,6 +38,11 @@ impl Pages {
         rest + MOST_PIECES.saturating_sub(pieces) * PAGE_BYTES
     }
 
+    /// Has one skb places for the bytes from `start` to `end`?
+    pub fn fit(&self, start: u64, end: u64) -> bool {
+        self.pieces(start, end) <= MOST_PIECES
+    }
+
     /// Bytes of the pipe's load that have been handed over when `end` is written; 0 when a new one is due.
     pub fn handed_over(&self, end: u64) -> u64 {
         (end - self.latest()) % PIPE_BYTES

@@ -92,8 +92,16 @@ impl<C: Control> Sender<C> {
         if self.mending.most_segments == 0 {
             self.mending.most_segments = self.tso_segments();
         }
-        let run = Run { first, segments: self.run_length(first, room.min(self.mending.most_segments)) };
-        (!self.is_host_full(self.run_bytes(run), 1)).then_some(run)
+        let lost = self.lost_from(first);
+        // Linux looks at the skb before it cuts off what may leave of it.
+        if self.is_host_full(self.run_bytes(Run { first, segments: lost }), 1) {
+            return None;
+        }
+        let segments = lost.min(room).min(self.mending.most_segments);
+        if segments < lost {
+            self.board.part(first + u64::from(segments));
+        }
+        Some(Run { first, segments })
     }
 
     /// `tcp_retransmit_skb`: what is tried counts for undo, even when it can't leave.
@@ -161,21 +169,14 @@ impl<C: Control> Sender<C> {
         }
     }
 
-    /// Lost records of one packet that follow each other; a packet that is sent in parts stays parted.
-    fn run_length(&mut self, first: u64, most: u32) -> u32 {
-        let mut number = first + 1;
-        while number < self.board.next() && number - first < u64::from(most) {
-            let marks = self.board.get(number).marks;
+    /// Lost records of one packet that follow each other.
+    fn lost_from(&self, first: u64) -> u32 {
+        let follow = (first + 1..self.board.next()).take_while(|number| {
+            let marks = self.board.get(*number).marks;
             let waits = marks.has(Marks::LOST) && !marks.has(Marks::SACKED.with(Marks::RETRANS));
-            if !waits || marks.has(Marks::FIRST) {
-                return narrow(number - first);
-            }
-            number += 1;
-        }
-        if number < self.board.next() {
-            self.board.part(number);
-        }
-        narrow(number - first)
+            waits && !marks.has(Marks::FIRST)
+        });
+        narrow(1 + follow.count() as u64)
     }
 
     fn run_bytes(&self, run: Run) -> u32 {

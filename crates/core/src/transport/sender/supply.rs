@@ -139,15 +139,24 @@ impl Supply {
         self.ends.front().map_or(0, |end| end - next)
     }
 
-    /// The skb at `next` is to have `wanted` bytes: it takes them from the one behind it (`tcp_grow_skb`).
+    /// The skb at `next` is to have `wanted` bytes: it takes them from the one behind it, if it has places for their pages
+    /// (`tcp_grow_skb`, `skb_shift`).
     pub fn grow_head(&mut self, next: u64, wanted: u64) {
         let (Some(end), Some(behind)) = (self.ends.front().copied(), self.ends.get(1).copied()) else { return };
-        if end >= next + wanted {
+        let grown = behind.min(next + wanted);
+        if end >= grown || !self.pages.fit(next, grown) {
             return;
         }
         self.ends.pop_front();
         if behind > next + wanted {
             self.ends.push_front(next + wanted);
+        }
+    }
+
+    /// The first skb is cut at `end`, though it isn't sent: Linux cuts before it asks whether the host's queue has room.
+    pub fn cut_head(&mut self, end: u64) {
+        if self.ends.front().is_some_and(|front| *front > end) {
+            self.ends.push_front(end);
         }
     }
 

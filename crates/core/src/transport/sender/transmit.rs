@@ -151,6 +151,8 @@ impl<C: Control> Sender<C> {
         self.todo.done(task);
         if task == Task::NewData {
             self.end_new_data();
+        } else if !self.in_process {
+            self.check_space();
         } else if self.go_on_writing() {
             self.todo.want(Task::Push);
         }
@@ -189,6 +191,7 @@ impl<C: Control> Sender<C> {
         let limit = self.piece_limit(head, quota, is_tail, nagle, forced)?;
         let len = narrow(head.min(limit));
         if self.is_host_full(len, 0) {
+            self.supply.cut_head(seq + u64::from(len));
             return None;
         }
         Some(Piece { len, fin: fin && u64::from(len) == head })

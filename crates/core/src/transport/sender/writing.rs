@@ -11,6 +11,7 @@ use crate::cc::{Control, INITIAL_WINDOW};
 impl<C: Control> Sender<C> {
     /// A call of the application's: it writes on, or the FIN is queued.
     pub(super) fn begin_writing(&mut self) {
+        self.in_process = true;
         if self.supply.has_more() {
             self.check_app_limited();
             self.supply.wake(self.vitals.snd_una);

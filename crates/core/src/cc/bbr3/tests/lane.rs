@@ -223,8 +223,8 @@ impl Lane {
             while self.is_greedy && self.sender.unsent_bytes() < LEAST_UNSENT {
                 self.sender.write(self.now, LEAST_UNSENT);
             }
-            let Some(packet) = self.sender.poll(self.now) else { break };
-            self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES);
+            let Some(packet) = testing::poll(&mut self.sender, self.now) else { break };
+            self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, true);
             let mut piece = Transmission { segments: 1, ..packet };
             let end = packet.seq + u64::from(packet.len);
             while piece.seq < end {

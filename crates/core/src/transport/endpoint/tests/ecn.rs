@@ -15,8 +15,8 @@ fn talk(cc: &str, bytes: u64, lost: &[usize], marked: impl Fn(usize) -> bool) ->
     let (mut wire, mut seen, mut data) = (VecDeque::new(), Vec::new(), 0);
     for _ in 0..20_000 {
         for side in [0, 1] {
-            while let Some(mut packet) = ends[side].poll(now) {
-                ends[side].on_departed(now, &packet);
+            while let Some(mut packet) = poll(&mut ends[side], now) {
+                ends[side].on_departed(now, &packet, true);
                 let Body::Tcp(segment) = packet.body else { unreachable!() };
                 if segment.len > 0 {
                     packet.ecn = if marked(data) { Ecn::Ce } else { packet.ecn };

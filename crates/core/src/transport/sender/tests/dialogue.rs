@@ -59,12 +59,12 @@ impl<C: Control> Dialogue<C> {
     /// The same, as packets.
     pub fn transmissions(&mut self) -> Vec<Transmission> {
         let mut sent = Vec::new();
-        while let Some(packet) = self.sender.poll(self.now) {
+        while let Some(packet) = testing::poll(&mut self.sender, self.now) {
             sent.push(packet);
             self.check();
         }
         for packet in &sent {
-            self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES);
+            self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, true);
         }
         if sent.is_empty() { sent } else { [sent, self.transmissions()].concat() }
     }
