@@ -98,20 +98,10 @@ struct Instant {
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     host: HostId,
-    leaves: Leaves,
+    /// 0, or it leaves its own host with that, as the last of so many pieces. Linux's veth hands a packet over with its
+    /// socket, which is let go where it is received (`ip_rcv_core`): until then it counts towards TSQ.
+    leaves: u16,
     packet: Packet,
-}
-
-/// Does a packet that comes to a host leave its own one with that? Linux's veth hands it over with its socket, which is
-/// let go where it is received (`ip_rcv_core`): until then it counts towards TSQ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Leaves {
-    /// It has left before.
-    No,
-    /// A piece of what was sent, and more follow.
-    InPart,
-    /// All that was sent, or its last piece.
-    Wholly,
 }
 
 /// Steps in one instant after which time is said to stand still: far more than any window has packets.

@@ -87,7 +87,7 @@ impl World {
                 self.census.born(packet);
                 let at_once = endpoint.departs_at_once(packet);
                 if at_once {
-                    endpoint.on_departed(self.now, packet, true);
+                    endpoint.on_departed(self.now, packet, 1);
                 }
                 self.set_out(device, packet, at_once);
             } else {
@@ -97,9 +97,6 @@ impl World {
             }
         }
         self.arm(flow, side);
-        if self.ends[flow][side].endpoint.as_ref().is_some_and(|endpoint| endpoint.wants_turn()) {
-            self.instant.writers.push_back(end_id(flow, side));
-        }
         if self.every_change && side == SENDER {
             self.sampler.flow_changed(self.now, flow, &self.flows[flow], &self.ends[flow]);
         }
@@ -123,13 +120,16 @@ impl World {
             Verdict::Congested => endpoint.on_congested(self.now),
         }
         if departs_early && verdict != Verdict::Dropped {
-            endpoint.on_departed(self.now, packet, true);
+            endpoint.on_departed(self.now, packet, 1);
         }
     }
 
     fn arm(&mut self, flow: usize, side: usize) {
         let end = &mut self.ends[flow][side];
         let Some(endpoint) = &end.endpoint else { return };
+        if endpoint.wants_turn() {
+            self.instant.writers.push_back(end_id(flow, side));
+        }
         let at = endpoint.next_timer();
         end.alarm.set(at, self.now, &mut self.agenda, Kind::Timer, end_id(flow, side));
         if end.shut && !at.is_set() && endpoint.is_finished() {

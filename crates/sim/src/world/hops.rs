@@ -1,6 +1,6 @@
 //! From hop to hop: packets leave hosts by devices, and come to the next.
 
-use super::{Arrival, Leaves, World, end_id};
+use super::{Arrival, World, end_id};
 use crate::agenda::Kind;
 use crate::error::Error;
 use crate::net::{DeviceId, HostId};
@@ -80,30 +80,26 @@ impl World {
             self.note_set_out(packet);
         }
         let Some(segments) = self.segments(packet) else {
-            return self.step_out(device, packet, if at_once { Leaves::No } else { Leaves::Wholly });
+            return self.step_out(device, packet, u16::from(!at_once));
         };
-        if at_once {
-            return segments.for_each(|segment| self.step_out(device, &segment, Leaves::No));
-        }
-        if let Some(endpoint) = &mut self.ends[packet.flow.0 as usize][sending_side(packet)].endpoint {
+        if !at_once && let Some(endpoint) = &mut self.ends[packet.flow.0 as usize][sending_side(packet)].endpoint {
             endpoint.on_cut(packet.segments);
         }
-        let mut left = packet.segments;
-        for segment in segments {
-            left -= 1;
-            self.step_out(device, &segment, if left == 0 { Leaves::Wholly } else { Leaves::InPart });
+        let last = packet.segments - 1;
+        for (number, segment) in (0..).zip(segments) {
+            self.step_out(device, &segment, if number == last && !at_once { packet.segments } else { 0 });
         }
     }
 
-    fn step_out(&mut self, device: DeviceId, packet: &Packet, leaves: Leaves) {
+    fn step_out(&mut self, device: DeviceId, packet: &Packet, leaves: u16) {
         let host = self.pass(device, packet);
         self.instant.backlog.push(Arrival { host, leaves, packet: *packet });
     }
 
     #[inline]
-    fn leave_home(&mut self, leaves: Leaves, packet: &Packet) {
-        if leaves != Leaves::No {
-            self.departed(packet, leaves == Leaves::Wholly);
+    fn leave_home(&mut self, leaves: u16, packet: &Packet) {
+        if leaves > 0 {
+            self.departed(packet, leaves);
         }
     }
 
@@ -125,7 +121,7 @@ impl World {
             }
             host = self.pass(device, packet);
             if !is_last || !self.instant.backlog.is_empty() {
-                self.instant.backlog.push(Arrival { host, leaves: Leaves::No, packet: *packet });
+                self.instant.backlog.push(Arrival { host, leaves: 0, packet: *packet });
                 return;
             }
         }
@@ -185,9 +181,9 @@ impl World {
     /// A packet that a discipline has given is on its way to `host`.
     fn emit(&mut self, host: HostId, packet: &Packet) {
         match self.segments(packet) {
-            None => self.instant.backlog.push(Arrival { host, leaves: Leaves::No, packet: *packet }),
+            None => self.instant.backlog.push(Arrival { host, leaves: 0, packet: *packet }),
             Some(segments) => {
-                let arrival = |packet| Arrival { host, leaves: Leaves::No, packet };
+                let arrival = |packet| Arrival { host, leaves: 0, packet };
                 self.instant.backlog.extend(segments.map(arrival));
             }
         }
@@ -245,7 +241,7 @@ impl World {
             self.capture(packet);
         }
         if is_departure {
-            self.departed(packet, true);
+            self.departed(packet, 1);
         }
     }
 
@@ -282,14 +278,14 @@ impl World {
             let is_felt = target.is_home && !target.orphans && refused != Some(packet.flow);
             let host = target.host;
             if is_felt && self.net.source(&packet) == host {
-                self.departed(&packet, true);
+                self.departed(&packet, 1);
             }
         }
         self.instant.dropped = dead;
     }
 
-    /// A packet has left its own host, or died there: its sender may go on. It `is_last` of what was sent as one.
-    fn departed(&mut self, packet: &Packet, is_last: bool) {
+    /// A packet has left its own host, or died there: its sender may go on. It is the last of so many pieces.
+    fn departed(&mut self, packet: &Packet, pieces: u16) {
         let Body::Tcp(segment) = &packet.body else { return };
         if segment.len == 0 && !segment.flags.fin {
             return; // TSQ counts no bare ACKs.
@@ -297,7 +293,7 @@ impl World {
         let (flow, side) = (packet.flow.0 as usize, sending_side(packet));
         let Some(ends) = self.ends.get_mut(flow) else { return };
         let Some(endpoint) = &mut ends[side].endpoint else { return };
-        if endpoint.on_departed(self.now, packet, is_last) {
+        if endpoint.on_departed(self.now, packet, pieces) {
             self.instant.released.push_back(end_id(flow, side));
         }
     }

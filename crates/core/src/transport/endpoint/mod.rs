@@ -157,11 +157,11 @@ impl Endpoint {
     }
 
     /// A packet of this end left its host (or died there without a word): it counts no longer towards TSQ. One that was
-    /// cut departs piece by piece, and with the last one as a whole. Says whether there may be something to poll now.
+    /// cut leaves with its last of so many `pieces`. Says whether there may be something to poll now.
     #[inline]
-    pub fn on_departed(&mut self, now: Time, packet: &Packet, is_last: bool) -> bool {
+    pub fn on_departed(&mut self, now: Time, packet: &Packet, pieces: u16) -> bool {
         let sender = self.sender.as_mut().filter(|_| is_data(packet));
-        sender.is_some_and(|sender| sender.on_departed(now, packet.bytes, is_last))
+        sender.is_some_and(|sender| sender.on_departed(now, packet.bytes, pieces))
     }
 
     /// Has this end's program been woken, to write on? Then it wants [`Endpoint::take_turn`] when the packets of this
@@ -182,7 +182,7 @@ impl Endpoint {
     /// with what is not counted; data that answer a packet leave when their turn comes.
     #[must_use]
     pub fn departs_at_once(&self, packet: &Packet) -> bool {
-        !self.sender.as_ref().is_some_and(|sender| !sender.departs_at_once()) || !is_data(packet)
+        !is_data(packet) || self.sender.as_ref().is_none_or(|sender| sender.departs_at_once())
     }
 
     /// The packet that was just polled leaves its host in so many pieces.

@@ -10,7 +10,7 @@ impl Endpoint {
     /// needs ECN.
     pub(super) fn bare_ack(&mut self, now: Time) -> Packet {
         let seq = self.sender.as_ref().map_or(1, |sender| sender.next_seq());
-        let departs_at = self.sender.as_ref().map_or(now, |sender| sender.departure());
+        let departs_at = self.sender.as_ref().map_or(Time::ZERO, |sender| sender.next_send_at());
         self.pack(now, Transmission { seq, segments: 1, departs_at, ..Transmission::default() })
     }
 
@@ -18,7 +18,7 @@ impl Endpoint {
         let flags = Flags { fin: sent.fin, psh: sent.psh, cwr: sent.cwr, ..Flags::default() };
         let mut segment = Segment { seq: sent.seq, len: sent.len, flags, mss: self.mss, ..Segment::default() };
         self.receiver.fill(now, &mut segment);
-        segment.sent_at = sent.departs_at.max(now);
+        segment.sent_at = sent.departs_at.max(segment.sent_at);
         if sent.len > 0 {
             segment.layout = self.sender.as_ref().map(|sender| sender.layout(sent.seq, sent.len));
             self.receiver.on_data_sent(now);

@@ -63,7 +63,7 @@ impl Pair {
         for end in [&mut self.client, &mut self.server] {
             while let Some(packet) = poll(end, self.now) {
                 self.log.push((self.now, packet));
-                end.on_departed(self.now, &packet, true);
+                end.on_departed(self.now, &packet, 1);
                 if !self.lost.contains(&self.sent) {
                     self.wire.push_back((self.now + ONE_WAY, packet));
                 }

@@ -13,6 +13,7 @@ impl Receiver {
     /// An accepted segment; `ecn` is its packet's field, `segments` how many it holds.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
+        self.delay.heard_at = now;
         // RFC 7323 section 4.3: the segment that covers what was acknowledged last.
         let is_newer = segment.sent_at >= self.ts_recent || millis(segment.sent_at) == millis(self.ts_recent);
         if segment.seq <= self.space.acked && is_newer {

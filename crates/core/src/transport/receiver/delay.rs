@@ -40,6 +40,10 @@ pub(super) struct Delay {
     dups_at: u64,
     /// When the compressed ones are sent.
     flush_at: Time,
+    /// The ACK that is due was kept back: it leaves with the time of what was heard last.
+    kicked: bool,
+    /// When something came or was read last.
+    pub heard_at: Time,
     /// Jiffy for which the delayed ACK's timer was set last; 0 for never. Whether an ACK waits for it, [`TIMER`] says.
     deadline: u64,
     /// Jiffy of the last data (`lrcvtime`).
@@ -64,6 +68,8 @@ impl Delay {
             dups: 0,
             dups_at: 0,
             flush_at: Time::NEVER,
+            kicked: false,
+            heard_at: Time::ZERO,
             deadline: 0,
             heard: 0,
             srtt_us8: 0,
@@ -303,6 +309,12 @@ impl Delay {
         self.pending = 0;
     }
 
+    /// The time that the ACK which leaves now tells of itself (TSval).
+    #[inline]
+    pub fn stamp(&mut self, now: Time) -> Time {
+        if core::mem::take(&mut self.kicked) { self.heard_at } else { now }
+    }
+
     /// When a timer wants to be heard.
     pub fn next_timer(&self) -> Time {
         if self.pending & TIMER == 0 { self.flush_at } else { at_jiffy(self.deadline + 1).min(self.flush_at) }
@@ -312,6 +324,8 @@ impl Delay {
     pub fn on_timer(&mut self, now: Time) -> bool {
         if now >= self.flush_at {
             self.flush_at = Time::NEVER;
+            // The delayed ACK's timer looks at the clock; that of kept ACKs doesn't (`tcp_compressed_ack_kick`).
+            self.kicked = self.deadline == 0 || now < at_jiffy(self.deadline + 1);
             return true;
         }
         if self.pending & TIMER == 0 || now < at_jiffy(self.deadline + 1) {

@@ -171,7 +171,7 @@ impl Receiver {
     pub fn fill(&mut self, now: Time, segment: &mut Segment) {
         segment.flags.ack = true;
         segment.ack = self.rcv_nxt;
-        segment.sent_at = now;
+        segment.sent_at = self.delay.stamp(now);
         segment.echo = self.ts_recent;
         if self.ecn >= Echo::Echoing && self.fill_feedback(segment) {
             return; // It speaks of the past.
@@ -306,7 +306,7 @@ impl Receiver {
         self.reader.awake = false;
         let taken = self.reader.waiting(self.rcv_nxt);
         if taken > 0 {
-            self.standing = None;
+            (self.standing, self.delay.heard_at) = (None, now);
             let first = self.reader.first_end().min(self.rcv_nxt);
             self.tuning.adjust(now, first, self.rcv_nxt, self.mss, &mut self.space);
             self.reader.take_all(self.rcv_nxt);

@@ -59,12 +59,13 @@ impl HostQueue {
         self.sent -= 1;
     }
 
-    /// A packet of this size, as a queue counts it, is gone; unless it `is_last`, more of the same that was handed over
-    /// follow. Says whether the sender waited for that.
+    /// A packet of this size, as a queue counts it, is gone, the last of so many pieces. Says whether the sender waited
+    /// for that.
     #[inline]
-    pub fn depart(&mut self, packet_bytes: u32, is_last: bool) -> bool {
-        self.departed = self.sent.min(self.departed + u64::from(is_last));
-        self.bytes = self.bytes.saturating_sub(true_size(u64::from(self.payload(packet_bytes))));
+    pub fn depart(&mut self, packet_bytes: u32, pieces: u16) -> bool {
+        self.departed = self.sent.min(self.departed + 1);
+        let others = u64::from(pieces - 1) * true_size(u64::from(self.mss));
+        self.bytes = self.bytes.saturating_sub(others + true_size(u64::from(self.payload(packet_bytes))));
         if self.departed == self.sent {
             self.bytes = 0;
         }
@@ -114,10 +115,10 @@ mod tests {
             serial
         });
         assert_eq!(host.bytes(), 3 * 2280);
-        assert!(!host.depart(1514, true));
+        assert!(!host.depart(1514, 1));
         assert_eq!(serials.map(|serial| host.holds(serial)), [false, true, true]);
         host.throttled = true;
-        assert!(host.depart(1514, true) && !host.depart(1514, true));
+        assert!(host.depart(1514, 1) && !host.depart(1514, 1));
         assert!(host.is_empty() && !host.holds(serials[2]));
     }
 
@@ -126,21 +127,21 @@ mod tests {
         let mut host = HostQueue::new(1448, false);
         host.hand_over(100);
         host.hand_over(3 * 1448 + 7);
-        host.depart(3 * 1448 + 7 + 4 * TCP_HEADERS_BYTES, true);
+        host.depart(3 * 1448 + 7 + 4 * TCP_HEADERS_BYTES, 1);
         assert_eq!(host.bytes(), true_size(100));
     }
 
     #[test]
-    fn what_was_cut_departs_piece_by_piece() {
+    fn what_was_cut_departs_with_its_last_piece() {
         let mut host = HostQueue::new(1448, false);
+        host.hand_over(100);
+        let serial = host.serial();
         host.hand_over(2 * 1448 + 7);
-        let serial = host.serial().wrapping_sub(1);
         host.cut(3);
-        assert_eq!(host.bytes(), 2 * true_size(1448) + true_size(7));
-        host.depart(1514, false);
-        host.depart(1514, false);
-        assert!(host.bytes() == true_size(7) && host.holds(serial));
-        host.depart(7 + TCP_HEADERS_BYTES, true);
+        assert_eq!(host.bytes(), true_size(100) + 2 * true_size(1448) + true_size(7));
+        host.depart(100 + TCP_HEADERS_BYTES, 1);
+        assert!(host.bytes() == 2 * true_size(1448) + true_size(7) && host.holds(serial));
+        host.depart(7 + TCP_HEADERS_BYTES, 3);
         assert!(host.is_empty() && !host.holds(serial));
     }
 }

@@ -102,6 +102,7 @@ pub(crate) struct Transmission {
 /// The sending half of a connection. The rule of use is the endpoint's: hand in what happened, poll until nothing
 /// comes, ask for the next timer.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(crate) struct Sender<C = Controller> {
     vitals: Vitals,
     controller: C,
@@ -256,11 +257,11 @@ impl<C: Control> Sender<C> {
         self.controller.on_telemetry(stack);
     }
 
-    /// A data packet of this size (as a queue counts it) left the host, or died there without a word; `is_last` of what
-    /// was polled together. Says whether the sender goes on for that.
+    /// A data packet of this size (as a queue counts it) left the host, or died there without a word, the last of so many
+    /// pieces. Says whether the sender goes on for that.
     #[inline]
-    pub(crate) fn on_departed(&mut self, now: Time, packet_bytes: u32, is_last: bool) -> bool {
-        let goes_on = self.host.depart(packet_bytes, is_last);
+    pub(crate) fn on_departed(&mut self, now: Time, packet_bytes: u32, pieces: u16) -> bool {
+        let goes_on = self.host.depart(packet_bytes, pieces);
         if goes_on {
             self.enter(now);
             self.resume();

@@ -45,10 +45,10 @@ impl<C: Control> Sender<C> {
         if self.vitals.next_send_at <= self.vitals.now { self.now_us } else { self.vitals.next_send_at.as_micros() + 1 }
     }
 
-    /// When a packet that is sent now departs.
+    /// Before when nothing departs.
     #[inline]
-    pub(crate) fn departure(&self) -> Time {
-        self.vitals.next_send_at.max(self.vitals.now)
+    pub(crate) const fn next_send_at(&self) -> Time {
+        self.vitals.next_send_at
     }
 
     /// A packet with `payload` bytes has left: spaces the next one.

@@ -48,10 +48,10 @@ impl<C: Control> Sender<C> {
             }
             self.open_burst();
         }
-        if !self.is_held_back() {
-            if let Some(piece) = self.next_piece(task == Task::Push, false) {
-                return Some(self.transmit(&piece));
-            }
+        if !self.is_held_back()
+            && let Some(piece) = self.next_piece(task == Task::Push, false)
+        {
+            return Some(self.transmit(&piece));
         }
         self.close_burst();
         self.end_push(task);

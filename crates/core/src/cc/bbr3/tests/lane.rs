@@ -224,7 +224,7 @@ impl Lane {
                 self.sender.write(self.now, LEAST_UNSENT);
             }
             let Some(packet) = testing::poll(&mut self.sender, self.now) else { break };
-            self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, true);
+            self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, 1);
             let mut piece = Transmission { segments: 1, ..packet };
             let end = packet.seq + u64::from(packet.len);
             while piece.seq < end {

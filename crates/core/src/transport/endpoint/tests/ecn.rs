@@ -16,7 +16,7 @@ fn talk(cc: &str, bytes: u64, lost: &[usize], marked: impl Fn(usize) -> bool) ->
     for _ in 0..20_000 {
         for side in [0, 1] {
             while let Some(mut packet) = poll(&mut ends[side], now) {
-                ends[side].on_departed(now, &packet, true);
+                ends[side].on_departed(now, &packet, 1);
                 let Body::Tcp(segment) = packet.body else { unreachable!() };
                 if segment.len > 0 {
                     packet.ecn = if marked(data) { Ecn::Ce } else { packet.ecn };

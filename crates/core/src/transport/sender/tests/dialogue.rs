@@ -64,7 +64,7 @@ impl<C: Control> Dialogue<C> {
             self.check();
         }
         for packet in &sent {
-            self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, true);
+            self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, 1);
         }
         if sent.is_empty() { sent } else { [sent, self.transmissions()].concat() }
     }

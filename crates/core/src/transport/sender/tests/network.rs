@@ -8,8 +8,8 @@ use crate::dice::Dice;
 use crate::packet::{Segment, TCP_HEADERS_BYTES};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
-use crate::transport::{Settings, testing};
 use crate::transport::sender::{Sender, Transmission};
+use crate::transport::{Settings, testing};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use proptest::prelude::*;
@@ -80,7 +80,7 @@ impl<C: Control> Network<C> {
     fn send(&mut self) {
         while let Some(packet) = testing::poll(&mut self.sender, self.now) {
             check(&self.sender);
-            self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, true);
+            self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, 1);
             self.link_free_at = self.link_free_at.max(self.now) + Span::from_micros(self.weather.gap_us);
             for _ in 0..self.copies(self.weather.loss) {
                 let mut at = self.link_free_at + Span::from_micros(self.weather.rtt_us / 2);

@@ -72,7 +72,7 @@ fn small_queues_hold_back_what_the_host_has_not_sent() {
     }
     // 8 segments a packet: 2 * (832 + 8000) bytes are exceeded by the third.
     assert_eq!(queued.iter().map(|packet| packet.segments).collect::<Vec<_>>(), [8, 8]);
-    d.sender.on_departed(d.now, 8 * 1_066, true);
+    d.sender.on_departed(d.now, 8 * 1_066, 1);
     assert_eq!(d.sender.poll(d.now).map(|packet| packet.segments), Some(8));
     assert_eq!(d.sender.poll(d.now), None);
 }
@@ -96,7 +96,7 @@ fn a_queue_that_paces_gets_departure_times_instead_of_a_timer() {
     while handed.len() < 12 {
         let packet = d.sender.poll(d.now).expect("there is no timer to wait for");
         handed.push(packet.departs_at.since(d.now).as_micros());
-        d.sender.on_departed(d.now, 2 * 1_066, true);
+        d.sender.on_departed(d.now, 2 * 1_066, 1);
     }
     assert_eq!(handed, [0, 0, 0, 0, 0, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000]);
     assert!(d.sender.next_timer() > d.now + Span::from_millis(40), "{:?}", d.sender.next_timer());

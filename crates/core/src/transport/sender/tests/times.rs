@@ -111,7 +111,8 @@ fn a_shut_window_is_probed() {
     assert!(d.info().rwnd_limited > crate::time::Span::ZERO);
 }
 
-/// A fixed send buffer bounds what is outstanding: 40 skbs of 832 + 2 * 1000 bytes at most.
+/// A fixed send buffer bounds what is outstanding: to 100 packets comes an skb of 65, begun while there was room, and it
+/// is filled up again, without a look at the buffer, as far as it was sent (`tcp_push_one`).
 #[test]
 fn a_small_send_buffer_limits_what_is_outstanding() {
     let settings = Settings { sndbuf: Some(100_000), ..settings() };
@@ -129,6 +130,6 @@ fn a_small_send_buffer_limits_what_is_outstanding() {
             most = most.max(d.counts()[0]);
         }
     }
-    assert!((50..=165).contains(&most), "{most}");
+    assert!((50..=100 + 2 * 65).contains(&most), "{most}");
     assert!(d.info().sndbuf_limited > crate::time::Span::ZERO || most > 90);
 }
