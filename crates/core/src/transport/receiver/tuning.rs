@@ -105,3 +105,18 @@ fn signed(bytes: u64) -> i64 {
 
 /// `TCP_INIT_CWND`.
 const INITIAL_SEGMENTS: u32 = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The SYN-ACK left at time zero, the data that echo it come 20.6 ms later: that is a round trip of 20 ms.
+    #[test]
+    fn the_first_echo_counts_though_its_time_is_zero() {
+        let mut tuning = Tuning::new();
+        tuning.measure_by_echo(Time::from_nanos(20_600_000), Time::ZERO, true);
+        assert_eq!(tuning.rtt_us8 >> 3, 20_000);
+        tuning.measure_by_echo(Time::from_nanos(29_000_000), Time::ZERO, true);
+        assert_eq!(tuning.rtt_us8 >> 3, 20_000, "an echo counts once");
+    }
+}

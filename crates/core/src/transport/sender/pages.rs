@@ -107,6 +107,17 @@ mod tests {
         assert_eq!((pages.left(65_161), pages.left(65_537), pages.handed_over(65_537)), (376, 65_536, 0));
     }
 
+    /// Both skbs have room for what they hold, but not one of them for all of it: 12 pieces and 6.
+    #[test]
+    fn an_skb_takes_what_its_places_hold() {
+        let mut pages = Pages::new(1);
+        pages.begin(1_799_369, 1);
+        pages.calls[0] = 1_278_089;
+        assert_eq!(pages.pieces(1_756_425, 1_799_369), 12);
+        assert!(pages.fit(1_756_425, 1_799_369 + 5 * PAGE_BYTES));
+        assert!(!pages.fit(1_756_425, 1_799_369 + 22_216));
+    }
+
     #[test]
     fn a_call_begins_a_page() {
         let mut pages = Pages::new(1);

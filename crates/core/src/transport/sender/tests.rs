@@ -7,6 +7,7 @@ mod dialogue;
 mod hooks;
 mod network;
 mod pace;
+mod pieces;
 pub(crate) mod receiver;
 mod reno;
 mod story;

@@ -14,6 +14,8 @@ use core::fmt::Write;
 struct Talk {
     receiver: Receiver,
     now: Time,
+    /// TSval of the last answer.
+    told_at: Time,
 }
 
 impl Talk {
@@ -22,7 +24,7 @@ impl Talk {
         let now = Time::ZERO + ROUND_TRIP;
         receiver.establish(now, Time::ZERO, settings.ecn);
         receiver.set_rtt(ROUND_TRIP, Span::from_millis(220));
-        Self { receiver, now }
+        Self { receiver, now, told_at: now }
     }
 
     /// After `segments` that used up the quick ACKs and all growth of a fixed window.
@@ -78,6 +80,7 @@ impl Talk {
     fn answer(&mut self) -> String {
         let mut ack = Segment::default();
         self.receiver.fill(self.now, &mut ack);
+        self.told_at = ack.sent_at;
         let segments = |seq: u64| (seq - 1) / u64::from(MSS);
         let mut said = format!("{}", segments(ack.ack));
         for &(start, end) in ack.sack.blocks().iter() {
@@ -169,7 +172,9 @@ fn duplicate_acks_are_compressed_after_three() {
         talk.wait(242);
         assert_eq!(talk.hear(index, index + 1), NOTHING);
     }
+    let heard_at = talk.now;
     assert_eq!(talk.expire(), (1_100 - 4 * 242, alloc::vec!["29 30-38".into()]));
+    assert_eq!(talk.told_at, heard_at, "nobody looks at the clock");
     talk.wait(100);
     assert_eq!(talk.hear(38, 39), NOTHING);
     talk.wait(100);

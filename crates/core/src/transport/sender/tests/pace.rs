@@ -7,7 +7,7 @@ use crate::time::{Span, Time};
 use crate::transport::Settings;
 use alloc::vec::Vec;
 
-fn steady(rate: Rate) -> Steady {
+pub(super) fn steady(rate: Rate) -> Steady {
     Steady { cwnd: 10_000, rate, samples: Vec::new() }
 }
 
