@@ -51,6 +51,11 @@ impl Marks {
         self.0 & any.0 != 0
     }
 
+    /// Has it arrived, and is no retransmission of it on its way?
+    pub const fn is_arrived(self) -> bool {
+        self.only(Self(Self::SACKED.0 | Self::RETRANS.0 | Self::LOST.0)).0 == Self::SACKED.0
+    }
+
     /// Those of these that are set.
     pub const fn only(self, these: Self) -> Self {
         Self(self.0 & these.0)

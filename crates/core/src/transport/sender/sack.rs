@@ -81,17 +81,45 @@ impl<C: Control> Sender<C> {
     fn tag_range(&mut self, block: Block, is_dsack: bool, ack: &mut Ack) {
         let from = self.board.start_of(self.board.first()).max(block.0);
         let Some(mut number) = self.board.find(from) else { return };
-        let mut start = self.board.start_of(number);
+        let (first, mut start) = (number, self.board.start_of(number));
+        let mut has_new = false;
         while number < self.board.next() && start < block.1 {
             let record = self.board.get(number);
             let (end, marks) = (record.end, record.marks);
             let is_covered = start >= block.0 && end <= block.1;
             if is_covered && (is_dsack || !marks.has(Marks::SACKED)) {
                 self.tag(number, start, is_dsack, ack);
+                has_new = true;
             }
             start = end;
             number += 1;
         }
+        if has_new && !is_dsack {
+            self.join_arrived(first, number);
+        }
+    }
+
+    /// What arrived and what didn't lie in skbs of their own, and skbs that arrived side by side become one, which frees
+    /// memory (`tcp_match_skb_to_sack`, `tcp_shift_skb_data`).
+    fn join_arrived(&mut self, first: u64, end: u64) {
+        for number in first.max(self.board.first() + 1)..(end + 1).min(self.board.next()) {
+            let [before, here] = [number - 1, number].map(|number| self.board.get(number).marks);
+            if !here.has(Marks::FIRST) && before.has(Marks::SACKED) != here.has(Marks::SACKED) {
+                self.board.part(number);
+            } else if here.has(Marks::FIRST) && before.is_arrived() && here.is_arrived() && self.can_join(number) {
+                self.board.join(number);
+            }
+        }
+    }
+
+    /// Has the skb before this one room for it, and segments of its size?
+    fn can_join(&self, number: u64) -> bool {
+        let size = |packet: (u64, u64)| {
+            let bytes = self.board.start_of(packet.1) - self.board.start_of(packet.0);
+            if packet.1 - packet.0 == 1 { bytes } else { u64::from(self.vitals.mss) }
+        };
+        let (before, here) = (self.board.packet_of(number - 1), self.board.packet_of(number));
+        size(before) == size(here) && self.supply.fit(self.board.start_of(before.0), self.board.start_of(here.1))
     }
 
     /// One record arrived, or arrived twice (`tcp_sacktag_one`).

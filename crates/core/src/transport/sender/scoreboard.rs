@@ -98,6 +98,19 @@ impl Scoreboard {
         self.packets += u64::from(is_new);
     }
 
+    /// The packet that begins with this record becomes part of the one before.
+    pub fn join(&mut self, number: u64) {
+        self.get_mut(number).marks.clear(Marks::FIRST);
+        self.packets -= 1;
+    }
+
+    /// The packet that this record is part of: its first record, and the one after it.
+    pub fn packet_of(&self, number: u64) -> (u64, u64) {
+        let is_first = |number: &u64| self.get(*number).marks.has(Marks::FIRST);
+        let first = (self.first + 1..=number).rev().find(is_first).unwrap_or(self.first);
+        (first, (number + 1..self.next).find(is_first).unwrap_or(self.next))
+    }
+
     /// The first record, if any.
     pub fn front(&self) -> Option<&Record> {
         (!self.is_empty()).then(|| self.get(self.first))
