@@ -45,6 +45,7 @@ fmt: setup ## Format both languages
 
 conformance: kernel ## The matrix of both engines; both against the truth, published results and each other; theory
 	-$(PY) conformance/matrix.py -o docs/fidelity.md
+	$(PY) conformance/parting.py -o conformance/parting.md >/dev/null
 	$(PY) conformance/theory.py -o conformance/theory.md >/dev/null
 	-$(PY) conformance/against_truth.py --engine sim -o conformance/truth-sim.md >/dev/null
 	-$(PY) conformance/against_truth.py -o conformance/truth.md >/dev/null
