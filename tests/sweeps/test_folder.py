@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from dumbbell.errors import ResultError
 from dumbbell.spec.axes import axis
@@ -109,7 +110,7 @@ def test_sql_sees_the_table_and_needs_no_quotes_for_dots(two: Sweep) -> None:
     text = "select path.rtt, avg(groups.bbr.share) as share from runs where seed < 3 group by path.rtt order by share"
     found = query(two.runs, text)
     wanted = two.runs.filter(pl.col("seed") < 3).group_by("path.rtt").agg(share=pl.col("groups.bbr.share").mean())
-    assert found.equals(wanted.sort("share"))
+    assert_frame_equal(found, wanted.sort("share"))
     joined = query(two.runs, "select a.path.rtt from runs a join runs b on a.run = b.run + 1 limit 1")
     assert joined.columns == ["path.rtt"]
 
