@@ -78,20 +78,17 @@ def watched(run: Run) -> pl.DataFrame:
 def parting(title: str, kernel: pl.DataFrame, sim: pl.DataFrame) -> Parting:
     """The first difference of any flow that the two samples behind it share."""
     both = kernel.join(sim, on=["flow", "time_ns"], suffix="_sim").sort("flow", "time_ns")
-    differs = [pl.col(name).ne_missing(pl.col(f"{name}_sim")) for name in COLUMNS]
-    firsts = []
-    for place, (name, here) in enumerate(zip(COLUMNS, differs, strict=True)):
-        lasting = here & here.shift(-1).over("flow") & here.shift(-2).over("flow")
-        first = both.filter(lasting).sort("time_ns").head(1)
-        firsts += [
-            (time_ns, place, flow, first[name][0], first[f"{name}_sim"][0])
-            for flow, time_ns in first.select("flow", "time_ns").iter_rows()
-        ]
+    firsts: list[tuple[int, int, str, int, int]] = []
+    for place, name in enumerate(COLUMNS):
+        differs = pl.col(name).ne_missing(pl.col(f"{name}_sim"))
+        lasting = both.filter(differs & differs.shift(-1).over("flow") & differs.shift(-2).over("flow"))
+        first = lasting.sort("time_ns").head(1)
+        firsts += first.select("time_ns", pl.lit(place), "flow", name, f"{name}_sim").rows()
     retransmits = (total(kernel), total(sim))
     if not firsts:
         return Parting(title, None, "", None, None, retransmits)
-    time_ns, place, flow, there, here_value = min(firsts)
-    return Parting(title, time_ns / 1e6, f"`{COLUMNS[place]}` of {flow}", there, here_value, retransmits)
+    time_ns, place, flow, there, here = min(firsts)
+    return Parting(title, time_ns / 1e6, f"`{COLUMNS[place]}` of {flow}", there, here, retransmits)
 
 
 def total(samples: pl.DataFrame) -> int:

@@ -50,7 +50,7 @@ impl<C: Control> Sender<C> {
             self.grow_sndbuf();
             self.usage.stamp = self.jiffy;
         }
-        if self.supply.has_room(self.least_memory()) && self.supply.has_room(self.memory()) {
+        if self.supply.has_room(self.memory()) {
             (self.supply.starved, self.supply.woken) = (false, true);
             self.stop_sndbuf_limited();
         }
@@ -101,10 +101,6 @@ impl<C: Control> Sender<C> {
 
     /// Memory that the socket's skbs take: what is outstanding, and what waits.
     fn memory(&self) -> u64 {
-        self.least_memory() + Supply::memory(self.supply.skbs(), 0)
-    }
-
-    fn least_memory(&self) -> u64 {
-        Supply::memory(self.board.packets(), self.supply.end() - self.vitals.snd_una)
+        Supply::memory(self.board.packets() + self.supply.skbs(), self.supply.end() - self.vitals.snd_una)
     }
 }

@@ -3,6 +3,14 @@
 use super::*;
 use crate::transport::sender::tests::settings;
 
+/// An application that never ends has begun to write.
+fn endless() -> Supply {
+    let mut supply = Supply::new(&settings());
+    supply.write(u64::MAX);
+    supply.wake(1);
+    supply
+}
+
 fn fill(supply: &mut Supply) -> u64 {
     let before = supply.end();
     supply.wake(1);
@@ -40,9 +48,7 @@ fn fin_waits_for_the_last_byte() {
 
 #[test]
 fn an_skb_that_is_too_short_takes_from_the_one_behind_it_only() {
-    let mut supply = Supply::new(&settings());
-    supply.write(u64::MAX);
-    supply.wake(1);
+    let mut supply = endless();
     for _ in 0..3 {
         supply.add(2_000, 0);
     }
@@ -59,9 +65,7 @@ fn an_skb_that_is_too_short_takes_from_the_one_behind_it_only() {
 
 #[test]
 fn the_last_skb_is_filled_up_and_pushed_when_it_is_the_only_one() {
-    let mut supply = Supply::new(&settings());
-    supply.write(u64::MAX);
-    supply.wake(1);
+    let mut supply = endless();
     supply.add(2_000, 0);
     assert!(supply.pushes(1, 2_000, 10_000) && supply.push_one);
     supply.sent(1_001);
@@ -75,9 +79,7 @@ fn the_last_skb_is_filled_up_and_pushed_when_it_is_the_only_one() {
 
 #[test]
 fn what_is_written_is_pushed_when_the_pipe_is_empty() {
-    let mut supply = Supply::new(&settings());
-    supply.write(u64::MAX);
-    supply.wake(1);
+    let mut supply = endless();
     supply.add(65_160, 0);
     assert!(supply.pushes(1, 65_160, 1 << 20) && supply.push_one && !supply.corked);
     supply.add(65_160, 0);
@@ -88,9 +90,7 @@ fn what_is_written_is_pushed_when_the_pipe_is_empty() {
 
 #[test]
 fn an_skb_with_seventeen_pieces_of_pages_is_full() {
-    let mut supply = Supply::new(&settings());
-    supply.write(u64::MAX);
-    supply.wake(1);
+    let mut supply = endless();
     supply.add(63_712, 0);
     supply.sent(23_169);
     supply.wake(1);
