@@ -6,10 +6,10 @@ PY := $(BIN)/python
 .DEFAULT_GOAL := help
 # Tests start Python a hundred times: without its bytecode each of them compiles all libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup kernel demo test lint unit fmt conformance bench gallery pages hpcc versions kernels notebook programs sweeps fuzz clean
+.PHONY: help setup kernel demo test lint unit lock audit test-lowest fmt conformance bench gallery pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
 
 help: ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 setup: ## Install what is needed (apt packages, virtual environment, simulator, agent)
 	@scripts/setup.sh
@@ -36,6 +36,16 @@ unit: setup ## Tests of both languages, on the built kernel
 	cargo test --workspace --quiet
 	$(BIN)/npm --prefix ui --silent test
 	$(BIN)/pytest -n auto --dist worksteal
+
+lock: setup ## Renew requirements.lock: the newest versions that pyproject.toml allows, with their hashes
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	    --annotation-style line --custom-compile-command "make lock" --group dev pyproject.toml -o requirements.lock
+
+audit: setup ## Licences, sources and known vulnerabilities of the packages that are used
+	@$(PY) scripts/audit.py
+
+test-lowest: kernel ## The Python tests with the oldest packages that pyproject.toml allows
+	@scripts/lowest.sh
 
 fmt: setup ## Format both languages
 	cargo fmt --all
@@ -92,6 +102,11 @@ sweeps: kernel ## Run the built-in sweeps and write docs/sweeps
 fuzz: setup ## Fuzz every parser and every machine for longer than the tests do
 	PROPTEST_CASES=5000 cargo test --release --quiet -p dumbbell-core -p dumbbell-sim
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -k "any_text or any_value or any_bytes or or_wrong or harmless" -p no:cacheprovider
+
+nightly: kernel ## Search for inputs that break something: ten minutes a target
+	DUMBBELL_FUZZ_SECONDS=600 $(BIN)/pytest tests/hostile -k test_fuzz -p no:cacheprovider
+
+test-all: test audit test-lowest fuzz nightly conformance ## Everything, with audits, oldest packages, long searches and the whole matrix
 
 clean: ## Remove what was built here (kernels stay in the user's cache)
 	rm -rf .venv target runs dist python/dumbbell/bin python/dumbbell/_sim.abi3.so python/dumbbell/workbench/page ui/node_modules

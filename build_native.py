@@ -45,7 +45,8 @@ def build() -> None:
     static = {"RUSTFLAGS": "-C target-feature=+crt-static"}
     _cargo("--release", "-p", "dumbbell-agent", "--target", TARGET, **static)
     _install(ROOT / "target" / TARGET / "release" / "dumbbell-agent", PACKAGE / "bin" / "dumbbell-agent")
-    _cargo("--profile", "wheel", "-p", "dumbbell-python")
+    # Its ABI is stable: without this, cargo builds it again for each interpreter and environment that calls it.
+    _cargo("--profile", "wheel", "-p", "dumbbell-python", PYO3_NO_PYTHON="1")
     _install(ROOT / "target" / "wheel" / "lib_sim.so", PACKAGE / "_sim.abi3.so")
     _page()
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from dumbbell import result
 from dumbbell.engine import Request
+from dumbbell.engine.permissions import permitted
 from dumbbell.engine.requests import engine_called
 from dumbbell.errors import DumbbellError
 from dumbbell.result import Run
@@ -61,7 +62,12 @@ def _run(job: Job, make: Callable[[Job, Run], Made]) -> tuple[Made | DumbbellErr
     with tempfile.TemporaryDirectory() as folder:
         request = Request(job.title, job.case, job.seed, Path(folder) / "run")
         try:
-            made = make(job, result.load(engine_called(job.engine, None).run(request, lambda _: None)))
+            made = make(
+                job,
+                result.load(
+                    engine_called(job.engine, None, allowed=permitted([job.engine])).run(request, lambda _: None)
+                ),
+            )
         except DumbbellError as error:
             error.add_note(", ".join(map(str, job.which)))
             return error, time.perf_counter() - began

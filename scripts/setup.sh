@@ -59,15 +59,18 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "Python 3.
 command -v cargo >/dev/null 2>&1 || PATH="$HOME/.cargo/bin:$PATH"
 command -v cargo >/dev/null 2>&1 || fail "Rust is needed (1.88 or newer, with rustfmt and clippy): https://rustup.rs"
 
-# The environment is made anew when what it was made from changes.
+# The environment is made again when what it was made from changes.
 stamp=.venv/made-from
-wanted="$(cat pyproject.toml build_native.py | cksum) $(python3 -V)"
+wanted="$(cat pyproject.toml requirements.lock build_native.py | cksum) $(python3 -V)"
 if [ ! -x .venv/bin/dumbbell ] || [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; then
     echo "setup: making .venv" >&2
     [ -x .venv/bin/python ] || python3 -m venv .venv
     .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check uv
-    .venv/bin/uv pip install --quiet --python .venv/bin/python --group dev -e .
+    # pip installs the locked uv; uv installs exactly what is locked, each file by its hash, and nothing else.
+    sed -n '/^uv==/,/[^\\]$/p' requirements.lock > .venv/uv.lock
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r .venv/uv.lock
+    .venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock
+    .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -e .
     echo "$wanted" > $stamp
 else
     .venv/bin/python build_native.py

@@ -1,8 +1,8 @@
 """A Dask scheduler and workers as processes of their own, over TCP on this machine; all of them end with the block."""
 
+import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Self
 
 START_S = 60.0
-LONGEST = "60s"
-"""Should the test be killed, its processes end by themselves."""
+LONGEST = "600s"
+"""Should the test be killed, its processes end by themselves; longer than any test lets a scheduler idle."""
 
 
 class Site:
@@ -28,14 +28,12 @@ class Site:
         broken.mkdir(parents=True)
         (broken / "__init__.py").write_text("raise ModuleNotFoundError('there is no Dumbbell here')\n")
         self.without = {"PYTHONPATH": str(broken.parent)}
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.address = f"{self.protocol}://127.0.0.1:{self.port}"
-        where = ("--protocol", self.protocol, "--host", "127.0.0.1", "--port", str(self.port), "--no-show")
-        words = ("scheduler", *where, "--no-dashboard", "--idle-timeout", LONGEST)
+        # It takes a free port itself and writes it down: one that is chosen here may be another program's by then.
+        said = folder / "scheduler.json"
+        where = ("--protocol", self.protocol, "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(said))
+        words = ("scheduler", *where, "--no-show", "--no-dashboard", "--idle-timeout", LONGEST)
         self.scheduler = self._started("scheduler", words, self.without | dict(environment or {}))
-        self._wait()
+        self.address = self._address(said)
 
     def __enter__(self) -> Self:
         return self
@@ -74,18 +72,20 @@ class Site:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 
-    def _wait(self) -> None:
+    def _address(self, said: Path) -> str:
         until = time.monotonic() + START_S
         while time.monotonic() < until and self.scheduler.poll() is None:
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
-                return
+            with suppress(OSError, json.JSONDecodeError):  # Not there yet, or half written.
+                return str(json.loads(said.read_text())["address"])
             time.sleep(0.05)
         raise AssertionError((self.folder / "scheduler.log").read_text())
 
 
 def children(process: "subprocess.Popen[bytes]") -> list[int]:
     """Processes that it started, those of Python only: a nanny's worker."""
-    found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    # Dask starts it in a thread, and Linux lists children by the thread that started them.
+    tasks = Path(f"/proc/{process.pid}/task")
+    found = [word for path in tasks.glob("*/children") for word in path.read_text().split()]
     return [int(child) for child in found if "spawn_main" in _command(int(child))]
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import polars as pl
 
+from dumbbell.manifest import FORMAT
 from dumbbell.spec.axes import Axis
 from dumbbell.spec.sweep import parse_sweep
 from dumbbell.sweeps.conduct import Here
-from dumbbell.sweeps.folder import FORMAT, LAST, Sweep, entry_of, load, write
+from dumbbell.sweeps.folder import LAST, Sweep, entry_of, load, write
 from dumbbell.sweeps.whole import Asked, Unheard, carry_out
 
 TWO = """

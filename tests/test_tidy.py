@@ -23,10 +23,14 @@ LONGER: dict[str, int] = {}
 """Files that are longer for now, with how long they may be: this list only shrinks, and so do its numbers."""
 
 RUNGS = [
-    {"errors"},
+    {"visible", "formulas"},
+    {"errors", "signals"},
+    {"publish", "limits"},
     {"spec"},
     {"plan"},
-    {"columns"},
+    {"columns", "schema"},
+    {"manifest"},
+    {"stored"},
     {"result"},
     {"engine", "kernel", "machine"},
     {"importers"},
@@ -93,7 +97,7 @@ def test_a_lower_room_never_imports_a_higher_one(path: Path) -> None:
 
 def test_the_kernel_s_room_knows_no_engine_and_no_experiment() -> None:
     rooms = set().union(*(imported(path) for path in PYTHON if room(path) == "kernel"))
-    assert rooms <= {"errors", "kernel"}
+    assert rooms <= {"errors", "kernel", "publish"}
 
 
 @pytest.mark.parametrize("path", [path for path in PYTHON if room(path) != "cli"], ids=name)

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 LIBRARIES = (
     "altair", "asyncio", "numpy", "polars", "pydantic", "rich.console", "rich.markdown", "rich.progress", "rich.table",
-    "ssl", "typer", "typer._adapters",
+    "ssl", "typer",
 )  # fmt: skip
 """None that starts threads which a fork would lose."""
 

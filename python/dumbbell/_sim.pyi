@@ -36,16 +36,27 @@ class Numbers:
 class Refused(ValueError):
     """The simulator can't carry out this plan."""
 
+class Outgrown(RuntimeError):
+    """A run holds more than it may: the seconds of the experiment that have passed, and the bytes."""
+
 class Fault(RuntimeError):
     """The simulator broke a law of its own."""
 
 def simulate(
-    plan: str, progress: Callable[[float], None] | None = None, capture: Path | None = None
+    plan: str,
+    progress: Callable[[float], None] | None = None,
+    capture: Path | None = None,
+    most_bytes: int | None = None,
 ) -> tuple[Arrow, Arrow, Arrow, str]:
     """Carries a plan out: flows, queues, probes, and a report in JSON."""
 
 def journeys(
-    plan: str, start: int, stop: int, most_rows: int, progress: Callable[[float], None] | None = None
+    plan: str,
+    start: int,
+    stop: int,
+    most_rows: int,
+    progress: Callable[[float], None] | None = None,
+    most_bytes: int | None = None,
 ) -> tuple[Arrow, int]:
     """Where packets were that were under way in a window (ns): the first `most_rows`, and how many more there were."""
 

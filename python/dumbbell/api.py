@@ -27,14 +27,16 @@ from dumbbell.analysis import Measured, Side, confront, measures, summary
 from dumbbell.engine import Request
 from dumbbell.engine.journeys import MOST_ROWS, Journeys, Window
 from dumbbell.engine.journeys import journeys as journeys_of
+from dumbbell.engine.permissions import Permissions, kernels_set, permitted
 from dumbbell.engine.requests import engine_called, plain, repeat_command
 from dumbbell.errors import ExperimentError
 from dumbbell.plot import DEFAULT, available, draw, figure
 from dumbbell.report import write
 from dumbbell.shown import Compared, Picture, Swept, run_html
 from dumbbell.spec.qdisc import suggest
+from dumbbell.spec.scenarios import find
+from dumbbell.spec.sweep import engines_named, read_sweep
 from dumbbell.spec.sweep import load_sweep as load_sweep_file
-from dumbbell.spec.sweep import read_sweep
 from dumbbell.spec.tomlout import inline
 from dumbbell.spec.units import Wrong, duration_ns
 from dumbbell.sweeps import folder as sweeps
@@ -184,18 +186,20 @@ def experiment(source: str | Path | Mapping[str, Any]) -> Experiment:
 
 def run(
     experiment: Experiment, engine: str = "sim", seed: int | None = None, out: str | Path | None = None,
-    kernel: str | None = None, **settings: Any,
+    kernel: str | None = None, hosts: Sequence[str] = (), **settings: Any,
 ) -> Run:  # fmt: skip
     """Run one experiment with one seed (its first where none is named) and give the result.
 
+    `hosts`: the real hosts that ssh may call, where the experiment names some; they must be the same ones.
     `settings` change keys, as in `Experiment.set`. Without `out` the folder is a temporary one, which goes away with
     the `Run`. Raises `DumbbellError`, as the command's errors; an invalid run raises nothing: look at `valid`.
     """
     asked = experiment.set(**settings) if settings else experiment
     case = asked.one()
     number = case.experiment.seeds[0] if seed is None else seed
-    chosen = engine_called(engine, kernel, "engine")
-    repeat = _repeat(asked, case, engine, number, kernel)
+    allowed = permitted([engine], hosts, [kernel])
+    chosen = engine_called(engine, kernel, "engine", allowed=allowed)
+    repeat = _repeat(asked, case, engine, number, kernel, allowed)
     if out is not None:
         return Run(result.load(chosen.run(Request(asked.name, case, number, Path(out), repeat), _silently)))
     private = Path(tempfile.mkdtemp(prefix="dumbbell-"))
@@ -239,12 +243,14 @@ def sweep(
     axes: Mapping[str | tuple[str, ...], Sequence[Any] | Mapping[str, Any]] | None = None,
     jobs: int | None = None,
     out: str | Path | None = None,
+    hosts: Sequence[str] = (),
     **keys: Any,
 ) -> Swept:
     """Run an experiment at every point of a grid: `axes={"path.rtt": ["5ms", "20ms"], ("a", "b"): zip(…)}`.
 
     Axes are crossed; those of one tuple go together. `keys` are the sweep file's others (`docs/sweeps.md`): `seeds`,
-    `engine`, `set`, `until`, … Without `axes` the first argument is a sweep file, or a built-in sweep's name. Without
+    `engine`, `set`, `until`, … Without `axes` the first argument is a sweep file, or a built-in sweep's name; it runs
+    on the engine host only where `engine="host"` stands here too. `hosts`: the real hosts that ssh may call. Without
     `out` the folder is a temporary one, which goes away with what is returned. Raises `DumbbellError`; a run that fails
     raises nothing: it is a row with its reason.
     """
@@ -253,15 +259,20 @@ def sweep(
     if axes is None:
         if not isinstance(experiment, str | Path):
             raise ExperimentError("a sweep without axes", key="axes", right='such as {"path.rtt": ["5ms", "20ms"]}')
-        asked = load_sweep_file(experiment, _settings(keys))
+        engine = keys.pop("engine", None)
+        asked = load_sweep_file(experiment, _settings(keys), engine)
+        allowed = permitted([engine], hosts, kernels_set(_settings(keys)))
     else:
-        document, settings = _swept_document(experiment)
-        asked = read_sweep(document | {"axes": _tables(axes)} | keys, SWEEP, settings)
+        document, settings, named = _swept_document(experiment)
+        asked = read_sweep(document | {"axes": _tables(axes)} | keys, SWEEP, settings, named)
+        # Its engines and kernels are the caller's own words, not a file's.
+        engines, kernels = zip(*engines_named(asked), strict=True)
+        allowed = permitted(engines, hosts, kernels)
     if out is not None:
-        return load_sweep(carry_out(Asked(asked, Path(out), jobs=jobs), Unheard()).folder)
+        return load_sweep(carry_out(Asked(asked, Path(out), jobs=jobs, allowed=allowed), Unheard()).folder)
     private = Path(tempfile.mkdtemp(prefix="dumbbell-"))
     try:
-        done = load_sweep(carry_out(Asked(asked, private / "sweep", jobs=jobs), Unheard()).folder)
+        done = load_sweep(carry_out(Asked(asked, private / "sweep", jobs=jobs, allowed=allowed), Unheard()).folder)
     except BaseException:
         shutil.rmtree(private, ignore_errors=True)
         raise
@@ -280,12 +291,17 @@ def compare(first: Run | Sequence[Run], second: Run | Sequence[Run], names: Sequ
     return Compared(confront("", made[0], made[1]))
 
 
-def _swept_document(source: Experiment | str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """An experiment as a sweep's document has it, and what was set of it."""
+def _swept_document(
+    source: Experiment | str | Path | Mapping[str, Any],
+) -> tuple[dict[str, Any], tuple[str, ...], Path | None]:
+    """An experiment as a sweep's document has it, what was set of it, and its file where it is of one."""
+    if isinstance(source, Mapping):
+        return {"experiment": dict(source)}, (), None
     if not isinstance(source, Experiment):
-        return {"experiment": dict(source) if isinstance(source, Mapping) else str(source)}, ()
-    named = str(source.file.resolve()) if source.document is None else dict(source.document)
-    return {"experiment": named} | ({"case": source.only} if source.only else {}), source.asked
+        return {"experiment": str(source)}, (), find(str(source))
+    file = source.file.resolve() if source.document is None else None
+    named = dict(source.document or {}) if file is None else str(file)
+    return {"experiment": named} | ({"case": source.only} if source.only else {}), source.asked, file
 
 
 def _tables(axes: Mapping[str | tuple[str, ...], Any]) -> list[dict[str, Any]]:
@@ -318,12 +334,14 @@ def _time_ns(text: str, key: str) -> int:
         raise ExperimentError(wrong.problem, key=key, value=text, right=wrong.right) from None
 
 
-def _repeat(asked: Experiment, case: spec.Case, engine: str, seed: int, kernel: str | None) -> str:
+def _repeat(
+    asked: Experiment, case: spec.Case, engine: str, seed: int, kernel: str | None, allowed: Permissions
+) -> str:
     """The command that does the same; none for an experiment that is in no file, or for one case of several."""
     if asked.document is not None or case.name:
         return ""
     known = spec.scenarios().get(asked.name) == asked.file
-    return repeat_command(asked.name if known else str(asked.file), engine, seed, asked.asked, kernel)
+    return repeat_command(asked.name if known else str(asked.file), engine, seed, asked.asked, kernel, allowed.hosts)
 
 
 def _silently(_seconds: float) -> None:

@@ -4,10 +4,10 @@
 what the numbers mean is `dumbbell.analysis`.
 """
 
-import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, overload
@@ -16,11 +16,11 @@ import polars as pl
 
 from dumbbell.columns import Framed, Table
 from dumbbell.errors import ResultError
+from dumbbell.manifest import FORMAT, RUN
+from dumbbell.stored import read_json, read_table
+from dumbbell.visible import json_text
 
-__all__ = ["FORMAT", "INSIDE", "TABLES", "Run", "load", "load_birth", "write"]
-
-FORMAT = 1
-"""Version of the folder's layout; it grows when an old reader would misread a new folder."""
+__all__ = ["FORMAT", "INSIDE", "TABLES", "Run", "load", "load_birth", "system_errors", "write"]
 
 FLOWS: dict[str, type[pl.DataType]] = {
     "time_ns": pl.Int64,
@@ -185,6 +185,9 @@ TRACE: dict[str, type[pl.DataType]] = {
     "text": pl.String,
 }
 
+KNOWN = {"flows": ("flow", "group"), "queues": ("queue", "kind"), "probes": ("probe", "kind")}
+"""The columns that say whose a row is: never null."""
+
 INSIDE: dict[str, dict[str, type[pl.DataType]]] = {"counters": COUNTERS, "sockets": SOCKETS, "trace": TRACE}
 """Tables that are there only when somebody asked and the engine could look: of a kernel."""
 
@@ -234,7 +237,7 @@ class Run:
     def inside(self, name: str) -> pl.DataFrame | None:
         """One of the tables of `INSIDE`; None where nobody asked for it. Raises `ResultError` as `load` does."""
         path = self.folder / f"{name}.parquet"
-        return _read(path, INSIDE[name]) if path.exists() else None
+        return read_table(path, INSIDE[name]) if path.exists() else None
 
 
 def load(folder: Path) -> Run:
@@ -251,20 +254,7 @@ def load_birth(folder: Path) -> dict[str, Any]:
     path = folder / "run.json"
     if not path.exists():
         raise ResultError(f"{folder}: not a result folder: it has no run.json")
-    return read_certificate(path, "a run's birth certificate", FORMAT)
-
-
-def read_certificate(path: Path, what: str, newest: int) -> dict[str, Any]:
-    """A JSON object with its `format`, at most the newest that is known. Raises `ResultError`."""
-    try:
-        birth = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ResultError(f"{path}: can't be read: {error}") from error
-    if not isinstance(birth, dict) or not isinstance(birth.get("format"), int):
-        raise ResultError(f"{path}: not {what}: it has no 'format'")
-    if birth["format"] > newest:
-        raise ResultError(f"{path}: format {birth['format']} is newer than this Dumbbell reads ({newest})")
-    return birth
+    return read_json(path, "a run's birth certificate", RUN)
 
 
 def is_import(birth: Mapping[str, Any]) -> bool:
@@ -290,16 +280,23 @@ def write(
         if schema != pl.Schema({**columns, **besides}):
             raise AssertionError(f"{name}: columns {schema} differ from {columns}")
         write_table(table, folder / f"{name}.parquet")
-    (folder / "run.json").write_text(json.dumps(birth, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / "run.json").write_text(json_text(birth, allow_nan=True, indent=1) + "\n", encoding="utf-8")
 
 
 def write_table(table: pl.DataFrame | pl.LazyFrame, file: Path) -> None:
     """A table as Parquet. Raises `OSError` where the system has no room for it, or doesn't let it."""
-    try:
+    with system_errors():
         if isinstance(table, pl.LazyFrame):
             table.sink_parquet(file, compression="zstd", statistics=True)
         else:
             table.write_parquet(file, compression="zstd", statistics=True)
+
+
+@contextmanager
+def system_errors() -> Iterator[None]:
+    """What the system answers polars, as `OSError`."""
+    try:
+        yield
     except pl.exceptions.PolarsError as error:
         # polars has its own errors for the system's, and names their numbers.
         if number := re.search(r"os error (\d+)", str(error)):
@@ -308,17 +305,4 @@ def write_table(table: pl.DataFrame | pl.LazyFrame, file: Path) -> None:
 
 
 def _table(folder: Path, name: str) -> pl.DataFrame:
-    return _read(folder / f"{name}.parquet", TABLES[name])
-
-
-def _read(path: Path, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-    try:
-        table = pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise ResultError(f"{path}: can't be read: {error}") from error
-    # A folder of an older Dumbbell lacks the columns that came later: they are not known.
-    later = {column: kind for column, kind in columns.items() if column not in table.columns}
-    if not later:
-        return table
-    table = table.with_columns(pl.lit(None, dtype=kind).alias(column) for column, kind in later.items())
-    return table.select(*columns, pl.exclude(*columns))
+    return read_table(folder / f"{name}.parquet", TABLES[name], KNOWN[name])

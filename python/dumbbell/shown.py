@@ -9,13 +9,12 @@ from typing import Any
 
 import altair as alt
 import polars as pl
-import vl_convert
 from pydantic import ValidationError
 
 from dumbbell.analysis import Comparison, findings
 from dumbbell.errors import ResultError
 from dumbbell.export.swept import export_sweep
-from dumbbell.plot import save
+from dumbbell.plot.save import save, svg
 from dumbbell.plot.swept import draw_map
 from dumbbell.report import HEAD, cells, sentences, verdict
 from dumbbell.report.again import again
@@ -46,8 +45,7 @@ class Picture:
         return Path(path)
 
     def _repr_svg_(self) -> str:
-        version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-        return str(vl_convert.vegalite_to_svg(self.chart.to_dict(), vl_version=version))
+        return svg(self.chart)
 
 
 class Compared:

@@ -9,8 +9,8 @@ from dumbbell.cli.carry import carry_out
 from dumbbell.cli.interrupt import Interrupted
 from dumbbell.engine import Request
 from dumbbell.engine.base import Progress
-from dumbbell.engine.output import staged
 from dumbbell.engine.sim import Simulator
+from dumbbell.publish import staged
 from dumbbell.spec import find, load
 
 HOURS = ["duration=100000s", "sample=1s"]

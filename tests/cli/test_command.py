@@ -46,7 +46,7 @@ BAD = {
     ),
     "foreign trace": (
         'path.bottleneck={trace="../x"}',
-        "path.bottleneck.trace: a file outside the experiment's folder, got '../x'",
+        "path.bottleneck.trace: a file outside the folder of the file that names it, got '../x'",
     ),
     "no setting": ("duration", "not a setting, got 'duration'; --set KEY=VALUE, such as --set duration=20s"),
 }
@@ -71,7 +71,7 @@ def test_a_queue_in_bdp_without_an_rtt_names_its_file(dumbbell: Dumbbell, file: 
 def test_ten_thousand_flows_are_refused_with_what_would_do(dumbbell: Dumbbell, file: Path) -> None:
     done = dumbbell("plan", file.name, "--set", "flows.0.count=10000", "--set", "duration=60s")
     assert done.returncode == 2
-    assert "sample less often: --set sample=30ms" in done.stderr
+    assert "sample less often: --set sample=29ms" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -167,10 +167,12 @@ def test_a_case_is_chosen_by_its_name(dumbbell: Dumbbell) -> None:
 
 
 def test_a_title_can_not_break_out_of_the_script(dumbbell: Dumbbell, file: Path, tmp_path: Path) -> None:
-    file.write_text('title = "innocent\\nrm -rf /\\r\\u2028touch broken"\n' + GOOD)
-    done = dumbbell("plan", file.name)
-    assert done.stdout.splitlines()[1] == "# innocent rm -rf / touch broken"
-    assert not any(line.startswith(("rm", "touch")) for line in done.stdout.splitlines())
+    for title in ("innocent\\nrm -rf /", "innocent\\rrm -rf /", "innocent\\u2028touch broken"):
+        file.write_text(f'title = "{title}"\n{GOOD}')
+        done = dumbbell("plan", file.name)
+        assert done.returncode == 2
+        assert "mine.toml: title: " in done.stderr
+        assert not done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]
 
 
@@ -228,7 +230,7 @@ def test_cases_whose_names_look_alike_get_folders_of_their_own(file: Path) -> No
 
 
 def test_a_case_s_name_is_no_path(file: Path) -> None:
-    hostile = ["../../etc", "/etc/passwd", "..", ".", "a\\nb", "; reboot", "", "-rf", "x" * 500]
+    hostile = ["../../etc", "/etc/passwd", "..", ".", "; reboot", "", "-rf", "x" * 500]
     file.write_text(GOOD + "".join(f'[[cases]]\nname = "{name}"\nset = {{}}\n' for name in hostile))
     names = run_names([(case, 1) for case in load(file)])
     assert len(set(names)) == len(hostile)

@@ -301,16 +301,19 @@ def in_terminal(words: list[str], out: Path, end: bytes | signal.Signals) -> tup
         start_new_session=True,
     )  # fmt: skip
     os.close(theirs)
-    reader = threading.Thread(target=drain, args=(ours,))
+    seen = bytearray()
+    reader = threading.Thread(target=drain, args=(ours, seen))
     reader.start()
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     try:
         deadline = time.monotonic() + 90
-        while not (out.with_name(f".{out.name}.running").exists() and (agents := children.read_text().split())):
+        # A row with its controller says that a sample has been read, recorded and shown.
+        while not (out.with_name(f".{out.name}.running").exists() and SECOND in seen):
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        time.sleep(3)
+        agents = children.read_text().split()
+        assert agents
         if isinstance(end, bytes):
             os.write(ours, end)
         else:
@@ -323,10 +326,10 @@ def in_terminal(words: list[str], out: Path, end: bytes | signal.Signals) -> tup
         reader.join()
 
 
-def drain(terminal: int) -> None:
+def drain(terminal: int, seen: bytearray) -> None:
     try:
-        while os.read(terminal, 65536):
-            pass
+        while read := os.read(terminal, 65536):
+            seen += read
     except OSError:
         return
 

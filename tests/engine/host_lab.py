@@ -5,6 +5,7 @@ from pathlib import Path
 
 from dumbbell.engine.host import HostEngine
 from dumbbell.engine.host_trial import try_out
+from dumbbell.engine.permissions import Permissions
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import plan_case
 from dumbbell.spec import parse
@@ -21,7 +22,7 @@ def plain(duration: str = "1s", qdisc: str = "pfifo limit 50", rest: str = '[[fl
 def why_not() -> str:
     """Why this machine runs no experiment on itself; empty where it does."""
     try:
-        engine = HostEngine()
+        engine = HostEngine(Permissions(host=True))
         tried = try_out(engine.agent, plan_case(parse(plain(), Path("experiment.toml"))[0], 1))
     except DumbbellError as error:
         return str(error)

@@ -12,7 +12,8 @@ CORES = sorted(os.sched_getaffinity(0))
 
 @pytest.fixture(autouse=True)
 def locks_of_our_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
 
 
 def test_each_run_gets_a_core_of_its_own_while_there_are_any() -> None:
@@ -40,7 +41,31 @@ def fail_on(wanted: int) -> None:
         raise RuntimeError
 
 
-def test_nobody_else_can_hold_the_locks(tmp_path: Path) -> None:
+def test_only_this_user_can_hold_the_locks(tmp_path: Path) -> None:
     with claimed():
-        folders = list(tmp_path.iterdir())
+        folders = list((tmp_path / "cache").iterdir())
     assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700]
+
+
+def test_a_planted_lock_is_left_alone(tmp_path: Path) -> None:
+    """A link in the place of a lock, and in the place of their folder."""
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / str(CORES[0])).write_text("precious")
+    with claimed():
+        (folder,) = (tmp_path / "cache").iterdir()
+    (folder / str(CORES[0])).unlink()
+    (folder / str(CORES[0])).symlink_to(precious / str(CORES[0]))
+    with claimed() as core:
+        assert core != CORES[0] or len(CORES) == 1
+    folder.rename(tmp_path / "aside")
+    folder.symlink_to(precious)
+    with claimed() as core:
+        assert core in CORES
+    assert [(each.name, each.read_text()) for each in precious.iterdir()] == [(str(CORES[0]), "precious")]
+
+
+def test_where_no_folder_is_private_cores_are_shared(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("no folder")
+    with claimed() as core:
+        assert core in CORES

@@ -13,6 +13,7 @@ from dumbbell import result
 from dumbbell.engine import HostEngine, Request
 from dumbbell.engine.host_trial import Tried, missing, trials
 from dumbbell.engine.host_worker import Worker, employ
+from dumbbell.engine.permissions import Permissions
 from dumbbell.errors import EngineError, ExperimentError
 from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.inside import Inside
@@ -38,7 +39,7 @@ def planned(text: str) -> tuple[Case, Plan]:
 def run(text: str, folder: Path, inside: Inside | None = None, capture: Path | None = None) -> Run:
     case, _ = planned(text)
     request = Request("experiment", case, 1, folder / "run", capture=capture, inside=inside or Inside())
-    return result.load(HostEngine().run(request, lambda _seconds: None))
+    return result.load(HostEngine(Permissions(host=True)).run(request, lambda _seconds: None))
 
 
 def lacking(text: str, *kinds: str) -> str:
@@ -166,7 +167,9 @@ def test_a_refused_command_names_itself(tmp_path: Path) -> None:
 def test_a_run_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     case, _ = planned(plain("60s"))
     with pytest.raises(EngineError, match="was still running after 1 s"):
-        HostEngine(wall_limit_s=1).run(Request("experiment", case, 1, tmp_path / "run"), lambda _seconds: None)
+        HostEngine(Permissions(host=True), wall_limit_s=1).run(
+            Request("experiment", case, 1, tmp_path / "run"), lambda _seconds: None
+        )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -26,11 +26,11 @@ PATIENCE_S = 60.0
 
 
 def processes_of(folder: Path) -> list[int]:
-    """Every process that was started with a path below the folder: the keeper, the worker and the command."""
+    """Every process that works in the folder, or in what was a folder there: the keeper and the worker."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if str(folder).encode() in (entry / "cmdline").read_bytes():
+            if str((entry / "cwd").readlink()).startswith(str(folder)):
                 found.append(int(entry.name))
     return sorted(found)
 
@@ -93,7 +93,7 @@ def test_nothing_stays_of_a_run_whose_process_was_killed(victim: str, tmp_path: 
     before, place = machine(), tmp_path / "results"
     dice = random.Random(victim)
     for moment in range(MOMENTS):
-        room = place / f".{moment}.running"
+        room = place / f".{moment}.running" / str(moment)
         command = subprocess.Popen(
             [COMMAND, "run", file, "--engine", "host", "--out", place / str(moment)],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -132,7 +132,7 @@ def test_ctrl_c_ends_a_run_on_this_machine_and_nothing_stays(sign: signal.Signal
         [COMMAND, "run", file, "--engine", "host", "--out", place / "run"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    room = place / ".run.running"
+    room = place / ".run.running/run"
     until(command, "a worker", partial(has_both, room / "host"))
     theirs = set().union(*map(namespaces_of, processes_of(room / "host")))
     command.send_signal(sign)

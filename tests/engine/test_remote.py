@@ -12,6 +12,7 @@ from conftest import COMMAND
 from dumbbell import result
 from dumbbell.engine.base import Request
 from dumbbell.engine.host import HostEngine
+from dumbbell.engine.permissions import Permissions
 from dumbbell.errors import DumbbellError, HostError, HostLost
 from dumbbell.spec import parse
 from engine.host_lab import why_not
@@ -49,7 +50,8 @@ def called(hosts: Yard, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def run(hosts: Yard | None, out: Path, flows: str = BOTH, path: str = PATH, duration: str = "3s") -> result.Run:
     text = f'title = "t"\nduration = "{duration}"\n{path}{flows}' + (hosts.table() if hosts else "")
     case = parse(text, Path("x.toml"))[0]
-    HostEngine().run(Request("x", case, 1, out), lambda _: None)
+    named = tuple(sorted(case.experiment.hosts.targets)) if case.experiment.hosts else ()
+    HostEngine(Permissions(host=True, hosts=named)).run(Request("x", case, 1, out), lambda _: None)
     return result.load(out)
 
 
@@ -157,7 +159,7 @@ def test_the_command_plans_and_runs(hosts: Yard, tmp_path: Path) -> None:
     file.write_text(f'title = "t"\nduration = "1s"\n{PATH}{BOTH}' + hosts.table())
     shown = subprocess.run([COMMAND, "plan", str(file)], capture_output=True, text=True, check=True, timeout=60)
     assert "router 'tc qdisc add dev eth2" in shown.stdout
-    words = [str(COMMAND), "run", str(file), "--engine", "host", "--json"]
+    words = [str(COMMAND), "run", str(file), "--engine", "host", "--hosts", "sender,router,receiver", "--json"]
     done = subprocess.run([*words, "--out", tmp_path / "out"], capture_output=True, text=True, check=False, timeout=60)
     assert done.stdout, done.stderr
     assert json.loads(done.stdout)["engine"] == "host"

@@ -49,6 +49,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
 
 def start(hosts: Yard, out: Path, *more: str) -> subprocess.Popen[bytes]:
     words = [sys.executable, "-m", "dumbbell", "run", str(hosts.folder / "x.toml"), "--engine", "host"]
+    words += ["--hosts", "sender,receiver"]
     return subprocess.Popen(
         [*words, *more, "--out", str(out)], env=os.environ | {"DUMBBELL_SSH": hosts.ssh}, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -207,7 +207,7 @@ def _open(made: Yard) -> None:
         f"  UserKnownHostsFile {folder}/known\n  GlobalKnownHostsFile /dev/null\n"
     )
     for machine in made.hosts:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while ":22 " not in machine.run("ss -Hltn"):
             assert time.monotonic() < until, f"sshd of {machine.name} does not listen"
             time.sleep(0.05)

@@ -104,7 +104,7 @@ def test_ss_keeps_sockets_apart_and_names_what_it_does_not_know(tmp_path: Path) 
 
 def test_samples_without_times_need_an_interval(tmp_path: Path) -> None:
     text = "\n".join(line for line in samples.SS.splitlines() if not line.startswith("Time")) + "\n"
-    with pytest.raises(ImportProblem, match=r"log: line 8: samples without times; .*--interval 0\.1s"):
+    with pytest.raises(ImportProblem, match=r"log: line 7: samples without times; .*--interval 0\.1s"):
         whole(tmp_path, text)
     assert column(whole(tmp_path, text, interval_ns=10**8), "time_ns") == [0, 10**8]
 
@@ -187,7 +187,7 @@ WRONG = {
         samples.SS.replace("Time: 1700000001.5\n", ""),
         "some samples have a time, this one has none",
     ),
-    "a wrong value": (samples.SS.replace("cwnd:12", "cwnd:x"), "line 11: 'x' is no number"),
+    "a wrong value": (samples.SS.replace("cwnd:12", "cwnd:x"), "line 11: 'x' is no whole number"),
     "more than a column holds": (
         samples.SS.replace("cwnd:12", "cwnd:99999999999"),
         "cwnd_packets: a number that no such column",

@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -152,7 +151,7 @@ def small_kernel(cache: Path) -> Kernel:
         (tree / name).write_text(text)
         os.utime(tree / name, (1, 1))
     (cache / "build/small/tree.begun").touch()
-    time.sleep(0.01)
+    os.utime(cache / "build/small/tree.begun", (2, 2))
     (tree / "fs/built-in.a").write_text("!<arch>")
     (tree / "linux").write_text("binary")
     return Kernel("small", cache / "kernels/small", "6.99", "", "", sha256(tree / "linux"), "package 1")
@@ -225,8 +224,9 @@ def address_of(binary: Path, name: str) -> int:
 def test_a_process_that_loops_is_found_in_its_function_and_goes_on(tmp_path: Path) -> None:
     kernel = looping_kernel(tmp_path)
     with subprocess.Popen([kernel.binary]) as process:
-        time.sleep(0.2)
-        told = place_of_process(kernel, process.pid)
+        # It needs a moment to get there.
+        while not (told := place_of_process(kernel, process.pid)).startswith("in mine_loops"):
+            assert process.poll() is None
         assert process.poll() is None
         process.kill()
     assert told.startswith("in mine_loops, which is of m.c; on its stack: mine_loops < caller < main")

@@ -11,9 +11,9 @@ import pytest
 from fake_linux import files_below, make_tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
 from dumbbell.cli.bisect import Asked, _Bench, bisect_all
+from dumbbell.cli.console import Console
 from dumbbell.errors import DumbbellError, KernelError
 from dumbbell.kernel.bisect import Found, Skipped, Step, Verdict, bisect
 from dumbbell.kernel.checkout import Checkout

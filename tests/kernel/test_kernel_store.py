@@ -5,8 +5,9 @@ import pytest
 from fake_linux import PROGRAM, compile_program
 
 from dumbbell.errors import KernelError
-from dumbbell.kernel import cache_dir, check_binary, find, kernels, mark_default
+from dumbbell.kernel import check_binary, find, kernels, mark_default
 from dumbbell.kernel.store import check_name, keep_default, sha256
+from dumbbell.publish import cache_dir
 
 
 @pytest.fixture(autouse=True)

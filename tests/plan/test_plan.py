@@ -218,7 +218,7 @@ def test_ten_thousand_flows_are_planned_or_refused_with_what_would_do() -> None:
     group = f"{FLOW}count = 10000\n"
     assert len(plan("sample = '1s'\n" + experiment(rest=group, duration="60s")).flows) == 10_000
     with pytest.raises(
-        PlanError, match=r"10000 flows sampled every 10 ms would give 60,000,000 samples.*--set sample=30ms"
+        PlanError, match=r"10,000 flows and 3 queues sampled every 10 ms would give 60,.*--set sample=29ms"
     ):
         plan(experiment(rest=group, duration="60s"))
     assert plan("sample = '30ms'\n" + experiment(rest=group, duration="60s")).sample_ns == 30_000_000

@@ -143,5 +143,5 @@ def test_the_script_has_every_command_and_its_machine() -> None:
         line = " ".join(f'"{word}"' if " " in word else word for word in command.argv)
         assert f"\n{command.host} '{line}'\n" in script
     for role, target in (("sender", "one"), ("router", "three"), ("receiver", "two")):
-        assert f"{role}() {{ ssh -n {target} --" in script
+        assert f"{role}() {{ ssh -n -- {target}" in script
     assert "tc class change dev eth2" in script

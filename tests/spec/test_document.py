@@ -268,7 +268,7 @@ def test_an_error_in_a_case_names_the_case() -> None:
 def test_more_than_ten_thousand_cases_are_refused() -> None:
     numbers = list(range(1, 102))
     text = f'[[cases]]\nset = {{ "flows.0.count" = {numbers}, "flows.0.initial_window" = {numbers} }}\n'
-    assert "more than 10000 cases" in refused(GOOD + text).problem
+    assert "10,201 cases, more than 10,000" in refused(GOOD + text).problem
 
 
 def test_a_file_without_cases_is_one_experiment_called_as_its_file() -> None:

@@ -202,7 +202,7 @@ BAD = {
     "refine to fewer": (EXPERIMENT + RTT + '[refine]\nmetric = "jain"\naxes = ["path.rtt"]\nmost = 1\n', "refine.most", "2 points already", "more"),
     "a difference of nothing": (EXPERIMENT + RTT + '[[maps]]\nx = "path.rtt"\nvalue = "jain"\ndifference = "engin=sim,kernel"\n', "maps.0.difference", "no axis of this key", "path.rtt"),
     "a map of nothing": (EXPERIMENT + RTT + '[[maps]]\nx = "path.rt"\nvalue = "jain"\n', "maps.0.x", "no axis of this key", "did you mean 'path.rtt'"),
-    "too many runs": (EXPERIMENT + '[set]\n"path.bottleneck.qdisc" = "pfifo limit {a}{b}{c}"\n' + "".join(f"[[axes]]\n{name} = {{ from = 1, to = 10000, points = 10000 }}\n" for name in "abc"), "axes", "2000000000000 runs, of 10000 × 10000 × 10000 points", "at most 1000000 runs"),
+    "too many runs": (EXPERIMENT + '[set]\n"path.bottleneck.qdisc" = "pfifo limit {a}{b}{c}"\n' + "".join(f"[[axes]]\n{name} = {{ from = 1, to = 10000, points = 10000 }}\n" for name in "abc"), "axes", "2000000000000 runs, of 10000 × 10000 × 10000 points", "at most 1,000,000 runs"),
     "too deep": (EXPERIMENT + "[set]\n" + ".".join("a" * 3000) + " = 1\n", "", "tables within tables", "fewer"),
 }  # fmt: skip
 

@@ -21,7 +21,7 @@ from dumbbell.errors import ClusterError, ClusterLost
 from dumbbell.kernel import find
 from dumbbell.spec.sweep import Sweep, parse_sweep
 from dumbbell.sweeps.cache import Cache
-from dumbbell.sweeps.cluster import Cluster, crew_for
+from dumbbell.sweeps.cluster import Cluster
 from dumbbell.sweeps.conduct import Here, conduct
 from dumbbell.sweeps.due import next_round
 from dumbbell.sweeps.fleet import Fleet, connected
@@ -101,6 +101,10 @@ class Staff:
         if self.plain.poll() is not None:
             self.plain = self._plain()
 
+    def outfits(self) -> set[Path]:
+        """What workers have of sweeps; those of one that a test killed are still there."""
+        return set(self.temporary.glob("dumbbell-outfit-*"))
+
     def close(self) -> None:
         self._stack.close()
 
@@ -155,28 +159,26 @@ def local(sweep: Sweep) -> list[Row]:
     return conduct(sweep, Here(), lambda _row: None)
 
 
-def test_another_build_is_refused_by_name_before_anything_runs(
-    site: Site, small: Sweep, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    """The first test: nobody else is there yet."""
+def test_another_build_is_refused_by_name_before_anything_runs(small: Sweep, tmp_path: Path) -> None:
     other = tmp_path / "other" / "dumbbell"
     shutil.copytree(Path(dumbbell.__file__).parent, other, ignore=shutil.ignore_patterns("__pycache__"))
     source = other / "analysis" / "measures.py"
     source.write_text(f"{source.read_text()}\n# One line more.\n")
     told: list[str] = []
     with (
+        Site(tmp_path) as site,
         site.workers(1, environment={"PYTHONPATH": str(other.parent)}),
         site.workers(1, environment=site.without),
         crew_at(site, told) as crew,
     ):
-        until = time.monotonic() + 60
-        while len(told) < 2 and time.monotonic() < until:  # The first one may be refused before the second is there.
-            with pytest.raises(ClusterError, match=r"no worker at tcp://.* can be used:\n  tcp://") as refused:
-                conduct(small, crew, lambda _row: None)
+        # Both are there first: the sweep would end as soon as the first is refused.
+        crew._fleet.client.wait_for_workers(2, timeout=60)
+        with pytest.raises(ClusterError, match=r"no worker at tcp://.* can be used:\n  tcp://") as refused:
+            conduct(small, crew, lambda _row: None)
         assert not isinstance(refused.value, ClusterLost)
-        request.getfixturevalue("hired")
-        crew._fleet.client.wait_for_workers(4, timeout=60)
-        assert {row.status for row in conduct(small, crew, lambda _row: None)} == {"ok"}
+        with site.workers(1):
+            crew._fleet.client.wait_for_workers(3, timeout=60)
+            assert {row.status for row in conduct(small, crew, lambda _row: None)} == {"ok"}
     texts = [text for text in told if "gets no runs" in text]
     assert len(texts) == 2, told
     assert any("it runs another build: other sources in analysis; install the same Dumbbell" in text for text in texts)
@@ -187,6 +189,7 @@ def test_another_build_is_refused_by_name_before_anything_runs(
 def test_the_table_is_the_local_one_to_the_byte_and_files_travel(
     site: Site, staff: Staff, small: Sweep, tmp_path: Path
 ) -> None:
+    before = staff.outfits()
     with crew_at(site) as crew:
         rows = conduct(small, crew, lambda _row: None)
         again = conduct(small, crew, lambda _row: None)
@@ -194,7 +197,7 @@ def test_the_table_is_the_local_one_to_the_byte_and_files_travel(
     assert {row.status for row in rows} == {"ok"}
     assert table(rows, small, tmp_path / "theirs") == table(ours, small, tmp_path / "ours")
     assert table(again, small, tmp_path / "again") == table(ours, small, tmp_path / "ours")
-    assert until_true(lambda: not list(staff.temporary.glob("dumbbell-outfit-*")))
+    assert until_true(lambda: staff.outfits() == before)
 
 
 @pytest.mark.usefixtures("staff")
@@ -279,13 +282,14 @@ def test_a_kernel_that_is_not_here_fails_as_it_would_without_a_cluster(site: Sit
 def test_an_interrupt_ends_what_runs_and_workers_forget(site: Site, staff: Staff, tmp_path: Path) -> None:
     text = SWEEP.replace('"1s"', '"3000s"').replace('trace = "steps.trace"', 'rate = "1gbit"')
     sweep = parse_sweep(text, tmp_path / "long.toml")
+    before = staff.outfits()
     with crew_at(site) as crew:
         client = crew._fleet.client
         rows = crew.rows(base_of(sweep), next_round(sweep, []))
         with pytest.raises(KeyboardInterrupt):
             interrupted_while_running(rows, client)
         assert until_true(lambda: not busy(client))
-        assert until_true(lambda: not list(staff.temporary.glob("dumbbell-outfit-*")))
+        assert until_true(lambda: staff.outfits() == before)
 
 
 def test_a_killed_worker_loses_nothing_and_nothing_comes_twice(
@@ -293,13 +297,18 @@ def test_a_killed_worker_loses_nothing_and_nothing_comes_twice(
 ) -> None:
     told: list[str] = []
     with crew_at(site, told) as crew:
+        # A nanny gives up a worker that dies while it starts.
+        crew._fleet.client.wait_for_workers(2, timeout=60)
         rows = crew.rows(base_of(small), next_round(small, []))
         came = [next(rows)]
+        # Both have done what they had: a quick machine does it before they can be killed.
+        assert until_true(lambda: not busy(crew._fleet.client))
         for worker in (*children(staff.nanny), staff.plain.pid):
             os.kill(worker, signal.SIGKILL)
         came += rows
     assert set(by_place(came).values()) == {1}
-    assert any("is gone; " in text for text in told)
+    gone = [text.split()[1] for text in told if text.endswith(" is gone; its runs go to others")]
+    assert len(set(gone)) == len(gone) == 2, told
     assert table(came, small, tmp_path / "theirs") == table(local(small), small, tmp_path / "ours")
 
 
@@ -331,16 +340,6 @@ def test_a_scheduler_that_goes_away_ends_the_sweep_and_what_came_is_kept(small: 
         with pytest.raises(ClusterLost, match=r"^the scheduler at tls://.* is gone; .* go on with --resume$"):
             came += rows
     assert set(by_place(came).values()) == {1}
-
-
-def test_where_no_scheduler_is_the_error_says_how_to_start_one() -> None:
-    with pytest.raises(ClusterError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*dask scheduler"):
-        connected("tcp://127.0.0.1:9", lambda _text: None, wait_s=0.3)
-
-
-def test_what_is_no_cluster_is_refused() -> None:
-    with pytest.raises(ClusterError, match="'somewhere' is no cluster; right: tcp://scheduler:8786"):
-        crew_for("somewhere")
 
 
 def certificates(folder: Path) -> tuple[dict[str, object], dict[str, str]]:
@@ -385,7 +384,7 @@ def busy(client: Client) -> bool:
 
 
 def until_true(holds: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         if holds():
             return True

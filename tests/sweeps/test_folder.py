@@ -52,15 +52,24 @@ def test_a_folder_that_is_none_says_so(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+COUNTS = '"counts": {"ok": 0, "invalid": 0, "failed": 0}'
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("[" * 100_000, "can't be read"),
         ("{}", "it has no 'format'"),
         ('{"format": 99}', "format 99 is newer"),
-        ('{"format": 1}', "not a sweep's certificate: KeyError('axes')"),
-        ('{"format": 1, "axes": [{"key": "a", "scale": "cubic", "values": []}], "counts": {}}', "'cubic' is no scale"),
-        ('{"format": 1, "axes": [], "counts": {}}', "column 3 is 'path.rtt', String; it should be 'engine'"),
+        ('{"format": 1}', "`axes` is missing; a list"),
+        (
+            f'{{"format": 1, "axes": [{{"key": "a", "scale": "cubic", "values": []}}], {COUNTS}}}',
+            "'cubic' is no scale",
+        ),
+        (
+            '{"format": 1, "axes": [], "counts": {"ok": 0, "invalid": 0, "failed": 0}}',
+            "column 3 is 'path.rtt', String; it should be 'engine'",
+        ),
     ],
 )
 def test_a_certificate_that_does_not_fit_says_where(text: str, said: str, tmp_path: Path) -> None:

@@ -62,7 +62,9 @@ def test_kills_at_any_moment_change_nothing(small: Path, going: Start, whole: tu
 def test_a_worker_that_is_killed_loses_nothing(small: Path, going: Start, whole: tuple[bytes, bytes]) -> None:
     sweep = going(small, "--no-cache")
     sweep.until_rows(1)
-    for worker in sweep.workers():
+    workers = sweep.workers()
+    assert workers
+    for worker in workers:
         os.kill(worker, signal.SIGKILL)
     assert sweep.ended()[0] == 0
     assert outcome(sweep.out) == whole

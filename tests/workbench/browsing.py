@@ -6,11 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, Page, Playwright
+from playwright.sync_api import Browser, Page, Playwright, expect
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ERRORS = ("error", "warning")
 PATIENCE_MS = 60_000
+"""Not a limit of the page's: when a test is given up. On a busy machine Chromium takes far more than its usual 5 s."""
+expect.set_options(timeout=PATIENCE_MS)
 SETTLED = """patience => new Promise((done, late) => {
   const until = performance.now() + patience;
   const look = () => {
@@ -54,13 +56,14 @@ def visited(
     context = browser.new_context(
         viewport={"width": width, "height": height}, permissions=["clipboard-read", "clipboard-write"], **options
     )
+    context.set_default_timeout(PATIENCE_MS)
     page, said = context.new_page(), Said()
     ours = (url, "data:", "blob:")
     page.on("console", lambda one: said.complaints.append(one.text) if one.type in ERRORS else None)
     page.on("pageerror", lambda error: said.complaints.append(str(error)))
     page.on("request", lambda asked: None if asked.url.startswith(ours) else said.abroad.append(asked.url))
     page.goto(url.rstrip("/") + address)
-    page.wait_for_selector(".plot canvas", timeout=60_000)
+    page.wait_for_selector(".plot canvas")
     yield page, said
     context.close()
 

@@ -12,6 +12,9 @@ import httpx2 as httpx
 
 from conftest import COMMAND
 
+PATIENCE_S = 60.0
+"""Not a limit of the server's: when a test is given up."""
+
 
 @dataclass(frozen=True)
 class Served:
@@ -23,12 +26,12 @@ class Served:
     @property
     def asks(self) -> httpx.Client:
         """Somebody who asks it."""
-        return httpx.Client(base_url=self.url, timeout=60)
+        return httpx.Client(base_url=self.url, timeout=PATIENCE_S)
 
     def ended(self) -> int:
         """Ask it to end, as ^C does, and wait; its exit status."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=PATIENCE_S)
 
 
 @contextmanager
@@ -47,7 +50,7 @@ def served(folder: Path, *words: str) -> Iterator[Served]:
         # Gently, so that it takes its folder along.
         process.terminate()
         try:
-            process.wait(timeout=20)
+            process.wait(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

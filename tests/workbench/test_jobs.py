@@ -8,6 +8,7 @@ import pytest
 from dumbbell.errors import EngineError
 from dumbbell.workbench.jobs import Job, Jobs, TooMany
 from dumbbell.workbench.limits import Limits
+from workbench.serving import PATIENCE_S
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_a_job_tells_how_far_it_is_and_what_came_out(jobs: Jobs) -> None:
 def test_others_wait_in_their_order_and_too_many_are_refused(jobs: Jobs) -> None:
     first, others = Turning(), [Job(Turning(), 1.0) for _ in range(2)]
     jobs.begin(Job(first, 1.0))
-    assert first.began.wait(5)
+    assert first.began.wait(PATIENCE_S)
     for job in others:
         jobs.begin(job)
     assert [job.state for job in others] == ["waiting", "waiting"]
@@ -71,9 +72,9 @@ def test_a_cancelled_job_leaves_its_work_at_once(jobs: Jobs) -> None:
     work = Turning()
     job = Job(work, 1.0)
     jobs.begin(job)
-    assert work.began.wait(5)
+    assert work.began.wait(PATIENCE_S)
     jobs.cancel(job)
-    assert work.ended.wait(5)
+    assert work.ended.wait(PATIENCE_S)
     until(lambda: job.over)
     assert job.state == "cancelled"
     assert job.result is None
@@ -130,7 +131,7 @@ def test_a_job_that_nobody_listens_to_ends() -> None:
     work = Turning()
     job = Job(work, 1.0)
     jobs.begin(job)
-    assert work.ended.wait(5)
+    assert work.ended.wait(PATIENCE_S)
     until(lambda: job.over)
     assert job.state == "cancelled"
     jobs.close()
@@ -140,7 +141,7 @@ def test_closing_ends_all_and_begins_none() -> None:
     jobs = Jobs(Limits(), at_once=1)
     work, other = Turning(), Turning()
     jobs.begin(Job(work, 1.0))
-    assert work.began.wait(5)
+    assert work.began.wait(PATIENCE_S)
     jobs.begin(Job(other, 1.0))
     jobs.close()
     assert work.ended.is_set()

@@ -14,7 +14,7 @@ from dumbbell.engine import Request, Simulator
 from dumbbell.workbench.app import make_app
 from dumbbell.workbench.live import case_of
 from dumbbell.workbench.shelf import BLANK
-from workbench.serving import listening, served
+from workbench.serving import PATIENCE_S, listening, served
 from workbench.test_app import unpacked
 
 SHORT = BLANK.replace("30s", "2s").replace("50mbit", "10mbit")
@@ -141,7 +141,7 @@ def test_a_server_that_ends_ends_its_guests(tmp_path: Path, monkeypatch: pytest.
         left = [guest for guest in guests(tmp_path) if guest != server.process.pid]
         assert left
         os.kill(server.process.pid, how)
-        server.process.wait(timeout=20)
+        server.process.wait(timeout=PATIENCE_S)
         while guests(tmp_path):
             time.sleep(0.01)
         if how != signal.SIGKILL:

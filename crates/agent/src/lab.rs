@@ -14,6 +14,7 @@ mod doors;
 mod end;
 mod listener;
 mod orders;
+mod path;
 mod programs;
 mod sampler;
 mod terminal;
@@ -114,6 +115,7 @@ struct Lab<'a> {
     inside: Inside,
     machine: Option<Machine>,
     standbys: Vec<Standby>,
+    path: Option<crate::path::Path<'a>>,
     payload: Payload,
     unfinished: usize,
     /// Flows in order of their names: so those that start at one time begin, whatever their places in the plan.
@@ -141,6 +143,7 @@ impl<'a> Lab<'a> {
             inside: Inside::open(plan, folder)?,
             machine: plan.machine_ns.map(|every_ns| Machine::open(every_ns, folder)).transpose()?,
             standbys: Standby::for_all(&plan.changes)?,
+            path: None,
             payload: Payload::new()?,
             unfinished: plan.flows.len(),
             starters: (0..plan.flows.len()).collect(),
@@ -148,6 +151,7 @@ impl<'a> Lab<'a> {
         lab.listen()?;
         lab.prepare_flows()?;
         lab.prepare_probes()?;
+        lab.watch_path()?;
         lab.prepare_programs()?;
         for (number, change) in plan.changes.iter().enumerate() {
             lab.agenda.add(change.at_ns, Kind::Change, number);
@@ -240,7 +244,7 @@ impl<'a> Lab<'a> {
     /// Something on the agenda is due.
     fn act(&mut self, now_ns: u64, kind: Kind, number: usize) -> Result<()> {
         match kind {
-            Kind::Change => self.change(number)?,
+            Kind::Change => self.change(number, now_ns)?,
             Kind::Launch => self.launch(number, now_ns)?,
             Kind::Halt => self.company.running[number].stop(Signal::SIGTERM),
             Kind::Start => self.start(self.starters[number], now_ns)?,
@@ -263,10 +267,12 @@ impl<'a> Lab<'a> {
         Ok(())
     }
 
-    fn change(&mut self, number: usize) -> Result<()> {
+    fn change(&mut self, number: usize, now_ns: u64) -> Result<()> {
         let command = &self.plan.changes[number].command;
+        self.path.iter_mut().for_each(|path| path.ordered(&command.host, now_ns));
         let standby = self.standbys.iter_mut().find(|standby| standby.serves(command));
-        standby.expect("one was started for every change").send(command)
+        let sent = standby.expect("one was started for every change").send(command);
+        sent.or_else(|error| self.change_failed(&command.host, error))
     }
 
     fn start(&mut self, number: usize, now_ns: u64) -> Result<()> {
@@ -339,16 +345,6 @@ impl<'a> Lab<'a> {
         self.machine.as_mut().map_or(Ok(()), |machine| machine.look(now_ns, last))
     }
 
-    fn end(&mut self, now_ns: u64) -> Result<()> {
-        self.look_at_machine(now_ns, true)?;
-        self.inside.look(self.clock, now_ns, true)?;
-        for number in 0..self.flows.len() {
-            self.stop(number, now_ns)?;
-        }
-        self.ended_ns = Some(now_ns);
-        Ok(())
-    }
-
     /// A descriptor has something to say.
     fn answer(&mut self, Knock { door, taken, times }: Knock) -> Result<()> {
         match door {
@@ -374,6 +370,7 @@ impl<'a> Lab<'a> {
             Door::Ended(number) => self.program_ended(number)?,
             Door::Stream(number) => self.hear_program(number)?,
             Door::Gone(place) => self.sockets_gone(place)?,
+            Door::Path(place) => self.path_changed(place)?,
             Door::Word => self.hear_shell()?,
             Door::Order => self.end_now(),
             Door::Rounds => self.samples_came(taken.expect("rounds bring a result"))?,

@@ -15,6 +15,7 @@
 //! sockets   every TCP socket of this machine, again and again, to whoever reads
 //! inside/   what is looked at when somebody asks: packets, counters, sockets, trace
 //! counters  what the kernel counted, to find packets that died elsewhere
+//! path/     what the path under test is made of, and who changes it but the plan
 //! remote/   a part of an experiment on a real host, which is left as it was
 //! sys       every line of unsafe, and the clock
 //! ```
@@ -30,6 +31,7 @@ mod guest;
 mod inside;
 mod lab;
 mod machine;
+mod path;
 mod plan;
 mod programs;
 mod remote;

@@ -6,6 +6,8 @@
 use crate::error::{Attempt, Error, Result};
 use crate::plan::{Change, Command};
 use crate::sys;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::fs;
 use std::io::{self, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -143,6 +145,11 @@ impl Standby {
         Ok(Self { host: command.host.clone(), program: command.argv[0].clone(), child, input, sent: Vec::new() })
     }
 
+    /// Where it is, and its netlink port: iproute2 lets Linux choose one, which is the number of its process.
+    pub fn port(&self) -> (&str, u32) {
+        (&self.host, self.child.id())
+    }
+
     /// Is this the one for the command?
     pub fn serves(&self, command: &Command) -> bool {
         self.host == command.host && self.program == command.argv[0]
@@ -156,6 +163,8 @@ impl Standby {
 
     /// Waits for the program's end and tells of a refused change.
     pub fn finish(self) -> Result<()> {
+        // A program of the experiment may have stopped it.
+        let _ = kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGCONT);
         drop(self.input);
         let output = self.child.wait_with_output().attempt(|| format!("waiting for {}", self.program))?;
         if output.status.success() {

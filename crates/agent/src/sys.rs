@@ -174,6 +174,34 @@ pub fn give_up(capabilities: &[u8]) -> nix::Result<()> {
     Ok(())
 }
 
+/// A netlink socket gets no message of this kind that answers a request from this port (`SO_ATTACH_FILTER`).
+pub fn drop_messages(socket: RawFd, kind: u16, port: u32) -> nix::Result<()> {
+    let line = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter {
+        code: u16::try_from(code).expect("an instruction is short"),
+        jt,
+        jf,
+        k,
+    };
+    let (load, equal, answer) = (libc::BPF_LD | libc::BPF_ABS, libc::BPF_JMP | libc::BPF_JEQ, libc::BPF_RET);
+    // Of `struct nlmsghdr` the kind stands at 4 and the port at 12; a filter loads numbers most significant byte first.
+    let mut lines = [
+        line(load | libc::BPF_H, 0, 0, 4),
+        line(equal, 0, 3, kind.to_be().into()),
+        line(load | libc::BPF_W, 0, 0, 12),
+        line(equal, 0, 1, port.to_be()),
+        line(answer, 0, 0, 0),
+        line(answer, 0, 0, u32::MAX),
+    ];
+    let length = u16::try_from(lines.len()).expect("a filter is short");
+    // The kernel copies the lines before the call returns.
+    set_option(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_ATTACH_FILTER,
+        libc::sock_fprog { len: length, filter: lines.as_mut_ptr() },
+    )
+}
+
 /// `getsockopt` of a plain integer.
 pub fn get_option(socket: RawFd, level: i32, option: i32) -> nix::Result<i32> {
     let mut value: i32 = 0;

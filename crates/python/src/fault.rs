@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 
 create_exception!(dumbbell._sim, Refused, PyValueError, "The simulator can't carry out this plan.");
+create_exception!(dumbbell._sim, Outgrown, PyRuntimeError, "A run holds more than it may.");
 create_exception!(dumbbell._sim, Fault, PyRuntimeError, "The simulator broke a law of its own.");
 
 thread_local! {

@@ -18,7 +18,7 @@ mod _sim {
     #[pymodule_export]
     use super::arrow::Arrow;
     #[pymodule_export]
-    use super::fault::{Fault, Refused};
+    use super::fault::{Fault, Outgrown, Refused};
     #[pymodule_export]
     use super::numbers::Numbers;
     #[pymodule_export]

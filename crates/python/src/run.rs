@@ -1,7 +1,7 @@
 //! Runs a world in slices, with the interpreter's lock released.
 
 use crate::arrow::Arrow;
-use crate::fault::guarded;
+use crate::fault::{Outgrown, guarded};
 use dumbbell_core::cc::Controller;
 use dumbbell_core::time::{Span, Time};
 use dumbbell_sim::journeys::{Told, Window};
@@ -24,27 +24,30 @@ type Results = (Arrow, Arrow, Arrow, String);
 /// Carries a plan out: flows, queues and probes as Arrow tables, and a report in JSON.
 ///
 /// `progress` is called about twenty times a second with the seconds of the experiment that have passed; what it
-/// raises ends the run. `capture` is a file that packets are written to.
+/// raises ends the run. `capture` is a file that packets are written to. [`Outgrown`] is
+/// raised as soon as packets and tables hold more than `most_bytes`.
 #[pyfunction]
-#[pyo3(signature = (plan, progress=None, capture=None))]
+#[pyo3(signature = (plan, progress=None, capture=None, most_bytes=None))]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands values over")]
 pub fn simulate(
     py: Python<'_>,
     plan: &str,
     progress: Option<Bound<'_, PyAny>>,
     capture: Option<PathBuf>,
+    most_bytes: Option<u64>,
 ) -> PyResult<Results> {
     let run = py.detach(|| guarded(|| Run::new(plan, capture)))?;
-    let world = carried_out(py, run, progress.as_ref(), World::run)?;
+    let world = carried_out(py, run, progress.as_ref(), most_bytes, World::run_on)?;
     py.detach(|| guarded(|| Ok(exported(world.finish()))))
 }
 
 /// Where the packets were that were under way from `start` to `stop` (nanoseconds, both included): the first
 /// `most_rows` of them as an Arrow table, and how many more there were.
 ///
-/// The plan is carried out until it is known what became of each of them. `progress` is as in [`simulate`].
+/// The plan is carried out until it is known what became of each of them. `progress` and `most_bytes` are as in
+/// [`simulate`].
 #[pyfunction]
-#[pyo3(signature = (plan, start, stop, most_rows, progress=None))]
+#[pyo3(signature = (plan, start, stop, most_rows, progress=None, most_bytes=None))]
 pub fn journeys(
     py: Python<'_>,
     plan: &str,
@@ -52,10 +55,11 @@ pub fn journeys(
     stop: u64,
     most_rows: usize,
     progress: Option<&Bound<'_, PyAny>>,
+    most_bytes: Option<u64>,
 ) -> PyResult<(Arrow, u64)> {
     let window = Window { from: Time::from_nanos(start), to: Time::from_nanos(stop), most_rows };
     let run = py.detach(|| guarded(|| Run::recorded(plan, window)))?;
-    let world = carried_out(py, run, progress, World::run_recorded)?;
+    let world = carried_out(py, run, progress, most_bytes, World::run_recorded)?;
     let Told { packets, left_out } =
         py.detach(|| guarded(|| Ok(world.finish().journeys.expect("they were recorded"))))?;
     Ok((packets.into(), left_out))
@@ -74,9 +78,19 @@ pub fn parameters(controller: &str) -> Vec<(&'static str, String, String)> {
 }
 
 /// Lets a world go on, by `go`, until that says that it is over.
-fn carried_out(py: Python<'_>, mut run: Run, progress: Option<&Bound<'_, PyAny>>, go: Go) -> PyResult<World> {
+fn carried_out(
+    py: Python<'_>,
+    mut run: Run,
+    progress: Option<&Bound<'_, PyAny>>,
+    most_bytes: Option<u64>,
+    go: Go,
+) -> PyResult<World> {
     while !py.detach(|| guarded(|| run.slice(go)))?.is_over {
         py.check_signals()?;
+        let held = run.world.held_bytes();
+        if most_bytes.is_some_and(|most| held > most) {
+            return Err(Outgrown::new_err((run.seconds(), held)));
+        }
         if let Some(progress) = progress {
             progress.call1((run.seconds(),))?;
         }
@@ -91,6 +105,8 @@ type Go = fn(&mut World, Time) -> Result<Progress, Error>;
 struct Run {
     world: World,
     until: Time,
+    /// Has all happened that is due by then?
+    is_reached: bool,
     step: Span,
 }
 
@@ -100,7 +116,7 @@ impl Run {
         if let Some(path) = capture {
             world.capture_into(Box::new(BufWriter::new(File::create(path)?)))?;
         }
-        Ok(Self { world, until: Time::ZERO, step: FIRST_STEP })
+        Ok(Self { world, until: Time::ZERO, is_reached: true, step: FIRST_STEP })
     }
 
     /// One that records journeys.
@@ -108,7 +124,7 @@ impl Run {
         let plan = Plan::from_json(plan)?;
         let mut world = World::new(&plan)?;
         world.record(&plan, window);
-        Ok(Self { world, until: Time::ZERO, step: FIRST_STEP })
+        Ok(Self { world, until: Time::ZERO, is_reached: true, step: FIRST_STEP })
     }
 
     /// Goes on for about [`SLICE`] of wall time.
@@ -116,12 +132,15 @@ impl Run {
         let began = Instant::now();
         loop {
             let before = Instant::now();
-            self.until += self.step;
+            if self.is_reached {
+                self.until += self.step;
+            }
             let state = go(&mut self.world, self.until)?;
+            self.is_reached = state.is_reached;
             if state.is_over || began.elapsed() >= SLICE {
                 return Ok(state);
             }
-            self.step = next_step(self.step, before.elapsed());
+            self.step = if state.is_reached { next_step(self.step, before.elapsed()) } else { FIRST_STEP };
         }
     }
 

@@ -27,6 +27,8 @@ pub struct Outcome {
 pub struct Progress {
     /// Time of the last event.
     pub now: Time,
+    /// Has everything happened that was asked for? Not where a call stopped before, to be called again.
+    pub is_reached: bool,
     /// Is the experiment over?
     pub is_over: bool,
     /// Events handled so far.

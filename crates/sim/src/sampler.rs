@@ -145,6 +145,11 @@ impl Sampler {
         self.flows.capacity_bytes() + self.queues.capacity_bytes() + self.last.capacity() * size_of::<Option<Info>>()
     }
 
+    /// Bytes of its tables that are written.
+    pub fn used_bytes(&self) -> usize {
+        self.flows.used_bytes() + self.queues.used_bytes()
+    }
+
     fn look(&mut self, now: Time, number: usize, net: &Net) {
         let look = see(&self.watched[number], net);
         self.watched[number].last = look;

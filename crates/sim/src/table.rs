@@ -68,6 +68,12 @@ impl<T: Copy + Default> Cells<T> {
     pub fn capacity_bytes(&self) -> usize {
         self.values.capacity() * size_of::<T>() + self.known.as_ref().map_or(0, Bits::capacity_bytes)
     }
+
+    /// Bytes of it that are written: memory beyond them costs nothing until then.
+    #[must_use]
+    pub fn used_bytes(&self) -> usize {
+        self.values.len() * size_of::<T>() + self.known.as_ref().map_or(0, |known| known.as_bytes().len())
+    }
 }
 
 /// A column's numbers.
@@ -202,6 +208,12 @@ impl Names {
         self.codes.capacity_bytes()
     }
 
+    /// As [`Cells::used_bytes`].
+    #[must_use]
+    pub fn used_bytes(&self) -> usize {
+        self.codes.used_bytes()
+    }
+
     /// Appends a name; it joins the list when it is new.
     ///
     /// # Panics
@@ -247,6 +259,11 @@ macro_rules! columns {
             /// Bytes that it holds.
             pub fn capacity_bytes(&self) -> usize {
                 0 $(+ self.$column.capacity_bytes())*
+            }
+
+            /// Bytes of them that are written.
+            pub fn used_bytes(&self) -> usize {
+                0 $(+ self.$column.used_bytes())*
             }
         }
 

@@ -107,6 +107,12 @@ struct Arrival {
 /// Steps in one instant after which time is said to stand still: far more than any window has packets.
 const MOST_STEPS: u64 = 20_000_000;
 
+/// Events handled at once by [`World::run_on`]: some hundredths of a second.
+const MOST_EVENTS: u64 = 100_000;
+
+/// What a sender keeps of a packet under way.
+const RECORD_BYTES: u64 = 64;
+
 impl World {
     /// A world at time zero.
     ///
@@ -135,13 +141,36 @@ impl World {
     ///
     /// When a change can't be made, time stands still, the capture can't be written, or a law was broken.
     pub fn run(&mut self, until: Time) -> Result<Progress, Error> {
+        while !self.run_on(until)?.is_reached {}
+        Ok(self.progress())
+    }
+
+    /// The same, but no more than [`MOST_EVENTS`] at once: whoever waits can look at other things in between.
+    ///
+    /// # Errors
+    ///
+    /// As [`World::run`]'s.
+    pub fn run_on(&mut self, until: Time) -> Result<Progress, Error> {
+        let mut is_reached = true;
+        let last = self.events + MOST_EVENTS;
         while self.ended.is_none() {
             let Some(due) = self.agenda.take_by(until) else { break };
             self.advance(due.at)?;
             self.act(due)?;
             self.settle()?;
+            if self.events >= last {
+                is_reached = false;
+                break;
+            }
         }
-        Ok(self.progress())
+        Ok(Progress { is_reached, ..self.progress() })
+    }
+
+    /// Bytes that packets under way, their senders' records of them, and all tables hold now.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
+        (result::memory_bytes(self) + self.sampler.used_bytes()) as u64
+            + self.census.alive * (size_of::<Packet>() as u64 + RECORD_BYTES)
     }
 
     /// Tables and totals.
@@ -153,6 +182,7 @@ impl World {
     fn progress(&self) -> Progress {
         Progress {
             now: self.now,
+            is_reached: true,
             is_over: self.ended.is_some(),
             events: self.events,
             data_packets: self.census.data_packets,

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from dumbbell.cli.console import print_json
+from dumbbell.cli.console import Console, print_json
 
 if TYPE_CHECKING:
     from dumbbell.kernel import Addition, Kernel
 
 __all__ = ["add", "entries"]
 
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+err = Console(stderr=True, soft_wrap=True)
 
 
 def add(
@@ -28,24 +27,26 @@ def add(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Compile a congestion control into a kernel of its own. The kernel that it is added to stays as it is."""
+    from rich.text import Text
+
     from dumbbell.kernel import add as add_file
 
     with err.status("") as status:
 
         def progress(phase: str, done: int, total: int) -> None:
-            status.update(f"{phase} {done}/{total}" if total else f"{phase} {done}")
+            status.update(Text(f"{phase} {done}/{total}" if total else f"{phase} {done}"))
 
         done = add_file(file, to=to, name=name, progress=progress)
     if done.warnings:
-        err.print(done.warnings, markup=False)
+        err.print(Text(done.warnings))
     if as_json:
         print_json(_entry(done))
         return
     settings = ", ".join(f"{key} = {value}" for key, value in done.added.parameters.items())
     what = " and ".join(f"'{each}'" for each in done.added.names) + (f" ({settings})" if settings else "")
     how = "has" if done.fresh else "has already, unchanged,"
-    err.print(f"kernel '{done.kernel.name}' {how} {what} from {file}", markup=False)
-    err.print(f'use it with: cc = "{done.added.name}" and --kernel {shlex.quote(done.kernel.name)}', markup=False)
+    err.print(f"kernel '{done.kernel.name}' {how} {what} from {file}")
+    err.print(f'use it with: cc = "{done.added.name}" and --kernel {shlex.quote(done.kernel.name)}')
 
 
 def entries(kernel: "Kernel") -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 import dumbbell
 from dumbbell.cli import learn, logs, searches, swept
@@ -55,6 +56,15 @@ app.command()(swept.sql)
 ScenarioOrFile = Annotated[str, typer.Argument(metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A result folder.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else.")]
+Hosts = Annotated[
+    str | None,
+    typer.Option(
+        "--hosts",
+        metavar="NAME,NAME",
+        help="The real hosts that ssh may call, as the file names them.",
+        show_default=False,
+    ),
+]
 Settings = Annotated[
     list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as path.bottleneck.rate=50mbit.")
 ]
@@ -81,6 +91,7 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
             show_default=False,
         ),
     ] = None,
+    hosts: Hosts = None,
     seed: Annotated[str | None, typer.Option(metavar="N", help="A seed, or several: 1..5.")] = None,
     settings: Settings = [],  # noqa: B006 — typer copies it
     folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the result goes.")] = None,
@@ -118,7 +129,7 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
     engine = engine or ("kernel" if kernel else "sim")
     done = run_all(
         scenario, engine=engine, seed=seed, settings=settings, out=folder, kernel=kernel, jobs=jobs, capture=pcap,
-        inside=inside, wall_limit_s=wall_limit,
+        inside=inside, wall_limit_s=wall_limit, hosts=hosts,
     )  # fmt: skip
     if as_json:
         print_json(done.as_json())
@@ -145,7 +156,7 @@ def scenarios(as_json: Json = False) -> None:
         ("published results", published()),
         ("with programs of the machine (kernel only)", with_programs()),
     ):
-        out.print(f"[bold]{heading}[/bold]")
+        out.print(heading, style="bold")
         table = Table(box=None, padding=(0, 2, 0, 0), expand=True)
         for column in ("scenario", "cases", "title", "source"):
             narrow = column in ("scenario", "cases")
@@ -156,7 +167,7 @@ def scenarios(as_json: Json = False) -> None:
             entry = _scenario_entry(name, cases[name][0], len(cases[name]))
             table.add_row(name, str(entry["cases"]), entry["title"], entry["source"] or "")
         out.print(table)
-    out.print("[bold]sweeps[/bold] (dumbbell sweep NAME)")
+    out.print(Text.assemble(("sweeps", "bold"), " (dumbbell sweep NAME)"))
     list_sweeps()
 
 
@@ -178,7 +189,7 @@ def plan(
     one = chosen(cases, case, scenario)
     if case is None and len(cases) > 1:
         names = "; ".join(each.name for each in cases)
-        err.print(f"the first of {len(cases)} cases; choose one with --case: {names}", markup=False)
+        err.print(f"the first of {len(cases)} cases; choose one with --case: {names}")
     title = ": ".join(part for part in (one.experiment.title, one.name) if part)
     if one.experiment.hosts is None:
         sys.stdout.write(as_script(plan_case(one, seed), title))
@@ -236,6 +247,7 @@ def compare(  # noqa: PLR0913, PLR0917
     engines: Annotated[
         str | None, typer.Option(metavar="A,B", help="Two engines; default: sim,kernel.", show_default=False)
     ] = None,
+    hosts: Hosts = None,
     kernels: Annotated[str | None, typer.Option(metavar="A,B", help="Two kernels; see kernel list.")] = None,
     seeds: Annotated[str | None, typer.Option(metavar="N..M", help="Several, for a spread and an interval.")] = None,
     settings: Settings = [],  # noqa: B006
@@ -260,14 +272,15 @@ def compare(  # noqa: PLR0913, PLR0917
     from dumbbell.cli.compare import Asked, compare_all
 
     asked = Asked(
-        targets, engines, kernels, seeds, settings, folder, tolerances, interval, start, end, jobs, page=output
-    )
+        targets, engines, kernels, seeds, settings, folder, tolerances, interval, start, end, jobs, page=output,
+        hosts=hosts,
+    )  # fmt: skip
     done = compare_all(asked)
     if output is not None:
         from dumbbell.report import write_comparison
 
         write_comparison(done.comparisons, done.strands, output, asked.window, done.left_out)
-        err.print(f"wrote {output}", markup=False)
+        err.print(f"wrote {output}")
     if as_json:
         print_json(done.as_json())
     else:
@@ -299,7 +312,7 @@ def plot(
         list_figures(out)
         return
     written = plot_runs(folders or [], output, panels=panels, name=name, metric=metric, width=width, scale=scale)
-    err.print(f"wrote {written}", markup=False)
+    err.print(f"wrote {written}")
 
 
 @app.command()
@@ -323,7 +336,7 @@ def report(
     if runs:
         raise ExperimentError("pages of runs belong to a sweep's", key="--runs", right="the folder of one sweep")
     write([load(folder) for folder in folders], output)
-    err.print(f"wrote {output}", markup=False)
+    err.print(f"wrote {output}")
 
 
 def _scenario_entry(name: str, case: Any, cases: int) -> dict[str, Any]:

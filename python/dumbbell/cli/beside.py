@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from rich.console import Console
-from rich.text import Text
-
 from dumbbell.cli.cells import digits, grid, told_apart
+from dumbbell.cli.console import Console
 from dumbbell.result import Run
 
 __all__ = ["show_beside"]
@@ -25,7 +23,7 @@ def show_beside(out: Console, runs: Sequence[Run], rows: Sequence[Mapping[str, f
     out.print(table)
     for run in runs:
         for reason in run.birth["invalid"]:
-            out.print(Text(f"INVALID: {run.folder}: {reason}", style="bold red"))
+            out.print(f"INVALID: {run.folder}: {reason}", style="bold red")
 
 
 def _heads(runs: Sequence[Run]) -> list[str]:

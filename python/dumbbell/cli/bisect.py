@@ -13,24 +13,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.text import Text
 
 from dumbbell import result
 from dumbbell.analysis import measure_names, measures
 from dumbbell.cli.carry import carry_out
 from dumbbell.cli.cells import digits
+from dumbbell.cli.console import Console
 from dumbbell.cli.interrupt import Interrupted
 from dumbbell.cli.kernels import bars_on
 from dumbbell.engine import Request
+from dumbbell.engine.permissions import permitted
 from dumbbell.engine.requests import engine_called, repeat_command, seeds_of
 from dumbbell.errors import BuildFailed, EngineError, ExperimentError
-from dumbbell.kernel import Kernel, cache_dir, fragment
+from dumbbell.kernel import Kernel, fragment
 from dumbbell.kernel.bisect import Found, Skipped, Step, bisect
 from dumbbell.kernel.build import Wish, build_at
 from dumbbell.kernel.checkout import Checkout
 from dumbbell.kernel.lock import locked
 from dumbbell.kernel.source import Source
 from dumbbell.plan import plan_case
+from dumbbell.publish import cache_dir, write
 from dumbbell.spec import Case, find, load
 from dumbbell.spec.qdisc import suggest
 
@@ -108,12 +111,12 @@ def show_bisected(out: Console, done: Bisected) -> None:
     if found.first_bad is None:
         out.print("Only commits that could not be tried are left; the first bad one is one of:")
         for commit in found.candidates:
-            out.print(f"  {commit}", markup=False)
+            out.print(f"  {commit}")
     else:
-        out.print(f"{found.first_bad} is the first bad commit", markup=False)
-        out.print(found.stat.rstrip(), markup=False)
+        out.print(f"{found.first_bad} is the first bad commit")
+        out.print(Text(found.stat.rstrip()))
     out.print()
-    out.print(found.log.rstrip(), markup=False)
+    out.print(Text(found.log.rstrip()))
 
 
 @dataclass
@@ -152,8 +155,8 @@ class _Bench:
         """One line a commit."""
         figure = step.why if step.figure is None else f"{digits(step.figure)} {self.asked.metric}"
         built, ran = self.spent_s
-        self.err.print(f"{step.commit[:12]} {step.subject}", markup=False)
-        self.err.print(f"    {step.verdict}: {figure} (build {built:.1f} s, run {ran:.1f} s)", markup=False)
+        self.err.print(f"{step.commit[:12]} {step.subject}")
+        self.err.print(f"    {step.verdict}: {figure} (build {built:.1f} s, run {ran:.1f} s)")
 
     def _build(self, commit: str) -> Kernel:
         """An earlier call's kernel of this commit serves too, and so does its compiler's no."""
@@ -170,14 +173,15 @@ class _Bench:
         said = f"it does not build: {why}"
         if not _OF_THE_MACHINE.search(why):
             self._note(commit).parent.mkdir(parents=True, exist_ok=True)
-            self._note(commit).write_text(said, encoding="utf-8")
+            write(self._note(commit), said.encode())
         return said
 
     def _note(self, commit: str) -> Path:
         return self.home / "kernels" / f"{commit[:16]}.broken"
 
     def _run(self, kernel: Kernel) -> list[float]:
-        engine = engine_called("kernel", str(kernel.binary))
+        binary = str(kernel.binary)
+        engine = engine_called("kernel", binary, allowed=permitted(kernels=[binary]))
         folders = [self.room / f"{kernel.name}-seed{seed}" for seed in self.seeds]
         work = [
             (engine, Request(self.asked.scenario, self.case, seed, folder, self._command(kernel, seed)))

@@ -3,20 +3,24 @@
 Whose results go where is the caller's.
 """
 
+import ctypes
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from dumbbell.cli.console import Console
 from dumbbell.cli.interrupt import Interrupted
 from dumbbell.engine import Engine, Request
 
 __all__ = ["carry_out"]
+
+GRACE_S = 0.3
+"""A simulation looks up twenty times a second."""
 
 
 def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: bool = True) -> None:
@@ -28,6 +32,9 @@ def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: 
     Raises what an engine raised; `Interrupted` once everything that was started has ended.
     """
     cancel, submitted = threading.Event(), threading.Event()
+    futures: list[Future[None]] = []
+    running: dict[int, int] = {}
+    """Number of the run that each thread carries out, until that hears that it is to end."""
     try:
         with (
             _bar([request for _, request in work], shown=bar) as advance,
@@ -37,22 +44,30 @@ def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: 
             def one(number: int, engine: Engine, request: Request) -> None:
                 def progress(seconds: float) -> None:
                     if cancel.is_set():
+                        # From here on it ends by itself.
+                        running.pop(threading.get_ident(), None)
                         raise _Cancelled
                     advance(number, seconds)
 
                 # An interrupt while the pool starts a thread leaves one that it doesn't know, and doesn't wait for.
                 submitted.wait()
                 if not cancel.is_set():
-                    engine.run(request, progress)
+                    running[threading.get_ident()] = number
+                    try:
+                        engine.run(request, progress)
+                    finally:
+                        running.pop(threading.get_ident(), None)
 
             try:
-                futures = [pool.submit(one, number, *each) for number, each in enumerate(work)]
+                for number, each in enumerate(work):
+                    futures.append(pool.submit(one, number, *each))
                 submitted.set()
                 _first_error(futures)
             except BaseException:
                 # Before the pool waits for what it has begun.
                 cancel.set()
                 submitted.set()
+                _end(futures, running)
                 raise
     except KeyboardInterrupt:
         raise Interrupted from None
@@ -65,6 +80,17 @@ def _side_by_side(work: Sequence[tuple[Engine, Request]]) -> int:
 
 class _Cancelled(BaseException):
     """Raised inside a running engine when somebody pressed Ctrl-C."""
+
+
+def _end(futures: Sequence[Future[None]], running: dict[int, int]) -> None:
+    """End runs that don't hear of it by their progress: what plans, decodes or writes tells none."""
+    for future in futures:
+        future.cancel()
+    wait(futures, timeout=GRACE_S)
+    for thread in list(running):
+        if running.pop(thread, None) is None:
+            continue  # It has just ended, or heard of it.
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Cancelled))
 
 
 def _first_error(futures: Sequence[Future[None]]) -> None:
@@ -89,16 +115,19 @@ def _bar(requests: Sequence[Request], *, shown: bool) -> Iterator[Callable[[int,
     """A bar of virtual time on standard error; `advance(run, seconds)` from any thread."""
     lengths = [request.case.experiment.duration / 1e9 for request in requests]
     done = [0.0] * len(requests)
-    console = Console(stderr=True, highlight=False)
+    console = Console(stderr=True)
     name = f"{requests[0].name}" + (f" ({len(requests)} runs)" if len(requests) > 1 else "")
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed:.0f}/{task.total:.0f} s"),
         _Speed(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as bars:
+    with Progress(
+        *columns, console=console, transient=True, disable=not (shown and console.is_terminal),
+        redirect_stdout=False, redirect_stderr=False,
+    ) as bars:  # fmt: skip
         task = bars.add_task(name, total=sum(lengths))
 
         def advance(number: int, seconds: float) -> None:

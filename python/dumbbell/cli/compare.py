@@ -29,12 +29,14 @@ from dumbbell.cli.sides import Folders, paired, two_sides
 from dumbbell.cli.window import window_of
 from dumbbell.engine import Engine, Request
 from dumbbell.engine.kernel import KernelEngine
-from dumbbell.engine.output import staged
+from dumbbell.engine.permissions import Permissions, permitted
 from dumbbell.engine.requests import default_folder, engine_called, plain, repeat_command, run_names, seeds_of
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
+from dumbbell.publish import staged
 from dumbbell.result import Run
 from dumbbell.spec import find, load
+from dumbbell.spec.names import distinct
 
 __all__ = ["Asked", "Compared", "compare_all"]
 
@@ -55,6 +57,7 @@ class Asked:
     end: str | None = None
     jobs: int | None = None
     page: Path | None = None
+    hosts: str | None = None
 
     @property
     def window(self) -> str:
@@ -159,25 +162,26 @@ def _carried_out(asked: Asked) -> tuple[Path, list[str], Folders, Folders]:
         raise ExperimentError("one result can't be compared", value=scenario, right="name a second result folder")
     file = find(scenario)
     cases = load(file, asked.settings)
-    chosen = _engines(asked)
+    allowed = permitted(_split(asked.engines), asked.hosts, _split(asked.kernels))
+    chosen = _engines(asked, allowed)
     seeds = seeds_of(asked.seeds, "--seeds")
     wanted = [(case, seed) for case in cases for seed in dict.fromkeys(seeds or case.experiment.seeds)]
     plans = [plan_case(case, seed) for case, seed in {case.name: (case, seed) for case, seed in wanted}.values()]
     _check_tolerances(asked, [[vars(flow) for flow in plan.flows] for plan in plans])
     names = run_names(wanted)
-    places = [plain(name) or f"side-{number}" for number, (name, _, _) in enumerate(chosen, start=1)]
+    places = distinct(plain(name) or f"side-{number}" for number, (name, _, _) in enumerate(chosen, start=1))
     out = asked.out or default_folder(f"{file.stem}-{'-'.join(places)}")
     with staged(out) as staging:
         work = []
         for place, (_, engine, kernel) in zip(places, chosen, strict=True):
             for (case, seed), name in zip(wanted, names, strict=True):
-                command = repeat_command(scenario, engine.name, seed, asked.settings, kernel)
+                command = repeat_command(scenario, engine.name, seed, asked.settings, kernel, allowed.hosts)
                 work.append((engine, Request(file.stem, case, seed, staging / place / name, command)))
         carry_out(work, asked.jobs)
     return out, [name for name, _, _ in chosen], *two_sides(*(out / place for place in places))
 
 
-def _engines(asked: Asked) -> list[tuple[str, Engine, str | None]]:
+def _engines(asked: Asked, allowed: Permissions) -> list[tuple[str, Engine, str | None]]:
     """Name, engine and the kernel asked for, of both sides."""
     kernels = _split(asked.kernels)
     engines = _split(asked.engines) or (["kernel"] * 2 if len(kernels) == 2 else ["sim", "kernel"])
@@ -195,7 +199,10 @@ def _engines(asked: Asked) -> list[tuple[str, Engine, str | None]]:
         )  # fmt: skip
     left = iter(kernels)
     asked_kernels = [next(left, None) if engine == "kernel" else None for engine in engines]
-    made = [engine_called(engine, kernel, "--engines") for engine, kernel in zip(engines, asked_kernels, strict=True)]
+    made = [
+        engine_called(engine, kernel, "--engines", allowed=allowed)
+        for engine, kernel in zip(engines, asked_kernels, strict=True)
+    ]
     _refuse_one_kernel(asked, made)
     names = told_apart([engines, [kernel or engine for engine, kernel in zip(engines, asked_kernels, strict=True)]])
     return list(zip(names, made, asked_kernels, strict=True))
@@ -245,7 +252,7 @@ def _check_tolerances(asked: Asked, flows: Iterable[Sequence[Mapping[str, Any]]]
 def _refuse_what_runs_only(asked: Asked) -> None:
     given = {
         "--engines": asked.engines, "--kernels": asked.kernels, "--seeds": asked.seeds, "--out": asked.out,
-        "--jobs": asked.jobs, "--set": asked.settings,
+        "--jobs": asked.jobs, "--set": asked.settings, "--hosts": asked.hosts,
     }  # fmt: skip
     for key, value in given.items():
         if value:

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from dumbbell.analysis import Comparison, Verdict
 from dumbbell.cli.cells import grid
 from dumbbell.cli.compare import Compared
+from dumbbell.cli.console import Console
 from dumbbell.report import HEAD, cells, described, one_sided_cells, verdict, verdict_of_all
 
 __all__ = ["show_compared"]
@@ -25,34 +25,34 @@ def show_compared(out: Console, done: Compared, window: str) -> None:
         # A file or a pipe is as wide as it needs to be.
         out.width = max(out.width, WIDE)
     birth = done.comparisons[0].first.runs[0].birth
-    out.print(Text(str(birth.get("title") or birth.get("name")), style="bold"))
+    out.print(str(birth.get("title") or birth.get("name")), style="bold")
     for comparison in done.comparisons:
         _show(out, comparison, window, several=len(done.comparisons) > 1)
     if done.out is not None:
-        out.print(Text(f"{done.out}", style="cyan"), soft_wrap=True)
+        out.print(f"{done.out}", style="cyan", soft_wrap=True)
     style = "bold green" if done.agrees and done.valid else "bold red"
-    out.print(Text(verdict_of_all(done.comparisons, done.left_out), style=style), soft_wrap=True)
+    out.print(verdict_of_all(done.comparisons, done.left_out), style=style, soft_wrap=True)
 
 
 def _show(out: Console, comparison: Comparison, window: str, *, several: bool) -> None:
-    out.print(Text("; ".join(described(side) for side in (comparison.first, comparison.second)) + window, style="dim"))
+    out.print("; ".join(described(side) for side in (comparison.first, comparison.second)) + window, style="dim")
     if several:
         out.print()
-        out.print(Text(comparison.case, style="bold"))
+        out.print(comparison.case, style="bold")
     out.print()
     wide = out.width >= WIDE
     out.print(_table(comparison, wide=wide))
     if not wide:
-        out.print(Text(f"{WIDE} columns show spreads and intervals too; so do --json and the page", style="dim"))
+        out.print(f"{WIDE} columns show spreads and intervals too; so do --json and the page", style="dim")
     if left := len(comparison.rows) - len(comparison.shown):
-        out.print(Text(f"and {left} rows of single flows; --json has them", style="dim"))
+        out.print(f"and {left} rows of single flows; --json has them", style="dim")
     out.print()
     for warning in comparison.warnings:
         style = "bold red" if warning.startswith("invalid: ") else "yellow"
-        out.print(Text(f"note: {warning}", style=style), soft_wrap=True)
+        out.print(f"note: {warning}", style=style, soft_wrap=True)
     if several:
         style = "green" if comparison.agrees and comparison.valid else "red"
-        out.print(Text(verdict(comparison), style=style), soft_wrap=True)
+        out.print(verdict(comparison), style=style, soft_wrap=True)
 
 
 def _table(comparison: Comparison, *, wide: bool) -> Table:

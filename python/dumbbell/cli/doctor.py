@@ -5,11 +5,10 @@ import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dumbbell.cli.console import print_json
+from dumbbell.cli.console import Console, print_json
 
 if TYPE_CHECKING:
     from dumbbell.machine.buffers import Path
@@ -48,7 +47,7 @@ def doctor(
         asked = {"rate_bps": path.rate_bps, "rtt_ns": path.rtt_ns}
         print_json({"path": asked, **told(findings)})
         return
-    out = Console(highlight=False, markup=False)
+    out = Console()
     if out.is_terminal:
         _show(out, findings)
         return
@@ -77,12 +76,12 @@ def _show(out: Console, findings: list["Finding"]) -> None:
 
     width = min(out.width, MOST_COLUMNS)
     for group in GROUPS:
-        out.print(Text(group, style="bold"))
+        out.print(group, style="bold")
         for finding in (finding for finding in findings if finding.group == group):
             out.print(_told(finding), width=width)
             for command in finding.change:
                 # Never wrapped: it is there to be copied.
-                out.print(Text(f"          $ {command}", style="cyan"), soft_wrap=True)
+                out.print(f"          $ {command}", style="cyan", soft_wrap=True)
         out.print()
     out.print(_counts(findings))
 

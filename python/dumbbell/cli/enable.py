@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
+
+from dumbbell.cli.console import Console
 
 if TYPE_CHECKING:
     from dumbbell.machine.sources import Machine
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["disable", "enable"]
 
-out = Console(highlight=False, soft_wrap=True, markup=False)
+out = Console(soft_wrap=True)
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be written and done, and do nothing.")]
 Root = Annotated[

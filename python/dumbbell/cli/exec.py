@@ -19,6 +19,7 @@ from dumbbell.cli.typed import (
     Servers,
     typed_request,
 )
+from dumbbell.visible import visible_line
 
 __all__ = ["exec_"]
 
@@ -52,17 +53,18 @@ def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
     """Run a program of this machine on a host of an experiment; exits with the program's status."""
     from dumbbell import result  # noqa: PLC0415 — a slip in an option answers at once
     from dumbbell.cli.carry import carry_out  # noqa: PLC0415
+    from dumbbell.engine.permissions import permitted  # noqa: PLC0415
     from dumbbell.engine.requests import engine_called  # noqa: PLC0415
     from dumbbell.spec.typed import Asked  # noqa: PLC0415
 
     asked = Asked(_seen_from_afar(command), on, servers, files, cc, start, timeout, flows)
     request, name = typed_request(scenario, settings, case, asked, seed, folder, "exec", _say, powers=powers)
-    carry_out([(engine_called("kernel", kernel), request)], 1, bar=False)
+    carry_out([(engine_called("kernel", kernel, allowed=permitted(kernels=[kernel])), request)], 1, bar=False)
     raise typer.Exit(_tell(result.load(request.out).birth, request.out, name))
 
 
 def _say(stream: str, said: bytes) -> None:
-    """At once, where the program said it."""
+    """At once and as it is, where the program said it: the user typed its command."""
     to = sys.stdout if stream == "out" else sys.stderr
     to.buffer.write(said)
     to.flush()
@@ -75,7 +77,7 @@ def _tell(birth: dict[str, Any], out: Path, name: str) -> int:
     times = f"{birth['duration_s']:.6g} s of the experiment's time, {birth['wall_s']:.1f} s of yours"
     written = f"; its files: {out / entry['folder']}" if "folder" in entry else ""
     for note in [*notes, f"{times}; result: {out}{written}"]:
-        sys.stderr.write(f"dumbbell: {note}\n")
+        sys.stderr.write(f"dumbbell: {visible_line(note)}\n")
     return _status(entry, valid=birth["valid"])
 
 

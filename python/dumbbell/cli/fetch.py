@@ -11,8 +11,7 @@ import typer
 if TYPE_CHECKING:
     import ssl
 
-    from rich.console import Console
-
+    from dumbbell.cli.console import Console
     from dumbbell.transfer.session import Asked, Session, Trial
 
 __all__ = ["fetch"]
@@ -79,7 +78,7 @@ def fetch(  # noqa: PLR0913, PLR0917 — a command has many options
     else:
         _show(out, session)
     if session.stopped is Stopped.FAILED:
-        err.print(f"dumbbell: {session.fault}", markup=False, soft_wrap=True)
+        err.print(f"dumbbell: {session.fault}", soft_wrap=True)
         raise typer.Exit(1)
     raise typer.Exit(INTERRUPTED if session.stopped is Stopped.INTERRUPTED else 0)
 
@@ -121,7 +120,7 @@ def _command(url: str, asked: "Asked", *, size: str, until: str) -> str:
 def _progress(err: "Console", asked: "Asked", trial: "Trial") -> None:
     what = trial.cc or "download"
     most = asked.repeats or asked.most
-    err.print(f"{trial.block + 1}/{most} {what} {trial.time_s:.4g} s", style="dim", markup=False)
+    err.print(f"{trial.block + 1}/{most} {what} {trial.time_s:.4g} s", style="dim")
 
 
 def _write(session: "Session", folder: Path | None, output: Path | None, command: str) -> None:
@@ -132,18 +131,16 @@ def _write(session: "Session", folder: Path | None, output: Path | None, command
         return
     if folder is not None:
         write(session, folder, command)
-        err.print(f"wrote {folder}", markup=False)
+        err.print(f"wrote {folder}")
     if output is not None:
         from dumbbell.plot import draw, save
 
         save(draw([as_run(session, command)], "downloads"), output)
-        err.print(f"wrote {output}", markup=False)
+        err.print(f"wrote {output}")
 
 
 def _show(out: "Console", session: "Session") -> None:
     """A row a kind, then what follows from them."""
-    from rich.text import Text
-
     from dumbbell.cli.cells import digits, grid
     from dumbbell.transfer.words import as_json, verdicts
 
@@ -155,7 +152,7 @@ def _show(out: "Console", session: "Session") -> None:
 
     for kind in told["kinds"]:
         table.add_row(
-            Text(kind["cc"] or "not told"), str(kind["downloads"]), middle(kind, "time_s"),
+            kind["cc"] or "not told", str(kind["downloads"]), middle(kind, "time_s"),
             middle(kind, "time_s", "min"), middle(kind, "time_s", "max"), middle(kind, "rate_mbps"),
             middle(kind, "first_byte_s", scale=1e3), middle(kind, "retransmits"),
         )  # fmt: skip
@@ -165,6 +162,6 @@ def _show(out: "Console", session: "Session") -> None:
             delta = f"effect size (Cliff's delta) {found['cliffs_delta']:.2f}"
             out.print(f"{delta}, ratio of the medians {found['medians_ratio']:.3g}", style="dim")
     for line in verdicts(session):
-        out.print(Text(line, style="bold"), soft_wrap=True)
+        out.print(line, style="bold", soft_wrap=True)
     for note in told["notes"]:
-        out.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
+        out.print(f"note: {note}", style="yellow", soft_wrap=True)

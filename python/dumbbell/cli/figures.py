@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
+from dumbbell.cli.console import Console
 from dumbbell.errors import ExperimentError, ResultError
 from dumbbell.plot import DEFAULT, PANELS, available, catalogue, draw, figure, save
 from dumbbell.result import Run, load
@@ -56,7 +55,7 @@ def list_figures(out: Console) -> None:
     entries = catalogue()
     wide = max(len(entry.name) for entry in entries)
     for kind, heading in HEADINGS.items():
-        out.print(heading, style="bold", markup=False)
+        out.print(heading, style="bold")
         for entry in entries:
             if entry.runs == kind:
-                out.print(f"  {entry.name:{wide}}  {entry.about}", markup=False, soft_wrap=True)
+                out.print(f"  {entry.name:{wide}}  {entry.about}", soft_wrap=True)

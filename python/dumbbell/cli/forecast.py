@@ -4,32 +4,36 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 
-from dumbbell.cli.console import print_json
+from dumbbell.cli.console import Console, print_json
 
 if TYPE_CHECKING:
+    from dumbbell.engine.permissions import Permissions
     from dumbbell.spec.sweep import Counted, Sweep
     from dumbbell.sweeps.pilot import Forecast, Span
 
 __all__ = ["dry_run", "list_sweeps", "told"]
 
-out = Console(highlight=False, soft_wrap=True)
+out = Console(soft_wrap=True)
 
 
-def dry_run(sweep: "Sweep", jobs: int, *, as_json: bool) -> None:
+def dry_run(sweep: "Sweep", jobs: int, allowed: "Permissions", *, as_json: bool) -> None:
     """Measure a pilot and say what the whole will be."""
+    from dumbbell.spec.sweep import engines_named
     from dumbbell.sweeps.names import check_metrics
     from dumbbell.sweeps.pilot import forecast
 
+    for engine, kernel in engines_named(sweep):
+        allowed.check_engine(engine, "engine")
+        allowed.check_kernel(kernel, "kernel")
     check_metrics(sweep)
-    found = forecast(sweep, jobs)
+    found = forecast(sweep, jobs, allowed=allowed)
     if as_json:
         print_json({"sweep": sweep.name} | found.json)
         return
     for line in told(found):
-        out.print(line, markup=False)
+        out.print(line)
 
 
 def list_sweeps() -> None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from rich.console import Console
 from rich.table import Table
 
 from dumbbell.analysis import Window
 from dumbbell.analysis.inside import counted, sockets_at
 from dumbbell.cli.cells import grid
+from dumbbell.cli.console import Console
 from dumbbell.errors import ExperimentError
 from dumbbell.result import Run
 
@@ -95,7 +95,7 @@ def _show_sockets(out: Console, sockets: pl.DataFrame) -> None:
     out.print(table)
     out.print()
     for row in sockets.iter_rows(named=True):
-        out.print(f"{row['host']} :{row['local_port']} {_details(row)}", markup=False, soft_wrap=True)
+        out.print(f"{row['host']} :{row['local_port']} {_details(row)}", soft_wrap=True)
 
 
 def _sockets_json(sockets: pl.DataFrame) -> list[dict[str, Any]]:

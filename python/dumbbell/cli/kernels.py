@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dumbbell.cli import adding
-from dumbbell.cli.console import err, out, print_json
+from dumbbell.cli.console import Console, err, out, print_json
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -44,8 +43,8 @@ def build(
     with bars_on(err) as progress:
         kernel = build_kernel(name, source=source, package=package, config=config, jobs=jobs, progress=progress)
     for told in kernel.unedited:
-        err.print(f"note: {told}", markup=False)
-    err.print(f"kernel '{kernel.name}' ({kernel.release}) is ready in {kernel.folder}", markup=False)
+        err.print(f"note: {told}")
+    err.print(f"kernel '{kernel.name}' ({kernel.release}) is ready in {kernel.folder}")
 
 
 @kernel_app.command()
@@ -53,7 +52,7 @@ def default(name: Annotated[str, typer.Argument(metavar="NAME", help="See kernel
     """Let runs that name no kernel get this one."""
     from dumbbell.kernel import mark_default
 
-    err.print(f"runs that name no kernel get '{mark_default(name).name}' from now on", markup=False)
+    err.print(f"runs that name no kernel get '{mark_default(name).name}' from now on")
 
 
 @kernel_app.command(name="list")
@@ -90,15 +89,17 @@ def bars_on(console: Console) -> Iterator["Heard"]:
     """A bar for each phase of a build; where there is no terminal, a line when it begins."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+    ) as bars:
         tasks: dict[str, TaskID] = {}
 
         def progress(phase: str, done: int, total: int) -> None:
             if phase not in tasks:
                 tasks[phase] = bars.add_task(phase, total=None)
                 if not console.is_terminal:
-                    console.print(f"{phase} …", markup=False)
+                    console.print(f"{phase} …")
             bars.update(tasks[phase], completed=done, total=total or None)
 
         yield progress

@@ -75,7 +75,7 @@ def _show(listed: list[dict[str, Any]]) -> None:
         settings = (f"{each['name']}={each['default']}" if each.get("default") else each["name"] for each in _of(entry))
         engines = [*entry["engines"], *(f"{name}?" for name in entry.get("unknown", ()))]
         table.add_row(entry["name"], " ".join(engines), " ".join(settings))
-    out.print(table, markup=False)
+    out.print(table)
 
 
 def _of(entry: dict[str, Any]) -> list[dict[str, str]]:

@@ -65,7 +65,7 @@ def export(
     from dumbbell.sweeps.folder import is_sweep
 
     written = export_swept(folder, output, format_) if is_sweep(folder) else export_run(load(folder), output, format_)
-    err.print(f"wrote {written}", markup=False)
+    err.print(f"wrote {written}")
 
 
 def _words(text: str) -> tuple[str, ...]:

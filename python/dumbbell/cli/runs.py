@@ -10,14 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dumbbell import result
+from dumbbell import limits, result
 from dumbbell.analysis import Outcome, Reader, summary
 from dumbbell.cli.carry import carry_out
 from dumbbell.engine import Engine, Request
-from dumbbell.engine.output import staged
+from dumbbell.engine.permissions import permitted
 from dumbbell.engine.requests import default_folder, engine_called, repeat_command, run_names, seeds_of
 from dumbbell.errors import ExperimentError
 from dumbbell.plan.inside import Inside
+from dumbbell.publish import staged
 from dumbbell.result import Run
 from dumbbell.spec import Case, find, load
 
@@ -72,7 +73,7 @@ class Done:
 def run_all(  # noqa: PLR0913 — what `run` may be asked
     scenario: str, *, engine: str, seed: str | None, settings: Sequence[str], out: Path | None, kernel: str | None,
     jobs: int | None, capture: Path | None = None, inside: Inside | None = None,
-    wall_limit_s: float | None = None,
+    wall_limit_s: float | None = None, hosts: str | None = None,
 ) -> Done:  # fmt: skip
     """Run every case with every seed.
 
@@ -81,14 +82,19 @@ def run_all(  # noqa: PLR0913 — what `run` may be asked
     began = time.perf_counter()
     file = find(scenario)
     cases = load(file, settings)
-    chosen = engine_called(engine, kernel, wall_limit_s=wall_limit_s)
+    allowed = permitted([engine], hosts, [kernel])
+    chosen = engine_called(engine, kernel, allowed=allowed, wall_limit_s=wall_limit_s)
     asked_seeds = seeds_of(seed, "--seed")
+    count = sum(len(asked_seeds or case.experiment.seeds) for case in cases)
+    if count > limits.most("runs"):
+        right = f"fewer seeds, or a sweep, {limits.raised('runs', count)}"
+        raise ExperimentError(f"{count:,} runs, more than {limits.shown('runs')}", file=str(file), right=right)
     wanted = [(case, number) for case in cases for number in (asked_seeds or case.experiment.seeds)]
     folder = out or default_folder(f"{file.stem}-{engine}")
     several = len(cases) > 1 or len(wanted) > 1
 
     def asked(case: Case, number: int, place: Path) -> tuple[Engine, Request]:
-        command = repeat_command(scenario, engine, number, settings, kernel)
+        command = repeat_command(scenario, engine, number, settings, kernel, allowed.hosts)
         return chosen, Request(file.stem, case, number, place, command, capture, inside or Inside())
 
     if not several:

@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from dumbbell.cli.console import print_json
+from dumbbell.cli.console import Console, print_json
 
 __all__ = ["bisect"]
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = Console(soft_wrap=True)
+err = Console(stderr=True, soft_wrap=True)
 
 
 def bisect(  # noqa: PLR0913, PLR0917 — a command has many options

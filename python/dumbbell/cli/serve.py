@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dumbbell.visible import visible_line
+
 if TYPE_CHECKING:
     from dumbbell.transfer.exchange import Told
     from dumbbell.transfer.limits import Limits
@@ -76,8 +78,8 @@ def serve(  # noqa: PLR0913, PLR0917 — a command has many options
 
     def opened(urls: list[str]) -> None:
         _say(f"dumbbell: serving at {' and '.join(urls)}; ^C ends it")
-        for line in _warnings(serving, limits):
-            _say(f"dumbbell: {line}")
+        for warning in _warnings(serving, limits):
+            _say(f"dumbbell: {warning}")
 
     try:
         in_loop(serve_(serving, opened, _ignore if quiet else _tell))
@@ -101,18 +103,18 @@ def _warnings(serving: "Serving", limits: "Limits") -> list[str]:
 
 
 def _tell(told: "Told") -> None:
-    """A line of the access log; what a stranger wrote is printed as text, with no sign that moves a terminal."""
+    """A line of the access log."""
     again = "" if told.retransmits is None else f", {told.retransmits} retransmitted"
     cc = "" if told.cc is None else f" {told.cc}"
     fault = f": {told.fault}" if told.fault else ""
-    line = f"{told.address} {told.request[:200]} {told.status}{cc} {told.bytes} B {told.seconds:.3f} s{again}{fault}"
-    _say("".join(sign if sign.isprintable() else "?" for sign in line))
+    text = f"{told.address} {told.request[:200]} {told.status}{cc} {told.bytes} B {told.seconds:.3f} s{again}{fault}"
+    _say(text)
 
 
 def _ignore(_told: "Told") -> None:
     return
 
 
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
+def _say(text: str) -> None:
+    sys.stderr.write(f"{visible_line(text)}\n")
     sys.stderr.flush()

@@ -20,6 +20,7 @@ from dumbbell.cli.typed import (
     Servers,
     typed_request,
 )
+from dumbbell.visible import visible_line
 
 __all__ = ["shell"]
 
@@ -58,6 +59,7 @@ def shell(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell import result  # noqa: PLC0415 — a slip in an option answers at once
     from dumbbell.cli.interrupt import Interrupted  # noqa: PLC0415
     from dumbbell.cli.typist import Typist  # noqa: PLC0415
+    from dumbbell.engine.permissions import permitted  # noqa: PLC0415
     from dumbbell.engine.requests import engine_called  # noqa: PLC0415
     from dumbbell.engine.session import COMMAND, Session  # noqa: PLC0415
     from dumbbell.errors import ToolMissing  # noqa: PLC0415
@@ -72,7 +74,7 @@ def shell(  # noqa: PLR0913, PLR0917 — a command has many options
     with Typist(on, request.case.experiment.duration, real_time=real_time) as typist:
         session = Session(name, typist, timeout_ns, real_time=real_time)
         try:
-            engine = engine_called("kernel", kernel, wall_limit_s=wall_limit)
+            engine = engine_called("kernel", kernel, allowed=permitted(kernels=[kernel]), wall_limit_s=wall_limit)
             engine.run(replace(request, session=session), lambda _seconds: None)
         except KeyboardInterrupt:
             raise Interrupted from None
@@ -87,7 +89,7 @@ def _tell(birth: dict[str, Any], out: Path, *, cut_off: bool) -> int:
         over = f"the experiment was over after {birth['duration_s']:.6g} s"
         notes.append(f"{over}, before the last command; --set duration=… gives it more" if cut_off else over)
     for note in [*notes, f"{birth['duration_s']:.6g} s of the experiment's time; result: {out}"]:
-        sys.stderr.write(f"dumbbell: {note}\n")
+        sys.stderr.write(f"dumbbell: {visible_line(note)}\n")
     if status is None:
         return NOT_DONE if cut_off else 0
     return int(status) or (0 if birth["valid"] else 1)

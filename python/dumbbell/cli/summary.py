@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from dumbbell.analysis import Outcome, Reader
 from dumbbell.analysis.known import mean_of_known
 from dumbbell.cli.cells import digits, grid, percent
+from dumbbell.cli.console import Console
 from dumbbell.errors import ResultError
 from dumbbell.result import Run
 
@@ -24,10 +24,10 @@ MOST_FLOWS = 20
 def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
     """Everything about one run, the important first."""
     birth = run.birth
-    out.print(Text(birth["title"] + (f": {birth['case']}" if birth.get("case") else ""), style="bold"))
-    out.print(Text(_setting(birth), style="dim"))
+    out.print(birth["title"] + (f": {birth['case']}" if birth.get("case") else ""), style="bold")
+    out.print(_setting(birth), style="dim")
     for reason in birth["invalid"]:
-        out.print(Text(f"INVALID: {reason}", style="bold red"))
+        out.print(f"INVALID: {reason}", style="bold red")
     out.print()
     out.print(_flows(birth, numbers))
     if len(numbers["groups"]) > 1:
@@ -40,11 +40,11 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
         out.print(Text.assemble((f"{program['name']:<12}", "dim"), _program(program)))
     reader = Reader(run, numbers)
     _show_seen(out, birth, reader)
-    _show_expectations(out, reader.check(birth["expect"]))
+    _show_expectations(out, reader.check(birth.get("expect") or []))
     for warning in birth["warnings"]:
-        out.print(Text(f"note: {warning}", style="yellow"))
+        out.print(f"note: {warning}", style="yellow")
     out.print()
-    out.print(Text(f"{run.folder}", style="cyan"), soft_wrap=True)
+    out.print(f"{run.folder}", style="cyan", soft_wrap=True)
 
 
 def _program(program: Mapping[str, Any]) -> str:
@@ -59,19 +59,19 @@ def _program(program: Mapping[str, Any]) -> str:
 def show_cases(out: Console, done: "Done") -> None:
     """One row a case and group; a column is there when it says something."""
     birth = done.runs[0].birth
-    out.print(Text(birth["title"], style="bold"))
-    out.print(Text(f"{len(done.runs)} runs on {done.engine}, {done.wall_s:.1f} s", style="dim"))
+    out.print(birth["title"], style="bold")
+    out.print(f"{len(done.runs)} runs on {done.engine}, {done.wall_s:.1f} s", style="dim")
     out.print()
     out.print(_cases(done))
     _show_seen_cases(out, done)
     for run, outcomes in zip(done.runs, done.outcomes, strict=True):
         for reason in run.birth["invalid"]:
-            out.print(Text(f"INVALID: {_case_name(run)}: {reason}", style="bold red"))
+            out.print(f"INVALID: {_case_name(run)}: {reason}", style="bold red")
         _show_expectations(out, outcomes, run.birth["case"] or "")
     for warning in sorted({warning for run in done.runs for warning in run.birth["warnings"]}):
-        out.print(Text(f"note: {warning}", style="yellow"))
+        out.print(f"note: {warning}", style="yellow")
     out.print()
-    out.print(Text(f"{done.out}", style="cyan"), soft_wrap=True)
+    out.print(f"{done.out}", style="cyan", soft_wrap=True)
 
 
 def _cases(done: "Done") -> Table:
@@ -108,16 +108,15 @@ def _case_name(run: Run) -> str:
 
 def _setting(birth: Mapping[str, Any]) -> str:
     if birth["engine"] == "import":
-        formats = dict.fromkeys(file["format"] for file in birth["import"]["files"])
+        formats = dict.fromkeys(file["format"] for file in (birth.get("import") or {}).get("files", []))
         return f"imported ({', '.join(formats)}), {birth['duration_s']:g} s"
     if birth["engine"] == "fetch":
         return f"fetched, {len(birth['flows'])} downloads in {birth['duration_s']:.1f} s"
     kernel = birth.get("kernel") or {}
-    speed = birth["duration_s"] / birth["wall_s"] if birth["wall_s"] else 0
+    wall_s = birth["wall_s"] or 0.0
+    speed = birth["duration_s"] / wall_s if wall_s else 0
     engine = f"{birth['engine']} {kernel.get('release', '')}".strip()
-    return (
-        f"{engine}, seed {birth['seed']}, {birth['duration_s']:g} s in {birth['wall_s']:.1f} s ({speed:.0f}× real time)"
-    )
+    return f"{engine}, seed {birth['seed']}, {birth['duration_s']:g} s in {wall_s:.1f} s ({speed:.0f}× real time)"
 
 
 def _flows(birth: Mapping[str, Any], numbers: Mapping[str, Any]) -> Table:
@@ -182,7 +181,7 @@ def _show_seen(out: Console, birth: Mapping[str, Any], reader: Reader) -> None:
     if table.row_count:
         out.print()
         out.print(table)
-        out.print(Text(f"source: {source['title']}", style="dim"))
+        out.print(f"source: {source['title']}", style="dim")
 
 
 def _show_seen_cases(out: Console, done: "Done") -> None:
@@ -198,7 +197,7 @@ def _show_seen_cases(out: Console, done: "Done") -> None:
                 table.add_row(seen["what"], run.birth["case"] or "", _shown(seen["value"]), _measured(seen, reader))
     out.print()
     out.print(table)
-    out.print(Text(f"source: {source['title']}", style="dim"))
+    out.print(f"source: {source['title']}", style="dim")
 
 
 def _belongs(seen: Mapping[str, Any], birth: Mapping[str, Any]) -> bool:
@@ -218,7 +217,7 @@ def _show_expectations(out: Console, outcomes: Sequence[Outcome], case: str = ""
     for outcome in outcomes:
         style, word = ("green", "as expected") if outcome.passed else ("bold red", "NOT as expected")
         where = f"{case}: " if case else ""
-        out.print(Text(f"{word}: {where}{outcome.expression} (it is {_shown(outcome.value)})", style=style))
+        out.print(f"{word}: {where}{outcome.expression} (it is {_shown(outcome.value)})", style=style)
 
 
 def _of(numbers: Mapping[str, Any] | None, key: str) -> float | None:

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from dumbbell.cli.console import print_json
+from dumbbell.cli.console import Console, print_json
 from dumbbell.cli.interrupt import Interrupted
 from dumbbell.errors import ExperimentError
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep"]
 
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+err = Console(stderr=True, soft_wrap=True)
 
 
 def sweep(  # noqa: PLR0913, PLR0917 — its options are the command's.
@@ -37,6 +36,13 @@ def sweep(  # noqa: PLR0913, PLR0917 — its options are the command's.
         Path | None, typer.Option("--out", metavar="DIR", help="Its folder; default: runs/sweep-NAME.")
     ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(metavar="sim|kernel|host", help="The engine where the file names another; host runs only so."),
+    ] = None,
+    hosts: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME", help="The real hosts that ssh may call, as the file names them.")
+    ] = None,
     use_cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Take runs that an earlier sweep did from there.")
     ] = True,
@@ -47,6 +53,7 @@ def sweep(  # noqa: PLR0913, PLR0917 — its options are the command's.
 ) -> None:
     """Run an experiment at every point of a grid; a table with a row a run."""
     from dumbbell.cli.forecast import dry_run, list_sweeps
+    from dumbbell.engine.permissions import kernels_set, permitted
     from dumbbell.spec.sweep import load_sweep
     from dumbbell.sweeps.whole import Asked, default_folder
 
@@ -59,13 +66,16 @@ def sweep(  # noqa: PLR0913, PLR0917 — its options are the command's.
         if clear_cache:
             return
         raise ExperimentError("no sweep file", key="FILE", right="such as dumbbell sweep loss-rtt.toml")
-    asked_for = load_sweep(file, settings or ())
+    changes = settings or []
+    allowed = permitted([engine or ""], hosts, kernels_set(changes))
+    asked_for = load_sweep(file, changes, engine)
     if dry:
-        dry_run(asked_for, jobs or len(os.sched_getaffinity(0)), as_json=as_json)
+        dry_run(asked_for, jobs or len(os.sched_getaffinity(0)), allowed, as_json=as_json)
         return
     asked = Asked(
-        asked_for, out or default_folder(asked_for), resume, jobs, use_cache, settings or (), _crew(cluster, asked_for)
-    )
+        asked_for, out or default_folder(asked_for), resume, jobs, use_cache, changes, _crew(cluster, asked_for),
+        allowed, engine,
+    )  # fmt: skip
     how = ["--cluster", cluster] if cluster else []
     how += ["--jobs", str(jobs)] if jobs else []
     done = _carried_out(asked, file, [*how, *([] if use_cache else ["--no-cache"])])
@@ -85,14 +95,13 @@ def _carried_out(asked: "Asked", file: Path, how: list[str]) -> "Done":
     except KeyboardInterrupt:
         if not asked.out.exists():
             raise Interrupted from None
-        words = ["dumbbell", "sweep", str(file), *(word for each in asked.settings for word in ("--set", each))]
-        words += [*how, "--out", str(asked.out), "--resume"]
+        words = ["dumbbell", "sweep", str(file), *asked.options, *how, "--out", str(asked.out), "--resume"]
         raise Interrupted(f"what was done is kept; go on with: {shlex.join(words)}") from None
-    err.print(told(done), markup=False)
+    err.print(told(done))
     for line in unmet(done):
-        err.print(line, markup=False)
+        err.print(line)
     if done.trouble is not None:
-        err.print(f"the cache of earlier sweeps was turned off: {done.trouble}", markup=False)
+        err.print(f"the cache of earlier sweeps was turned off: {done.trouble}")
     return done
 
 
@@ -105,13 +114,13 @@ def _crew(cluster: str | None, asked_for: "Sweep") -> "CrewFor | None":
     if asked_for.keep == "runs":
         right = 'keep = "metrics", and dumbbell run for the runs that are wanted whole'
         raise ExperimentError("a cluster sends rows, not results", file=str(asked_for.file), key="keep", right=right)
-    return lambda _place, cache: crew_for(cluster, lambda text: err.print(text, markup=False), cache)
+    return lambda _place, cache: crew_for(cluster, err.print, cache)
 
 
 def _clear() -> None:
     from dumbbell.sweeps.cache import cache_file, clear
 
-    err.print(f"{cache_file()}: forgot {clear() / 1e6:.1f} MB", markup=False)
+    err.print(f"{cache_file()}: forgot {clear() / 1e6:.1f} MB")
 
 
 def _as_json(done: "Done") -> dict[str, object]:

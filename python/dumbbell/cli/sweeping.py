@@ -6,10 +6,10 @@ On a terminal; elsewhere there is only the line at the end.
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from dumbbell.cli.console import Console
 from dumbbell.sweeps.task import Row
 from dumbbell.sweeps.whole import Done
 
@@ -33,16 +33,18 @@ class Sweeping:
     """A `dumbbell.sweeps.whole.Teller` that draws a bar on standard error."""
 
     def __init__(self, name: str) -> None:
-        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        console = Console(stderr=True, soft_wrap=True)
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.completed:.0f}/{task.total:.0f} runs"),
             _Rate(),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[besides]}"),
+            TextColumn("{task.fields[besides]}", markup=False),
             console=console,
             transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
             disable=not console.is_terminal,
             refresh_per_second=4,
         )
@@ -82,7 +84,7 @@ class Sweeping:
         if before <= MOST_REASONS and not self._bars.disable:
             values = ", ".join(f"{key} = {value}" for key, value in row.values.items())
             text = f"{row.status}: {values}{', ' if values else ''}seed {row.seed}: {row.reason}"
-            self._bars.console.print(text, markup=False)
+            self._bars.console.print(text)
 
 
 def told(done: Done) -> str:

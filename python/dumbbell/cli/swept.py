@@ -53,7 +53,7 @@ def map_(  # noqa: PLR0913, PLR0917 — a command has many options
     )  # fmt: skip
     path = output or Path(f"{plain(folder.resolve().name)}-{plain(value)}.svg")
     save(draw_map(load(folder), look, width), path, scale)
-    err.print(f"wrote {path}", markup=False)
+    err.print(f"wrote {path}")
 
 
 def sql(
@@ -76,7 +76,7 @@ def sql(
     found = query(load(folder).runs, text)
     if output is not None:
         write_table(found, output)
-        err.print(f"wrote {output}: {found.height} rows", markup=False)
+        err.print(f"wrote {output}: {found.height} rows")
     if as_json:
         print_json({"columns": found.columns, "rows": [[_plain(each) for each in row] for row in found.iter_rows()]})
     elif output is None:
@@ -103,14 +103,13 @@ def show_swept(folder: Path, *, as_json: bool) -> None:
         print_json(numbers)
         return
     counts = numbers["counts"]
-    out.print(numbers["title"], style="bold", markup=False)
+    out.print(numbers["title"], style="bold")
     told = ", ".join(f"{counts[name]} {name}" for name in ("ok", "invalid", "failed"))
     out.print(
         f"{numbers['points']} points, {counts['wanted']} runs wanted on {' and '.join(numbers['engines'])}: {told}",
-        markup=False,
     )
     for entry in numbers["reasons"]:
-        out.print(f"  {entry['runs']} {entry['status']}: {entry['reason']}", style="red", markup=False)
+        out.print(f"  {entry['runs']} {entry['status']}: {entry['reason']}", style="red")
     axes = grid(["axis", "values", "scale"], [])
     for axis in numbers["axes"]:
         axes.add_row(axis["key"], _listed(axis["values"]), axis["scale"])
@@ -133,7 +132,7 @@ def report_swept(folder: Path, output: Path, values: Sequence[str], *, runs: boo
         right = 'a sweep with keep = "runs", whose runs lie in its folder'
         raise ExperimentError("no run of this sweep was kept", key="--runs", value=str(folder), right=right)
     pages = write_sweep(told, output, values, runs=runs)
-    err.print(f"wrote {output}{f' and {pages}/' if pages else ''}", markup=False)
+    err.print(f"wrote {output}{f' and {pages}/' if pages else ''}")
 
 
 def export_swept(folder: Path, output: Path | None, format_: str | None) -> Path:

@@ -20,12 +20,15 @@ def ui(
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Others than this machine need the token that is printed.")
     ] = "127.0.0.1",
+    token: Annotated[
+        bool, typer.Option("--token", help="Let other users of this machine in too, with the token that is printed.")
+    ] = False,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
 ) -> None:
     """Open the workbench: turn a knob, see the flows answer."""
     from dumbbell.workbench.serving import Serving, serve
 
     def told(url: str) -> None:
-        err.print(f"dumbbell: the workbench is at {url}; ^C ends it", highlight=False, soft_wrap=True)
+        err.print(f"dumbbell: the workbench is at {url}; ^C ends it", soft_wrap=True)
 
-    serve(Serving(host, port, browser, tuple(paths or ())), told)
+    serve(Serving(host, port, browser, token, tuple(paths or ())), told)

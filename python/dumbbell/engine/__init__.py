@@ -17,6 +17,7 @@ decode       the agent's raw records to tables
 rates        the rate behind a queue at each sample, and the delay there
 validity     did the run measure what was asked?
 certificate  run.json, but for what an engine knows of itself
+permissions  what the user, and no file, lets a run start
 requests     which engine, which seeds, what a run's folder is called, how to repeat it
 output       a result folder that appears whole or not at all
 ```

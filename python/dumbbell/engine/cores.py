@@ -2,35 +2,42 @@
 
 A guest's kernel and its processes hand every system call to each other. On one core that is a switch;
 across two it is a wake-up of an idle core, five times slower. So each guest is tied to one core, and
-the runs of one user agree on who has which by locks on files.
+the runs of one user agree on who has which by locks on files in the user's private folder.
 """
 
-import fcntl
 import itertools
 import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
+
+from dumbbell.publish.private import locked, opened_file, private
 
 __all__ = ["claimed"]
 
 TURNS = itertools.count()
-"""Whoever finds all cores taken shares the next one, not always the same."""
+"""When all cores are taken, callers share them in turn, not always the same one."""
 
 
 @contextmanager
 def claimed() -> Iterator[int]:
-    """A free core's number for as long as the block lasts; when all are taken, one that is shared."""
+    """A free core's number for as long as the block lasts; a shared one when none is known to be free."""
     cores = sorted(os.sched_getaffinity(0))
-    folder = Path(tempfile.gettempdir()) / f"dumbbell-cores-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    for core in cores:
-        with (folder / str(core)).open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            yield core
-            return
-    yield cores[(os.getpid() + next(TURNS)) % len(cores)]
+    core, lock = _free(cores)
+    try:
+        yield cores[(os.getpid() + next(TURNS)) % len(cores)] if core is None else core
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _free(cores: list[int]) -> tuple[int | None, int | None]:
+    """A core that no run has, and the open file whose lock says so."""
+    # A home may be one folder on many machines, and each machine has its own cores.
+    with private(f"cores-{os.uname().nodename}") as folder:
+        for core in cores if folder is not None else []:
+            with suppress(OSError):
+                lock = opened_file(str(core), folder)
+                if locked(lock, wait=False):
+                    return core, lock
+                os.close(lock)
+    return None, None

@@ -6,6 +6,7 @@ the same for every run (the folder is `/proc/self/cwd`), addresses are not rando
 a fixed moment, and `getrandom` is seeded (see `dumbbell.kernel`).
 """
 
+import errno
 import os
 import resource
 import shutil
@@ -25,11 +26,12 @@ from dumbbell.errors import (
     GuestHang,
     GuestOutOfMemory,
     GuestPanic,
-    OutputError,
+    MachineError,
     ToolMissing,
 )
 from dumbbell.kernel import Kernel
-from dumbbell.kernel.boot import memory_place, unshuffled
+from dumbbell.kernel.boot import unshuffled
+from dumbbell.kernel.needs import cause_of_death, memory_for
 
 __all__ = ["Guest", "hung", "live", "peak_bytes"]
 
@@ -37,6 +39,8 @@ START_NS = 1_700_000_000_000_000_000
 """When every guest's time starts: a day in November 2023."""
 POLL_S = 0.02
 LEAST_FREE_BYTES = 64 << 10
+FULL_SIGNS = ("mount likely just ran out of space", "Kernel mode signal 7")
+"""SIGBUS: the file that is the guest's memory could not grow."""
 MEMORY_SIGNS = ("out of memory", "deadlocked on memory", "too few physical memory")
 FAULTS = ("BUG:", "Oops", "Bad page", "kernel BUG")
 CPU_MARGIN_S = 60
@@ -60,9 +64,10 @@ def live(guest: Guest, watch: Callable[[], None], talk: Callable[[subprocess.Pop
     """Run the guest to its end; returns its peak memory in bytes.
 
     `watch` is called now and then; or `talk` is given the process, waits for its end, and returns the memory.
-    Raises `GuestHang`, `GuestOutOfMemory`, `GuestPanic`, `EngineError`, or `ExperimentError` when
-    the guest refused a command of the experiment.
+    Raises `GuestHang`, `GuestOutOfMemory`, `GuestPanic`, `EngineError`, `MachineError` where no guest can live, or
+    `ExperimentError` when the guest refused a command of the experiment.
     """
+    memory = memory_for(guest.memory_mib << 20)
     for folder in ("dev", "host", "preload", "uml"):
         (guest.folder / folder).mkdir(exist_ok=True)
     shutil.copy2(guest.agent, guest.folder / "agent")
@@ -70,12 +75,14 @@ def live(guest: Guest, watch: Callable[[], None], talk: Callable[[subprocess.Pop
     console = guest.folder / "console.txt"
     with console.open("wb") as output, claimed() as core:
         process = subprocess.Popen(
-            [*_tie(needed=talk is not None), *_command(guest)], cwd=guest.folder, env=_environment(guest.seed),
+            [*_tie(needed=talk is not None), *_command(guest)],
+            cwd=guest.folder, env=_environment(guest.seed, memory.place),
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
-            # Before the guest has processes of its own: they inherit both.
-            os.sched_setaffinity(process.pid, {core})
+            # Before the guest has processes of its own: they inherit both. A sandbox may forbid the first.
+            with suppress(PermissionError):
+                os.sched_setaffinity(process.pid, {core})
             if talk:
                 peak = talk(process)
             else:
@@ -85,7 +92,10 @@ def live(guest: Guest, watch: Callable[[], None], talk: Callable[[subprocess.Pop
                 peak = _wait(process, guest, watch)
         finally:
             _end(process)
-    _judge(guest, console.read_text(errors="replace"))
+    text = console.read_text(errors="replace")
+    if any(sign in text for sign in FULL_SIGNS):
+        raise GuestOutOfMemory(memory.full)
+    _judge(guest, text)
     return peak
 
 
@@ -122,7 +132,12 @@ def _tie(*, needed: bool) -> tuple[str, ...]:
 def _explain_full_disk(guest: Guest, text: str) -> None:
     """The agent's own word of a full disk may be lost with the file that it wrote it to."""
     if "os error 28" in text or shutil.disk_usage(guest.folder).free < LEAST_FREE_BYTES:
-        raise OutputError(f"{guest.folder.parent}: the disk is full; the run left nothing behind")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _explain_by_the_machine(text: str) -> None:
+    if cause := cause_of_death(text):
+        raise MachineError(f"the guest could not live here: {cause}")
 
 
 def _command(guest: Guest) -> list[str]:
@@ -135,12 +150,12 @@ def _command(guest: Guest) -> list[str]:
     ]  # fmt: skip
 
 
-def _environment(seed: int) -> dict[str, str]:
+def _environment(seed: int, memory: str) -> dict[str, str]:
     return {
         "DUMBBELL_SEED": f"{seed:016x}",
         "HOME": "/nonexistent",
         "LD_PRELOAD": "./preload/seeded_getrandom.so",
-        "TMPDIR": memory_place("/tmp"),  # noqa: S108
+        "TMPDIR": memory,
     }
 
 
@@ -167,7 +182,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _judge(guest: Guest, console: str) -> None:
     failure = guest.folder / "failure.txt"
     if failure.exists():
-        text = failure.read_text(encoding="utf-8")
+        text = failure.read_text(encoding="utf-8", errors="replace")
+        _explain_by_the_machine(text + console)
         if text.startswith("command refused: "):
             command, _, reason = text.removeprefix("command refused: ").partition("\n")
             raise ExperimentError(f"the kernel refused '{command}': {reason}")
@@ -176,6 +192,7 @@ def _judge(guest: Guest, console: str) -> None:
     if (guest.folder / "end.json").exists():
         _check_soundness(console)
         return
+    _explain_by_the_machine(console)
     _explain_full_disk(guest, console)
     last = last_words(console) + _below(place_of_panic(guest.kernel, console))
     if any(sign in console.lower() for sign in MEMORY_SIGNS):

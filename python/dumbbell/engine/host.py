@@ -30,7 +30,7 @@ from dumbbell.engine.host_machine import available_bytes, facts
 from dumbbell.engine.host_trial import Tried, missing, try_out
 from dumbbell.engine.host_watch import LOOK_NS, figures, judge_machine, looks, shaper_shares
 from dumbbell.engine.host_worker import Worker, employ
-from dumbbell.engine.output import captured, staged
+from dumbbell.engine.permissions import Permissions
 from dumbbell.engine.remote import RemoteEngine
 from dumbbell.engine.validity import closed_windows, judge
 from dumbbell.errors import ExperimentError, PlanError
@@ -39,6 +39,7 @@ from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.inside import for_agent
 from dumbbell.plan.remote import plan_remote
 from dumbbell.plan.settings import split
+from dumbbell.publish import captured, staged
 
 __all__ = ["HostEngine"]
 
@@ -53,17 +54,21 @@ class HostEngine:
     name = "host"
     real_time = True
 
-    def __init__(self, *, wall_limit_s: float | None = None) -> None:
+    def __init__(self, allowed: Permissions, *, wall_limit_s: float | None = None, key: str = "engine") -> None:
         """Find the programs now, so that their absence is told before anything else happens.
 
-        `wall_limit_s`: when the agent is given up; by default a minute after the experiment should have ended.
+        `allowed`: what the user named; `key`: what named this engine. `wall_limit_s`: when the agent is given up; by
+        default a minute after the experiment should have ended. Raises `ExperimentError` where it may not run.
         """
+        allowed.check_engine(self.name, key)
+        self.allowed = allowed
         self.wall_limit_s = wall_limit_s
         self.agent = agent()
         refuse_without_tools("to make hosts and wires")
 
     def check(self, request: Request) -> None:
         """See `Engine.check`; what a kernel has is tried out."""
+        self.allowed.check_hosts(request.case)
         if request.case.experiment.hosts is not None:
             plan_remote(request.case, request.seed)
         else:
@@ -72,7 +77,8 @@ class HostEngine:
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
         if request.case.experiment.hosts is not None:
-            return RemoteEngine().run(request, progress)
+            return RemoteEngine(self.allowed).run(request, progress)
+        self.allowed.check_hosts(request.case)
         began = time.perf_counter()
         plan = self._planned(request)
         wishes = for_agent(plan, request.inside, capture=request.capture is not None)

@@ -13,6 +13,7 @@ from pathlib import Path
 from dumbbell.engine.host_worker import Worker, employ
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import Plan, QueuePlan
+from dumbbell.publish import explained
 from dumbbell.spec.document import Case
 from dumbbell.spec.model import Impairment
 from dumbbell.spec.qdisc import POLICE
@@ -43,16 +44,19 @@ class Tried:
 
 
 def try_out(agent: Path, plan: Plan) -> Tried:
-    """Try all that the plan needs. Raises `PlanError` where the machine has no namespaces for it."""
-    with tempfile.TemporaryDirectory(prefix="dumbbell-trial-") as name:
-        folder = Path(name)
-        wanted = {
-            "commands": trials(plan),
-            "controllers": sorted({flow.cc for flow in plan.flows if flow.cc is not None}),
-        }
-        (folder / "trial.json").write_text(json.dumps(wanted), encoding="utf-8")
-        employ(Worker(agent, "try", folder, WALL_LIMIT_S))
-        return Tried(**json.loads((folder / "tried.json").read_text(encoding="utf-8")))
+    """Try what the plan needs. Raises `PlanError` where the machine has no namespaces, `OutputError` on a full disk."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="dumbbell-trial-") as name:
+            folder = Path(name)
+            wanted = {
+                "commands": trials(plan),
+                "controllers": sorted({flow.cc for flow in plan.flows if flow.cc is not None}),
+            }
+            (folder / "trial.json").write_text(json.dumps(wanted), encoding="utf-8")
+            employ(Worker(agent, "try", folder, WALL_LIMIT_S))
+            return Tried(**json.loads((folder / "tried.json").read_text(encoding="utf-8")))
+    except OSError as error:
+        raise explained(error, Path(tempfile.gettempdir())) from error
 
 
 def trials(plan: Plan) -> dict[str, list[str]]:

@@ -4,6 +4,7 @@
 open here, so however this process ends, it ends too. What it is to do lies in its folder.
 """
 
+import errno
 import os
 import select
 import subprocess
@@ -13,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dumbbell.errors import EngineError, ExperimentError, OutputError, PlanError
+from dumbbell.errors import EngineError, ExperimentError, PlanError
 
 __all__ = ["Worker", "employ"]
 
@@ -41,7 +42,7 @@ def employ(worker: Worker, watch: Callable[[float], None] = lambda _seconds: Non
     """Let it work to its end; `watch` is told now and then how many seconds have passed.
 
     Raises `PlanError` where this machine has no namespaces for it, `ExperimentError` when the kernel refused a command,
-    `OutputError` when the disk is full, `EngineError` when it left no result.
+    `OSError` when the disk is full, `EngineError` when it left no result.
     """
     console = worker.folder / "console.txt"
     with console.open("wb") as output:
@@ -99,7 +100,7 @@ def _judge(worker: Worker, status: int, console: str) -> None:
         command, _, reason = text.removeprefix("command refused: ").partition("\n")
         raise ExperimentError(f"this machine's kernel refused '{command}': {reason}")
     if "os error 28" in text or os.statvfs(worker.folder).f_bavail * 4096 < LEAST_FREE_BYTES:
-        raise OutputError(f"{worker.folder.parent}: the disk is full; the run left nothing behind")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if text:
         raise EngineError(f"the agent gave up: {text}")
     if status != 0:

@@ -12,8 +12,8 @@ import polars as pl
 
 from dumbbell import _sim
 from dumbbell.engine.base import Progress, Request
-from dumbbell.engine.sim import Simulator
-from dumbbell.errors import EngineError, ExperimentError, PlanError
+from dumbbell.engine.sim import Simulator, refusals
+from dumbbell.errors import ExperimentError
 from dumbbell.plan import Plan
 
 __all__ = ["COLUMNS", "MOST_ROWS", "Journeys", "Window", "journeys"]
@@ -62,19 +62,19 @@ class Journeys:
     """What was carried out."""
 
 
-def journeys(request: Request, window: Window, progress: Progress = lambda _seconds: None) -> Journeys:
-    """Where the packets were that were under way in this window.
+def journeys(
+    request: Request, window: Window, progress: Progress = lambda _seconds: None, most_bytes: int | None = None
+) -> Journeys:
+    """Where the packets were that were under way in this window; `most_bytes` is as `Simulator` has it.
 
     Raises `ExperimentError` for a window that the experiment has not, and what `Simulator.simulate` raises.
     """
-    ready = Simulator().prepare(replace(request, capture=None))
+    ready = Simulator(most_bytes).prepare(replace(request, capture=None))
     _refuse(window, ready.plan.duration_ns)
-    try:
-        packets, left_out = _sim.journeys(ready.world, window.start_ns, window.stop_ns, window.most_rows, progress)
-    except _sim.Refused as refused:
-        raise PlanError(f"the simulator can't carry this out: {refused}") from None
-    except _sim.Fault as fault:
-        raise EngineError(str(fault)) from None
+    with refusals(ready.most_bytes):
+        packets, left_out = _sim.journeys(
+            ready.world, window.start_ns, window.stop_ns, window.most_rows, progress, ready.held_bytes
+        )
     return Journeys(pl.DataFrame(packets), left_out, ready.plan)
 
 

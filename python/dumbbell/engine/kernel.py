@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dumbbell import result
+from dumbbell import limits, result
 from dumbbell.engine import inside
 from dumbbell.engine.agent import (
     agents_certificate,
@@ -28,17 +28,17 @@ from dumbbell.engine.base import Progress, Request, check_controllers
 from dumbbell.engine.certificate import totals
 from dumbbell.engine.guest import Guest, live
 from dumbbell.engine.lastwords import complaints
-from dumbbell.engine.output import captured, staged
 from dumbbell.engine.overheard import Overheard
 from dumbbell.engine.programs import judge_programs, keep_programs, overheard, tell_programs, unlinked
 from dumbbell.engine.session import converse, tell_session
-from dumbbell.engine.validity import closed_windows, judge
-from dumbbell.errors import ExperimentError
+from dumbbell.engine.validity import closed_windows, judge, memory_ran_out
+from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.kernel import Kernel, find
 from dumbbell.kernel.offers import controllers
 from dumbbell.machine.agent import agent
 from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.layout import Command
+from dumbbell.publish import captured, staged
 
 __all__ = ["KernelEngine"]
 
@@ -102,6 +102,7 @@ class KernelEngine:
             console = (room / "console.txt").read_text(errors="replace")
             verdict = judge(plan, end, named, totals(tables["queues"], "drops_packets"))
             verdict = verdict.beside(judge_programs(plan, programs, folder))
+            verdict.invalid.extend(memory_ran_out(console))
             verdict.warnings.extend([*closed_windows(tables["flows"]), *complaints(self.kernel, console)])
             verdict.warnings.extend(
                 [*inside.odd_settings(plan, end), *unlinked(request.typed), *inside.remarks(plan, request.inside, end)]
@@ -128,6 +129,7 @@ class KernelEngine:
         _refuse_unknown_parameters(request, self.kernel)
         plan = plan_case(request.case, request.seed)
         refuse_what_only_the_simulator_sees(request, plan)
+        _refuse_large(plan)
         return plan
 
     def _born_in(self) -> dict[str, Any]:
@@ -172,6 +174,15 @@ def _memory_mib(plan: Plan) -> int:
     """Memory for the guest: what a fast path holds in flight and in queues, and a little a flow."""
     wanted = BASE_MEMORY_MIB + PROGRAM_MEMORY_MIB * len(plan.programs) + held_mib(plan)
     return -(-wanted // 256) * 256
+
+
+def _refuse_large(plan: Plan) -> None:
+    needed = _memory_mib(plan) << 20
+    if needed > limits.most("memory"):
+        raise PlanError(
+            f"{len(plan.flows):,} flows and their queues need a guest with {needed / 1e9:.3g} GB of memory, more than "
+            f"{limits.shown('memory')}; ask for fewer flows or a lower rate, {limits.raised('memory', needed)}"
+        )
 
 
 def _wall_limit_s(plan: Plan) -> float:

@@ -18,6 +18,9 @@ STREAMS = ("out", "err")
 MOST_LINKS = 1000
 """As `crates/agent/src/programs/room.rs` has it."""
 MOST_NAMED = 3
+KEPT = "64 MiB, 1,000 files"
+ENTERED = "folders are looked into 64 deep and up to a path of 1,024 bytes"
+"""As `crates/agent/src/programs/leavings.rs` has it."""
 LAST_WORDS_BYTES = 300
 
 
@@ -108,8 +111,10 @@ def judge_programs(plan: Plan, entries: Sequence[Mapping[str, Any]], folder: Pat
         elif program.stays:
             warnings.append(f"{who} ended before the experiment did")
         if lost := entry["lost_files"]:
-            named = ", ".join(lost[:MOST_NAMED]) + (f" and {len(lost) - MOST_NAMED} more" if lost[MOST_NAMED:] else "")
-            warnings.append(f"{who} wrote more into its folder than is kept (64 MiB, 1,000 files); lost: {named}")
+            more = len(lost[MOST_NAMED:]) + entry["lost_more"]
+            named = ", ".join(lost[:MOST_NAMED]) + (f" and {more:,} more" if more else "")
+            deep = f"; {ENTERED}" if any(name.endswith("/") for name in lost) else ""
+            warnings.append(f"{who} wrote more into its folder than is kept ({KEPT}); lost: {named}{deep}")
         if any(entry["dropped_bytes"]):
             warnings.append(f"{who} said more than is kept: {sum(entry['dropped_bytes']):,} bytes are missing")
     return Verdict(invalid, warnings)
@@ -130,6 +135,7 @@ def _entry(program: ProgramPlan, report: Mapping[str, Any]) -> dict[str, Any]:
         "expect_status": program.expect_status,
         **plain,
         "lost_files": report["files"]["lost"],
+        "lost_more": report["files"]["lost_more"],
     }
 
 

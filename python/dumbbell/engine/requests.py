@@ -3,7 +3,6 @@
 Carrying them out, side by side, is `dumbbell.cli.carry`.
 """
 
-import itertools
 import os
 import re
 import shlex
@@ -14,20 +13,42 @@ from pathlib import Path
 from dumbbell.engine.base import Engine
 from dumbbell.engine.host import HostEngine
 from dumbbell.engine.kernel import KernelEngine
+from dumbbell.engine.permissions import NOTHING, Permissions
 from dumbbell.engine.sim import Simulator
-from dumbbell.errors import ExperimentError
+from dumbbell.errors import ExperimentError, OutputError
 from dumbbell.spec import Case
 from dumbbell.spec.document import seeds as parse_seeds
+from dumbbell.spec.names import distinct
 from dumbbell.spec.units import Wrong
 
-__all__ = ["ENGINES", "default_folder", "engine_called", "plain", "repeat_command", "run_names", "seeds_of"]
+__all__ = [
+    "ENGINES",
+    "default_folder",
+    "engine_called",
+    "plain",
+    "repeat_command",
+    "run_names",
+    "runs_folder",
+    "seeds_of",
+]
 
 ENGINES = ("sim", "kernel", "host")
 
 
 def default_folder(name: str) -> Path:
-    """Where results go when nobody says: a new folder below `runs/`."""
-    return Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    """Where results go by default: a new folder below `runs/`. Raises `OutputError` as `runs_folder` does."""
+    return runs_folder() / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+
+
+def runs_folder() -> Path:
+    """`runs/` here. Raises `OutputError` where that is a link: the caller may not know where it leads."""
+    folder = Path("runs")
+    if folder.is_symlink():
+        raise OutputError(
+            f"{folder}: is a link to {folder.readlink()}, and results go by default into a folder of this one; "
+            "remove it, or name a folder with --out"
+        )
+    return folder
 
 
 def plain(text: str) -> str:
@@ -35,16 +56,27 @@ def plain(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:80]
 
 
-def repeat_command(scenario: str, engine: str, seed: int, settings: Sequence[str], kernel: str | None = None) -> str:
+def repeat_command(
+    scenario: str, engine: str, seed: int, settings: Sequence[str], kernel: str | None = None,
+    hosts: Sequence[str] = (),
+) -> str:  # fmt: skip
     """What a person would type to get the same run again."""
     words = ["dumbbell", "run", scenario, "--engine", engine, "--seed", str(seed)]
+    words += ["--hosts", ",".join(hosts)] if hosts and engine == "host" else []
     words += ["--kernel", kernel] if kernel else []
     return shlex.join(words + [word for setting in settings for word in ("--set", setting)])
 
 
-def engine_called(name: str, kernel: str | None, key: str = "--engine", *, wall_limit_s: float | None = None) -> Engine:
-    """The engine of this name; `key` is the option that named it. Raises `DumbbellError` where there is none."""
+def engine_called(
+    name: str, kernel: str | None, key: str = "--engine", *, allowed: Permissions = NOTHING,
+    wall_limit_s: float | None = None,
+) -> Engine:  # fmt: skip
+    """The engine of this name; `key` is what named it, `allowed` what the user named besides any file.
+
+    Raises `DumbbellError` where there is none, or where it may not run.
+    """
     if name == "kernel":
+        allowed.check_kernel(kernel, "kernel")
         return KernelEngine(kernel, wall_limit_s=wall_limit_s)
     if name not in ENGINES:
         raise ExperimentError("no engine is called that", key=key, value=name, right=f"there is: {', '.join(ENGINES)}")
@@ -52,7 +84,7 @@ def engine_called(name: str, kernel: str | None, key: str = "--engine", *, wall_
         runs = "the simulator runs no kernel" if name == "sim" else "this machine has one kernel, the one that runs"
         raise ExperimentError(runs, key="--kernel", value=kernel, right="use --engine kernel")
     if name == "host":
-        return HostEngine(wall_limit_s=wall_limit_s)
+        return HostEngine(allowed, wall_limit_s=wall_limit_s, key=key)
     if wall_limit_s is not None:
         raise ExperimentError("a limit in wall time is for Linux", key="--wall-limit", right="use --engine kernel")
     return Simulator()
@@ -69,12 +101,8 @@ def seeds_of(text: str | None, key: str) -> tuple[int, ...] | None:
 
 
 def run_names(wanted: Sequence[tuple[Case, int]]) -> list[str]:
-    """A plain folder name for each run; numbered where two would be alike."""
+    """A plain folder name for each run; numbered where two would be alike, or like a result's own file."""
     many_seeds = len({number for _, number in wanted}) > 1
-    names: list[str] = []
-    for case, number in wanted:
-        name = plain(case.name) or "run"
-        name += f"-seed{number}" if many_seeds else ""
-        free = (f"{name}-{number}" for number in itertools.count(2))
-        names.append(name if name not in names else next(each for each in free if each not in names))
-    return names
+    tails = (f"-seed{number}" if many_seeds else "" for _, number in wanted)
+    names = ((plain(case.name) or "run") + tail for (case, _), tail in zip(wanted, tails, strict=True))
+    return distinct(names, own=("run.json", "sweep.json"))

@@ -6,7 +6,8 @@ when, `crates/sim`.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,19 +15,20 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from dumbbell import _sim, result
+from dumbbell import _sim, limits, result
 from dumbbell.engine.base import Progress, Request, check_controllers
 from dumbbell.engine.certificate import Life, certificate, queue_entries, sha256
-from dumbbell.engine.output import captured, staged
 from dumbbell.engine.sim_tables import flow_table, probe_table, queue_table
 from dumbbell.engine.validity import judge_flows
 from dumbbell.errors import EngineError, ExperimentError, PlanError
 from dumbbell.plan import Plan, as_world, plan_case
 from dumbbell.plan.inside import ALL, Place, tap
+from dumbbell.plan.size import refuse_too_much
 from dumbbell.plan.world import ELSEWHERE
+from dumbbell.publish import captured, staged
 from dumbbell.result import Run
 
-__all__ = ["Lived", "Ready", "Simulator"]
+__all__ = ["Lived", "Ready", "Simulator", "refusals"]
 
 
 class Simulator:
@@ -34,6 +36,10 @@ class Simulator:
 
     name = "sim"
     real_time = False
+
+    def __init__(self, most_bytes: int | None = None) -> None:
+        """`most_bytes`: that a run may take, where that is less than `dumbbell.limits` allows."""
+        self._most_bytes = most_bytes
 
     @staticmethod
     def controllers() -> tuple[str, ...]:
@@ -74,12 +80,15 @@ class Simulator:
         began = time.perf_counter()
         check_controllers(request, self.controllers(), "the simulator", ELSEWHERE)
         plan = plan_case(request.case, request.seed)
+        if self._most_bytes is not None:
+            refuse_too_much(plan, self._most_bytes)
         _refuse_programs(request)
         try:
             world = to_json(as_world(plan, request.seed, capture=_tap(request, plan))).decode()
         except ExperimentError as error:
             raise error.within(str(request.case.file)) from None
-        return Ready(request, plan, world, began, time.perf_counter() - began)
+        most_bytes = limits.most("memory") if self._most_bytes is None else self._most_bytes
+        return Ready(request, plan, world, began, time.perf_counter() - began, most_bytes)
 
 
 @dataclass(frozen=True)
@@ -94,11 +103,19 @@ class Ready:
     """By the wall's clock."""
     planned_s: float
     """How long it took."""
+    most_bytes: int
+    """That the run may take."""
+
+    @property
+    def held_bytes(self) -> int:
+        """That its simulation may hold: the rest is for tables that are summed up and written."""
+        return self.most_bytes * 3 // 4
 
     def carried_out(self, progress: Progress = lambda _seconds: None, capture: Path | None = None) -> "Lived":
         """The second step, the simulation itself: other threads run meanwhile."""
         began = time.perf_counter()
-        told = _simulated(self.world, progress, capture)
+        with refusals(self.most_bytes):
+            told = _sim.simulate(self.world, progress, capture, self.held_bytes)
         took_s = time.perf_counter() - began
         progress(self.plan.duration_ns / 1e9)
         return Lived(self, told, took_s)
@@ -157,9 +174,19 @@ def _tap(request: Request, plan: Plan) -> Place | None:
     return tap(plan, wanted.device)
 
 
-def _simulated(world: str, progress: Progress, capture: Path | None) -> tuple[_sim.Arrow, _sim.Arrow, _sim.Arrow, str]:
+@contextmanager
+def refusals(most_bytes: int) -> Iterator[None]:
+    """What the extension raises, as errors of ours."""
     try:
-        return _sim.simulate(world, progress, capture)
+        yield
+    except _sim.Outgrown as outgrown:
+        seconds, held = outgrown.args
+        is_own = most_bytes < limits.most("memory")
+        raise PlanError(
+            f"after {seconds:.3g} s its packets and samples hold {held / 1e9:.3g} GB, more than three quarters of the "
+            f"{most_bytes / 1e9:.3g} GB that a run may take: make it shorter or slower, with shorter queues or fewer "
+            f"samples, {'or use dumbbell run' if is_own else limits.raised('memory', 2 * most_bytes)}"
+        ) from None
     except _sim.Refused as refused:
         raise PlanError(f"the simulator can't carry this out: {refused}") from None
     except _sim.Fault as fault:

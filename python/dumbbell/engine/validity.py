@@ -1,11 +1,12 @@
 """Did the run measure what was asked?
 
 A packet that died anywhere but in a queue that may drop, a flow that ran another controller than the
-one asked for or never connected, a socket that threw data away: each makes a run invalid, and the
-result says so. `judge_flows` is for every engine; `judge` also reads a kernel's own counters (proc_net_dev,
-softnet_stat, snmp and netstat).
+one asked for or never connected, a socket that threw data away, a path that a program changed: each makes a run
+invalid, and the result says so. `judge_flows` is for every engine; `judge` also reads a kernel's own counters
+(proc_net_dev, softnet_stat, snmp and netstat).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,16 @@ import polars as pl
 from dumbbell.plan.model import FlowPlan, Plan
 from dumbbell.plan.queues import QueuePlan
 
-__all__ = ["Verdict", "closed_windows", "device_drops", "judge", "judge_flows", "machine_drops", "softnet"]
+__all__ = [
+    "Verdict",
+    "closed_windows",
+    "device_drops",
+    "judge",
+    "judge_flows",
+    "machine_drops",
+    "memory_ran_out",
+    "softnet",
+]
 
 
 @dataclass(frozen=True)
@@ -53,12 +63,29 @@ def judge(plan: Plan, end: Mapping[str, Any], named: Sequence[QueuePlan], drops:
     for host in end["counters"]:
         invalid += device_drops(end, host, named)
         invalid += _socket_drops(end, host)
-    invalid += _softnet_drops(end)
+    invalid += [*_softnet_drops(end), *_path_changes(end)]
     warnings = list(shared.warnings)
     for host, now in end["counters"].items():
         if _tcp_counters(now).get(PRESSURE, 0) > _tcp_counters(end["counters_before"][host]).get(PRESSURE, 0):
             warnings.append(f"TCP in '{host}' came under memory pressure: windows were held back")
     return Verdict(invalid, warnings)
+
+
+def _path_changes(end: Mapping[str, Any]) -> list[str]:
+    """What the agent's `path` saw: whoever but the plan changed what the packets pass."""
+    if not (seen := end.get("path")):
+        return []
+    reasons = [_path_change(change) for change in seen["changes"]]
+    more = f"{seen['further']:,} further changes of the path, which are not listed"
+    return [*reasons, more] if seen["further"] else reasons
+
+
+def _path_change(change: Mapping[str, Any]) -> str:
+    when = "by the end" if change["time_ns"] is None else f"at {change['time_ns'] / 1e9:g} s"
+    names = ", ".join(f"'{name}'" for name in change["programs"])
+    who = f", while program{'s' * (len(change['programs']) > 1)} {names} ran there" if names else ""
+    became = f"{change['before']} → {change['after']}" if change["before"] else change["after"]
+    return f"not the experiment as written: {change['object']} in '{change['host']}' changed {when}{who}: {became}"
 
 
 def machine_drops(end: Mapping[str, Any]) -> list[str]:
@@ -100,6 +127,15 @@ def device_drops(
             if lost > 0 and not excused:
                 problems.append(f"device '{device}' of '{host}' dropped {lost} packets that it {name}")
     return problems
+
+
+def memory_ran_out(console: str) -> list[str]:
+    """Processes that a guest killed for lack of memory: by then packets may have found none either."""
+    return [
+        f"the guest ran out of memory and killed process '{name}': programs may write less to /tmp, /run and the like, "
+        "or fewer flows may run"
+        for name in re.findall(r"^Out of memory: Killed process \d+ \((.*?)\)", console, re.MULTILINE)
+    ]
 
 
 def closed_windows(flows: pl.DataFrame) -> list[str]:

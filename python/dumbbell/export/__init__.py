@@ -11,10 +11,10 @@ Each holds the whole run: `dumbbell.importers` reads it back without loss. What 
 from collections.abc import Callable
 from pathlib import Path
 
-from dumbbell.engine.output import captured, staged
-from dumbbell.errors import ImportProblem, OutputError
+from dumbbell.errors import ImportProblem
 from dumbbell.export.carry import write_csv, write_jsonl
 from dumbbell.export.flent import write_flent
+from dumbbell.publish import captured, staged
 from dumbbell.result import Run
 
 __all__ = ["FORMATS", "export_run"]
@@ -37,16 +37,13 @@ def export_run(run: Run, out: Path | None = None, format_: str | None = None) ->
         raise ImportProblem("no such format", place="--format", value=name, right=f"there is: {', '.join(FORMATS)}")
     suffix, write = FORMATS[name]
     path = out or Path(f"{run.folder.resolve().name}{suffix}")
-    try:
-        if name == "csv":
-            with staged(path) as folder:
-                write(run, folder)
-        else:
-            with captured(path) as file:
-                assert file is not None
-                write(run, file)
-    except OSError as error:
-        raise OutputError(f"{path}: can't be written: {error.strerror or error}") from error
+    if name == "csv":
+        with staged(path) as folder:
+            write(run, folder)
+    else:
+        with captured(path) as file:
+            assert file is not None
+            write(run, file)
     return path
 
 

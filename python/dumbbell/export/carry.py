@@ -1,13 +1,15 @@
 """Every row and every column as text: a CSV file a table, or a JSON line a row.
 
-Text is quoted in CSV, so an empty text and an unknown one differ; floats have the digits that give the same again.
+Text is quoted in CSV, so an empty text and an unknown one differ, and none begins as a formula does (`formulas`);
+floats have the digits that give the same again.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from dumbbell.result import TABLES, Run
+from dumbbell.formulas import harmless
+from dumbbell.result import TABLES, Run, system_errors
+from dumbbell.visible import json_text
 
 __all__ = ["write_csv", "write_jsonl"]
 
@@ -16,10 +18,11 @@ PIECE_ROWS = 50_000
 
 def write_csv(run: Run, folder: Path) -> None:
     """Write `run.json` and a CSV file a table into a folder."""
-    (folder / "run.json").write_text(json.dumps(run.birth, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / "run.json").write_text(json_text(run.birth, allow_nan=True, indent=1) + "\n", encoding="utf-8")
     for name in TABLES:
-        table = getattr(run, name)
-        table.write_csv(folder / f"{name}.csv", quote_style="non_numeric", null_value="", line_terminator="\n")
+        table = harmless(getattr(run, name))
+        with system_errors():
+            table.write_csv(folder / f"{name}.csv", quote_style="non_numeric", null_value="", line_terminator="\n")
 
 
 def write_jsonl(run: Run, file: Path) -> None:
@@ -36,9 +39,9 @@ def _lines(run: Run) -> Iterator[str]:
         "columns": {name: table.columns for name, table in tables.items()},
         "run": run.birth,
     }
-    yield json.dumps(head, ensure_ascii=False)
+    yield json_text(head, allow_nan=True)
     for name, table in tables.items():
         for piece in table.iter_slices(PIECE_ROWS):
             for row in piece.iter_rows(named=True):
                 known = {column: value for column, value in row.items() if value is not None}
-                yield json.dumps({"table": name, **known}, ensure_ascii=False)
+                yield json_text({"table": name, **known}, allow_nan=True)

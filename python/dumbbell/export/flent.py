@@ -17,6 +17,7 @@ import polars as pl
 
 from dumbbell import __version__
 from dumbbell.analysis import of_bottleneck, throughput
+from dumbbell.analysis.window import bounds_ns
 from dumbbell.importers.ours import CARRIER
 from dumbbell.result import TABLES, Run
 
@@ -25,6 +26,8 @@ __all__ = ["write_flent"]
 VERSION = 4
 NS = 1_000_000_000
 STEP_NS = NS // 5
+STEPS_MAX = 200_000
+"""Eleven hours of them; in a longer run they are longer, so that the file fits into memory."""
 """Flent's own step."""
 BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
 """When a run in virtual time was."""
@@ -58,13 +61,14 @@ def _document(run: Run) -> dict[str, Any]:
     t0 = began.timestamp()
     flows = [flow for flow in run.birth["flows"] if flow.get("kind") != "udp"]
     names = {flow["name"]: f"TCP upload::{number}" for number, flow in enumerate(flows, 1)}
-    axis = np.arange(0, max(round(run.birth["duration_s"] * NS), 1) + 1, STEP_NS, dtype=np.int64)
+    step_ns = _step_ns(run)
+    axis = np.arange(0, max(round(run.birth["duration_s"] * NS), 1) + 1, step_ns, dtype=np.int64)
     raw: dict[str, Raw] = {}
     results: dict[str, Series] = {}
-    rates = throughput(run, STEP_NS)
+    rates = throughput(run, step_ns)
     for name, series in names.items():
         mine = rates.filter(pl.col("flow") == name)
-        raw[series] = sorted([*_rates(mine, t0), *_states(run, name, t0)], key=lambda row: row["t"])
+        raw[series] = sorted([*_rates(mine, t0, step_ns), *_states(run, name, t0)], key=lambda row: row["t"])
         results[series] = _on_axis(mine["time_ns"], mine["throughput_bps"] / 1e6, axis)
     raw[PING], results[PING] = _pings(run, t0, axis)
     raw[QUEUE] = list(_queue(run, t0))
@@ -82,6 +86,10 @@ def _document(run: Run) -> dict[str, Any]:
             },
         },
     }
+
+
+def _step_ns(run: Run) -> int:
+    return max(STEP_NS, bounds_ns(run)[1] // STEPS_MAX)
 
 
 def _began(run: Run) -> datetime:
@@ -104,7 +112,7 @@ def _metadata(run: Run, began: datetime, names: Mapping[str, str], steps: int) -
     return {
         "NAME": "tcp_nup", "TITLE": run.birth.get("title") or run.birth.get("name") or "", "TIME": moment, "T0": moment,
         "HOSTS": ["receiver"], "HOST": "receiver", "LOCAL_HOST": "sender", "LENGTH": max(round(duration), 1),
-        "TOTAL_LENGTH": max(round(duration), 1), "STEP_SIZE": STEP_NS / NS, "IP_VERSION": 4,
+        "TOTAL_LENGTH": max(round(duration), 1), "STEP_SIZE": _step_ns(run) / NS, "IP_VERSION": 4,
         "NOTE": f"Dumbbell {__version__}, engine {run.birth['engine']}",
         "FLENT_VERSION": "2.2.0", "TEST_PARAMETERS": {"upload_streams": str(len(names))}, "FAILED_RUNNERS": 0,
         "DATA_FILENAME": None, "BATCH_NAME": None, "BATCH_TIME": None, "BATCH_TITLE": None, "BATCH_UUID": None,
@@ -112,11 +120,11 @@ def _metadata(run: Run, began: datetime, names: Mapping[str, str], steps: int) -
     }  # fmt: skip
 
 
-def _rates(mine: pl.DataFrame, t0: float) -> Raw:
+def _rates(mine: pl.DataFrame, t0: float, step_ns: int) -> Raw:
     """A bin's rate at its end, as netperf's demo mode prints it."""
-    half = STEP_NS // 2
+    half = step_ns // 2
     return [
-        {"t": t0 + (time + half) / NS, "dur": STEP_NS / NS, "val": rate / 1e6}
+        {"t": t0 + (time + half) / NS, "dur": step_ns / NS, "val": rate / 1e6}
         for time, rate in mine.select("time_ns", "throughput_bps").iter_rows()
         if rate is not None
     ]

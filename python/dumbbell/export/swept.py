@@ -1,14 +1,17 @@
 """A sweep's table for other programs: CSV, JSON lines, or Parquet, as the path's end says; a row a run.
 
-Text is quoted in CSV, so an empty text and an unknown one differ; floats have the digits that give the same again.
+Text is quoted in CSV, so an empty text and an unknown one differ, and none begins as a formula does (`formulas`);
+floats have the digits that give the same again.
 """
 
 from pathlib import Path
 
 import polars as pl
 
-from dumbbell.engine.output import captured
 from dumbbell.errors import ImportProblem, OutputError
+from dumbbell.formulas import harmless
+from dumbbell.publish import captured
+from dumbbell.result import system_errors
 from dumbbell.sweeps.folder import Sweep
 
 __all__ = ["export_sweep", "write_table"]
@@ -35,13 +38,13 @@ def write_table(table: pl.DataFrame, path: Path, format_: str | None = None) -> 
             "no such format of a table", place=place, value=name, right=f"there is: {', '.join(FORMATS)}"
         )
     try:
-        with captured(path) as file:
+        with captured(path) as file, system_errors():
             assert file is not None
             if name == "csv":
-                table.write_csv(file, quote_style="non_numeric", null_value="", line_terminator="\n")
+                harmless(table).write_csv(file, quote_style="non_numeric", null_value="", line_terminator="\n")
             elif name == "jsonl":
                 table.write_ndjson(file)
             else:
                 table.write_parquet(file, compression="zstd", statistics=True)
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except pl.exceptions.PolarsError as error:
         raise OutputError(f"{path}: can't be written: {error}") from error

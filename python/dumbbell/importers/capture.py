@@ -24,6 +24,8 @@ __all__ = ["NAME", "looks", "read"]
 NAME = "pcap"
 STEP_NS = 100_000_000
 MOST_ROWS = 2_000_000
+FREE_ROWS, ROWS_A_PACKET = 100_000, 100
+"""A few packets that are days apart are no reason for millions of rows."""
 MOST_FLOWS = 2000
 DAY_NS = 86_400 * 10**9
 
@@ -55,7 +57,8 @@ def read(source: Source, options: Options) -> Log:
     pairs = list(_pairs(found))
     if not pairs:
         source.fail("no connection with data in it")
-    if len(pairs) > MOST_FLOWS or len(pairs) * ((end - begin) // step + 2) > MOST_ROWS:
+    most_rows = min(MOST_ROWS, FREE_ROWS + ROWS_A_PACKET * found.time_ns.size)
+    if len(pairs) > MOST_FLOWS or len(pairs) * ((end - begin) // step + 2) > most_rows:
         source.fail(
             f"{len(pairs)} connections for {(end - begin) / 1e9:g} s are too many rows", right="a larger --interval"
         )

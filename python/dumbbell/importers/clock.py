@@ -7,7 +7,7 @@ in brackets, and ISO 8601 with its zone (`date -Ins`, `date --rfc-3339=ns`). A t
 import re
 from datetime import datetime
 
-from dumbbell.importers.quantity import seconds_ns
+from dumbbell.importers.quantity import seconds_ns, whole
 
 __all__ = ["is_absolute", "stamp_ns"]
 
@@ -25,10 +25,10 @@ def stamp_ns(text: str) -> int | None:
     if match := _ISO.match(text):
         zone = "+00:00" if match[4] == "Z" else match[4]
         try:
-            whole = datetime.fromisoformat(f"{match[1]}T{match[2]}{zone}").timestamp()
+            moment = datetime.fromisoformat(f"{match[1]}T{match[2]}{zone}").timestamp()
         except ValueError:
             return None
-        return round(whole) * 10**9 + int((match[3] or "0").ljust(9, "0"))
+        return round(moment) * 10**9 + whole((match[3] or "0").ljust(9, "0"))
     return None
 
 

@@ -16,7 +16,7 @@ from pydantic import Field
 from dumbbell.importers.checked import Loose, checked
 from dumbbell.importers.model import FlowLog, Log, Options, QueueLog
 from dumbbell.importers.ours import CARRIER
-from dumbbell.importers.quantity import NS
+from dumbbell.importers.quantity import NS, whole
 from dumbbell.importers.source import Source
 from dumbbell.importers.tables import EMPTY, rows
 
@@ -276,16 +276,16 @@ def _moment(text: Any) -> int | None:
         return None
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
-    whole = (since.days * 86400 + since.seconds) * NS + since.microseconds * 1000
-    return whole if whole > 0 else None
+    epoch_ns = (since.days * 86400 + since.seconds) * NS + since.microseconds * 1000
+    return epoch_ns if epoch_ns > 0 else None
 
 
 def _version(text: Any) -> tuple[int, ...]:
     match = re.match(r"(\d{1,4})\.(\d{1,4})", text) if isinstance(text, str) else None
-    return (int(match[1]), int(match[2])) if match else (0, 0)
+    return (whole(match[1]), whole(match[2])) if match else (0, 0)
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

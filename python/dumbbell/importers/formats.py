@@ -60,7 +60,7 @@ def recognise(source: Source, asked: str | None) -> Format:
             if each.key == asked:
                 return each
         source.fail("no format is called that", place="--format", value=asked, right=f"there is: {known}")
-    if not source.data.strip():
+    if not source.data or source.data.isspace():
         source.fail("an empty file")
     found = [each for each in FORMATS if each.looks(source)]
     if len(found) == 1:

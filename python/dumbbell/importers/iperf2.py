@@ -10,7 +10,7 @@ from typing import Any
 
 from dumbbell.importers.intervals import SLACK_NS, Interval, Stream, flow
 from dumbbell.importers.model import Log, Options
-from dumbbell.importers.quantity import iperf_bytes, seconds_ns
+from dumbbell.importers.quantity import iperf_bytes, seconds_ns, whole
 from dumbbell.importers.source import Line, Source
 
 __all__ = ["NAME", "looks", "read"]
@@ -58,8 +58,7 @@ def looks(source: Source) -> bool:
 def read(source: Source, options: Options) -> Log:
     """Read it. Raises `ImportProblem` at the first line that is none of iperf2's."""
     reading = _Reading(source, options.mss_bytes)
-    for line in source.lines:
-        reading.take(line)
+    source.through(reading.take)
     streams = [stream for stream in reading.streams.values() if stream.intervals]
     if not streams:
         source.fail("no interval in it", right="iperf -i 1 prints a line a second")
@@ -121,7 +120,7 @@ class _Reading:
         stream = Stream(match["id"], sends=self.client, kind=self.kind, mss_bytes=self.mss_bytes)
         stream.seen["socket"] = f"{match['local']}:{match['port']} {match['peer']}:{match['peer_port']}"
         if (mss := _MSS.search(match["more"])) and stream.mss_bytes is None:
-            stream.mss_bytes = int(mss[1])
+            stream.mss_bytes = whole(mss[1])
         self.streams[match["id"]] = stream
 
     def row(self, line: Line, match: re.Match[str]) -> None:
@@ -132,12 +131,9 @@ class _Reading:
         if stream is None:
             right = "iperf prints '[…] local … connected with …' before it"
             self.source.fail("an interval of a stream that never connected", line=line.number, right=right)
-        try:
-            start_ns, stop_ns = seconds_ns(match["start"]), seconds_ns(match["stop"])
-            transfer = iperf_bytes(match["number"], match["letter"])
-            columns, again = _columns(more)
-        except ValueError as error:
-            self.source.fail(str(error), line=line.number)
+        start_ns, stop_ns = seconds_ns(match["start"]), seconds_ns(match["stop"])
+        transfer = iperf_bytes(match["number"], match["letter"])
+        columns, again = _columns(more)
         last = stream.intervals[-1].stop_ns if stream.intervals else None
         if last is not None and start_ns == stream.intervals[0].start_ns and stop_ns >= last - 5 * SLACK_NS:
             stream.seen["whole_bytes"] = transfer
@@ -158,7 +154,7 @@ class _Reading:
 def _columns(more: dict[str, Any]) -> tuple[dict[str, Any], int | None]:
     if "cwnd" not in more:
         return {}, None
-    columns = {"cwnd_bytes": iperf_bytes(more["cwnd"], more["unit"]), "rtt_ns": int(more["rtt"]) * 1000 or None}
+    columns = {"cwnd_bytes": iperf_bytes(more["cwnd"], more["unit"]), "rtt_ns": whole(more["rtt"]) * 1000 or None}
     if more["var"]:
-        columns["rttvar_ns"] = int(more["var"]) * 1000
-    return columns, int(more["again"])
+        columns["rttvar_ns"] = whole(more["var"]) * 1000
+    return columns, whole(more["again"])

@@ -13,7 +13,7 @@ from typing import Any
 
 from dumbbell.importers.intervals import Interval, Stream, disagreements, flow
 from dumbbell.importers.model import Log, Options
-from dumbbell.importers.quantity import NS, iperf_bytes, seconds_ns
+from dumbbell.importers.quantity import NS, iperf_bytes, seconds_ns, whole
 from dumbbell.importers.source import Line, Source
 
 __all__ = ["NAME", "looks", "read"]
@@ -75,8 +75,7 @@ def looks(source: Source) -> bool:
 def read(source: Source, options: Options) -> Log:
     """Read it. Raises `ImportProblem` at the first line that is none of iperf3's."""
     reading = _Reading(source, mss_bytes=options.mss_bytes)
-    for line in source.lines:
-        reading.take(line)
+    source.through(reading.take)
     streams = [stream for stream in reading.streams.values() if stream.intervals]
     if not streams:
         source.fail("no interval in it", right="iperf3 prints a line for every interval unless it is told -i 0")
@@ -165,7 +164,7 @@ class _Reading:
         self.reverse = True
 
     def mss(self, line: Line, match: re.Match[str]) -> None:  # noqa: ARG002
-        self.mss_bytes = self.mss_bytes or int(match[1])
+        self.mss_bytes = self.mss_bytes or whole(match[1])
 
     def controller(self, line: Line, match: re.Match[str]) -> None:  # noqa: ARG002
         self.cc = match[1]
@@ -189,16 +188,13 @@ class _Reading:
             if stream.omitted == 1:
                 self.warnings.append(f"stream {stream.label}: the intervals that iperf3 omitted (-O) are left out")
             return
-        try:
-            start_ns, stop_ns = seconds_ns(match["start"]), seconds_ns(match["stop"])
-            transfer = iperf_bytes(match["number"], match["letter"])
-        except ValueError as error:
-            self.source.fail(str(error), line=line.number)
+        start_ns, stop_ns = seconds_ns(match["start"]), seconds_ns(match["stop"])
+        transfer = iperf_bytes(match["number"], match["letter"])
         if more.get("end") or self.summing:
             self._summary(stream, more, transfer)
             return
         columns = {"cwnd_bytes": more["cwnd"]} if "cwnd" in more else {}
-        again = None if more.get("again") is None else int(more["again"])
+        again = None if more.get("again") is None else whole(more["again"])
         stream.add(Interval(start_ns, stop_ns, transfer, line.number, again, columns), self.source)
 
     def _stream(self, line: Line, match: re.Match[str]) -> Stream:
@@ -242,7 +238,12 @@ class _Reading:
         stream.seen[f"{side}_bytes"] = transfer
         for key in ("again", "lost", "packets"):
             if more.get(key) is not None:
-                stream.seen[f"{side}_{'retransmits' if key == 'again' else key}"] = int(more[key])
+                stream.seen[f"{side}_{'retransmits' if key == 'again' else key}"] = _signed(more[key])
+
+
+def _signed(text: str) -> int:
+    """Datagrams that came twice make a server count fewer than none lost."""
+    return -whole(text[1:]) if text.startswith("-") else whole(text)
 
 
 _MEANINGS: tuple[tuple[re.Pattern[str], Callable[[_Reading, Line, re.Match[str]], None]], ...] = (

@@ -4,6 +4,7 @@ A log's own times begin at 0. When every file says when that was, the files are 
 begins at the run's start, and the certificate says so.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,8 +17,9 @@ from dumbbell.importers.model import FlowLog, Log, Options, QueueLog
 from dumbbell.importers.source import Source
 from dumbbell.importers.tables import EMPTY
 from dumbbell.result import TABLES
+from dumbbell.visible import visible_line, visible_values
 
-__all__ = ["Whole", "merged"]
+__all__ = ["Whole", "merged", "visibly"]
 
 NS = 1_000_000_000
 LONGEST_NS = 10**15
@@ -62,6 +64,19 @@ def merged(sources: Sequence[Source], logs: Sequence[Log], options: Options, com
         "aligned": "clock" if any(shifts) or _clocked(logs, options) else "start",
     }
     return Whole(whole, tables)
+
+
+def visibly(whole: Whole) -> Whole:
+    """The run with every text of other programs as a visible line: names, labels, what a log says of itself."""
+    tables = {
+        name: table.with_columns(map(_visibly, table.select(pl.col(pl.String)))) for name, table in whole.tables.items()
+    }
+    return Whole(visible_values(whole.birth), tables)
+
+
+def _visibly(texts: pl.Series) -> pl.Series:
+    """A column; few of its texts differ."""
+    return texts.replace({text: visible_line(text) for text in texts.unique().drop_nulls()})
 
 
 def _clocked(logs: Sequence[Log], options: Options) -> bool:
@@ -135,11 +150,14 @@ def _given(words: Sequence[str], option: str, owners: Sequence[int], files: int)
 
 def _unique(bases: Sequence[str]) -> list[str]:
     """The names, numbered where two are alike."""
-    names: list[str] = []
+    times, numbers, taken = Counter(bases), Counter[str](), set[str]()
+    names = []
     for base in bases:
-        name, number = base, 1
-        while (bases.count(base) > 1 and name == base) or name in names:
-            name, number = f"{base}-{number}", number + 1
+        name = base
+        while (times[base] > 1 and name == base) or name in taken:
+            numbers[base] += 1
+            name = f"{base}-{numbers[base]}"
+        taken.add(name)
         names.append(name)
     return names
 
@@ -191,7 +209,8 @@ def _queue_entry(queue: QueueLog, bottleneck: str | None) -> dict[str, Any]:
 
     def grown(column: str) -> int | None:
         known = queue.table[column].drop_nulls()
-        return None if known.is_empty() else int(known[-1] - known[0])
+        # Less than before: the discipline was replaced meanwhile.
+        return None if known.is_empty() or known[-1] < known[0] else int(known[-1] - known[0])
 
     return {
         "name": queue.label, "kind": queue.kind, "under_test": bottleneck in (None, queue.label), "qdisc": queue.qdisc,

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pydantic import Field
 
-from dumbbell.importers.checked import Loose, Real, checked
+from dumbbell.formulas import restored
 from dumbbell.importers.source import Source, open_source
 from dumbbell.importers.ss_fields import EXTRA
-from dumbbell.result import FORMAT, TABLES
+from dumbbell.manifest import FORMAT, RUN
+from dumbbell.result import TABLES
+from dumbbell.stored import manifest_problem
 
 __all__ = ["CARRIER", "Ours", "from_flent", "is_folder", "looks_jsonl", "read_folder", "read_jsonl"]
 
@@ -29,33 +30,6 @@ class Ours:
     format: str
     birth: dict[str, Any]
     tables: dict[str, pl.DataFrame]
-
-
-class _Flow(Loose):
-    name: str
-    group: str
-    start_s: Real | None = None
-    stop_s: Real | None = None
-
-
-class _Queue(Loose):
-    name: str
-    kind: str | None = None
-
-
-class _Birth(Loose):
-    """What every reader of `run.json` relies on."""
-
-    format: int
-    engine: str
-    duration_s: Real
-    valid: bool
-    invalid: list[str]
-    warnings: list[str]
-    flows: list[_Flow]
-    queues: list[_Queue]
-    expect: list[str] = Field(default=[])
-    probes: list[dict[str, Any]] = Field(default=[])
 
 
 def is_folder(path: Path) -> bool:
@@ -134,11 +108,10 @@ def from_flent(value: Any, source: Source) -> Ours:
 
 
 def _birth(value: Any, source: Source) -> dict[str, Any]:
-    birth = checked(_Birth, value, source, "run.json")
-    if birth.format > FORMAT:
-        source.fail(f"format {birth.format} is newer than this Dumbbell reads ({FORMAT})", place="format")
-    if birth.duration_s > 1e9:
-        source.fail("a run of decades", place="duration_s", value=birth.duration_s)
+    if isinstance(value, dict) and type(value.get("format")) is int and value["format"] > FORMAT:
+        source.fail(f"format {value['format']} is newer than this Dumbbell reads ({FORMAT})", place="format")
+    if problem := manifest_problem(value, RUN):
+        source.fail(f"not as run.json has it: {problem}")
     return dict(value)
 
 
@@ -165,10 +138,10 @@ def _frame(
 def _csv(table: str, source: Source) -> pl.DataFrame:
     if source.unfinished:
         source.fail("the last line has no end: the file was cut", line=source.data.count(b"\n") + 1)
-    head = source.lines[0].text if source.lines else ""
+    head = source.head[0].text
     names = [name.strip('"') for name in head.split(",")] if head else []
     schema = _schema(table, names, source)
     try:
-        return pl.read_csv(source.data, schema=schema)
+        return restored(pl.read_csv(source.data, schema=schema))
     except (pl.exceptions.PolarsError, ValueError) as error:
         source.fail(f"no row of ours: {str(error).splitlines()[0]}", place=table)

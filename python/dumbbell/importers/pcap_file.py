@@ -5,24 +5,20 @@ Formats: the drafts draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 """
 
 import struct
+from array import array
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from dumbbell import limits
+from dumbbell.importers.magic import CLASSIC, is_capture
 from dumbbell.importers.source import Source
 
 __all__ = ["Records", "is_capture", "records"]
 
 Ints = npt.NDArray[np.int64]
 
-CLASSIC = {
-    b"\xd4\xc3\xb2\xa1": ("<", 1000),
-    b"\xa1\xb2\xc3\xd4": (">", 1000),
-    b"\x4d\x3c\xb2\xa1": ("<", 1),
-    b"\xa1\xb2\x3c\x4d": (">", 1),
-}
-"""Magic numbers with their byte order and the nanoseconds of a time's small part."""
 SECTION = 0x0A0D0D0A
 INTERFACE, PACKET_OLD, SIMPLE, ENHANCED = 1, 2, 3, 6
 MOST_PACKET_BYTES = 1 << 24
@@ -44,32 +40,42 @@ class Records:
     warnings: list[str] = field(default_factory=list)
 
 
-def is_capture(data: bytes) -> bool:
-    """Does it begin as a capture does?"""
-    return data[:4] in CLASSIC or data[:4] == b"\x0a\x0d\x0d\x0a"
-
-
 def records(source: Source) -> Records:
     """Find all packets. Raises `ImportProblem` with the place where it stops being a capture."""
-    found = _Found()
+    found = _Found(source)
     if source.data[:4] in CLASSIC:
         _classic(source, found)
     else:
         _sections(source, found)
     if not found.rows:
         source.fail("no whole packet in it")
-    table = np.array(found.rows, dtype=np.int64)
+    table = np.frombuffer(found.rows, dtype=np.int64).reshape(-1, 5)
     time, offset, captured, length, link = (np.ascontiguousarray(table[:, column]) for column in range(5))
     return Records(time, offset, captured, length, link, found.warnings)
 
 
 @dataclass
 class _Found:
-    rows: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    source: Source
+    rows: "array[int]" = field(default_factory=lambda: array("q"))
+    """Five numbers a packet."""
+    most: int = field(default_factory=lambda: 5 * limits.most("capture-packets"))
     warnings: list[str] = field(default_factory=list)
 
+    @property
+    def count(self) -> int:
+        """Packets."""
+        return len(self.rows) // 5
+
+    def add(self, packet: tuple[int, int, int, int, int]) -> None:
+        """One more. Raises `ImportProblem` where there are too many."""
+        self.rows.extend(packet)
+        if len(self.rows) > self.most:
+            right = f"a part of it (editcap -c), {limits.raised('capture-packets', len(self.source.data) // 16)}"
+            self.source.fail(f"more than {limits.shown('capture-packets')} packets", right=right)
+
     def cut(self) -> None:
-        self.warnings.append(f"the capture is cut after packet {len(self.rows)}")
+        self.warnings.append(f"the capture is cut after packet {self.count}")
 
 
 def _classic(source: Source, found: _Found) -> None:
@@ -77,13 +83,13 @@ def _classic(source: Source, found: _Found) -> None:
     if len(data) < 24:
         source.fail("cut in its header", place="byte 0")
     link = struct.unpack_from(f"{order}I", data, 20)[0] & 0x0FFFFFFF
-    header, end, add = struct.Struct(f"{order}IIII"), len(data), found.rows.append
+    header, end, add = struct.Struct(f"{order}IIII"), len(data), found.add
     position = 24
     while position + 16 <= end:
         seconds, part, captured, length = header.unpack_from(data, position)
         if captured > MOST_PACKET_BYTES or part * scale >= NS:
             source.fail(
-                "no packet here: its length or time can't be", place=f"packet {len(found.rows) + 1}, byte {position}"
+                "no packet here: its length or time can't be", place=f"packet {found.count + 1}, byte {position}"
             )
         if position + 16 + captured > end:
             break
@@ -146,7 +152,7 @@ def _block(source: Source, found: _Found, section: _Section, kind: int, at: int,
         time_ns = (high << 32 | low) * numerator // denominator + section.offsets[interface] * NS
         if not 0 <= time_ns < 1 << 62:
             source.fail("a packet at no time of day", place=place)
-        found.rows.append((time_ns, at + 20, captured, length, section.links[interface]))
+        found.add((time_ns, at + 20, captured, length, section.links[interface]))
     elif kind == SIMPLE:
         source.fail(
             "simple packet blocks have no times", place=place, right="a capture with times, as tcpdump writes it"

@@ -180,13 +180,18 @@ def _rtt(samples: Samples, grid: Ints) -> dict[str, Any]:
     least = np.minimum.accumulate(values)
     at = np.searchsorted(known, grid, side="right") - 1
 
-    def shown(series: Any) -> list[int | None]:
-        return [None if place < 0 else round(series[place]) for place in at]
+    def shown(series: Any) -> pl.Series:
+        return _known(np.rint(series[np.maximum(at, 0)]).astype(np.int64), at >= 0)
 
     return {"rtt_ns": shown(smooth), "min_rtt_ns": shown(least)}
 
 
-def _window(found: Segments, theirs: Ints, grid: Ints) -> list[int | None]:
+def _known(values: Ints, known: Bools) -> pl.Series:
+    """The values that are known; null for the others."""
+    return pl.select(pl.when(pl.Series(known)).then(pl.Series(values))).to_series()
+
+
+def _window(found: Segments, theirs: Ints, grid: Ints) -> pl.Series | list[None]:
     """The receiver's window; null while its scale, which only a SYN says, isn't known."""
     syn = theirs[found.flags[theirs] & SYN > 0]
     if not syn.size or not theirs.size:
@@ -195,4 +200,4 @@ def _window(found: Segments, theirs: Ints, grid: Ints) -> list[int | None]:
     plain = found.flags[theirs] & SYN > 0
     window = np.where(plain, found.window[theirs], found.window[theirs] << scale)
     at = np.searchsorted(found.time_ns[theirs], grid, side="right") - 1
-    return [None if place < 0 else int(window[place]) for place in at]
+    return _known(window[np.maximum(at, 0)], at >= 0)

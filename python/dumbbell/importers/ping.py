@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 
 from dumbbell.importers.model import Log, Options
-from dumbbell.importers.quantity import milliseconds_ns, seconds_ns
+from dumbbell.importers.quantity import milliseconds_ns, seconds_ns, whole
 from dumbbell.importers.source import Line, Source
 from dumbbell.importers.tables import columns
 
@@ -42,8 +42,7 @@ def looks(source: Source) -> bool:
 def read(source: Source, options: Options) -> Log:
     """Read it."""
     reading = _Reading(source)
-    for line in source.lines:
-        reading.take(line)
+    source.through(reading.take)
     if not reading.seqs:
         source.fail("no answer in it", right="at least one line with icmp_seq=… time=… ms")
     sent, first_ns = reading.sent(options)
@@ -102,16 +101,13 @@ class _Reading:
                 self.source.fail("a second ping begins here", line=line.number, right="one ping a file: cut it in two")
             self.host = match["host"]
         elif match := _END.match(text):
-            self.transmitted = int(match["sent"][:12])
+            self.transmitted = whole(match["sent"])
         elif not (_QUIET.match(text) or _SILENT.match(text)):
             self.source.fail("no line of ping's", line=line.number, value=text)
 
     def answer(self, line: Line, match: re.Match[str]) -> None:
-        try:
-            seq, rtt_ns = int(match["seq"][:9]), milliseconds_ns(match["rtt"])
-            stamp_ns = seconds_ns(match["stamp"]) if match["stamp"] else None
-        except ValueError as error:
-            self.source.fail(str(error), line=line.number)
+        seq, rtt_ns = whole(match["seq"]), milliseconds_ns(match["rtt"])
+        stamp_ns = seconds_ns(match["stamp"]) if match["stamp"] else None
         if self.seqs:
             seq += self.seqs[-1] // SEQUENCES * SEQUENCES
             seq += SEQUENCES if seq < self.seqs[-1] - SEQUENCES // 2 else 0

@@ -7,12 +7,27 @@ rates in 1000, tc's sizes in 1024 (`sprint_size` of iproute2).
 import re
 from decimal import Decimal, InvalidOperation
 
-__all__ = ["NS", "decimal", "iperf_bytes", "milliseconds_ns", "rate_bps", "seconds_ns", "size_bytes"]
+__all__ = [
+    "NS",
+    "Unreadable",
+    "decimal",
+    "iperf_bytes",
+    "milliseconds_ns",
+    "rate_bps",
+    "seconds_ns",
+    "size_bytes",
+    "whole",
+]
 
 NS = 1_000_000_000
 MOST = Decimal(2) ** 62
 """No count, time or rate of any log is larger, and a column holds it."""
 MOST_CHARACTERS = 40
+
+
+class Unreadable(ValueError):
+    """What a log's reader can't read; `Source.reading` makes it an `ImportProblem` with file and line."""
+
 
 _BINARY = {"": 0, "K": 1, "k": 1, "M": 2, "m": 2, "G": 3, "g": 3, "T": 4}
 _DECIMAL = {"": 0, "k": 1, "K": 1, "m": 2, "M": 2, "g": 3, "G": 3, "t": 4, "T": 4}
@@ -21,50 +36,63 @@ _SIZE = re.compile(r"([\d.]+(?:e[+-]?\d+)?)([KkMmGg]?)b\Z", re.ASCII)
 
 
 def decimal(text: str) -> Decimal:
-    """A plain number that is not negative. Raises `ValueError`."""
+    """A plain number that is not negative. Raises `Unreadable`."""
     if len(text) > MOST_CHARACTERS or not re.fullmatch(r"\d+\.?\d*(?:e[+-]?\d{1,3})?|\.\d+", text, re.ASCII):
-        raise ValueError(f"'{text[:MOST_CHARACTERS]}' is no number")
+        raise Unreadable(f"'{text[:MOST_CHARACTERS]}' is no number")
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise ValueError(f"'{text}' is no number") from None
+        raise Unreadable(f"'{text}' is no number") from None
     if number > MOST:
-        raise ValueError(f"{text} is larger than anything that is measured")
+        raise Unreadable(f"{text} is larger than anything that is measured")
+    return number
+
+
+def whole(text: str, base: int = 10) -> int:
+    """A whole number that is not negative. Raises `Unreadable`."""
+    if not text.isascii() or not text.isalnum() or len(text) > MOST_CHARACTERS:
+        raise Unreadable(f"'{text[:MOST_CHARACTERS]}' is no whole number")
+    try:
+        number = int(text, base)
+    except ValueError:
+        raise Unreadable(f"'{text}' is no whole number") from None
+    if number > MOST:
+        raise Unreadable(f"{text} is larger than anything that is measured")
     return number
 
 
 def seconds_ns(text: str) -> int:
     """Seconds as nanoseconds, rounded to the nearest."""
-    return _whole(decimal(text) * NS)
+    return _rounded(decimal(text) * NS)
 
 
 def milliseconds_ns(text: str) -> int:
     """Milliseconds as nanoseconds."""
-    return _whole(decimal(text) * 10**6)
+    return _rounded(decimal(text) * 10**6)
 
 
 def rate_bps(text: str) -> int:
     """A rate of ss or tc, such as `1619.8Mbps` or `80Mbit`, in bits per second."""
     match = _RATE.match(text)
     if not match:
-        raise ValueError(f"'{text[:MOST_CHARACTERS]}' is no rate")
-    return _whole(decimal(match[1]) * 1000 ** _DECIMAL[match[2]])
+        raise Unreadable(f"'{text[:MOST_CHARACTERS]}' is no rate")
+    return _rounded(decimal(match[1]) * 1000 ** _DECIMAL[match[2]])
 
 
 def size_bytes(text: str) -> int:
     """A size of tc, such as `225Kb`: kilobytes of 1024."""
     match = _SIZE.match(text)
     if not match:
-        raise ValueError(f"'{text[:MOST_CHARACTERS]}' is no size")
-    return _whole(decimal(match[1]) * 1024 ** _BINARY[match[2]])
+        raise Unreadable(f"'{text[:MOST_CHARACTERS]}' is no size")
+    return _rounded(decimal(match[1]) * 1024 ** _BINARY[match[2]])
 
 
 def iperf_bytes(number: str, letter: str) -> int:
     """A transfer or a window of iperf: `194`, `M` is 194 × 1024² bytes."""
-    return _whole(decimal(number) * 1024 ** _BINARY[letter])
+    return _rounded(decimal(number) * 1024 ** _BINARY[letter])
 
 
-def _whole(number: Decimal) -> int:
+def _rounded(number: Decimal) -> int:
     if number > MOST:
-        raise ValueError("larger than anything that is measured")
+        raise Unreadable("larger than anything that is measured")
     return int(number.to_integral_value())

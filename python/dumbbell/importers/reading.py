@@ -4,15 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dumbbell import result
-from dumbbell.engine.output import staged
 from dumbbell.errors import ImportProblem
 from dumbbell.importers import flent, ours
 from dumbbell.importers.formats import recognise
-from dumbbell.importers.merge import Whole, merged
+from dumbbell.importers.merge import Whole, merged, visibly
 from dumbbell.importers.model import Log, Options
 from dumbbell.importers.ours import Ours
 from dumbbell.importers.source import Source, open_source
 from dumbbell.importers.ss_fields import EXTRA
+from dumbbell.manifest import RUN
+from dumbbell.publish import staged
+from dumbbell.result import KNOWN, TABLES
+from dumbbell.stored import manifest_problem, table_problem
 
 __all__ = ["import_files", "read_log", "read_run"]
 
@@ -37,9 +40,13 @@ def read_run(files: Sequence[Path], options: Options, command: str = "") -> Whol
         if len(files) > 1:
             right = "import it alone; several runs are put side by side by stats, report and compare"
             raise ImportProblem("a whole run of Dumbbell's, beside other files", file=str(files[0]), right=right)
-        return _again(*exported[0])
+        whole = _again(*exported[0])
+        _check(whole, files[0])
+        return whole
     sources = [open_source(file) for file in files]
-    return merged(sources, [read_log(source, options) for source in sources], options, command)
+    whole = visibly(merged(sources, [read_log(source, options) for source in sources], options, command))
+    _check(whole, files[0])
+    return whole
 
 
 def read_log(source: Source, options: Options) -> Log:
@@ -63,6 +70,15 @@ def _carried(file: Path) -> tuple[Ours, list[Source]] | None:
     if flent.is_ours(source):
         return ours.from_flent(source.document[ours.CARRIER], source), [source]
     return None
+
+
+def _check(whole: Whole, file: Path) -> None:
+    """Would the result be read again? An import writes none that a reader calls damaged."""
+    problem = manifest_problem(whole.birth, RUN)
+    for name, columns in TABLES.items():
+        problem = problem or table_problem(whole.tables[name], columns, KNOWN[name])
+    if problem:
+        raise ImportProblem(f"no result can hold it: {problem}", file=str(file))
 
 
 def _again(run: Ours, sources: Sequence[Source]) -> Whole:

@@ -17,12 +17,12 @@ from typing import Any
 import polars as pl
 
 from dumbbell import result
-from dumbbell.engine.output import staged
 from dumbbell.engine.sockets import STATES
 from dumbbell.importers.birth import birth
 from dumbbell.importers.ss_fields import EXTRA
 from dumbbell.importers.tables import EMPTY
 from dumbbell.machine.stream import Frame
+from dumbbell.publish import staged
 from dumbbell.result import FLOWS
 
 __all__ = ["Recording", "recorded"]
@@ -77,7 +77,7 @@ class Recording:
     def _write_out(self) -> None:
         if self._waiting:
             part = self.folder / f".part-{len(self._parts)}.parquet"
-            pl.concat(self._waiting).write_parquet(part, compression="zstd")
+            result.write_table(pl.concat(self._waiting), part)
             self._parts.append(part)
             self._waiting.clear()
 

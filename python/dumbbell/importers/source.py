@@ -10,19 +10,24 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
+from dumbbell import limits
 from dumbbell.errors import ImportProblem
+from dumbbell.importers.magic import is_capture
+from dumbbell.importers.quantity import Unreadable
+from dumbbell.visible import check_unicode
 
 __all__ = ["Line", "Source", "open_source"]
 
-MOST_BYTES = 4 << 30
-"""Of a file after unpacking: what fits into the memory of the machines this is for."""
 PIECE = 1 << 20
+MOST_LINE = 100_000
+"""Bytes: patterns may take time with the square of a line's length."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +66,27 @@ class Source:
 
     @cached_property
     def lines(self) -> list[Line]:
-        """All finished lines. Raises `ImportProblem` for a line that is not UTF-8."""
+        """All finished lines. Raises `ImportProblem` for a line that is not UTF-8, and for too many."""
+        self._refuse_long()
+        if (count := self.data.count(b"\n")) > limits.most("lines"):
+            self.fail(f"{count:,} lines, more than {limits.shown('lines')}", right=_split_it("lines", count))
+        if not self.looks_like_json and (longest := _longest(self.data)) > MOST_LINE:
+            self.fail(f"a line of {longest:,} bytes, more than {MOST_LINE:,}: no log has such lines")
         return self._split(self.data.split(b"\n")[:-1])
+
+    def through(self, take: Callable[[Line], None]) -> None:
+        """Hand in every finished line; what is unreadable in one is an `ImportProblem` that names it."""
+        for line in self.lines:
+            with self.reading(line.number, line.text):
+                take(line)
+
+    @contextmanager
+    def reading(self, line: int, text: str | None = None) -> Iterator[None]:
+        """The border between a format's reader and the rest: `Unreadable` becomes an error of this file and line."""
+        try:
+            yield
+        except Unreadable as error:
+            self.fail(str(error), line=line, value=None if text is None else text.strip())
 
     @cached_property
     def head(self) -> list[Line]:
@@ -86,11 +110,13 @@ class Source:
     @cached_property
     def document(self) -> Any:
         """The file as one JSON value. Raises `ImportProblem` with the line where it stops being JSON."""
+        self._refuse_long()
         return self.parsed(self.data, 1)
 
     @cached_property
     def text(self) -> str:
         """The whole file, its last line as it is: for formats that say themselves where they end."""
+        self._refuse_long()
         try:
             return self.data.decode("utf-8").replace("\r\n", "\n")
         except UnicodeDecodeError as error:
@@ -100,6 +126,7 @@ class Source:
         """The JSON value that begins at a place of `text`, and where it ends."""
         try:
             value, end = _DECODER.raw_decode(self.text, begin)
+            check_unicode(self.text[begin:end], value)
         except json.JSONDecodeError as error:
             self.fail(f"not JSON from here on: {error.msg}", line=error.lineno, right=WHOLE)
         except (RecursionError, ValueError) as error:
@@ -121,7 +148,9 @@ class Source:
     def parsed(self, data: bytes, line: int) -> Any:
         """JSON that begins at a line."""
         try:
-            return json.loads(data.decode("utf-8"), parse_constant=_refuse)
+            text = data.decode("utf-8")
+            value = json.loads(text, parse_constant=_refuse)
+            check_unicode(text, value)
         except json.JSONDecodeError as error:
             self.fail(f"not JSON from here on: {error.msg}", line=line + error.lineno - 1, right=WHOLE)
         except UnicodeDecodeError as error:
@@ -130,12 +159,18 @@ class Source:
             self.fail("nested too deeply for a log", line=line)
         except ValueError as error:
             self.fail(f"not JSON: {error}", line=line)
+        return value
 
     def fail(
         self, problem: str, *, line: int | None = None, place: str = "", value: object = None, right: str = ""
     ) -> NoReturn:
         """Raise an `ImportProblem` about this file."""
         raise ImportProblem(problem, file=str(self.path), line=line, place=place, value=value, right=right)
+
+    def _refuse_long(self) -> None:
+        """Text and JSON take many times their size in memory. Raises `ImportProblem`."""
+        if (size := len(self.data)) > limits.most("log"):
+            self.fail(f"{size:,} bytes of text, more than {limits.shown('log')}", right=_split_it("log", size))
 
     def _split(self, pieces: list[bytes]) -> list[Line]:
         lines = []
@@ -151,9 +186,9 @@ WHOLE = "a JSON log is read whole or not at all: was the program stopped, or the
 
 
 def open_source(path: Path) -> Source:
-    """Read a file. Raises `ImportProblem` when it can't be read."""
+    """Read a file. Raises `ImportProblem` when it can't be read, or is larger than any log may be."""
     try:
-        packed = path.read_bytes()
+        packed = limits.read(path, "capture")
     except OSError as error:
         raise ImportProblem(f"can't be read: {error.strerror or error}", file=str(path)) from None
     data = _unpacked(packed, path) if packed[:2] == b"\x1f\x8b" else packed
@@ -161,14 +196,33 @@ def open_source(path: Path) -> Source:
 
 
 def _unpacked(packed: bytes, path: Path) -> bytes:
+    """Piece by piece: what gzip says of the size it need not keep to."""
+    most, made = limits.most("capture"), bytearray()
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
-            data = file.read(MOST_BYTES + 1)
+            while piece := file.read(PIECE):
+                made += piece
+                if not is_capture(made):
+                    most = min(most, limits.most("log"))
+                if len(made) > most:
+                    name = "capture" if is_capture(made) else "log"
+                    right = _split_it(name, len(made) * 2)
+                    raise ImportProblem(f"larger than {limits.shown(name)} when unpacked", file=str(path), right=right)
     except (OSError, EOFError, zlib.error):
         raise ImportProblem("its gzip packing is cut or damaged", file=str(path), right="a whole .gz file") from None
-    if len(data) > MOST_BYTES:
-        raise ImportProblem(f"larger than {MOST_BYTES >> 30} GB when unpacked", file=str(path))
-    return data
+    return bytes(made)
+
+
+def _longest(data: bytes) -> int:
+    """Bytes of the longest line."""
+    longest = begin = 0
+    while (end := data.find(b"\n", begin)) >= 0:
+        longest, begin = max(longest, end - begin), end + 1
+    return longest
+
+
+def _split_it(name: str, needed: int) -> str:
+    return f"a part of it, {limits.raised(name, needed)}"
 
 
 _BLANK = re.compile(r"\s*")

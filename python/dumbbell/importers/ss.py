@@ -12,6 +12,7 @@ import polars as pl
 
 from dumbbell.importers.clock import is_absolute, stamp_ns
 from dumbbell.importers.model import FlowLog, Log, Options
+from dumbbell.importers.quantity import whole
 from dumbbell.importers.source import Line, Source
 from dumbbell.importers.ss_fields import EXTRA, Fields, completed, fields
 from dumbbell.importers.tables import rows
@@ -45,12 +46,11 @@ def looks(source: Source) -> bool:
 def read(source: Source, options: Options) -> Log:
     """Read it. Raises `ImportProblem` for a line that is none of ss's, and for samples without times."""
     blocks = _Blocks(source)
-    for line in source.lines:
-        blocks.take(line)
+    source.through(blocks.take)
     found = blocks.done()
     if not found:
         source.fail("no socket with TCP's fields in it", right="ss -tin prints them below each socket")
-    times, epoch_ns = _times(source, found, blocks.instants, options)
+    times, epoch_ns = _times(source, found, blocks, options)
     by_socket: dict[str, list[_Block]] = {}
     for block in found:
         by_socket.setdefault(block.name, []).append(block)
@@ -83,6 +83,8 @@ class _Blocks:
     found: list[_Block] = field(default_factory=list)
     instants: list[int | None] = field(default_factory=list)
     """The time of each sample, as far as one stands there."""
+    begins: list[int] = field(default_factory=list)
+    """The line with which each sample begins; samples without a socket that TCP says anything of count too."""
     open: _Block | None = None
     seen: set[str] = field(default_factory=set)
     fresh: bool = False
@@ -96,11 +98,11 @@ class _Blocks:
             self._close()
         elif (time_ns := stamp_ns(text)) is not None:
             self._close()
-            self._begin(time_ns)
+            self._begin(time_ns, line)
         elif _HEADER.match(text):
             self._close()
             if not self.fresh:
-                self._begin(None)
+                self._begin(None, line)
         elif match := _SOCKET.match(text):
             self._socket(line, match)
         else:
@@ -110,13 +112,16 @@ class _Blocks:
         self._close()
         if self.fresh and self.instants:
             self.instants.pop()
+            self.begins.pop()
         return self.found
 
-    def _begin(self, time_ns: int | None) -> None:
+    def _begin(self, time_ns: int | None, line: Line) -> None:
         if self.fresh:
             # A time and no socket: nothing was open then.
             self.instants.pop()
+            self.begins.pop()
         self.instants.append(time_ns)
+        self.begins.append(line.number)
         self.seen = set()
         self.fresh = True
 
@@ -125,7 +130,7 @@ class _Blocks:
         name = f"{match['local']} {match['peer']}"
         self._join(name, line)
         assert self.open is not None
-        self.open.columns = {"recv_q_bytes": int(match["recv"]), "send_q_bytes": int(match["send"])}
+        self.open.columns = {"recv_q_bytes": whole(match["recv"]), "send_q_bytes": whole(match["send"])}
         if match["state"]:
             self.open.columns["state"] = STATES.index(match["state"])
         # With -O the fields stand on the same line, behind -p's and -o's words.
@@ -135,7 +140,7 @@ class _Blocks:
 
     def _join(self, name: str, line: Line) -> None:
         if name in self.seen or not self.instants:
-            self._begin(None)
+            self._begin(None, line)
         self.fresh = False
         self.seen.add(name)
         self.open = _Block(name, line.number, len(self.instants) - 1)
@@ -147,11 +152,8 @@ class _Blocks:
         if self.open.name == BARE and self.open.text and _begins_again(" ".join(self.open.text), text):
             self._close()
             self._join(BARE, line)
-        try:
-            # Whether it is one of ss's lines; the block is read as a whole later.
-            known = fields(text)
-        except ValueError as error:
-            self.source.fail(str(error), line=line.number, value=text)
+        # Whether it is one of ss's lines; the block is read as a whole later.
+        known = fields(text)
         if not known.columns and not (self.open.text or (known.cc and not known.unknown)):
             self.source.fail("no line of ss's", line=line.number, value=text, right="the output of ss -tin, as it is")
         if len(known.unknown) > len(known.columns):
@@ -165,10 +167,8 @@ class _Blocks:
         self.open = None
         if not block.text:
             return  # A socket without fields: listening, or taken without -i.
-        try:
+        with self.source.reading(block.line):
             block.parsed = fields(" ".join(block.text))
-        except ValueError as error:
-            self.source.fail(str(error), line=block.line)
         self.found.append(block)
 
 
@@ -179,10 +179,9 @@ def _begins_again(so_far: str, text: str) -> bool:
     return bool(keys & set(first))
 
 
-def _times(
-    source: Source, found: list[_Block], instants: list[int | None], options: Options
-) -> tuple[list[int], int | None]:
+def _times(source: Source, found: list[_Block], blocks: _Blocks, options: Options) -> tuple[list[int], int | None]:
     """Each sample's time from the first's, and when that was."""
+    instants = blocks.instants
     stamped = [time for time in instants if time is not None]
     if len(stamped) == len(instants):
         for block in found:
@@ -190,13 +189,13 @@ def _times(
                 source.fail("a sample that is older than the one before it", line=block.line)
         return [time - stamped[0] for time in stamped], stamped[0] if is_absolute(stamped[0]) else None
     if stamped:
-        bare = next(block for block in found if instants[block.instant] is None)
         right = "a time before every sample, or none and --interval"
-        source.fail("some samples have a time, this one has none", line=bare.line, right=right)
+        source.fail(
+            "some samples have a time, this one has none", line=blocks.begins[instants.index(None)], right=right
+        )
     if len(instants) > 1 and options.interval_ns is None:
-        second = next(block for block in found if block.instant > 0)
         right = "say how far apart they were taken, such as --interval 0.1s"
-        source.fail("samples without times", line=second.line, right=right)
+        source.fail("samples without times", line=blocks.begins[1], right=right)
     return [position * (options.interval_ns or 0) for position in range(len(instants))], None
 
 
@@ -232,6 +231,6 @@ def _received(block: _Block) -> int:
 
 
 def _grown(blocks: list[_Block], column: str) -> int | None:
-    """How far a counter went while the log was taken; None for one sample, which says nothing of that."""
+    """How far a counter went while the log was taken; None for one sample, or where it began again."""
     first, last = (block.parsed.columns.get(column, 0) for block in (blocks[0], blocks[-1]))
-    return int(last - first) if len(blocks) > 1 else None
+    return int(last - first) if len(blocks) > 1 and last >= first else None

@@ -10,18 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell.importers.quantity import decimal, milliseconds_ns, rate_bps
+from dumbbell.importers.quantity import Unreadable, decimal, milliseconds_ns, rate_bps, whole
 
 __all__ = ["EXTRA", "Fields", "completed", "fields"]
 
 Read = Callable[[str], int | float]
-
-
-def _count(text: str) -> int:
-    number = decimal(text)
-    if number != int(number):
-        raise ValueError(f"'{text}' is no whole number")
-    return int(number)
 
 
 def _ms(text: str) -> int:
@@ -39,45 +32,45 @@ def _real(text: str) -> float:
 
 VALUES: dict[str, tuple[str, Read]] = {
     "rto": ("rto_ns", _ms),
-    "backoff": ("backoff", _count),
+    "backoff": ("backoff", whole),
     "ato": ("ato_ns", _ms),
-    "qack": ("qack", _count),
-    "mss": ("mss_bytes", _count),
-    "pmtu": ("pmtu_bytes", _count),
-    "rcvmss": ("rcvmss_bytes", _count),
-    "advmss": ("advmss_bytes", _count),
-    "cwnd": ("cwnd_packets", _count),
-    "ssthresh": ("ssthresh_packets", _count),
-    "bytes_sent": ("bytes_sent", _count),
-    "bytes_retrans": ("bytes_retrans", _count),
-    "bytes_acked": ("bytes_acked", _count),
-    "bytes_received": ("socket_bytes_received", _count),
-    "segs_out": ("segs_out", _count),
-    "segs_in": ("segs_in", _count),
-    "data_segs_out": ("data_segs_out", _count),
-    "data_segs_in": ("data_segs_in", _count),
+    "qack": ("qack", whole),
+    "mss": ("mss_bytes", whole),
+    "pmtu": ("pmtu_bytes", whole),
+    "rcvmss": ("rcvmss_bytes", whole),
+    "advmss": ("advmss_bytes", whole),
+    "cwnd": ("cwnd_packets", whole),
+    "ssthresh": ("ssthresh_packets", whole),
+    "bytes_sent": ("bytes_sent", whole),
+    "bytes_retrans": ("bytes_retrans", whole),
+    "bytes_acked": ("bytes_acked", whole),
+    "bytes_received": ("socket_bytes_received", whole),
+    "segs_out": ("segs_out", whole),
+    "segs_in": ("segs_in", whole),
+    "data_segs_out": ("data_segs_out", whole),
+    "data_segs_in": ("data_segs_in", whole),
     "lastsnd": ("lastsnd_ns", _ms),
     "lastrcv": ("lastrcv_ns", _ms),
     "lastack": ("lastack_ns", _ms),
-    "delivered": ("delivered_packets", _count),
-    "delivered_ce": ("delivered_ce_packets", _count),
+    "delivered": ("delivered_packets", whole),
+    "delivered_ce": ("delivered_ce_packets", whole),
     "busy": ("busy_ns", _ms),
-    "unacked": ("unacked_packets", _count),
-    "lost": ("lost_packets", _count),
-    "sacked": ("sacked_packets", _count),
-    "dsack_dups": ("dsack_dups", _count),
-    "fackets": ("fackets_packets", _count),
-    "reordering": ("reordering_packets", _count),
-    "reord_seen": ("reord_seen", _count),
+    "unacked": ("unacked_packets", whole),
+    "lost": ("lost_packets", whole),
+    "sacked": ("sacked_packets", whole),
+    "dsack_dups": ("dsack_dups", whole),
+    "fackets": ("fackets_packets", whole),
+    "reordering": ("reordering_packets", whole),
+    "reord_seen": ("reord_seen", whole),
     "rcv_rtt": ("rcv_rtt_ns", _ms),
-    "rcv_space": ("rcv_space_bytes", _count),
-    "rcv_ssthresh": ("rcv_ssthresh_bytes", _count),
-    "notsent": ("notsent_bytes", _count),
+    "rcv_space": ("rcv_space_bytes", whole),
+    "rcv_ssthresh": ("rcv_ssthresh_bytes", whole),
+    "notsent": ("notsent_bytes", whole),
     "minrtt": ("min_rtt_ns", _ms),
-    "rcv_ooopack": ("rcv_ooopack_packets", _count),
-    "snd_wnd": ("snd_wnd_bytes", _count),
-    "rcv_wnd": ("rcv_wnd_bytes", _count),
-    "rehash": ("rehash", _count),
+    "rcv_ooopack": ("rcv_ooopack_packets", whole),
+    "snd_wnd": ("snd_wnd_bytes", whole),
+    "rcv_wnd": ("rcv_wnd_bytes", whole),
+    "rehash": ("rehash", whole),
 }
 WORDS: dict[str, tuple[str, Read]] = {
     "send": ("send_bps", _rate),
@@ -94,10 +87,10 @@ INNER: dict[str, dict[str, tuple[str, Read]]] = {
         "cwnd_gain": ("bbr_cwnd_gain", _real),
     },
     "dctcp": {
-        "ce_state": ("dctcp_ce_state", _count),
-        "alpha": ("dctcp_alpha", lambda text: _count(text) / 1024),
-        "ab_ecn": ("dctcp_ab_ecn_bytes", _count),
-        "ab_tot": ("dctcp_ab_tot_bytes", _count),
+        "ce_state": ("dctcp_ce_state", whole),
+        "alpha": ("dctcp_alpha", lambda text: whole(text) / 1024),
+        "ab_ecn": ("dctcp_ab_ecn_bytes", whole),
+        "ab_tot": ("dctcp_ab_tot_bytes", whole),
     },
 }
 EXTRA: dict[str, type[pl.DataType]] = {
@@ -143,7 +136,7 @@ class Fields:
 
 
 def fields(text: str) -> Fields:
-    """Read one socket's block. Raises `ValueError` for a known field with a value that it can't have."""
+    """Read one socket's block. Raises `Unreadable` for a known field with a value that it can't have."""
     found = Fields()
     words = [(match[1], match[2], match[3]) for match in _TOKEN.finditer(text)]
     position = 0
@@ -154,7 +147,7 @@ def fields(text: str) -> Fields:
             _inner(found, key, inside)
         elif word in WORDS:
             if position == len(words):
-                raise ValueError(f"'{word}' without its rate")
+                raise Unreadable(f"'{word}' without its rate")
             _rated(found, word, words[position][2] or "")
             position += 1
         elif word in FLAGS:
@@ -178,16 +171,16 @@ def _value(found: Fields, key: str, text: str) -> None:
         _set(found, "rttvar_ns", _ms(var))
     elif key == "wscale":
         sent, _, received = text.partition(",")
-        _set(found, "snd_wscale", _count(sent))
-        _set(found, "rcv_wscale", _count(received))
+        _set(found, "snd_wscale", whole(sent))
+        _set(found, "rcv_wscale", whole(received))
     elif key == "retrans":
         now, _, total = text.partition("/")
-        _set(found, "retrans_out_packets", _count(now))
-        _set(found, "retrans_packets", _count(total))
+        _set(found, "retrans_out_packets", whole(now))
+        _set(found, "retrans_packets", whole(total))
     elif key in ("rwnd_limited", "sndbuf_limited"):
         match = _LIMITED.match(text)
         if not match:
-            raise ValueError(f"'{key}:{text}' is no time with a share")
+            raise Unreadable(f"'{key}:{text}' is no time with a share")
         _set(found, f"{key}_ns", _ms(match[1]))
     elif key == "dctcp" and text == "fallback_mode":
         _set(found, "dctcp_enabled", value=False)
@@ -221,7 +214,7 @@ def _rated(found: Fields, word: str, text: str) -> None:
 
 def _set(found: Fields, column: str, value: Any) -> None:
     if column in found.columns:
-        raise ValueError(f"'{column}' stands there twice")
+        raise Unreadable(f"'{column}' stands there twice")
     found.columns[column] = value
 
 
@@ -240,18 +233,23 @@ def completed(columns: Mapping[str, Any]) -> dict[str, Any]:
 
     ss prints `unacked`, `sacked`, `lost`, `retrans` and `notsent` only when they are not 0.
     """
-    whole = dict.fromkeys(
+    complete = dict.fromkeys(
         ("unacked_packets", "sacked_packets", "lost_packets", "retrans_out_packets", "retrans_packets"), 0
     )
-    whole |= {"ecn": False, "reordering_packets": 3}
+    complete |= {"ecn": False, "reordering_packets": 3}
     # Versions of ss that know one of a pair know the other.
     for known, silent, nothing in PAIRS:
         if known in columns:
-            whole[silent] = nothing
-    whole |= columns
-    if "mss_bytes" in whole and "cwnd_packets" in whole:
-        whole["cwnd_bytes"] = whole["cwnd_packets"] * whole["mss_bytes"]
-        pipe = whole["unacked_packets"] - whole["sacked_packets"] - whole["lost_packets"] + whole["retrans_out_packets"]
-        whole["inflight_packets"] = max(pipe, 0)
-        whole["inflight_bytes"] = max(pipe, 0) * whole["mss_bytes"]
-    return whole
+            complete[silent] = nothing
+    complete |= columns
+    if "mss_bytes" in complete and "cwnd_packets" in complete:
+        complete["cwnd_bytes"] = complete["cwnd_packets"] * complete["mss_bytes"]
+        pipe = (
+            complete["unacked_packets"]
+            - complete["sacked_packets"]
+            - complete["lost_packets"]
+            + complete["retrans_out_packets"]
+        )
+        complete["inflight_packets"] = max(pipe, 0)
+        complete["inflight_bytes"] = max(pipe, 0) * complete["mss_bytes"]
+    return complete

@@ -10,7 +10,7 @@ from typing import Any
 
 from dumbbell.importers.clock import stamp_ns
 from dumbbell.importers.model import Log, Options
-from dumbbell.importers.quantity import rate_bps, size_bytes
+from dumbbell.importers.quantity import Unreadable, rate_bps, size_bytes, whole
 from dumbbell.importers.samples import Sampled, sampled_log
 from dumbbell.importers.source import Line, Source
 
@@ -45,8 +45,7 @@ def looks(source: Source) -> bool:
 def read(source: Source, options: Options) -> Log:
     """Read it."""
     reading = _Reading(source)
-    for line in source.lines:
-        reading.take(line)
+    source.through(reading.take)
     reading.close()
     found, warnings = reading.found, []
     if found and found[-1].kind in MARKING and "marks_packets" not in found[-1].row:
@@ -98,20 +97,17 @@ class _Reading:
                 "no line of tc's", line=line.number, value=text, right="the output of tc -s qdisc, as it is"
             )
         row = self.open["row"]
-        try:
-            if match := _SENT.match(text):
-                row |= {"sent_bytes": int(match["bytes"]), "sent_packets": int(match["packets"])}
-                row |= {"drops_packets": int(match["drops"]), "overlimits": int(match["over"])}
-            elif match := _BACKLOG.match(text):
-                row |= {"backlog_bytes": size_bytes(match["bytes"]), "backlog_packets": int(match["packets"])}
-            elif "sent_bytes" not in row or not _OWN.match(text):
-                self.source.fail(
-                    "no line of tc's", line=line.number, value=text, right="the output of tc -s qdisc, as it is"
-                )
-            if match := _MARKS.search(text):
-                row["marks_packets"] = int(match[1])
-        except ValueError as error:
-            self.source.fail(str(error), line=line.number)
+        if match := _SENT.match(text):
+            row |= {"sent_bytes": whole(match["bytes"]), "sent_packets": whole(match["packets"])}
+            row |= {"drops_packets": whole(match["drops"]), "overlimits": whole(match["over"])}
+        elif match := _BACKLOG.match(text):
+            row |= {"backlog_bytes": size_bytes(match["bytes"]), "backlog_packets": whole(match["packets"])}
+        elif "sent_bytes" not in row or not _OWN.match(text):
+            self.source.fail(
+                "no line of tc's", line=line.number, value=text, right="the output of tc -s qdisc, as it is"
+            )
+        if match := _MARKS.search(text):
+            row["marks_packets"] = whole(match[1])
 
     def close(self) -> None:
         if self.open is None:
@@ -139,7 +135,7 @@ class _Reading:
 def _rate(text: str) -> int | None:
     try:
         return rate_bps(text)
-    except ValueError:
+    except Unreadable:
         return None
 
 

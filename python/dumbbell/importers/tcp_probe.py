@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dumbbell.importers.model import FlowLog, Log, Options
-from dumbbell.importers.quantity import seconds_ns
+from dumbbell.importers.quantity import Unreadable, seconds_ns, whole
 from dumbbell.importers.source import Source
 from dumbbell.importers.tables import rows
 
@@ -40,7 +40,7 @@ def looks(source: Source) -> bool:
 
 def read(source: Source, options: Options) -> Log:
     """Read it."""
-    events = list(_events(source, options))
+    events = list(_events(source))
     if not events:
         source.fail("no event in it")
     first = min(event.time_ns for event in events)
@@ -64,7 +64,7 @@ class _Event:
     srtt_us: int | None
 
 
-def _events(source: Source, options: Options) -> Iterator[_Event]:  # noqa: ARG001
+def _events(source: Source) -> Iterator[_Event]:
     last: dict[str, int] = {}
     for line in source.lines:
         text = line.text.rstrip()
@@ -73,20 +73,22 @@ def _events(source: Source, options: Options) -> Iterator[_Event]:  # noqa: ARG0
             if not _QUIET.match(text):
                 source.fail("no event of tcp_probe's", line=line.number, value=text)
             continue
-        nxt, una = int(match["nxt"][:9], 16), int(match["una"][:9], 16)
-        if max(nxt, una) >= 1 << 32:
-            source.fail("a sequence number of more than 32 bits", line=line.number)
-        try:
-            time_ns = seconds_ns(match["time"])
-        except ValueError as error:
-            source.fail(str(error), line=line.number)
-        socket = f"{match['src']} {match['dst']}"
-        if time_ns < last.get(socket, 0):
+        with source.reading(line.number, text):
+            event = _event(match)
+        if event.time_ns < last.get(event.socket, 0):
             source.fail("an event that is older than the one before it", line=line.number, right="one trace a file")
-        last[socket] = time_ns
-        srtt = int(match["srtt"][:10]) if match["srtt"] else None
-        cwnd, ssthresh, wnd = (int(match[key][:12]) for key in ("cwnd", "ssthresh", "wnd"))
-        yield _Event(time_ns, socket, nxt, una, cwnd, ssthresh, wnd, srtt)
+        last[event.socket] = event.time_ns
+        yield event
+
+
+def _event(match: re.Match[str]) -> _Event:
+    nxt, una = whole(match["nxt"], 16), whole(match["una"], 16)
+    if max(nxt, una) >= 1 << 32:
+        raise Unreadable("a sequence number of more than 32 bits")
+    srtt = whole(match["srtt"]) if match["srtt"] else None
+    cwnd, ssthresh, wnd = (whole(match[key]) for key in ("cwnd", "ssthresh", "wnd"))
+    socket = f"{match['src']} {match['dst']}"
+    return _Event(seconds_ns(match["time"]), socket, nxt, una, cwnd, ssthresh, wnd, srtt)
 
 
 def _flow(socket: str, events: list[_Event], first_ns: int, options: Options) -> FlowLog:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from dumbbell.importers.checked import Count, Loose, Real, checked
 from dumbbell.importers.model import FlowLog, Log, Options
-from dumbbell.importers.quantity import NS, decimal, seconds_ns
-from dumbbell.importers.source import Source
+from dumbbell.importers.quantity import NS, seconds_ns, whole
+from dumbbell.importers.source import Line, Source
 from dumbbell.importers.tables import EMPTY, rows
 
 __all__ = ["NAME", "looks", "read"]
@@ -103,34 +103,38 @@ def _text(source: Source) -> Iterator[_Transfer]:
     first = 0
     for line in source.lines:
         text = line.text.strip()
-        try:
-            if match := _BASH.match(text):
-                seconds = seconds_ns(match["seconds"].replace(",", "."))
-                yield _Transfer(int((match["minutes"] or "0")[:9]) * 60 * NS + seconds, None, "time")
-            elif match := _GNU.match(text):
-                minutes = int((match["hours"] or "0")[:6]) * 60 + int(match["minutes"][:9])
-                yield _Transfer(minutes * 60 * NS + seconds_ns(match["seconds"]), None, "time")
-            elif match := _VARIABLE.match(text):
-                if match["name"] in variables:
-                    yield _of_variables(variables, source, first)
-                    variables = {}
-                first = first if variables else line.number
-                variables[match["name"]] = match["value"]
-            elif not _QUIET.match(text):
-                right = "only what curl -w or time printed: send the program's own output elsewhere"
-                source.fail("no line of curl's or time's", line=line.number, value=text, right=right)
-        except ValueError as error:
-            source.fail(str(error), line=line.number, value=text)
+        if (found := _of_time(text, line, source)) is not None:
+            yield found
+        elif match := _VARIABLE.match(text):
+            if match["name"] in variables:
+                yield _of_variables(variables, source, first)
+                variables = {}
+            first = first if variables else line.number
+            variables[match["name"]] = match["value"]
+        elif not _QUIET.match(text):
+            right = "only what curl -w or time printed: send the program's own output elsewhere"
+            source.fail("no line of curl's or time's", line=line.number, value=text, right=right)
     if variables:
         yield _of_variables(variables, source, first)
+
+
+def _of_time(text: str, line: Line, source: Source) -> _Transfer | None:
+    """What a shell's or GNU's time says; None for any other line."""
+    with source.reading(line.number, text):
+        if match := _BASH.match(text):
+            seconds, minutes = match["seconds"].replace(",", "."), whole(match["minutes"] or "0")
+        elif match := _GNU.match(text):
+            seconds, minutes = match["seconds"], whole(match["hours"] or "0") * 60 + whole(match["minutes"])
+        else:
+            return None
+        return _Transfer(minutes * 60 * NS + seconds_ns(seconds), None, "time")
 
 
 def _of_variables(variables: dict[str, str], source: Source, line: int) -> _Transfer:
     if "time_total" not in variables:
         source.fail("a transfer without time_total", line=line, right="curl -w 'time_total: %{time_total}\\n'")
     size = variables.get("size_download", variables.get("size_upload"))
-    try:
-        total = seconds_ns(variables["time_total"].removesuffix("s"))
-        return _Transfer(total, None if size is None else int(decimal(size)), "curl")
-    except ValueError as error:
-        source.fail(str(error), line=line)
+    with source.reading(line):
+        return _Transfer(
+            seconds_ns(variables["time_total"].removesuffix("s")), None if size is None else whole(size), "curl"
+        )

@@ -15,6 +15,7 @@ added      a person's own congestion control in a kernel of its own
 └── boot       what a kernel says of itself when it boots
 bisect     which commit changed a figure
 └── checkout   a checkout that leaves a person's repository alone
+needs      what a guest needs of the machine: room for its memory, limits, ptrace
 symbols    which function an address lies in
 process    the only place that starts programs of a build
 store      where kernels live, and which one a run gets
@@ -28,7 +29,7 @@ progress through a callback, `dumbbell.engine.kernel` runs guests.
 from dumbbell.kernel.added import Addition, add
 from dumbbell.kernel.build import build
 from dumbbell.kernel.process import Progress
-from dumbbell.kernel.store import Kernel, cache_dir, check_binary, find, kernels, mark_default
+from dumbbell.kernel.store import Kernel, check_binary, find, kernels, mark_default
 
 __all__ = [
     "Addition",
@@ -36,7 +37,6 @@ __all__ = [
     "Progress",
     "add",
     "build",
-    "cache_dir",
     "check_binary",
     "find",
     "kernels",

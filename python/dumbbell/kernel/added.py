@@ -28,6 +28,7 @@ from dumbbell.kernel.lock import locked
 from dumbbell.kernel.process import Progress
 from dumbbell.kernel.store import Added, Kernel
 from dumbbell.kernel.twin import FOLDER, lay, twin, work_of
+from dumbbell.publish import cache_dir
 
 __all__ = ["Addition", "add"]
 
@@ -93,7 +94,7 @@ def _wanted(onto: Kernel, root: Kernel, added: Added, file: str) -> tuple[Added,
             f"{file}: kernel '{onto.name}' has a congestion control called '{clash[0]}' already; "
             f'right: a name of its own, such as .name = "{clash[0][:10]}_mine"'
         )
-    if (store.cache_dir() / "build" / root.name / "tree" / FOLDER / added.module_file).exists():
+    if (cache_dir() / "build" / root.name / "tree" / FOLDER / added.module_file).exists():
         raise KernelError(
             f"{file}: '{added.name}' would be {FOLDER / added.module_file}, which is Linux's own; right: another name"
         )

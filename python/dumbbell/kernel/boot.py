@@ -17,8 +17,9 @@ from pathlib import Path
 
 from dumbbell.errors import KernelError, ToolMissing
 from dumbbell.kernel import symbols
+from dumbbell.kernel.needs import cause_of_death, memory_for
 
-__all__ = ["CHATTER", "Told", "boot", "memory_place", "unshuffled"]
+__all__ = ["CHATTER", "Told", "boot", "unshuffled"]
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,11 @@ class Told:
 def boot(binary: Path, arguments: Sequence[str] = ()) -> Told:
     """Boot it, with the arguments that only it must have, and ask.
 
-    Raises KernelError, with its last words, when it dies or hangs before it answers.
+    Raises KernelError, with its last words, when it dies or hangs before it answers; MachineError where it can't run.
     """
     command = unshuffled(binary)
     with tempfile.TemporaryDirectory(prefix="dumbbell-boot-") as room:
-        environment = {"HOME": "/nonexistent", "TMPDIR": memory_place(room)}
+        environment = {"HOME": "/nonexistent", "TMPDIR": memory_for(MEMORY_MIB << 20).place}
         process = subprocess.Popen(
             [*command, *WORDS, *arguments, "--", "-c", f'"{SCRIPT}"'], cwd=room, env=environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0,
@@ -63,12 +64,6 @@ def unshuffled(binary: Path) -> list[str]:
     return [setarch, "-R", str(binary)]
 
 
-def memory_place(otherwise: str) -> str:
-    """Where a kernel keeps its memory, as a file that nobody can see: in memory where that may be."""
-    shared = "/dev/shm"  # noqa: S108 — an unlinked file
-    return shared if os.access(shared, os.W_OK) else otherwise
-
-
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Its own processes are children of the kernel."""
     try:
@@ -80,6 +75,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _read(binary: Path, console: str) -> Told:
     listed = re.search(r"^controllers (.*)$", console, re.MULTILINE)
     if listed is None:
+        if cause := cause_of_death(console):
+            raise KernelError(f"the kernel does not come up: {cause}")
         said = [line for line in console.splitlines() if line.startswith(("Kernel panic", "BUG", "kernel BUG"))][:2]
         through = "; on its stack: " + " < ".join(calls[:8]) if (calls := symbols.trace(binary, console)) else ""
         raise KernelError(f"the kernel does not come up: {'; '.join(said) or console.strip()[-300:]}{through}")
@@ -93,9 +90,10 @@ def _read(binary: Path, console: str) -> Told:
     return Told(tuple(listed[1].split()), parameters, complaints)
 
 
+MEMORY_MIB = 128
 WORDS = (
-    "mem=128M", "time-travel=inf-cpu", "rootfstype=hostfs", "rootflags=/", "ro", "init=/bin/sh", "uml_dir=./uml",
-    "con=null", "con0=fd:0,fd:1", "quiet", "loglevel=4", "panic=-1",
+    f"mem={MEMORY_MIB}M", "time-travel=inf-cpu", "rootfstype=hostfs", "rootflags=/", "ro", "init=/bin/sh",
+    "uml_dir=./uml", "con=null", "con0=fd:0,fd:1", "quiet", "loglevel=4", "panic=-1",
 )  # fmt: skip
 SCRIPT = (
     "export PATH=/usr/sbin:/usr/bin:/sbin:/bin; mount -t proc proc /proc; mount -t sysfs sys /sys; "

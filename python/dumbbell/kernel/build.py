@@ -31,6 +31,7 @@ from dumbbell.kernel.lock import locked
 from dumbbell.kernel.process import Progress
 from dumbbell.kernel.source import Source, fetch, identify
 from dumbbell.kernel.store import Kernel
+from dumbbell.publish import cache_dir
 
 __all__ = ["Wish", "build", "build_at", "collect", "cpus", "environment", "install", "wish"]
 
@@ -63,7 +64,7 @@ def build(
         if not plain:
             store.keep_default()
 
-    work = store.cache_dir() / "build" / called
+    work = cache_dir() / "build" / called
     kernel, built = build_at(home, wanted, work, jobs=jobs, progress=progress, ready=before_it_appears)
     if plain and built:
         store.mark_default(called)

@@ -23,12 +23,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dumbbell.errors import KernelError
+from dumbbell.publish import cache_dir, write
 
 __all__ = [
     "Added",
     "Kernel",
     "banner",
-    "cache_dir",
     "check_binary",
     "check_name",
     "find",
@@ -114,15 +114,6 @@ class Kernel:
         return self.preload_path or self.folder / PRELOAD
 
 
-def cache_dir() -> Path:
-    """$DUMBBELL_CACHE, else $XDG_CACHE_HOME/dumbbell, else ~/.cache/dumbbell."""
-    if ours := os.environ.get("DUMBBELL_CACHE"):
-        return Path(ours).absolute()
-    if users := os.environ.get("XDG_CACHE_HOME"):
-        return Path(users).absolute() / "dumbbell"
-    return Path.home() / ".cache" / "dumbbell"
-
-
 def kernels_dir() -> Path:
     """Where the built ones are; it need not exist."""
     return cache_dir() / "kernels"
@@ -154,7 +145,7 @@ def kept_in(folder: Path) -> Kernel:
 def mark_default(name: str) -> Kernel:
     """Let `find()` give this kernel from now on. Raises KernelError when it is not built."""
     kernel = _named(_full(name))
-    (kernels_dir() / DEFAULT).write_text(f"{kernel.name}\n", encoding="utf-8")
+    write(kernels_dir() / DEFAULT, f"{kernel.name}\n".encode())
     return kernel
 
 

@@ -22,6 +22,7 @@ from dumbbell.kernel import store
 from dumbbell.kernel.process import Progress
 from dumbbell.kernel.source import identify
 from dumbbell.kernel.store import Kernel
+from dumbbell.publish import cache_dir
 
 __all__ = ["FOLDER", "lay", "twin", "work_of"]
 
@@ -33,7 +34,7 @@ ARCHIVE = "built-in.a"
 
 def work_of(root: Kernel) -> Path:
     """Where the twin of a kernel is, whether it is there or not."""
-    return store.cache_dir() / "build" / root.name / f"{root.name}+"
+    return cache_dir() / "build" / root.name / f"{root.name}+"
 
 
 def twin(root: Kernel, *, progress: Progress) -> Path:

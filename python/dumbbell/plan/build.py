@@ -4,16 +4,18 @@ import random
 from dataclasses import replace
 from itertools import pairwise
 
-from dumbbell.errors import ExperimentError, PlanError
+from dumbbell.errors import ExperimentError
 from dumbbell.plan import changes as timed
 from dumbbell.plan import verbatim
 from dumbbell.plan.building import Building
 from dumbbell.plan.layout import Command, Wire
 from dumbbell.plan.model import DicePlan, NetPlan, Plan, SenderPlan, TcpPlan
+from dumbbell.plan.names import refuse_twins
 from dumbbell.plan.programs import ends_when_done, hosts_file, program_plans, program_settings
 from dumbbell.plan.queues import QueuePlan
 from dumbbell.plan.settings import split
 from dumbbell.plan.shaping import Device, Netem, netem, queue
+from dumbbell.plan.size import refuse_too_many, refuse_too_much
 from dumbbell.plan.traffic import flow_plans, probe_plans
 from dumbbell.spec.attachments import Attachments, read_attachments
 from dumbbell.spec.document import Case
@@ -28,7 +30,6 @@ __all__ = [
     "plan_case",
     "put_netem",
     "put_queue",
-    "refuse_too_much",
     "tcp_settings",
     "way_back",
 ]
@@ -36,8 +37,6 @@ __all__ = [
 Chain = list[tuple[str, Link | None, str]]
 """Hosts between senders and receivers from left to right, each with the link that it belongs to and its part in it."""
 ROUTER, RECEIVER, SENDER = "router", "receiver", "sender"
-MOST_SAMPLES = 20_000_000
-"""Rows of flow samples that a run may give: 20 million are about 8 GB of raw records."""
 
 
 def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
@@ -50,6 +49,7 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
             "no bottleneck, and no real hosts whose own one is meant", key="path.bottleneck",
             right="give rate and qdisc, or run it on its hosts: --engine host",
         )  # fmt: skip
+    refuse_too_many(experiment, attachments)
     building = Building(experiment, attachments)
     _lay_out(building)
     path_changes = timed.changes(building)
@@ -78,6 +78,7 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
         hosts_file=hosts_file(building.layout) if programs else "",
     )
     refuse_too_much(plan)
+    refuse_twins(plan)
     return plan
 
 
@@ -375,19 +376,3 @@ def _warnings(building: Building) -> list[str]:
             "and with offloads on loss hits whole super-packets"
         )
     return warnings
-
-
-def refuse_too_much(plan: Plan) -> None:
-    """Raises `PlanError` for more samples or packets than fit in memory."""
-    lives = [max(0, min(flow.stop_ns or plan.duration_ns, plan.duration_ns) - flow.start_ns) for flow in plan.flows]
-    rows = sum(lives) // plan.sample_ns
-    packets = sum(life // flow.interval_ns for life, flow in zip(lives, plan.flows, strict=True) if flow.interval_ns)
-    packets += sum(plan.duration_ns // probe.interval_ns for probe in plan.probes)
-    if packets > MOST_SAMPLES:
-        raise PlanError(f"{packets:,} UDP packets and probes, more than {MOST_SAMPLES:,}; send fewer or larger ones")
-    if rows > MOST_SAMPLES:
-        enough = -(-rows // MOST_SAMPLES) * plan.sample_ns
-        raise PlanError(
-            f"{len(plan.flows)} flows sampled every {plan.sample_ns / 1e6:g} ms would give {rows:,} samples, "
-            f"more than {MOST_SAMPLES:,}; sample less often: --set sample={-(-enough // 10**6)}ms"
-        )

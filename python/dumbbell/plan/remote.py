@@ -26,14 +26,15 @@ from dumbbell.plan.build import (
     net_plan,
     put_netem,
     put_queue,
-    refuse_too_much,
     tcp_settings,
     way_back,
 )
 from dumbbell.plan.building import Building
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import FlowPlan, Plan
+from dumbbell.plan.names import refuse_twins
 from dumbbell.plan.shaping import Device
+from dumbbell.plan.size import refuse_too_many, refuse_too_much
 from dumbbell.plan.traffic import flow_plans, probe_plans
 from dumbbell.spec.attachments import read_attachments
 from dumbbell.spec.document import Case
@@ -117,7 +118,9 @@ def _made(case: Case, seed: int) -> RemotePlan:
     if hosts is None:
         raise ExperimentError("no hosts", key="hosts", right="a table of [hosts.sender] and [hosts.receiver]")
     _refuse(experiment, hosts)
-    building = Building(experiment, read_attachments(case))
+    attachments = read_attachments(case)
+    refuse_too_many(experiment, attachments)
+    building = Building(experiment, attachments)
     _place(building, hosts)
     path_changes = timed.changes(building)
     count = len(experiment.flows)
@@ -146,6 +149,7 @@ def _made(case: Case, seed: int) -> RemotePlan:
         warnings=(OWN_QUEUE,) if experiment.path.bottleneck and hosts.router is None else (),
     )
     refuse_too_much(plan)
+    refuse_twins(plan)
     return RemotePlan(plan, machines)
 
 

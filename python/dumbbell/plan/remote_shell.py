@@ -23,7 +23,7 @@ def as_remote_script(remote: RemotePlan, title: str) -> str:
         "# Runs on real hosts, which need root, iproute2, ethtool, iperf3 and ping.",
         "# At the end offloads are on, whatever they were, and settings (sysctl) stay; dumbbell run puts all back.",
         "set -e",
-        *(f'{machine.role}() {{ ssh -n {shlex.quote(machine.ssh)} -- "$@"; }}' for machine in remote.machines),
+        *(f'{machine.role}() {{ ssh -n -- {shlex.quote(machine.ssh)} "$@"; }}' for machine in remote.machines),
         "restore() {",
         *(
             "  " + _on(machine.role, _undone(remote, machine.role, device)) + " || true"

@@ -5,6 +5,7 @@ from collections import Counter
 
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import FlowPlan, Plan
+from dumbbell.visible import HIDDEN
 
 __all__ = ["as_script", "iperf3_client", "wait_for"]
 
@@ -102,7 +103,7 @@ def _programs(plan: Plan) -> list[str]:
         folder = f'"$(mktemp -d)/{program.name}"'
         lines.append(f'folder={folder}; mkdir -p "$folder"; cd "$folder"')
         for path, text in program.texts:
-            lines += _made(path, f"printf %s {shlex.quote(text)} > {shlex.quote(path)}")
+            lines += _made(path, f"{_printed(text)} > {shlex.quote(path)}")
         for path, size in program.zeros:
             lines += _made(path, f"truncate -s {size} {shlex.quote(path)}")
         wait = "" if program.serves is not None or not program.start_ns else f"sleep {program.start_ns / 1e9:g}; "
@@ -115,6 +116,16 @@ def _programs(plan: Plan) -> list[str]:
             lines.append("sleep 1")
     names = ["# their /etc/hosts:", *(f"#   {line}" for line in plan.hosts_file.splitlines())]
     return [*lines[:2], *names, *lines[2:]] if lines else []
+
+
+def _printed(text: str) -> str:
+    """A command that prints the text; what a reader of the script couldn't see is written in octal."""
+    if not HIDDEN.search(text):
+        return f"printf %s {shlex.quote(text)}"
+    octal = HIDDEN.sub(
+        lambda found: "".join(f"\\0{byte:03o}" for byte in found[0].encode()), text.replace("\\", "\\\\")
+    )
+    return f"printf %b {shlex.quote(octal)}"
 
 
 def _made(path: str, command: str) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from dumbbell.plan.model import Exchange, FlowPlan, ProbePlan
 from dumbbell.spec.model import FIRST_PORT, Experiment, Flows
+from dumbbell.spec.names import free_name
 
 __all__ = ["MOST_ARRIVALS", "flow_plans", "probe_plans"]
 
@@ -24,13 +25,17 @@ def flow_plans(
     By group number, `senders` has the host, `receivers` the host and its address.
     """
     plans: list[FlowPlan] = []
+    names = set[str]()
     for number, (group, flows) in enumerate(zip(experiment.group_names, experiment.flows, strict=True)):
         port = flows.port or FIRST_PORT + number
         starts = list(_starts(flows, group, experiment.duration, seed))
         for position, start_ns in enumerate(starts, start=1):
+            # The second flow of a group is called as another group may be.
+            name = free_name(group if len(starts) == 1 else f"{group}-{position}", names.__contains__)
+            names.add(name)
             plans.append(
                 FlowPlan(
-                    name=group if len(starts) == 1 else f"{group}-{position}",
+                    name=name,
                     group=group,
                     transport=flows.kind,
                     sender=senders[number],

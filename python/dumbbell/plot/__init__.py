@@ -23,6 +23,9 @@ lattice          where cells lie, and what is painted between points
 contours         lines of one level
 ramps            colours for numbers
 save           a figure as SVG, PNG, PDF, HTML or JSON
+describe       a description in which no title is an expression
+drawing        the process that makes SVG, PNG and PDF; its program is
+converter        a file of its own
 vega           the script that draws one in a page
 frame          title, style, zoom
 stack          panels under each other, with one zoom
@@ -42,6 +45,8 @@ is `dumbbell.analysis`; the page around a figure is `dumbbell.report`.
 from dumbbell.plot.catalogue import Entry, catalogue, draw
 from dumbbell.plot.columns import columns, packed
 from dumbbell.plot.contrast import contrast
+from dumbbell.plot.describe import described
+from dumbbell.plot.drawing import drawn_bytes
 from dumbbell.plot.figure import DEFAULT, figure
 from dumbbell.plot.panels import PANELS, available
 from dumbbell.plot.save import SUFFIXES, save, script_json
@@ -58,7 +63,9 @@ __all__ = [
     "catalogue",
     "columns",
     "contrast",
+    "described",
     "draw",
+    "drawn_bytes",
     "figure",
     "grid_step_ns",
     "library",

@@ -5,7 +5,6 @@ follows lies at a multiple of eight), and 64-bit floats, little-endian, one colu
 the header by `[offset, length]`, in numbers from the header's end. How it is drawn is the page's.
 """
 
-import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from dumbbell.plot.layers import Bands, Drawn, Layer, Legend, Line, Lines, Point
 from dumbbell.plot.panels import PANELS, drawn
 from dumbbell.plot.thin import POINTS
 from dumbbell.result import Run
+from dumbbell.visible import json_text
 
 __all__ = ["columns", "packed"]
 
@@ -42,7 +42,7 @@ def columns(run: Run, panels: Sequence[str], points: int = POINTS) -> tuple[list
 
 def packed(header: Mapping[str, Any], arrays: Sequence[Floats]) -> bytes:
     """A header and the columns that it names, as one answer."""
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    text = json_text(header, separators=(",", ":")).encode()
     text += b" " * (-(4 + len(text)) % WORD)
     return b"".join(
         [struct.pack("<I", len(text)), text, *(array.astype("<f8", copy=False).tobytes() for array in arrays)]

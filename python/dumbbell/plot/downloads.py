@@ -29,7 +29,7 @@ def downloads(run: Run, width: int) -> alt.VConcatChart:
     if told is None:
         raise ResultError(f"{run.folder}: no downloads to compare: this figure is of what dumbbell fetch --out wrote")
     parts: list[alt.LayerChart] = [_times(run, width)]
-    if ratios := [each for each in told["comparisons"] if each["second"] is not None]:
+    if ratios := [each for each in told["comparisons"] if each.get("ratio") is not None]:
         parts.append(_ratios(ratios, width))
     return styled(alt.VConcatChart(vconcat=parts, title=_title(run, told["verdicts"])))
 
@@ -42,7 +42,8 @@ def _title(run: Run, verdicts: list[str]) -> alt.TitleParams:
 
 
 def _times(run: Run, width: int) -> alt.LayerChart:
-    rows = [(flow["group"], flow["block"] + 1, flow["fct_s"], flow["name"]) for flow in run.birth["flows"]]
+    flows = [flow for flow in run.birth["flows"] if "block" in flow]
+    rows = [(flow["group"], flow["block"] + 1, flow["fct_s"], flow["name"]) for flow in flows]
     schema = {"flow": pl.String, "block": pl.Int64, "v": pl.Float64, "name": pl.String}
     table = pl.DataFrame(rows, schema=schema, orient="row")
     # In the order in which every figure gives groups their colours.
@@ -64,12 +65,12 @@ def _times(run: Run, width: int) -> alt.LayerChart:
 def _ratios(ratios: list[dict[str, Any]], width: int) -> alt.LayerChart:
     """On a logarithmic axis: half the time is as far from 1 as twice the time."""
     rows = [
-        (f"{each['first']} ÷ {each['second']}", each["ratio"], *(each["interval"] or (each["ratio"], each["ratio"])))
+        (f"{each['first']} ÷ {each['second']}", each["ratio"], *(each.get("interval") or [each["ratio"]] * 2))
         for each in ratios
     ]
     schema = {"flow": pl.String, "v": pl.Float64, "low": pl.Float64, "high": pl.Float64}
     table = pl.DataFrame(rows, schema=schema, orient="row")
-    confidence = 100 * min(each["confidence"] for each in ratios)
+    confidence = 100 * min(each.get("confidence", 0) for each in ratios)
     title = f"ratio of the times (line: {confidence:.3g} % interval of the median)"
     ends = [min(1.0, *table["low"]) / ROOM, max(1.0, *table["high"]) * ROOM]
     scale = alt.Scale(type="log", nice=False, domain=ends)

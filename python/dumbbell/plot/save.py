@@ -1,16 +1,18 @@
 """A figure as a file: SVG, PNG, PDF, its JSON description, or an HTML page that needs no network."""
 
 import html
-import json
 from pathlib import Path
 
 import altair as alt
-import vl_convert
 
 from dumbbell.errors import OutputError
-from dumbbell.plot.vega import library, version
+from dumbbell.plot.describe import described
+from dumbbell.plot.drawing import drawn_bytes
+from dumbbell.plot.vega import library
+from dumbbell.publish import write
+from dumbbell.visible import json_text, visible_json, visible_line
 
-__all__ = ["SUFFIXES", "save", "script_json"]
+__all__ = ["SUFFIXES", "save", "script_json", "svg"]
 
 SUFFIXES = (".svg", ".png", ".pdf", ".html", ".json")
 PNG_SCALE = 2.0
@@ -25,18 +27,24 @@ def save(chart: alt.TopLevelMixin, path: Path, scale: float = PNG_SCALE) -> None
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise OutputError(f"{path}: a figure can't be written as '{suffix}'; choose one of {' '.join(SUFFIXES)}")
-    try:
-        path.write_bytes(_bytes(chart, suffix, scale))
-    except OSError as error:
-        raise OutputError(f"{path}: can't be written: {error}") from error
+    write(path, _bytes(chart, suffix, scale))
+
+
+def svg(chart: alt.TopLevelMixin) -> str:
+    """The figure as SVG."""
+    return drawn_bytes(described(chart), "svg").decode()
 
 
 def script_json(value: object) -> str:
-    """JSON that can stand in a `<script>`: nothing in it ends the element, whatever strangers named their flows."""
-    return json.dumps(value, ensure_ascii=False).translate(_ESCAPES)
+    """JSON that can stand in a `<script>`: nothing in it ends the element, whatever strangers named their flows.
+
+    Hidden characters in its texts are visible.
+    """
+    return visible_json(value).translate(_ESCAPES)
 
 
-_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
+
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -59,18 +67,16 @@ OPTIONS = {"renderer": "svg", "actions": {"export": True, "source": False, "comp
 
 
 def _bytes(chart: alt.TopLevelMixin, suffix: str, scale: float) -> bytes:
-    spec = chart.to_dict()
-    vega_lite = version()
-    if suffix == ".svg":
-        return str(vl_convert.vegalite_to_svg(spec, vl_version=vega_lite)).encode()
-    if suffix == ".png":
-        return bytes(vl_convert.vegalite_to_png(spec, vl_version=vega_lite, scale=scale))
-    if suffix == ".pdf":
-        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=vega_lite))
+    spec = described(chart)
+    if suffix in (".svg", ".png", ".pdf"):
+        return drawn_bytes(spec, suffix[1:], scale)
     if suffix == ".json":
-        return (json.dumps(spec, ensure_ascii=False) + "\n").encode()
+        return (json_text(spec) + "\n").encode()
     page = _PAGE.format(
-        title=html.escape(_title(spec)), library=library(), spec=script_json(spec), options=script_json(OPTIONS)
+        title=html.escape(visible_line(_title(spec))),
+        library=library(),
+        spec=script_json(spec),
+        options=script_json(OPTIONS),
     )
     return page.encode()
 

@@ -3,15 +3,14 @@
 import contextlib
 import hashlib
 import re
-import tempfile
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
 import altair as alt
-import vl_convert
 
-from dumbbell.kernel import cache_dir
+from dumbbell.errors import OutputError
+from dumbbell.publish import cache_dir, write
 
 __all__ = ["library", "version"]
 
@@ -34,12 +33,9 @@ def _kept(file: Path) -> str:
         if head == _head(script):
             return script
     script = _bundled()
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, OutputError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        # Whole or not at all: others may write theirs meanwhile.
-        with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as new:
-            new.write(f"{_head(script)}\n{script}".encode())
-        Path(new.name).replace(file)
+        write(file, f"{_head(script)}\n{script}".encode())
     return script
 
 
@@ -48,6 +44,8 @@ def _head(script: str) -> str:
 
 
 def _bundled() -> str:
+    import vl_convert  # noqa: PLC0415 — needed once; figures are drawn in a process of its own
+
     script: str = vl_convert.javascript_bundle(None, version())  # type: ignore[arg-type]  # its stub forgets None
     if re.search(r"</script|<!--", script, re.IGNORECASE):
         raise AssertionError("Vega's script would end its own element")

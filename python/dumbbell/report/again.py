@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from dumbbell.errors import ExperimentError
+from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import Point, written
-from dumbbell.spec.document import text_of, toml, with_settings
+from dumbbell.spec.document import toml, with_settings
 from dumbbell.spec.tomlout import as_toml
 from dumbbell.sweeps.again import repeated_by
 from dumbbell.sweeps.folder import EXPERIMENT, Sweep
@@ -27,7 +28,8 @@ def again(sweep: Sweep, row: Mapping[str, Any]) -> str:
 def experiment_at(sweep: Sweep, row: Mapping[str, Any]) -> str:
     """The experiment of this row's run alone. Raises `ExperimentError` where the sweep's files can't be read."""
     task, file = _task(sweep, row), sweep.folder / EXPERIMENT
-    return as_toml(with_settings(toml(text_of(file), file), dict(task.settings), file))
+    document = toml(text_named(sweep.folder, EXPERIMENT, file=str(file)), file)
+    return as_toml(with_settings(document, dict(task.settings), file))
 
 
 def _task(sweep: Sweep, row: Mapping[str, Any]) -> Task:

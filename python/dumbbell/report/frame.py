@@ -10,9 +10,8 @@ from typing import Any
 
 import altair as alt
 
-from dumbbell import __version__
-from dumbbell.errors import OutputError
-from dumbbell.plot import library, script_json
+from dumbbell import __version__, publish
+from dumbbell.plot import described, library, script_json
 from dumbbell.plot.save import OPTIONS
 from dumbbell.report.markup import Markup, join, tagged
 
@@ -30,7 +29,7 @@ class Figures:
 
     def box(self, chart: alt.TopLevelMixin) -> Markup:
         """Where this figure is drawn, without its title: the page's headings say what it is."""
-        self.drawn.append({key: value for key, value in chart.to_dict().items() if key != "title"})
+        self.drawn.append({key: value for key, value in described(chart).items() if key != "title"})
         return tagged("div", {"class": "figure", "id": f"figure-{len(self.drawn) - 1}"})
 
 
@@ -56,7 +55,4 @@ def _raised(main: Markup) -> Markup:
 
 def written(text: str, path: Path) -> None:
     """Write a page. Raises `OutputError` when the file can't be written."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{path}: can't be written: {error}") from error
+    publish.write(path, text.encode())

@@ -62,6 +62,8 @@ def write_kept(sweep: Sweep, path: Path) -> Path | None:
     pages = path.with_name(f"{path.stem}-{RUNS}")
     try:
         pages.mkdir(exist_ok=True)
+        if pages.is_symlink():
+            raise OutputError(f"{pages}: is a link, and pages are not written through one; remove it")
     except OSError as error:
         raise OutputError(f"{pages}: can't be written: {error.strerror}") from error
     for name in held:

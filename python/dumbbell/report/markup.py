@@ -1,7 +1,9 @@
-"""The little HTML that a report needs. Every text is escaped here: titles and names come from strangers."""
+"""The little HTML that a report needs; every text in it is escaped and visible, for titles and names are strangers'."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
+
+from dumbbell.visible import visible
 
 __all__ = ["Markup", "details", "element", "join", "table", "tagged"]
 
@@ -47,4 +49,4 @@ def details(summary: str, *inner: object) -> Markup:
 
 
 def _escape(part: object) -> str:
-    return part if isinstance(part, Markup) else html.escape(str(part))
+    return part if isinstance(part, Markup) else html.escape(visible(str(part)))

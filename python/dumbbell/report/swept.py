@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from dumbbell.analysis import formula
+from dumbbell.errors import ExperimentError
 from dumbbell.plot import script_json
 from dumbbell.plot.swept import draw_map, mapped_cells, told
 from dumbbell.report.again import again
@@ -20,6 +21,7 @@ from dumbbell.report.frame import Figures, framed, written
 from dumbbell.report.kept import KeptFor, kept_at, write_kept
 from dumbbell.report.markup import Markup, details, element, join, table, tagged
 from dumbbell.report.words import number
+from dumbbell.spec.attachments import text_named
 from dumbbell.spec.sweep import Map
 from dumbbell.spec.tomlout import inline
 from dumbbell.sweeps.folder import ASKED, Sweep
@@ -106,8 +108,8 @@ def _asked(sweep: Sweep, numbers: Mapping[str, Any]) -> Markup:
 
 def _files(sweep: Sweep) -> list[Markup]:
     try:
-        text = (sweep.folder / ASKED).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = text_named(sweep.folder, ASKED)
+    except ExperimentError:
         return []
     return [details("The sweep file", element("pre", text))]
 

@@ -6,6 +6,7 @@ qdisc      the grammar of queueing disciplines, as tc has it
 netem      the grammar of what netem takes: loss, jitter, reordering
 script     tc commands verbatim, made harmless
 model      the keys of an experiment and what each may hold
+texts      no text holds what a terminal would obey
 document   a TOML file to experiments: settings, cases, errors that name the place
 trace      Mahimahi's trace files
 scenarios  the experiments that come with Dumbbell

@@ -1,20 +1,27 @@
-"""The files that an experiment names: a tc script, a trace. They lie beside it, and nothing else is read."""
+"""The files that an experiment names: a tc script, a trace. They lie below its folder, and nothing else is read.
+
+How a file is opened so that no link leads elsewhere is `beneath`'s affair.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dumbbell import limits
 from dumbbell.errors import ExperimentError
+from dumbbell.spec.beneath import read_below
 from dumbbell.spec.document import Case
 from dumbbell.spec.script import Script, read_script
 from dumbbell.spec.trace import read_trace, trace_rates
-from dumbbell.spec.units import Wrong
+from dumbbell.spec.units import Wrong, time_text
 
-__all__ = ["PLACES", "Attachments", "beside", "named_in", "read_attachments"]
+__all__ = ["PLACES", "Attachments", "named_in", "read_attachments", "read_named", "text_named"]
 
 PLACES = (("path", "bottleneck", "trace"), ("path", "tc", "script"))
 """The keys of an experiment that name a file."""
+TRACE = "path.bottleneck.trace"
+"""The only one of them whose file may be larger than an experiment's."""
 
 
 @dataclass(frozen=True)
@@ -37,41 +44,45 @@ def read_attachments(case: Case) -> Attachments:
     if path.tc is not None:
         lines = list(path.tc.commands)
         if path.tc.script is not None:
-            lines = _lines(case, path.tc.script)
+            name, key = path.tc.script, "path.tc.script"
+            lines = text_named(_folder(case, key, name), name, key, str(case.file)).splitlines()
         try:
             script = read_script(lines, path.tc.interface)
         except Wrong as wrong:
             raise ExperimentError(wrong.problem, file=str(case.file), key="path.tc", right=wrong.right) from None
     if path.bottleneck is not None and path.bottleneck.trace is not None:
-        times = read_trace(beside(case.file, path.bottleneck.trace, "path.bottleneck.trace"))
+        name, key = path.bottleneck.trace, TRACE
+        folder = _folder(case, key, name)
+        times = read_trace(read_named(folder, name, key, str(case.file)), str(folder / name))
         step_ms = max(path.bottleneck.trace_step // 10**6, 1)
-        trace = tuple(trace_rates(times, step_ms, case.experiment.duration))
+        try:
+            trace = tuple(trace_rates(times, step_ms, case.experiment.duration))
+        except Wrong as wrong:
+            key, value = "path.bottleneck.trace_step", time_text(path.bottleneck.trace_step)
+            raise ExperimentError(wrong.problem, file=str(case.file), key=key, value=value, right=wrong.right) from None
     return Attachments(script, trace)
 
 
-def beside(file: Path, name: str, key: str) -> Path:
-    """The named file, when it really lies in the folder of the experiment `file`. Raises `ExperimentError`."""
-    folder = file.resolve().parent
+def read_named(folder: Path, name: str, key: str, file: str = "") -> bytes:
+    """The content of the file that `key` of `file` names, where it lies below `folder`. Raises `ExperimentError`."""
     try:
-        path = (folder / name).resolve()
-        exists = path.is_file()
-    except (OSError, ValueError, RuntimeError) as error:  # A name too long, with a NUL, or a circle of links.
-        raise ExperimentError(f"not a file's name: {error}", file=str(file), key=key, value=name) from None
-    if not path.is_relative_to(folder):
-        raise ExperimentError(
-            "a file outside the experiment's folder",
-            file=str(file),
-            key=key,
-            value=name,
-            right="put it beside the experiment",
-        )
-    if not exists:
-        raise ExperimentError("no such file", file=str(file), key=key, value=name, right=f"it should lie in {folder}")
-    return path
+        limit = "trace" if key == TRACE else "text"
+        most = limits.most(limit)
+        return read_below(folder, name, most, limits.raised(limit, 2 * most))
+    except Wrong as wrong:
+        raise ExperimentError(wrong.problem, file=file, key=key, value=name, right=wrong.right) from None
+
+
+def text_named(folder: Path, name: str, key: str = "", file: str = "") -> str:
+    """The same as a text. Raises `ExperimentError`."""
+    try:
+        return read_named(folder, name, key, file).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ExperimentError(f"can't be read: {error}", file=file, key=key, value=name) from None
 
 
 def named_in(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The names of files in an experiment's document, with their dotted keys; are they there? `beside` says."""
+    """The names of files in an experiment's document, with their dotted keys; are they there? `read_named` says."""
     for place in PLACES:
         held: Any = document
         for part in place:
@@ -80,11 +91,7 @@ def named_in(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield ".".join(place), held
 
 
-def _lines(case: Case, name: str) -> list[str]:
-    path = beside(case.file, name, "path.tc.script")
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ExperimentError(
-            f"can't be read: {error}", file=str(case.file), key="path.tc.script", value=name
-        ) from None
+def _folder(case: Case, key: str, name: str) -> Path:
+    if case.folder is None:
+        raise ExperimentError("it lay beside the experiment's file, which is not here", key=key, value=name)
+    return case.folder

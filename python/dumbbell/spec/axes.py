@@ -16,7 +16,7 @@ from typing import Any, Literal
 from dumbbell.spec import units
 from dumbbell.spec.units import Wrong
 
-__all__ = ["RANGE", "Axis", "Point", "Scale", "axis", "between", "points", "steps", "written"]
+__all__ = ["RANGE", "UNITS", "Axis", "Point", "Scale", "axis", "between", "points", "steps", "written"]
 
 Scale = Literal["linear", "log", "category"]
 
@@ -62,6 +62,8 @@ _UNITS = (
     _Unit("bdp", "bdp", _in_bdp),
     _Unit("bytes", "b", lambda value: float(units.size_bytes(value))),
 )
+UNITS = frozenset(each.suffix for each in _UNITS)
+"""What the numbers of an axis may be in."""
 _HAS_UNIT = re.compile(r"[0-9.]+(?:e[+-]?[0-9]+)?[A-Za-z%]+")
 
 
@@ -92,7 +94,10 @@ class Axis:
         """The number of a value in this axis's unit, also of one between its values."""
         if self.unit is None:
             return float(value)  # type: ignore[arg-type]
-        return next(each for each in _UNITS if each.suffix == self.unit).read(value)
+        kind = next((each for each in _UNITS if each.suffix == self.unit), None)
+        if kind is None:
+            raise ValueError(f"'{self.unit}' is no unit of an axis")
+        return kind.read(value)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """A TOML file to experiments: settings from the command line, cases, and errors that name the place."""
 
 import itertools
+import math
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +10,15 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from dumbbell import limits
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.model import Experiment
 from dumbbell.spec.plain import copied
 from dumbbell.spec.qdisc import suggest
+from dumbbell.spec.texts import check_texts
+from dumbbell.spec.toml import check_values, parsed, too_deep
 from dumbbell.spec.units import Wrong
+from dumbbell.visible import visible_line
 
 __all__ = [
     "Case",
@@ -31,7 +35,8 @@ __all__ = [
     "without_cases",
 ]
 
-MOST_CASES = 10_000
+MOST_NAME = 4000
+"""Characters of a case's name, which values are put into."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +47,11 @@ class Case:
     """Empty when the file is one experiment."""
     experiment: Experiment
     file: Path
-    """Where it was written; files that it names lie beside this one."""
+    """Where it was written."""
     settings: dict[str, Any]
     """What this case set, by dotted key."""
+    folder: Path | None = None
+    """Files that it names lie below this one; None where its file is not here."""
 
 
 def load(file: Path, settings: Sequence[str] = ()) -> list[Case]:
@@ -52,13 +59,14 @@ def load(file: Path, settings: Sequence[str] = ()) -> list[Case]:
 
     Raises `ExperimentError`.
     """
-    return parse(text_of(file), file, settings)
+    # The user named this file: where it is a link, what it leads to is meant, with the files beside that.
+    return read(toml(text_of(file), file), file, settings, file.resolve().parent)
 
 
 def text_of(file: Path) -> str:
     """A file's text. Raises `ExperimentError`."""
     try:
-        return file.read_text(encoding="utf-8")
+        return limits.read(file, "text").decode("utf-8").replace("\r\n", "\n")
     except FileNotFoundError:
         raise ExperimentError("no such experiment file", file=str(file)) from None
     except (OSError, UnicodeDecodeError) as error:
@@ -82,19 +90,18 @@ def parse(text: str, file: Path, settings: Sequence[str] = ()) -> list[Case]:
 
 def toml(text: str, file: Path) -> dict[str, Any]:
     """A text as a document. Raises `ExperimentError`."""
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # Numbers too long and brackets too deep are no TOMLDecodeError.
-        raise ExperimentError(f"not TOML: {error}", file=str(file)) from None
+    return parsed(text, str(file))
 
 
-def read(document: dict[str, Any], file: Path, settings: Sequence[str] = ()) -> list[Case]:
-    """The same for a document that was read already; files that it names lie beside `file`."""
+def read(document: dict[str, Any], file: Path, settings: Sequence[str] = (), folder: Path | None = None) -> list[Case]:
+    """The same for a document that was read already; files that it names lie in `folder`, or else beside `file`."""
+    check_values(document, str(file))
     document = with_settings(document, dict(split_setting(setting) for setting in settings), file)
-    document.setdefault("title", file.stem)
+    check_texts(document, str(file))
+    document.setdefault("title", visible_line(file.stem))
     cases = document.pop("cases", [])
     return [
-        Case(name, _experiment(changed, file, name), file, changes)
+        Case(name, _experiment(changed, file, name), file, changes, folder or file.parent)
         for name, changed, changes in _variants(document, cases, file)
     ]
 
@@ -131,6 +138,7 @@ def _variants(
     if not cases:
         yield "", document, {}
         return
+    _refuse_too_many(document, cases, file)
     names: set[str] = set()
     for number, case in enumerate(cases):
         expected = _expected(document, case, f"cases.{number}", file)
@@ -138,12 +146,32 @@ def _variants(
             if name in names:
                 raise ExperimentError("two cases of one name", file=str(file), key=f"cases.{number}.name", value=name)
             names.add(name)
-            if len(names) > MOST_CASES:
-                raise ExperimentError(f"more than {MOST_CASES} cases", file=str(file), key="cases")
             changed = copied(document) | expected
             for key, value in settings.items():
                 _apply(changed, key, value, file)
             yield name, changed, settings
+
+
+def _refuse_too_many(document: dict[str, Any], cases: list[dict[str, Any]], file: Path) -> None:
+    """Are the cases few and small enough to be made? Raises `ExperimentError`."""
+    size, made, keys = check_values(document, str(file)), 0, 0
+    for case in cases:
+        settings = case.get("set")
+        if isinstance(settings, dict):
+            of_this = math.prod(len(value) for value in settings.values() if isinstance(value, list))
+            made += of_this
+            keys += of_this * (size + sum(size if "*" in key else 1 for key in settings))
+    if made > limits.most("cases"):
+        right = f"fewer values, or a sweep, {limits.raised('cases', made)}"
+        raise ExperimentError(
+            f"{made:,} cases, more than {limits.shown('cases')}", file=str(file), key="cases", right=right
+        )
+    if keys > limits.most("expanded"):
+        raise ExperimentError(
+            f"{made:,} cases with {keys:,} keys in all, more than {limits.shown('expanded')}",
+            file=str(file), key="cases",
+            right=f"fewer cases or groups, {limits.raised('expanded', keys)}",
+        )  # fmt: skip
 
 
 def _expected(document: dict[str, Any], case: dict[str, Any], key: str, file: Path) -> dict[str, Any]:
@@ -180,7 +208,20 @@ def _crossed(case: dict[str, Any], key: str, file: Path) -> Iterator[tuple[str, 
         template = case.get("name") or ", ".join(f"{{{k}}}" for k in settings)
         if several and case.get("name") and "{" not in template:
             template = f"{template} {', '.join(f'{{{k}}}' for k, v in case['set'].items() if isinstance(v, list))}"
-        yield re.sub(r"\{([^{}]+)\}", lambda match: str(settings.get(match[1], match[0])), template), settings  # noqa: B023
+        yield _name(template, settings, key, file), settings
+
+
+def _name(template: str, settings: Mapping[str, Any], key: str, file: Path) -> str:
+    """A case's name, with values in the place of their keys in braces."""
+    if len(template) <= MOST_NAME:
+        texts = {hole: str(settings.get(hole, f"{{{hole}}}")) for hole in re.findall(r"\{([^{}]+)\}", template)}
+        if all(len(text) <= MOST_NAME for text in texts.values()):
+            name = re.sub(r"\{([^{}]+)\}", lambda match: texts[match[1]], template)
+            if len(name) <= MOST_NAME:
+                return name
+    raise ExperimentError(
+        f"a name of more than {MOST_NAME} characters", file=str(file), key=f"{key}.name", right="a shorter one"
+    )
 
 
 def _experiment(document: Mapping[str, Any], file: Path, case: str) -> Experiment:
@@ -207,12 +248,12 @@ def seeds(value: object) -> tuple[int, ...]:
     right = 'a whole number, a list such as [1, 2, 3], or a range such as "1..5"'
     if isinstance(value, str) and (match := re.fullmatch(r"([0-9]{1,19})\.\.([0-9]{1,19})", value)):
         value = range(int(match[1]), int(match[2]) + 1)
-        value = list(value) if len(value) <= MOST_CASES else None
+        value = list(value) if len(value) <= limits.most("cases") else None
     if isinstance(value, int):
         value = [value]
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value):
         value = [int(value)]
-    if not isinstance(value, list | tuple) or not value or len(value) > MOST_CASES:
+    if not isinstance(value, list | tuple) or not value or len(value) > limits.most("cases"):
         raise Wrong("not a seed", right)
     if any(isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63 for seed in value):
         raise Wrong("not a seed", right)
@@ -269,13 +310,15 @@ def split_setting(setting: str) -> tuple[str, Any]:
 def _toml_value(text: str) -> Any:
     """The value as TOML where it is TOML, else the text itself: `20s` needs no quotes on a command line."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):
+        return parsed(f"value = {text}")["value"]
+    except ExperimentError:
         return text
 
 
 def _apply(document: dict[str, Any], key: str, value: Any, file: Path) -> None:
     """Set a dotted key; numbers index lists, `flows.bbr.count` finds a group by name or controller, `*` finds all."""
+    if key.count(".") >= limits.MOST_DEPTH:
+        raise too_deep(str(file))
     if ".*" in key:
         listed, _, rest = key.partition(".*")
         items = _at(document, listed.split("."), key, file)
@@ -307,9 +350,9 @@ def _step(place: Any, part: str, key: str, file: Path) -> Any:
 
 
 def _index(items: list[Any], part: str, key: str, file: Path) -> int:
-    names = [str(item.get("name") or item.get("cc") or "") if isinstance(item, dict) else "" for item in items]
     if re.fullmatch(r"[0-9]{1,9}", part) and int(part) < len(items):
         return int(part)
+    names = [str(item.get("name") or item.get("cc") or "") if isinstance(item, dict) else "" for item in items]
     if part in names:
         return names.index(part)
     right = f"a number from 0 to {len(items) - 1}, or a name: {', '.join(name for name in names if name)}"

@@ -15,8 +15,14 @@ from dumbbell.spec.units import Wrong
 
 __all__ = ["End", "Hosts", "Router"]
 
-TARGET = re.compile(r"(?!-)[A-Za-z0-9_.@:%+/\[\]-]{1,255}\Z")
-"""No white space, nothing that a shell knows, and no option of ssh."""
+_USER = r"(?:[A-Za-z0-9_][A-Za-z0-9_.+-]*@)*"
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
+_IPV6 = r"[A-Fa-f0-9:]+[A-Fa-f0-9.:]*(?:%[A-Za-z0-9_][A-Za-z0-9_.-]*)?"
+TARGET = re.compile(
+    rf"(?=.{{1,255}}\Z)(?:ssh://{_USER}{_NAME}(?::[0-9]{{1,5}})?|{_USER}(?:{_NAME}|{_IPV6}|\[{_IPV6}\]))\Z"
+)
+"""[user@]host, or a URI with a port: no white space, nothing that a shell knows, and neither a user nor a host that
+begins with a dash. No `%` in a URI, where ssh would read it as the code of any character."""
 DEVICE = re.compile(r"(?![.-])[A-Za-z0-9_.@:-]{1,15}\Z")
 """`dev_valid_name` (net/core/dev.c), without what would need quotes."""
 
@@ -84,10 +90,14 @@ class Hosts(Strict):
     receiver: End
     router: Router | None = None
 
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Whom ssh would call."""
+        return tuple(each.ssh for each in (self.sender, self.receiver, self.router) if each is not None)
+
     @model_validator(mode="after")
     def _different(self) -> "Hosts":
-        targets = [each.ssh for each in (self.sender, self.receiver, self.router) if each is not None]
-        if len(set(targets)) < len(targets):
+        if len(set(self.targets)) < len(self.targets):
             raise Wrong("one machine in two parts", "each of sender, receiver and router is a machine of its own")
         if self.sender.address == self.receiver.address:
             raise Wrong("one address at both ends", "each end has an address of its own")

@@ -26,6 +26,7 @@ from dumbbell.spec.fields import (
     Time,
 )
 from dumbbell.spec.hosts import Hosts
+from dumbbell.spec.names import numbered
 from dumbbell.spec.programs import Program, check_programs
 from dumbbell.spec.qdisc import parse_qdisc
 from dumbbell.spec.strict import Strict
@@ -236,11 +237,7 @@ class Flows(Strict):
             ((self.request is None) == (self.response is None), "'request' and 'response' go together", "give both"),
             (self.request is None or self.bytes is None, "both 'request' and 'bytes'", "a flow is one of the two"),
             ((self.request or 0) <= 16384, "a request longer than 16384 bytes", "requests fit one socket buffer"),
-            (
-                self.arrivals is None or self.bytes is not None,
-                "'arrivals' without 'bytes'",
-                "Poisson flows have a size",
-            ),
+            (not self.arrivals or self.bytes is not None, "'arrivals' without 'bytes'", "Poisson flows have a size"),
             (
                 self.arrivals is None or not self.start_jitter,
                 "both 'arrivals' and 'start_jitter'",
@@ -392,9 +389,4 @@ class Experiment(Strict):
     @property
     def group_names(self) -> tuple[str, ...]:
         """A name for each group: its own, or its controller's, numbered when taken."""
-        names: list[str] = []
-        for flows in self.flows:
-            wanted = flows.name or flows.cc or flows.kind
-            taken = sum(name == wanted or name.startswith(f"{wanted}-") for name in names)
-            names.append(wanted if wanted not in names else f"{wanted}-{taken + 1}")
-        return tuple(names)
+        return numbered(flows.name or flows.cc or flows.kind for flows in self.flows)

@@ -141,6 +141,10 @@ def check_programs(programs: Sequence[Program], duration_ns: int, groups: Sequen
     names = [program.name for program in programs]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise Wrong(f"two programs called '{twice}'", "name each differently")
+    outputs = {f"{name}.{stream}": name for name in names for stream in ("out", "err")}
+    if taken := next((name for name in names if name in outputs), None):
+        # What `taken` writes is kept in a folder of that name.
+        raise Wrong(f"program '{taken}' is called like the output of program '{outputs[taken]}'", "name it differently")
     for program in programs:
         if program.start >= duration_ns:
             raise Wrong(f"program '{program.name}' starts after the end", "start it before the duration is over")

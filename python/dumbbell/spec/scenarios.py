@@ -4,12 +4,13 @@ Those of laboratories lie in `scenarios/`, published results in `scenarios/publi
 machine in `scenarios/programs/`; names are theirs alone. Sweeps lie in `scenarios/sweeps/`.
 """
 
+import os
 from pathlib import Path
 
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.qdisc import suggest
 
-__all__ = ["find", "find_sweep", "published", "scenarios", "sweeps", "with_programs"]
+__all__ = ["built_in", "find", "find_sweep", "published", "scenarios", "sweeps", "with_programs"]
 
 _INSTALLED = Path(__file__).parent.parent / "scenarios"
 _CHECKOUT = Path(__file__).parents[3] / "scenarios"
@@ -46,7 +47,7 @@ def find_sweep(name: str) -> Path:
     """
     known = sweeps()
     if name in known:
-        return known[name]
+        return known[name].resolve()
     path = Path(name)
     if path.suffix == ".toml" or path.is_file() or "/" in name:
         return path
@@ -58,12 +59,16 @@ def find(name: str) -> Path:
 
     Raises `ExperimentError` naming what there is.
     """
+    path = Path(name)
+    is_file = path.suffix == ".toml" or "/" in name or os.path.isfile(name)  # noqa: PTH113 — no name makes it raise
+    return path if is_file and name not in scenarios() | with_programs() else built_in(name)
+
+
+def built_in(name: str) -> Path:
+    """The file of a scenario. Raises `ExperimentError` naming what there is."""
     known = scenarios() | with_programs()
     if name in known:
-        return known[name]
-    path = Path(name)
-    if path.suffix == ".toml" or path.is_file() or "/" in name:
-        return path
+        return known[name].resolve()  # Some installers make links: files that it names lie beside what they lead to.
     raise ExperimentError(
         f"no scenario is called '{name}'", right=suggest(name, list(known)) + "; or name a .toml file"
     )

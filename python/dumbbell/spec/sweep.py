@@ -5,10 +5,12 @@
 """
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,22 +18,24 @@ from pydantic import ValidationError
 
 from dumbbell.errors import ExperimentError
 from dumbbell.spec import document as documents
+from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import RANGE, Axis, Point, axis, points, steps, written
 from dumbbell.spec.expectation import parse_metric
 from dumbbell.spec.holes import filled, holes_in
-from dumbbell.spec.scenarios import find, find_sweep
+from dumbbell.spec.scenarios import built_in, find_sweep
 from dumbbell.spec.sweep_check import ABOUT_THE_RUN, check, check_runs
 from dumbbell.spec.sweep_keys import Beside, Keys, Map, Refine, Until, flat
+from dumbbell.spec.texts import check_texts
+from dumbbell.spec.toml import check_values
 from dumbbell.spec.units import Wrong
+from dumbbell.visible import visible_line
 
 __all__ = [
-    "ABOUT_THE_RUN", "Counted", "Map", "Refine", "Sweep", "Until", "case_at", "load_sweep", "parse_sweep",
-    "read_sweep", "settings_at",
+    "ABOUT_THE_RUN", "Counted", "Map", "Refine", "Sweep", "Until", "case_at", "engines_named", "load_sweep",
+    "parse_sweep", "read_sweep", "settings_at",
 ]  # fmt: skip
 
 INLINE = "experiment.toml"
-MOST_DEPTH = 24
-"""Tables within tables: more than anything here has, and few enough to go down by recursion."""
 OWN = frozenset(Keys.model_fields) - {"set", "axes", "maps", "source"}
 """Keys of the file that a setting may change; any other setting is the experiment's."""
 
@@ -123,13 +127,17 @@ class Sweep:
         return Counted(self.counted.least * first, self.counted.most * most)
 
 
-def load_sweep(path: Path | str, settings: Sequence[str] = ()) -> Sweep:
+def load_sweep(path: Path | str, settings: Sequence[str] = (), engine: str | None = None) -> Sweep:
     """Read a sweep file, or a built-in sweep by its name; `settings` are `key=value` texts that come last.
 
-    Raises `ExperimentError`.
+    `engine` becomes the sweep's where no point is on it. Raises `ExperimentError`.
     """
     file = find_sweep(str(path))
-    return parse_sweep(documents.text_of(file), file, settings)
+    text = documents.text_of(file)
+    made = parse_sweep(text, file, settings)
+    if engine is None or engine in dict(engines_named(made)):
+        return made
+    return parse_sweep(text, file, [*settings, f"engine={engine}"])
 
 
 def parse_sweep(text: str, file: Path, settings: Sequence[str] = ()) -> Sweep:
@@ -137,20 +145,24 @@ def parse_sweep(text: str, file: Path, settings: Sequence[str] = ()) -> Sweep:
     return read_sweep(documents.toml(text, file), file, settings)
 
 
-def read_sweep(document: Mapping[str, Any], file: Path, settings: Sequence[str] = ()) -> Sweep:
-    """The same for a document that was read already; files that it names lie beside `file`."""
-    if _deep(document):
-        problem = f"tables within tables, more than {MOST_DEPTH} of them"
-        raise ExperimentError(problem, file=str(file), right="fewer: no key is so deep")
+def read_sweep(
+    document: Mapping[str, Any], file: Path, settings: Sequence[str] = (), named: Path | None = None
+) -> Sweep:
+    """The same for a document that was read already; files that it names lie below the folder of `file`.
+
+    `named`: the experiment's file where the caller, and not the document, says which; it may lie anywhere.
+    """
+    check_values(document, str(file))
     document = _changed(document, settings, file)
+    check_texts(document, str(file))
     try:
         asked = Keys.model_validate(document)
     except ValidationError as error:
         raise documents.explained(error, str(file), Keys) from None
-    base, base_file = _experiment(asked, file)
+    base, base_file = _experiment(asked, file, named)
     made = Sweep(
         name=file.stem,
-        title=asked.title or str(base.get("title") or file.stem),
+        title=asked.title or str(base.get("title") or visible_line(file.stem)),
         file=file,
         document=document,
         experiment=base,
@@ -216,14 +228,12 @@ def settings_at(sweep: Sweep, values: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _deep(value: object) -> bool:
-    level: list[object] = [value]
-    for _ in range(MOST_DEPTH):
-        tables = [each for each in level if isinstance(each, Mapping | list | tuple)]
-        level = [below for each in tables for below in (each.values() if isinstance(each, Mapping) else each)]
-        if not level:
-            return False
-    return True
+def engines_named(sweep: Sweep) -> list[tuple[str, str | None]]:
+    """Every engine that the grid asks for, with its kernel; each pair once."""
+    keys = [each.key for each in sweep.every_axis]
+    differ = any(key in ABOUT_THE_RUN or f"{{{key}}}" in f"{sweep.engine}{sweep.kernel}" for key in keys)
+    asked = (settings_at(sweep, point.values) for point in islice(sweep.each_point(), None if differ else 1))
+    return list(dict.fromkeys((each["engine"], None if each["engine"] == "sim" else each["kernel"]) for each in asked))
 
 
 def _changed(document: Mapping[str, Any], settings: Sequence[str], file: Path) -> dict[str, Any]:
@@ -283,25 +293,31 @@ def _kept(asked: Keys) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*asked.metrics, *more]))
 
 
-def _experiment(asked: Keys, file: Path) -> tuple[dict[str, Any], Path]:
+def _experiment(asked: Keys, file: Path, named: Path | None) -> tuple[dict[str, Any], Path]:
     """The experiment's document without cases, and the file that it is of."""
     try:
         if isinstance(asked.experiment, dict):
             document, base_file = asked.experiment, file.parent / INLINE
         else:
-            beside = file.parent / asked.experiment
-            base_file = beside if beside.is_file() else find(asked.experiment)
-            document = documents.toml(documents.text_of(base_file), base_file)
+            base_file, text = (named, documents.text_of(named)) if named else _named(asked.experiment, file)
+            document = documents.toml(text, base_file)
         return documents.without_cases(document, base_file, asked.case), base_file
-    except (ExperimentError, OSError, ValueError) as error:
-        # A name that no file can have (a null byte, too long) is an error of the system's.
-        told = error if isinstance(error, ExperimentError) else ExperimentError("no such experiment")
+    except ExperimentError as told:
         where = f"{file}: {told.file}" if told.file and told.file != str(file.parent / INLINE) else str(file)
         raise ExperimentError(
             told.problem, file=where, key=told.key or "experiment",
             value=asked.experiment if told.value is None and isinstance(asked.experiment, str) else told.value,
             right=told.right,
         ) from None  # fmt: skip
+
+
+def _named(name: str, file: Path) -> tuple[Path, str]:
+    """The file that a sweep's file names, which lies below its folder, and its text; or a scenario's."""
+    is_file = name.endswith(".toml") or "/" in name or os.path.isfile(file.parent / name)  # noqa: PTH113 — see `find`
+    if not is_file:
+        scenario = built_in(name)
+        return scenario, documents.text_of(scenario)
+    return file.parent / name, text_named(file.parent, name, "experiment")
 
 
 def _axes(asked: Keys, file: Path) -> tuple[tuple[Axis, ...], ...]:

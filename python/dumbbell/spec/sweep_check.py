@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from dumbbell import limits
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.holes import NAME, circle, holes_in
 from dumbbell.spec.qdisc import suggest
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ABOUT_THE_RUN", "check", "check_runs"]
 
-MOST_RUNS = 1_000_000
 COLUMNS = ("run", "point", "seed", "status", "reason")
 """Of the table, and no axes'."""
 ABOUT_THE_RUN = ("engine", "kernel")
@@ -45,11 +45,13 @@ def check_runs(sweep: "Sweep") -> None:
         problem = f"there are {len(sweep.seeds)} seeds already"
         raise fail(problem, "until.most", "at least as many, or fewer seeds", sweep.until.most)
     counted = sweep.counted_runs
-    if max(counted.least, counted.most, sweep.counted.most) > MOST_RUNS:
+    if max(counted.least, counted.most, sweep.counted.most) > limits.most("sweep-runs"):
         lengths = " × ".join(str(len(table[0].values)) for table in sweep.axes) or "1"
         problem = f"{max(counted.most, sweep.counted.most)} runs, of {lengths} points"
         problem += " and what until and refine may add" if sweep.until or sweep.refine else ""
-        raise fail(problem, "axes", f"at most {MOST_RUNS} runs: fewer values, fewer seeds, or several sweeps")
+        raise fail(
+            problem, "axes", f"at most {limits.shown('sweep-runs')} runs: fewer values or seeds, or several sweeps"
+        )
 
 
 def _failing(sweep: "Sweep") -> _Fail:

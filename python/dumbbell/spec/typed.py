@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.document import Case
 from dumbbell.spec.model import Experiment
+from dumbbell.spec.names import free_name
 from dumbbell.spec.programs import Program, check_programs, command_words
 from dumbbell.spec.units import Wrong, duration_ns, size_bytes
 
@@ -121,9 +122,6 @@ def _file(text: str) -> tuple[str, dict[str, int]]:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    number, free = 1, name
-    while free in taken:
-        number += 1
-        free = f"{name}-{number}"
+    free = free_name(name, taken.__contains__)
     taken.add(free)
     return free

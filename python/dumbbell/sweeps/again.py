@@ -1,6 +1,7 @@
 """One run of a sweep again, by itself: the command for it."""
 
 import tomllib
+from collections.abc import Sequence
 from typing import Any
 
 from dumbbell.engine.requests import repeat_command
@@ -10,10 +11,10 @@ from dumbbell.sweeps.task import Task
 __all__ = ["repeated_by", "setting"]
 
 
-def repeated_by(task: Task, experiment: str) -> str:
+def repeated_by(task: Task, experiment: str, hosts: Sequence[str] = ()) -> str:
     """What to type for this run alone, in full, beside the sweep's `experiment.toml`."""
     settings = [setting(key, value) for key, value in task.settings]
-    return repeat_command(experiment, task.engine, task.seed, settings, task.kernel)
+    return repeat_command(experiment, task.engine, task.seed, settings, task.kernel, hosts)
 
 
 def setting(key: str, value: Any) -> str:

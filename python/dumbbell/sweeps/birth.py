@@ -11,22 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import dumbbell
+from dumbbell.manifest import FORMAT
 from dumbbell.spec.sweep import Sweep
-from dumbbell.sweeps.folder import FORMAT, entry_of
+from dumbbell.sweeps.folder import entry_of
 
 __all__ = ["birth_of"]
 
 
 def birth_of(
-    sweep: Sweep, settings: Sequence[str], engines: Iterable[Mapping[str, Any]], counts: Mapping[str, int]
+    sweep: Sweep, options: Sequence[str], engines: Iterable[Mapping[str, Any]], counts: Mapping[str, int]
 ) -> dict[str, Any]:
-    """The certificate; `counts` are rows by status."""
+    """The certificate; `options` were given with the file, `counts` are rows by status."""
     return {
         "format": FORMAT,
         "dumbbell": dumbbell.__version__,
         "name": sweep.name,
         "title": sweep.title,
-        "command": _command(sweep.file, settings),
+        "command": _command(sweep.file, options),
         "axes": [entry_of(each) for each in sweep.every_axis],
         "seeds": list(sweep.seeds),
         "metrics": list(sweep.metrics),
@@ -43,9 +44,9 @@ def birth_of(
     }
 
 
-def _command(file: Path, settings: Sequence[str]) -> str:
+def _command(file: Path, options: Sequence[str]) -> str:
     """What a person would type; the file by its name, for where it lay is this machine's."""
-    return shlex.join(["dumbbell", "sweep", file.name, *(word for each in settings for word in ("--set", each))])
+    return shlex.join(["dumbbell", "sweep", file.name, *options])
 
 
 def _name(engine: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from dumbbell.kernel.store import cache_dir
+from dumbbell.publish import cache_dir
 from dumbbell.sweeps.task import Status
 
 __all__ = ["MOST_BYTES", "Cache", "Known", "cache_file", "clear"]

@@ -5,25 +5,25 @@ say at all, `dumbbell.spec.sweep` checks.
 """
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from dumbbell.engine import Request
+from dumbbell.engine.permissions import NOTHING, Permissions
 from dumbbell.engine.requests import engine_called
 from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.spec.axes import Point, steps
-from dumbbell.spec.sweep import ABOUT_THE_RUN, Sweep, case_at, settings_at
+from dumbbell.spec.sweep import Sweep, case_at, engines_named, settings_at
 from dumbbell.sweeps import identity
 
 __all__ = ["check", "engines_of"]
 
 
-def check(sweep: Sweep) -> None:
+def check(sweep: Sweep, allowed: Permissions = NOTHING) -> None:
     """Can each level be run? Raises `ExperimentError` that names the sweep's file, the axis and the value."""
     for point, keys in _levels(sweep):
         try:
-            _plan(sweep, point)
+            _plan(sweep, point, allowed)
         except DumbbellError as error:
             where = ", ".join(f"axes.{key}" for key in keys)
             value = point.values[keys[0]] if len(keys) == 1 else [point.values[key] for key in keys]
@@ -33,14 +33,9 @@ def check(sweep: Sweep) -> None:
             raise ExperimentError(told, file=str(sweep.file), key=f"{where} = {value!r}") from None
 
 
-def engines_of(sweep: Sweep) -> list[dict[str, Any]]:
+def engines_of(sweep: Sweep, allowed: Permissions = NOTHING) -> list[dict[str, Any]]:
     """The identity of every engine and kernel that the grid asks for. Raises `DumbbellError`."""
-    if not any(key in ABOUT_THE_RUN or f"{{{key}}}" in f"{sweep.engine}{sweep.kernel}" for key in _axes(sweep)):
-        asked = [settings_at(sweep, point.values) for point in islice(sweep.each_point(), 1)]
-    else:
-        asked = [settings_at(sweep, point.values) for point in sweep.each_point()]
-    pairs = dict.fromkeys((each["engine"], None if each["engine"] == "sim" else each["kernel"]) for each in asked)
-    return sorted((identity.engine(*pair) for pair in pairs), key=str)
+    return sorted((identity.engine(*pair, allowed) for pair in engines_named(sweep)), key=str)
 
 
 def _levels(sweep: Sweep) -> Iterator[tuple[Point, list[str]]]:
@@ -60,11 +55,8 @@ def _first_beside(sweep: Sweep) -> dict[str, Any]:
     return values
 
 
-def _plan(sweep: Sweep, point: Point) -> None:
+def _plan(sweep: Sweep, point: Point, allowed: Permissions) -> None:
     settings = settings_at(sweep, point.values)
-    engine = engine_called(settings["engine"], None if settings["engine"] == "sim" else settings["kernel"], "engine")
+    kernel = None if settings["engine"] == "sim" else settings["kernel"]
+    engine = engine_called(settings["engine"], kernel, "engine", allowed=allowed)
     engine.check(Request(sweep.name, case_at(sweep, point.values), 1, Path(sweep.name)))
-
-
-def _axes(sweep: Sweep) -> list[str]:
-    return [each.key for each in sweep.every_axis]

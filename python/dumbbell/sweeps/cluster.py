@@ -251,9 +251,6 @@ class _Round:
                 yield row_of(job.task, "failed", f"its worker died, {job.deaths} times")
             else:
                 self._suspects.append(job)
-        if not batch.member.refused:
-            others = "its runs go to others" if len(batch.jobs) > 1 else "its run goes to another"
-            self._fleet.told(f"worker {batch.member.address} is gone; {others}")
 
     def _taken(self, batch: _Batch) -> _Batch:
         del self._out[batch.future.key]

@@ -94,7 +94,8 @@ class Fleet:
         self.key = ""
         self.allowed_failures: int = config.get("distributed.scheduler.allowed-failures", 3)
         """A task that ended so many workers, the last one alone, has failed; Dask's own setting."""
-        self._errands: dict[str, tuple[Future, Member, Callable[[Any], None]]] = {}
+        self._errands: dict[str, tuple[Future, Member, Callable[[Any], None], Callable[[], None]]] = {}
+        """Calls of this class's own: whose, what is done with the answer, and what makes the call again."""
         self._done: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self._carrying: dict[str, Member] = {}
         self._looked_s = float("-inf")
@@ -166,8 +167,8 @@ class Fleet:
         others = [future for future in ended if future.key not in self._errands]
         for future in ended:
             if future.key in self._errands:
-                _, member, then = self._errands.pop(future.key)
-                self._answered(member, future, then)
+                _, member, then, again = self._errands.pop(future.key)
+                self._answered(member, future, then, again)
         return others
 
     def outcome(self, future: Future) -> Any:
@@ -217,13 +218,17 @@ class Fleet:
         self, member: Member, then: Callable[[Any], None], function: Callable[..., Any], *arguments: Any
     ) -> None:
         future = self.call(member, function, *arguments)
-        self._errands[future.key] = future, member, then
+        again = partial(self._errand, member, then, function, *arguments)
+        self._errands[future.key] = future, member, then, again
 
-    def _answered(self, member: Member, future: Future, then: Callable[[Any], None]) -> None:
+    def _answered(self, member: Member, future: Future, then: Callable[[Any], None], again: Callable[[], None]) -> None:
         answer = self.outcome(future)
         if member not in self.members.values():
             return
-        if isinstance(answer, ModuleNotFoundError | AttributeError):
+        if isinstance(answer, AwayError | DiedError):
+            # Its answer is not its fault. One that died is missed at the next look, which ends this call too.
+            again()
+        elif isinstance(answer, ModuleNotFoundError | AttributeError):
             self.refuse(member, f"it has no Dumbbell of this build ({answer}); {_RIGHT}")
         elif isinstance(answer, Exception):
             self.refuse(member, f"{type(answer).__name__}: {answer}")
@@ -275,8 +280,10 @@ class Fleet:
         self._ever = True
 
     def _forget(self, member: Member) -> None:
-        """It is gone: nothing of it is waited for."""
-        for key in [key for key, (_, whose, _) in self._errands.items() if whose is member]:
+        """It is gone: nothing of it is waited for. Reported only here, and also when it had no batch just then."""
+        if not member.refused:
+            self.told(f"worker {member.address} is gone; its runs go to others")
+        for key in [key for key, (_, whose, *_) in self._errands.items() if whose is member]:
             self._errands.pop(key)[0].cancel(reason="its worker is gone")
         self._carrying = {key: each for key, each in self._carrying.items() if each is not member}
         self._carry_on()

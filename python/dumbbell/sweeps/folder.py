@@ -4,7 +4,6 @@ Beside them lie `sweep.toml`, as it was asked, and `experiment.toml`, which `dum
 is `due`'s, the journal of a sweep that is not done `journal`'s; what the numbers mean is `dumbbell.analysis.grid`'s.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,16 +14,19 @@ import polars as pl
 
 from dumbbell import result
 from dumbbell.errors import ResultError
+from dumbbell.manifest import SWEEP
 from dumbbell.spec import document as documents
-from dumbbell.spec.axes import Axis, Scale, written
+from dumbbell.spec.attachments import text_named
+from dumbbell.spec.axes import UNITS, Axis, Scale, written
 from dumbbell.spec.sweep import ABOUT_THE_RUN, read_sweep
 from dumbbell.spec.sweep import Sweep as Asked
+from dumbbell.stored import check_known, read_frame, read_json
+from dumbbell.visible import json_text
 
 __all__ = [
     "ASKED",
     "BIRTH",
     "EXPERIMENT",
-    "FORMAT",
     "LAST",
     "RUNS",
     "TABLE",
@@ -35,7 +37,6 @@ __all__ = [
     "write",
 ]
 
-FORMAT = 1
 BIRTH = "sweep.json"
 TABLE = "runs.parquet"
 ASKED = "sweep.toml"
@@ -51,6 +52,8 @@ LAST: Mapping[str, type[pl.DataType]] = {
     "reason": pl.String,
 }
 """The columns between the axes and the metrics."""
+FARTHEST = 1e18
+"""No quantity of an experiment is larger, and a scale can be drawn with it."""
 STATUSES = ("ok", "invalid", "failed")
 COUNTS = ("wanted", *STATUSES)
 
@@ -84,7 +87,7 @@ class Sweep:
     def asked(self) -> Asked:
         """The sweep file that lies in the folder. Raises `ExperimentError` where it can't be read."""
         file = self.folder / ASKED
-        document = documents.toml(documents.text_of(file), file)
+        document = documents.toml(text_named(self.folder, ASKED, file=str(file)), file)
         # The experiment was copied without its cases: the one that was meant is all that it holds.
         document = {key: value for key, value in document.items() if key != "case"} | {"experiment": EXPERIMENT}
         return read_sweep(document, file)
@@ -105,10 +108,7 @@ def load(folder: Path) -> Sweep:
     folder = Path(folder)
     birth = _birth(folder)
     path = folder / TABLE
-    try:
-        runs = pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise ResultError(f"{path}: can't be read: {error}") from error
+    runs = read_frame(path)
     try:
         made = Sweep(folder, birth, runs)
         _check(made)
@@ -124,7 +124,7 @@ def write(folder: Path, birth: Mapping[str, Any], runs: pl.DataFrame) -> None:
     """
     _check(Sweep(folder, dict(birth), runs))
     result.write_table(runs, folder / TABLE)
-    text = json.dumps(birth, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json_text(birth, indent=1) + "\n"
     (folder / BIRTH).write_text(text, encoding="utf-8")
 
 
@@ -132,7 +132,7 @@ def _birth(folder: Path) -> dict[str, Any]:
     if not is_sweep(folder):
         unfinished = " yet; it can be finished with --resume" if (folder / "rows.sqlite").exists() else ""
         raise ResultError(f"{folder}: not a finished sweep: it has no {BIRTH}{unfinished}")
-    return result.read_certificate(folder / BIRTH, "a sweep's certificate", FORMAT)
+    return read_json(folder / BIRTH, "a sweep's certificate", SWEEP)
 
 
 def entry_of(axis: Axis) -> dict[str, Any]:
@@ -145,6 +145,8 @@ def _axis(entry: Mapping[str, Any]) -> Axis:
     key, unit, scale, values = entry["key"], entry.get("unit"), entry["scale"], tuple(entry["values"])
     if scale not in get_args(Scale):
         raise ValueError(f"'{scale}' is no scale")
+    if unit is not None and unit not in UNITS:
+        raise ValueError(f"'{unit}' is no unit; there is: {', '.join(sorted(UNITS))}")
     shape = Axis(str(key), values, scale, None, unit)
     if scale == "category":
         return shape
@@ -170,6 +172,9 @@ def _check(sweep: Sweep) -> None:
     for name in list(schema)[len(wanted) :]:
         if schema[name] != pl.Float64:
             raise ResultError(f"{path}: the metric {_told(schema, name)} should be Float64")
+    check_known(path, sweep.runs, ("run", *(name for name in wanted if name not in ("kernel", "reason"))))
+    for axis in sweep.axes.values():
+        _check_places(sweep, axis)
     if strange := set(sweep.runs["status"].unique()) - set(STATUSES):
         raise ResultError(f"{path}: no status is called {min(map(repr, strange))}; there is: {', '.join(STATUSES)}")
     counts = sweep.birth["counts"]
@@ -177,6 +182,17 @@ def _check(sweep: Sweep) -> None:
         counted = sweep.runs.filter(pl.col("status") == status).height
         if counts[status] != counted:
             raise ResultError(f"{path}: {counted} runs are {status}, and {BIRTH} counts {counts[status]}")
+
+
+def _check_places(sweep: Sweep, axis: Axis) -> None:
+    """Can every value of an axis be read as its number, and can both be drawn? Raises `ResultError`, `ValueError`."""
+    if axis.numbers is None or axis.key in ABOUT_THE_RUN:
+        return
+    places = [axis.number(value) for value in sweep.runs[axis.key].unique()]
+    places += sweep.runs[axis.column].cast(pl.Float64).unique().to_list()
+    if (wrong := next((place for place in places if not abs(place) <= FARTHEST), None)) is not None:
+        path = sweep.folder / TABLE
+        raise ResultError(f"{path}: the axis '{axis.key}' has {wrong}; numbers up to {FARTHEST:g} are expected")
 
 
 def _told(schema: Mapping[str, Any], name: str | None) -> str:

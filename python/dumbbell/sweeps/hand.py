@@ -13,8 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dumbbell.engine.permissions import permitted
 from dumbbell.errors import KernelError, OutputError
-from dumbbell.kernel.store import BINARY, cache_dir, hash_of, kernels_dir, sha256
+from dumbbell.kernel.store import BINARY, hash_of, kernels_dir, sha256
+from dumbbell.publish import cache_dir
 from dumbbell.sweeps.build import BUILD, Build
 from dumbbell.sweeps.outfit import Luggage
 from dumbbell.sweeps.task import Base, Row, Task
@@ -122,7 +124,9 @@ def equip(
         raise OutputError(f"the experiment's files can't be kept: {error}") from None
     held = {task_name: str(_needed(*told) / BINARY) for task_name, told in kernels.items()}
     with _GATE:
-        _OUTFITS[key] = _Held(replace(base, file=folder / base.file.name), base.file, private, held)
+        # Whoever reaches the scheduler may start what was sent, and nothing else of this machine.
+        ours = replace(base, file=folder / base.file.name, allowed=permitted(kernels=held.values()))
+        _OUTFITS[key] = _Held(ours, base.file, private, held)
 
 
 def carry(key: str, tasks: Sequence[Task]) -> Done | Full | Lacking:

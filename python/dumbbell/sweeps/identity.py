@@ -13,10 +13,11 @@ from typing import Any
 import dumbbell
 from dumbbell import _sim
 from dumbbell.engine import KernelEngine
+from dumbbell.engine.permissions import NOTHING, Permissions
 from dumbbell.engine.requests import engine_called
-from dumbbell.kernel.store import sha256
+from dumbbell.kernel.store import hash_of
 from dumbbell.spec import Case
-from dumbbell.spec.attachments import named_in
+from dumbbell.spec.attachments import named_in, read_named
 from dumbbell.sweeps.build import BUILD, Build
 from dumbbell.sweeps.task import Base, Task
 from dumbbell.sweeps.tools import tools
@@ -47,9 +48,9 @@ def _build(of: Build) -> dict[str, Any]:
 
 
 @cache
-def engine(name: str, kernel: str | None) -> dict[str, Any]:
-    """An engine of this machine. Raises `DumbbellError` where there is none."""
-    made = engine_called(name, kernel, "engine")
+def engine(name: str, kernel: str | None, allowed: Permissions = NOTHING) -> dict[str, Any]:
+    """An engine of this machine. Raises `DumbbellError` where there is none, or where it may not run."""
+    made = engine_called(name, kernel, "engine", allowed=allowed)
     if name == "sim":
         return {"engine": name, "version": _sim.VERSION, "sha256": BUILD.simulator}
     about: dict[str, Any] = {"engine": name, "agent_sha256": BUILD.agent}
@@ -75,11 +76,11 @@ def key_of(base: Base, task: Task, case: Case) -> str | None:
     experiment = case.experiment.model_dump(mode="json", exclude=NOT_THE_RUN)
     about = {
         "experiment": experiment,
-        "files": {name: sha256(base.file.parent / name) for _, name in named_in(experiment)},
+        "files": {name: hash_of(read_named(base.file.parent, name, key)) for key, name in named_in(experiment)},
         "seed": task.seed,
         "metrics": base.metrics,
         "window": base.window,
-        "engine": engine(task.engine, task.kernel),
+        "engine": engine(task.engine, task.kernel, base.allowed),
         "build": build(),
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()

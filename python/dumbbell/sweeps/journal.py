@@ -5,7 +5,9 @@ fills. Rows are committed at most half a second after they came. One process wri
 """
 
 import json
+import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -14,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from dumbbell import publish
 from dumbbell.errors import OutputError, ResultError
 from dumbbell.sweeps.task import Row
 
@@ -24,6 +27,9 @@ COMMIT_S = 0.5
 """Between two commits: each waits for the disk."""
 MOST_PENDING = 1000
 """Rows that wait for the next commit."""
+
+OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")
+"""Ends a rollback journal that is one of several databases' (sqlite.org/fileformat.html); ours is always alone."""
 
 T = TypeVar("T")
 
@@ -45,9 +51,13 @@ _ALL = (
 class Journal:
     """An open journal; `add` returns at once, a thread of its own commits."""
 
-    def __init__(self, file: Path) -> None:
-        """Open what `create` made. Raises `ResultError` where that can't be read."""
-        self._file = file
+    def __init__(self, file: Path, kept: Path | None = None) -> None:
+        """Open what `create` made; a row is only there once what lies in `kept` is on the disk, its result among that.
+
+        Raises `ResultError` where the file can't be read.
+        """
+        _refuse_planted(file)
+        self._file, self._kept = file, kept
         self._pending: list[Row] = []
         self._failure: OutputError | None = None
         self._lock = threading.Lock()
@@ -128,13 +138,36 @@ class Journal:
         if not self._pending:
             return
         try:
+            if self._kept is not None:
+                publish.synced_with_all(self._kept)
             with self._link:
                 self._link.executemany(_ADD, map(_written, self._pending))
+        except OSError as error:
+            self._failure = publish.explained(error, self._kept or self._file)
+            return
         except sqlite3.Error as error:
             self._failure = explained(error, self._file)
             return
         self._pending.clear()
         self._failure = None
+
+
+def _refuse_planted(file: Path) -> None:
+    """A folder may have come from somewhere else. Raises `ResultError` for files that SQLite would go astray with.
+
+    It writes through links; and at the end of its own journal the name of another may stand, which it deletes.
+    """
+    for path in (file, *(file.with_name(f"{file.name}{end}") for end in ("-journal", "-wal", "-shm"))):
+        if not os.path.lexists(path):
+            continue
+        about = path.lstat()
+        if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+            raise ResultError(f"{path}: not a sweep's journal: it is a link, or no file; remove it")
+        if path.name.endswith("-journal"):
+            with path.open("rb") as read:
+                read.seek(-min(len(OF_SEVERAL), about.st_size), os.SEEK_END)
+                if read.read() == OF_SEVERAL:
+                    raise ResultError(f"{path}: not a sweep's journal: it names another file to delete; remove it")
 
 
 def explained(error: sqlite3.Error, file: Path) -> OutputError:

@@ -1,20 +1,18 @@
-"""The files that a sweep's experiment names, at any of its points: traces and tc scripts."""
+"""The files that a sweep's experiment names, at any of its points: traces and tc scripts, with their contents."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
 from typing import Any
 
-from dumbbell.errors import ExperimentError
-from dumbbell.spec.attachments import PLACES, beside, named_in
+from dumbbell.spec.attachments import PLACES, named_in, read_named
 from dumbbell.spec.document import with_settings
 from dumbbell.spec.sweep import Sweep, settings_at
 
 __all__ = ["named_files"]
 
 
-def named_files(sweep: Sweep) -> list[str]:
-    """Their names as the experiment has them, relative to it. Raises `ExperimentError` where one lies elsewhere."""
-    found = dict.fromkeys(_named(sweep.experiment, sweep))
+def named_files(sweep: Sweep) -> dict[str, bytes]:
+    """By their names as the experiment has them, relative to it. Raises `ExperimentError` where one lies elsewhere."""
+    found = dict(_named(sweep.experiment, sweep))
     keys = {key for key in (*sweep.set, *(each.key for each in sweep.every_axis)) if _leads_there(key)}
     seen = set()
     # Only where points differ in it: a large grid is gone through for nothing otherwise.
@@ -22,8 +20,8 @@ def named_files(sweep: Sweep) -> list[str]:
         settings = {key: value for key, value in settings_at(sweep, point.values).items() if key in keys}
         if settings and (words := repr(settings)) not in seen:
             seen.add(words)
-            found |= dict.fromkeys(_named(with_settings(sweep.experiment, settings, sweep.experiment_file), sweep))
-    return sorted(found)
+            found |= dict(_named(with_settings(sweep.experiment, settings, sweep.experiment_file), sweep))
+    return dict(sorted(found.items()))
 
 
 def _leads_there(key: str) -> bool:
@@ -32,14 +30,6 @@ def _leads_there(key: str) -> bool:
     return any(place[: len(parts)] == parts for place in PLACES)
 
 
-def _named(document: Mapping[str, Any], sweep: Sweep) -> Iterator[str]:
+def _named(document: Mapping[str, Any], sweep: Sweep) -> Iterator[tuple[str, bytes]]:
     for key, name in named_in(document):
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or not path.parts:
-            # It is copied by this name, and would land elsewhere.
-            raise ExperimentError(
-                "a file outside the experiment's folder", file=str(sweep.experiment_file), key=key, value=name,
-                right="put it beside the experiment",
-            )  # fmt: skip
-        beside(sweep.experiment_file, name, key)
-        yield name
+        yield name, read_named(sweep.experiment_file.parent, name, key, str(sweep.experiment_file))

@@ -4,15 +4,15 @@ All of it as contents, for that machine has none of our folders. Which worker la
 puts them, `hand`.
 """
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from dumbbell.errors import DumbbellError, PlanError
 from dumbbell.kernel import Kernel, find
 from dumbbell.kernel.store import BINARY, CONFIG, MANIFEST, PRELOAD, hash_of
-from dumbbell.spec.attachments import named_in
+from dumbbell.spec.attachments import named_in, read_named
 from dumbbell.spec.document import with_settings
 from dumbbell.sweeps.task import Base, Task
 
@@ -67,12 +67,13 @@ def outfit_of(base: Base, tasks: Sequence[Task]) -> Outfit:
     if "host" in needs:
         raise PlanError("the host engine measures this machine, so a cluster can't run it; right: leave out --cluster")
     kernels = {task.kernel for task in tasks if task.engine == "kernel"}
-    found = {name: _luggage(kernel) for name in kernels if (kernel := _kernel(name)) is not None}
+    found = {name: _luggage(kernel) for name in kernels if (kernel := _kernel(base, name)) is not None}
     return Outfit(base, _files(base, tasks), found, needs)
 
 
-def _kernel(name: str | None) -> Kernel | None:
+def _kernel(base: Base, name: str | None) -> Kernel | None:
     try:
+        base.allowed.check_kernel(name, "kernel")
         return find(name)
     except DumbbellError:
         return None
@@ -85,22 +86,17 @@ def _luggage(kernel: Kernel) -> Luggage:
 
 
 def _files(base: Base, tasks: Iterable[Task]) -> dict[str, bytes]:
-    folder = base.file.resolve().parent
     files: dict[str, bytes] = {}
-    for name in sorted({name for task in tasks for name in _named(base, task)}):
-        try:
-            path = (folder / name).resolve()
-            if path.is_relative_to(folder) and path.is_file() and not os.path.isabs(name):  # noqa: PTH117 — a text
-                files[name] = path.read_bytes()
-        except (OSError, ValueError, RuntimeError):  # The run says what is wrong with it.
-            continue
+    for key, name in sorted({named for task in tasks for named in _named(base, task)}):
+        with suppress(DumbbellError):  # The run says what is wrong with it.
+            files[name] = read_named(base.file.parent, name, key)
     return files
 
 
-def _named(base: Base, task: Task) -> set[str]:
-    """Names of files in the experiment of a task."""
+def _named(base: Base, task: Task) -> set[tuple[str, str]]:
+    """Keys and names of files in the experiment of a task."""
     try:
         document = with_settings(base.experiment, dict(task.settings), base.file)
     except DumbbellError:
         return set()
-    return {name for _, name in named_in(document)}
+    return set(named_in(document))

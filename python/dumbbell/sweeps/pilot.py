@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
+from dumbbell.engine.permissions import NOTHING, Permissions
 from dumbbell.spec.axes import Point
 from dumbbell.spec.model import Experiment
 from dumbbell.spec.sweep import Counted, Sweep, case_at
@@ -109,16 +110,18 @@ class Forecast:
 
 
 def forecast(
-    sweep: Sweep, jobs: int, crew: Crew | None = None, budget_s: float = BUDGET_S, clock: Clock = time.perf_counter
-) -> Forecast:
+    sweep: Sweep, jobs: int, crew: Crew | None = None, budget_s: float = BUDGET_S, clock: Clock = time.perf_counter,
+    allowed: Permissions = NOTHING,
+) -> Forecast:  # fmt: skip
     """Runs the pilot, then says what the sweep will be. Raises `ExperimentError` for a point that can't be."""
+    base = base_of(sweep, allowed)
     points = list(sweep.spread(SAMPLED))
     loads = {point.number: load_of(sweep, point) for point in points}
     pilots: list[Pilot] = []
     engines = sorted({load.engine for load in loads.values()})
     for engine in engines:
         of_engine = [point for point in points if loads[point.number].engine == engine]
-        pilots += _flown(sweep, _chosen(of_engine, loads), loads, crew or Here(), budget_s / len(engines), clock)
+        pilots += _flown(sweep, base, _chosen(of_engine, loads), loads, crew or Here(), budget_s / len(engines), clock)
     return estimate(sweep, list(loads.values()), pilots, jobs)
 
 
@@ -182,9 +185,10 @@ def _chosen(points: Sequence[Point], loads: dict[int, Load]) -> list[Point]:
 
 
 def _flown(
-    sweep: Sweep, points: Sequence[Point], loads: dict[int, Load], crew: Crew, budget_s: float, clock: Clock
-) -> list[Pilot]:
-    base, begun, done = base_of(sweep), clock(), list[Pilot]()
+    sweep: Sweep, base: Base, points: Sequence[Point], loads: dict[int, Load], crew: Crew, budget_s: float,
+    clock: Clock,
+) -> list[Pilot]:  # fmt: skip
+    begun, done = clock(), list[Pilot]()
     # What is imported and started once is no run's: the first is measured at its second time.
     _measured(sweep, base, points[0], loads, crew, clock)
     for point in points:

@@ -6,31 +6,29 @@ experiment.toml  what it changes, without cases; and the files that this names
 rows.sqlite      the journal
 runs/            kept results, a folder each
 .work/           what runs write that nobody keeps
-.lock            held by the sweep that is at work
 runs.parquet, sweep.json    at the end, and only then
 ```
 
-The last two are written by `whole`; rows by `journal`.
+The last two are written by `whole`; rows by `journal`. The folder itself is locked by the sweep that is at work. A
+folder that is gone on with may have come from somewhere else: no name in it is followed that is a link.
 """
 
-import errno
 import fcntl
 import json
 import os
-import shutil
-import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from dumbbell.engine.output import staged
 from dumbbell.errors import OutputError
-from dumbbell.kernel.store import sha256
+from dumbbell.kernel.store import hash_of
+from dumbbell.publish import clean, explained, scratch, staged
 from dumbbell.spec.sweep import Sweep
+from dumbbell.spec.toml import parsed
 from dumbbell.spec.tomlout import as_toml
 from dumbbell.sweeps.folder import ASKED, BIRTH, EXPERIMENT, RUNS, TABLE, write
 from dumbbell.sweeps.identity import build
@@ -40,8 +38,8 @@ from dumbbell.sweeps.task import base_of
 
 __all__ = ["Place", "opened"]
 
-WORK, LOCK = ".work", ".lock"
-OURS = {ASKED, EXPERIMENT, TABLE, BIRTH, JOURNAL, RUNS, WORK, LOCK}
+WORK = ".work"
+OURS = {ASKED, EXPERIMENT, TABLE, BIRTH, JOURNAL, RUNS, WORK}
 AGAIN = "to go on with it add --resume, to begin anew name another folder with --out"
 ANEW = "to begin anew name another folder with --out"
 
@@ -52,6 +50,8 @@ class Place:
 
     folder: Path
     journal: Journal
+    room: Path
+    """Where runs write what is not kept; nothing runs in a sweep that is done."""
 
     @property
     def experiment(self) -> Path:
@@ -62,11 +62,6 @@ class Place:
     def kept(self) -> Path:
         """Where results stay that are kept."""
         return self.folder / RUNS
-
-    @property
-    def room(self) -> Path:
-        """Where runs write what nobody keeps."""
-        return self.folder / WORK
 
     @property
     def is_done(self) -> bool:
@@ -82,7 +77,7 @@ class Place:
                     os.fsync(written.fileno())
                 (self.room / name).replace(self.folder / name)
         except OSError as error:
-            raise _explained(error, self.folder) from error
+            raise explained(error, self.folder) from error
 
 
 @contextmanager
@@ -92,56 +87,65 @@ def opened(sweep: Sweep, out: Path, engines: list[dict[str, Any]], *, resume: bo
     Raises `OutputError` where it can't be: it is there and nobody said `resume`, somebody else is at work in it, it was
     asked otherwise, by another build or on another kernel, or it can't be written.
     """
-    held = {name: sha256(sweep.experiment_file.parent / name) for name in named_files(sweep)}
+    files = named_files(sweep)
+    held = {name: hash_of(content) for name, content in files.items()}
     asked = {"sweep file": sweep.document, "experiment": sweep.experiment, "file": held}
     about = {"asked": asked, "build": build(), "engines": {_label(each): each for each in engines}}
     about = json.loads(json.dumps(about, default=str))
     if not out.exists():
-        _begin(sweep, out, about, list(held))
+        _begin(sweep, out, about, files)
     else:
         _refuse_taken(out, resume=resume)
-    with _locked(out), Journal(out / JOURNAL) as journal:
+    with _locked(out), Journal(out / JOURNAL, out / RUNS if sweep.keep == "runs" else None) as journal:
         _refuse_another(out, journal.about, about)
-        place = Place(out, journal)
         try:
-            shutil.rmtree(place.room, ignore_errors=True)
-            if not place.is_done:
-                place.room.mkdir(exist_ok=True)
-            if sweep.keep == "runs":
-                place.kept.mkdir(exist_ok=True)
-                _remove_cut_off(place.kept)
-            yield place
+            with nullcontext(out) if (out / BIRTH).exists() else scratch(out / WORK) as room:
+                place = Place(out, journal, room)
+                if sweep.keep == "runs":
+                    _make_kept(place.kept)
+                yield place
         except OSError as error:
-            raise _explained(error, out) from error
-        finally:
-            shutil.rmtree(place.room, ignore_errors=True)
+            raise explained(error, out) from error
+
+
+def _make_kept(kept: Path) -> None:
+    """The folder of kept results, without what killed sweeps left. Raises `OutputError` where it is a link."""
+    kept.mkdir(exist_ok=True)
+    if kept.is_symlink():
+        raise OutputError(f"{kept}: is a link, and results are not written through one; remove it, or {ANEW}")
+    clean(kept)
 
 
 def _refuse_taken(out: Path, *, resume: bool) -> None:
-    if not (out / JOURNAL).exists():
+    if not os.path.lexists(out / JOURNAL):
         raise OutputError(f"{out}: exists already, and is no sweep's folder: it has no {JOURNAL}; {ANEW}")
     if not resume:
         raise OutputError(f"{out}: exists already; {ANEW if (out / BIRTH).exists() else AGAIN}")
 
 
-def _begin(sweep: Sweep, out: Path, about: Mapping[str, Any], names: list[str]) -> None:
-    if taken := sorted({Path(name).parts[0] for name in names} & OURS):
+def _begin(sweep: Sweep, out: Path, about: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
+    if taken := sorted(name for name in files if _is_ours(Path(name).parts[0])):
         raise OutputError(f"{out}: a file that the experiment names is called {taken[0]}, as one of a sweep's own are")
     with staged(out) as folder:
         (folder / ASKED).write_text(_as_asked(sweep), encoding="utf-8")
         (folder / EXPERIMENT).write_text(as_toml(base_of(sweep).experiment), encoding="utf-8")
-        for name in names:
+        for name, content in files.items():
             copy = folder / name
             copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(sweep.experiment_file.parent / name, copy)
+            copy.write_bytes(content)
         Journal.create(folder / JOURNAL, about)
+
+
+def _is_ours(name: str) -> bool:
+    """Is it a name of a sweep's own files, or of those that SQLite keeps beside a table (rows.sqlite-wal)?"""
+    return name.lower() in OURS or name.lower().startswith(JOURNAL)
 
 
 def _as_asked(sweep: Sweep) -> str:
     """The file, with its comments where nothing was set besides."""
     if sweep.file.is_file():
         text = sweep.file.read_text(encoding="utf-8")
-        if tomllib.loads(text) == sweep.document:
+        if parsed(text) == sweep.document:
             return text
     return as_toml(sweep.document)
 
@@ -180,32 +184,15 @@ def _short(value: Any) -> str:
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
     """Only one sweep at a time; the lock is gone with the process that has it."""
-    path = out / LOCK
     try:
-        lock = path.open("a")
+        folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise _explained(error, out) from error
-    with lock:
+        raise explained(error, out) from error
+    try:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever had it may have removed it since we opened it.
-            is_ours = path.stat().st_ino == os.fstat(lock.fileno()).st_ino
-        except (BlockingIOError, FileNotFoundError):
-            is_ours = False
-        if not is_ours:
-            raise OutputError(f"{out}: another sweep is at work there now; name another folder with --out")
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-
-
-def _remove_cut_off(kept: Path) -> None:
-    for left in kept.glob(".*.running"):
-        shutil.rmtree(left, ignore_errors=True)
-
-
-def _explained(error: OSError, out: Path) -> OutputError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return OutputError(f"{out}: the disk is full")
-    return OutputError(f"{out}: can't be written: {error.strerror or error}")
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OutputError(f"{out}: another sweep is at work there now; name another folder with --out") from None
+        yield
+    finally:
+        os.close(folder)

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from dumbbell.errors import EngineError, OutputError
+from dumbbell.signals import ENDING
 from dumbbell.sweeps.cache import Cache, Known
 from dumbbell.sweeps.task import Base, Row, Task
 from dumbbell.sweeps.work import row_of
@@ -198,7 +199,7 @@ def _started(descriptor: int) -> "subprocess.Popen[bytes]":
     environment: dict[str, Any] = os.environ | dict.fromkeys(ONE_THREAD, "1")
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     # In our group, so that whoever kills that kills all; but deaf until it has handlers of its own.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         return subprocess.Popen(
             [sys.executable, "-c", "from dumbbell.sweeps.worker import main; main()", str(descriptor)],

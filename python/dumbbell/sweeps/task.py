@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from dumbbell.engine.permissions import NOTHING, Permissions
 from dumbbell.spec.axes import Point
 from dumbbell.spec.sweep import ABOUT_THE_RUN, Sweep, settings_at
 
@@ -27,6 +28,8 @@ class Base:
     """Files that the experiment names lie beside it."""
     metrics: tuple[str, ...]
     window: tuple[int, int | None] | None
+    allowed: Permissions = NOTHING
+    """What the user, and not the sweep's file, lets its runs start."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,10 @@ class Row:
     """Was it known from an earlier sweep?"""
 
 
-def base_of(sweep: Sweep) -> Base:
+def base_of(sweep: Sweep, allowed: Permissions = NOTHING) -> Base:
     """What the runs of a sweep share; an experiment without a title has the sweep's."""
     titled = {"title": sweep.title} | dict(sweep.experiment)
-    return Base(sweep.name, titled, sweep.experiment_file, sweep.metrics, sweep.window)
+    return Base(sweep.name, titled, sweep.experiment_file, sweep.metrics, sweep.window, allowed)
 
 
 def tasks_at(sweep: Sweep, point: Point, seeds: Sequence[int]) -> list[Task]:

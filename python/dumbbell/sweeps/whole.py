@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from dumbbell.engine.permissions import NOTHING, Permissions
+from dumbbell.engine.requests import runs_folder
 from dumbbell.errors import OutputError
 from dumbbell.spec.sweep import Sweep
 from dumbbell.sweeps.birth import birth_of
@@ -42,6 +44,17 @@ class Asked:
     """What was set besides the file."""
     crew: CrewFor | None = None
     """Others than this machine's processes."""
+    allowed: Permissions = NOTHING
+    """What the user, and not the sweep's file, lets its runs start."""
+    engine: str | None = None
+    """What the user named as the engine."""
+
+    @property
+    def options(self) -> list[str]:
+        """The command's options that say what runs."""
+        words = [word for setting in self.settings for word in ("--set", setting)]
+        words += ["--engine", self.engine] if self.engine else []
+        return words + (["--hosts", ",".join(self.allowed.hosts)] if self.allowed.hosts else [])
 
 
 @dataclass(frozen=True)
@@ -94,8 +107,8 @@ class Unheard:
 
 
 def default_folder(sweep: Sweep) -> Path:
-    """Where a sweep goes when nobody says: always the same place, so that it is found to go on with."""
-    return Path("runs") / f"sweep-{sweep.name}"
+    """Where a sweep goes by default: always the same place, so that `--resume` finds it. Raises `OutputError`."""
+    return runs_folder() / f"sweep-{sweep.name}"
 
 
 def carry_out(asked: Asked, teller: Teller) -> Done:
@@ -105,9 +118,9 @@ def carry_out(asked: Asked, teller: Teller) -> Done:
     disk is full (what was done stays), and what interrupts it.
     """
     began, sweep = time.monotonic(), asked.sweep
-    check(sweep)
+    check(sweep, asked.allowed)
     check_metrics(sweep)
-    engines = engines_of(sweep)
+    engines = engines_of(sweep, asked.allowed)
     with opened(sweep, asked.out, engines, resume=asked.resume) as place:
         if place.is_done:
             counts, unmet = place.journal.counts(), _unmet(sweep, place.journal.rows())
@@ -117,7 +130,7 @@ def carry_out(asked: Asked, teller: Teller) -> Done:
             trouble = _run(asked, place, counted)
             rows, counts = place.journal.rows(), place.journal.counts()
             unmet = _unmet(sweep, rows)
-            place.publish(table_of(rows, sweep.every_axis), birth_of(sweep, asked.settings, engines, counts))
+            place.publish(table_of(rows, sweep.every_axis), birth_of(sweep, asked.options, engines, counts))
         except OutputError as error:
             raise OutputError(f"{error}; what was done is kept: go on with --resume") from error
     return Done(place.folder, counts, counted.cached, False, time.monotonic() - began, trouble, unmet)
@@ -136,7 +149,7 @@ def _unmet(sweep: Sweep, rows: Sequence[Row]) -> tuple[str, ...]:
 
 def _run(asked: Asked, place: Place, counted: "_Counted") -> str | None:
     """All rounds; why the cache was turned off, if it was."""
-    base: Base = replace(base_of(asked.sweep), file=place.experiment)
+    base: Base = replace(base_of(asked.sweep, asked.allowed), file=place.experiment)
     with ExitStack() as stack:
         cache = stack.enter_context(Cache(cache_file())) if asked.use_cache else None
         crew_for = asked.crew or _local(asked)

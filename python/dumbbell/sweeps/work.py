@@ -4,7 +4,6 @@ Only what is wrong with the machine (a full disk, an interrupt) is raised. Which
 """
 
 import re
-import shutil
 import tempfile
 import time
 import traceback
@@ -16,8 +15,10 @@ from pathlib import Path
 from dumbbell import result, spec
 from dumbbell.analysis import measures
 from dumbbell.engine import Engine, KernelEngine, Request, Simulator
+from dumbbell.engine.permissions import NOTHING, Permissions
 from dumbbell.engine.requests import engine_called
 from dumbbell.errors import DumbbellError, OutputError
+from dumbbell.publish import remove
 from dumbbell.result import Run
 from dumbbell.spec.document import with_settings
 from dumbbell.sweeps.again import repeated_by
@@ -69,11 +70,12 @@ def _carried_out(base: Base, task: Task, tick: Tick, keep: Path | None, room: Pa
     case = case_of(base, task)
     if look is not None and (known := look(case)) is not None:
         return replace(row_of(task, known.status, known.reason, known.metrics), cached=True)
-    engine = _engine(task.engine, task.kernel)
-    request = Request(base.name, case, task.seed, keep or Path(_NOWHERE), repeated_by(task, base.file.name))
+    engine = _engine(task.engine, task.kernel, base.allowed)
+    again = repeated_by(task, base.file.name, base.allowed.hosts)
+    request = Request(base.name, case, task.seed, keep or Path(_NOWHERE), again)
     if keep is not None:
         # A folder that is there is of a sweep that was killed between the result and its row.
-        shutil.rmtree(keep, ignore_errors=True)
+        remove(keep)
         return _judged(base, task, result.load(engine.run(request, lambda _seconds: tick())))
     if isinstance(engine, Simulator):
         return _judged(base, task, engine.simulate(request, lambda _seconds: tick()))
@@ -83,8 +85,8 @@ def _carried_out(base: Base, task: Task, tick: Tick, keep: Path | None, room: Pa
 
 
 @cache
-def _engine(name: str, kernel: str | None) -> Engine:
-    return engine_called(name, kernel, "engine")
+def _engine(name: str, kernel: str | None, allowed: Permissions = NOTHING) -> Engine:
+    return engine_called(name, kernel, "engine", allowed=allowed)
 
 
 def _judged(base: Base, task: Task, run: Run) -> Row:

@@ -14,6 +14,8 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from dumbbell.errors import OutputError
+from dumbbell.publish import sync_later
+from dumbbell.signals import ENDING
 from dumbbell.spec import Case
 from dumbbell.sweeps.cache import Cache, Known
 from dumbbell.sweeps.folder import kept_name
@@ -51,10 +53,12 @@ Answer = tuple[int, Row | Stop, str | None]
 
 def main() -> None:
     """Serve the pipe whose descriptor is the first argument, to its end."""
-    signal.signal(signal.SIGINT, _ignored)
-    signal.signal(signal.SIGTERM, _ignored)
+    for number in ENDING:
+        signal.signal(number, _ignored)
     # The parent blocked them, so that none comes before this line.
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    # The journal syncs them, many at once, before it has their rows.
+    sync_later()
     link = Connection(int(sys.argv[1]))
     try:
         setup: Setup = link.recv()

@@ -13,10 +13,10 @@ from typing import Any
 import polars as pl
 
 from dumbbell import result
-from dumbbell.engine.output import staged
 from dumbbell.errors import ImportProblem
 from dumbbell.importers.birth import birth
 from dumbbell.importers.tables import EMPTY, rows
+from dumbbell.publish import staged
 from dumbbell.result import FLOWS
 from dumbbell.transfer.client import Download
 from dumbbell.transfer.session import Session, Trial

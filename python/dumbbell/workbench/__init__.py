@@ -7,7 +7,9 @@ trouble   an error as a page shows it: with the line where it is
 live      a text to a picture: read, simulated, measured, drawn as data
 journeys  where every packet was, for a window of time
 limits    how much a page may ask for
-guard     who may ask: this machine, this page, with this token
+guard     who may ask: this user, from this page, or who has the token
+peers     whose process is at the other end of a connection
+connection  how long and how slow a request may be, and how many connections there may be
 room      the one folder that is written into, and goes with the server
 jobs      work that takes longer than an answer: it waits, tells how far it is, can be cancelled
 onkernel  what is on the screen on the real kernel, beside the simulator

@@ -10,14 +10,14 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 import dumbbell
-from dumbbell.workbench.desk import BINARY, Desk, refusal
+from dumbbell.workbench.desk import BINARY, Desk, Json, refusal
 from dumbbell.workbench.downloadroutes import DownloadDesk
-from dumbbell.workbench.guard import Guard
+from dumbbell.workbench.guard import Guard, Mine
 from dumbbell.workbench.jobs import Jobs
 from dumbbell.workbench.journeys import Stretch, journeys
 from dumbbell.workbench.kernelroutes import KernelDesk
@@ -35,9 +35,10 @@ PAGE = Path(__file__).with_name("page")
 
 
 def make_app(
-    hosts: tuple[str, ...] = (), token: str | None = None, limits: Limits | None = None, opened: Opened | None = None
-) -> Starlette:
-    """The application. `hosts`: what `Host` may say; none: anything, for tests within a process."""
+    hosts: tuple[str, ...] = (), token: str | None = None, limits: Limits | None = None, opened: Opened | None = None,
+    *, mine: Mine | None = None, public: bool = False,
+) -> Starlette:  # fmt: skip
+    """The application. `hosts`, `token`, `mine` and `public` are `Guard`'s; without them it is for tests."""
     desk, room = _Desk(limits or Limits()), Room()
     jobs = Jobs(desk.limits)
 
@@ -59,7 +60,7 @@ def make_app(
             Route("/api/journeys", desk.journeys, methods=["POST"]),
             Mount("/", StaticFiles(directory=PAGE, html=True, check_dir=False)),
         ],
-        middleware=[Middleware(Guard, hosts=hosts, token=token)],
+        middleware=[Middleware(Guard, hosts=hosts, token=token, mine=mine, public=public)],
         exception_handlers={HTTPException: refusal},
         lifespan=life,
     )
@@ -71,12 +72,12 @@ class _Desk(Desk):
     async def start(self, _request: Request) -> Response:
         """What a page needs to begin."""
         shelved = await anyio.to_thread.run_sync(shelf)
-        return JSONResponse({"version": dumbbell.__version__, "scenarios": shelved, **vocabulary()})
+        return Json({"version": dumbbell.__version__, "scenarios": shelved, **vocabulary()})
 
     async def state(self, request: Request) -> Response:
         """A text after its edits, with its knobs."""
         asked = await self.asked(request, Asked)
-        return JSONResponse(await self.done(functools.partial(state, asked)))
+        return Json(await self.done(functools.partial(state, asked)))
 
     async def picture(self, request: Request) -> Response:
         """The same, and what comes out."""

@@ -10,17 +10,26 @@ import anyio
 import anyio.to_thread
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from dumbbell.engine.base import Progress
+from dumbbell.visible import json_text
 from dumbbell.workbench.limits import Cancelled, Limits
 
-__all__ = ["BINARY", "Desk", "body_of", "expect", "refusal"]
+__all__ = ["BINARY", "Desk", "Json", "body_of", "expect", "refusal"]
 
 BINARY = "application/octet-stream"
 Body = TypeVar("Body", bound=BaseModel)
 Found = TypeVar("Found")
+
+
+class Json(JSONResponse):
+    """An answer in JSON; a lone surrogate of a file is an escape in it, and no end of the answer."""
+
+    def render(self, content: object) -> bytes:
+        """As its class does."""
+        return json_text(content, separators=(",", ":")).encode()
 
 
 class Desk:
@@ -75,17 +84,20 @@ def expect(request: Request, kind: str, said: str) -> None:
 
 
 async def body_of(request: Request, most: int) -> bytes:
-    """The whole body. Raises `HTTPException` for one of more than `most` bytes."""
+    """The whole body. Raises `HTTPException` for one of more than `most` bytes, or that breaks off."""
     parts, length = [], 0
-    async for part in request.stream():
-        length += len(part)
-        if length > most:
-            raise HTTPException(413, f"more than {most} bytes")
-        parts.append(part)
+    try:
+        async for part in request.stream():
+            length += len(part)
+            if length > most:
+                raise HTTPException(413, f"more than {most} bytes")
+            parts.append(part)
+    except ClientDisconnect:
+        raise HTTPException(499, "the request broke off") from None
     return b"".join(parts)
 
 
 def refusal(_request: Request, error: Exception) -> Response:
     """Any refusal as a page reads it."""
     status, said = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "")
-    return JSONResponse({"error": said}, status)
+    return Json({"error": said}, status)

@@ -1,13 +1,14 @@
-"""Who may ask: a page of this server, on this machine or with this server's token.
+"""Who may ask: a page of this server, of the user who started it or with its token.
 
 - Another site's page can make a browser send requests here: a request that changes or reveals anything must come from
   this origin (`Origin`, `Sec-Fetch-Site`).
 - Another site's name can be made to lead here (DNS rebinding): `Host` must be one of ours.
-- Off the loopback everybody must know the token, which the first visit's address carries and a cookie keeps.
+- Every user of a machine can connect to its loopback: the peer must be a process of the server's own user (`peers`).
+- Everybody else must know the token, if there is one; the first visit's address carries it, and a cookie keeps it.
 """
 
 import hmac
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlencode
 
@@ -15,7 +16,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["COOKIE", "HEADERS", "Guard"]
+__all__ = ["COOKIE", "HEADERS", "Guard", "Mine"]
+
+Mine = Callable[[Scope], bool]
+"""Is a request of the user who started the server?"""
 
 COOKIE = "dumbbell-token"
 HEADERS = {
@@ -35,10 +39,18 @@ HEADERS = {
 class Guard:
     """Lets through what may pass, and dresses the answers."""
 
-    def __init__(self, app: ASGIApp, hosts: Iterable[str], token: str | None) -> None:
+    def __init__(
+        self, app: ASGIApp, hosts: Iterable[str], token: str | None, mine: Mine | None = None, *, public: bool = False
+    ) -> None:
+        """`hosts`: what `Host` may say, and on a `public` server what it must say of those who are `mine`.
+
+        No `hosts`: anything. No `mine`: it can't be told, so only the token counts.
+        """
         self._app = app
         self._hosts = frozenset(host.lower() for host in hosts)
         self._token = token
+        self._mine = mine
+        self._public = public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer for the application, or let it."""
@@ -51,13 +63,19 @@ class Guard:
     def _refused(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         host = headers.get("host", "").lower()
-        if self._hosts and host not in self._hosts:
+        named = not self._hosts or host in self._hosts
+        if not named and not self._public:
             return _no(f"this server is not called {host or 'nothing'}", 421)
         if not _same_origin(headers, host) and (scope["method"] != "GET" or scope["path"] != "/"):
             return _no("requests of other sites are refused")
-        if self._token is None:
+        # Under another's name it may be that other's page which asks, from this user's browser.
+        if named and self._mine is not None and self._mine(scope):
             return None
-        return self._knows_token(scope, headers)
+        if self._token is not None:
+            return self._knows_token(scope, headers)
+        return (
+            None if self._mine is None else _no("this workbench is another user's: start it with --token to share it")
+        )
 
     def _knows_token(self, scope: Scope, headers: Headers) -> Response | None:
         """Nothing to say to who has the token; who brings it in the address gets it as a cookie."""

@@ -20,6 +20,7 @@ from dumbbell.errors import DumbbellError
 from dumbbell.plan import Plan
 from dumbbell.plot import packed
 from dumbbell.plot.path import written_limit
+from dumbbell.workbench.limits import LIVE_BYTES
 from dumbbell.workbench.live import NOWHERE, case_of
 from dumbbell.workbench.trouble import told
 
@@ -59,7 +60,7 @@ def journeys(asked: Stretch, most_rows: int, watch: Progress) -> bytes:
         request = Request("workbench", case, asked.seed, NOWHERE)
         last_ns = case.experiment.duration
         window = Window(min(round(asked.from_s * NS), last_ns), min(round(asked.to_s * NS), last_ns), most_rows)
-        found = recorded(request, window, watch)
+        found = recorded(request, window, watch, LIVE_BYTES)
         return _told_of(found, window)
     except DumbbellError as error:
         return packed({"problem": told(error, asked.toml)}, [])

@@ -1,7 +1,6 @@
 """Routes of runs on the real kernel: begin one, hear how far it is, take what came out, or end it."""
 
 import functools
-import json
 import shutil
 import time
 from collections.abc import AsyncIterator
@@ -11,11 +10,12 @@ import anyio
 import anyio.to_thread
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from dumbbell.errors import DumbbellError, ResultError
-from dumbbell.workbench.desk import BINARY, Desk
+from dumbbell.visible import json_text
+from dumbbell.workbench.desk import BINARY, Desk, Json
 from dumbbell.workbench.jobs import Job, Jobs, TooMany
 from dumbbell.workbench.onkernel import Contest, Outcome, Overlaid, Wanted, contest, kernel_here, overlaid
 from dumbbell.workbench.room import Room
@@ -49,7 +49,7 @@ class KernelDesk:
 
     async def here(self, _request: Request) -> Response:
         """Which kernel there is."""
-        return JSONResponse(await self._desk.done(kernel_here))
+        return Json(await self._desk.done(kernel_here))
 
     async def begin(self, request: Request) -> Response:
         """Begin a run: its job, or what is wrong with what was asked."""
@@ -59,13 +59,14 @@ class KernelDesk:
         try:
             found = await self._desk.done(functools.partial(contest, wanted, self._room, self._desk.limits))
         except DumbbellError as error:
-            return JSONResponse({"job": None, "problem": told(error, wanted.toml)})
+            return Json({"job": None, "problem": told(error, wanted.toml)})
         job = Job(found.carried_out, found.length_s, wanted.toml, functools.partial(_forget, found))
         try:
             self._jobs.begin(job)
         except TooMany:
+            job.forget()
             raise HTTPException(503, "too many runs wait already: come again") from None
-        return JSONResponse({"job": job.name, "problem": None})
+        return Json({"job": job.name, "problem": None})
 
     async def events(self, request: Request) -> Response:
         """How far it is, as server-sent events, until it is over."""
@@ -76,7 +77,7 @@ class KernelDesk:
     async def cancel(self, request: Request) -> Response:
         """End it."""
         self._jobs.cancel(self._job(request))
-        return JSONResponse({})
+        return Json({})
 
     async def picture(self, request: Request) -> Response:
         """What came out, as data."""
@@ -99,7 +100,7 @@ class KernelDesk:
         while True:
             job.heard = time.monotonic()
             over = job.over
-            said = json.dumps(self._state(job), ensure_ascii=False)
+            said = json_text(self._state(job), allow_nan=True)
             if said != before:
                 before, said_at = said, job.heard
                 yield f"data: {said}\n\n".encode()

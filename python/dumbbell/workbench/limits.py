@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from dumbbell.engine.base import Progress
 from dumbbell.errors import EngineError
 
-__all__ = ["Cancelled", "Limits"]
+__all__ = ["LIVE_BYTES", "Cancelled", "Limits"]
+
+LIVE_BYTES = 1_000_000_000
+"""Memory of one run for the screen: about as many samples as are measured and drawn in a few seconds."""
 
 
 class Cancelled(BaseException):
@@ -18,6 +21,19 @@ class Cancelled(BaseException):
 class Limits:
     """Limits of one server."""
 
+    connections: int = 256
+    """At once; one that waits for a request makes way for a new one."""
+    head_s: float = 10.0
+    """From a connection's beginning, or the answer before, until a request's head has come."""
+    body_s: float = 300.0
+    """From there until its body has come."""
+    rest_s: float = 2.0
+    """For the rest of a body that was refused before it had come."""
+    taking_s: float = 30.0
+    """A client takes `taken_bytes` of its answer in so long, or is cut off."""
+    taken_bytes: int = 30_000
+    imports: int = 2
+    """Logs that come in at once; others wait, unread."""
     body_bytes: int = 1_000_000
     """Of a request that holds an experiment."""
     import_bytes: int = 64_000_000

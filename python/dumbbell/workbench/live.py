@@ -20,6 +20,7 @@ from dumbbell.result import Run
 from dumbbell.spec import Case, scenarios
 from dumbbell.spec.document import parse
 from dumbbell.workbench.knobs import knobs
+from dumbbell.workbench.limits import LIVE_BYTES
 from dumbbell.workbench.text import Edit, edited
 from dumbbell.workbench.trouble import told
 
@@ -95,7 +96,7 @@ def case_of(text: str) -> Case:
 
 def simulated(case: Case, seed: int, watch: Progress) -> Run:
     """The run. Raises whatever the simulator says, and what `watch` raises."""
-    return Simulator().simulate(Request("workbench", case, seed, NOWHERE), watch)
+    return Simulator(LIVE_BYTES).simulate(Request("workbench", case, seed, NOWHERE), watch)
 
 
 def drawn(
@@ -121,4 +122,4 @@ def _told_of(run: Run, header: dict[str, Any], asked: Asked, began: float) -> by
 
 
 def _home() -> Path:
-    return next(iter(scenarios().values())).parent
+    return next(iter(scenarios().values())).resolve().parent

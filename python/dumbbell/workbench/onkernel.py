@@ -21,8 +21,8 @@ from dumbbell.plot.columns import packed
 from dumbbell.report import HEAD, cells, one_sided_cells, verdict
 from dumbbell.result import Run
 from dumbbell.spec import Case
-from dumbbell.workbench.limits import Limits
-from dumbbell.workbench.live import POINTS_MAX, case_of, drawn
+from dumbbell.workbench.limits import LIVE_BYTES, Limits
+from dumbbell.workbench.live import NOWHERE, POINTS_MAX, case_of, drawn
 from dumbbell.workbench.room import Room
 
 __all__ = ["Contest", "Outcome", "Overlaid", "Wanted", "contest", "kernel_here", "overlaid"]
@@ -91,7 +91,7 @@ class Contest:
         """One seed on both: the simulator's, which takes no time worth telling, and the kernel's."""
         each_s, seed = self.case.experiment.duration / 1e9, self.wanted.seed + place
         request = Request("workbench", self.case, seed, self.folders[place])
-        simulated = Simulator().simulate(request, lambda _seconds: progress(place * each_s))
+        simulated = Simulator(LIVE_BYTES).simulate(request, lambda _seconds: progress(place * each_s))
         run = result.load(self.engine.run(request, lambda seconds: progress(place * each_s + min(seconds, each_s))))
         return _measured(SIDES[0], seed, simulated), _measured(SIDES[1], seed, run)
 
@@ -117,8 +117,10 @@ def contest(wanted: Wanted, room: Room, limits: Limits) -> Contest:
             right="save the experiment and use dumbbell run --engine kernel",
         )  # fmt: skip
     engine = KernelEngine(wall_limit_s=limits.kernel_s)
+    request = Request("workbench", case, wanted.seed, NOWHERE)
+    Simulator(LIVE_BYTES).check(request)
+    engine.check(request)
     folders = tuple(room.new(f"kernel-seed{wanted.seed + place}") for place in range(wanted.seeds))
-    engine.check(Request("workbench", case, wanted.seed, folders[0]))
     return Contest(wanted, engine, case, folders)
 
 

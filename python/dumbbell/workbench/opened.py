@@ -135,7 +135,7 @@ def _things(path: Path, said: Path) -> Iterator[Thing]:
         if not inner:
             raise ResultError(f"{said}: neither a result folder, nor a sweep's, and none is in it")
         yield from inner
-    elif path.suffix == ".toml":
+    elif path.suffix == ".toml" and (path.is_file() or not path.exists()):  # A pipe would never end.
         for case, text in texts_of(path):
             yield Thing("", "experiment", case.experiment.title, path, case.name, text)
     elif sweeps.is_sweep(path):

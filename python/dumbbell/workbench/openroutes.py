@@ -4,14 +4,15 @@ import functools
 from collections.abc import Callable
 from typing import TypeVar
 
+import anyio
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from dumbbell.errors import DumbbellError
-from dumbbell.workbench.desk import BINARY, Desk, body_of, expect
+from dumbbell.workbench.desk import BINARY, Desk, Json, body_of, expect
 from dumbbell.workbench.imported import imported
 from dumbbell.workbench.opened import Opened, Thing
 from dumbbell.workbench.room import Room
@@ -44,6 +45,8 @@ class OpenDesk:
         self._desk = desk
         self._opened = opened
         self._room = room
+        # Of the loop that first answers.
+        self._importing = functools.cache(lambda: anyio.CapacityLimiter(desk.limits.imports))
 
     def routes(self) -> list[Route]:
         """What is answered."""
@@ -68,17 +71,19 @@ class OpenDesk:
         """Import a log: the request's body."""
         expect(request, BINARY, f"a log is sent as {BINARY}")
         name = request.query_params.get("name", "")[:NAME_MAX]
-        content = await body_of(request, self._desk.limits.import_bytes)
+        # Each may take `import_bytes` of memory.
+        async with self._importing():
+            content = await body_of(request, self._desk.limits.import_bytes)
 
-        def work() -> list[Thing]:
-            return self._opened.add(imported(name, content, self._room, self._desk.limits))
+            def work() -> list[Thing]:
+                return self._opened.add(imported(name, content, self._room, self._desk.limits))
 
-        return self._told(await self._found(work))
+            return self._told(await self._found(work))
 
     async def experiment(self, request: Request) -> Response:
         """The experiment of one, or of one run of a sweep."""
         toml, of_seed = await self._found(functools.partial(self._thing(request).experiment, *_run_of(request)))
-        return JSONResponse({"toml": toml, "seed": of_seed})
+        return Json({"toml": toml, "seed": of_seed})
 
     async def report(self, request: Request) -> Response:
         """The report, as a document of its own."""
@@ -98,7 +103,7 @@ class OpenDesk:
 
     def _told(self, things: list[Thing]) -> Response:
         below = self._opened.below
-        return JSONResponse({"below": str(below), "things": [thing.told(below) for thing in things]})
+        return Json({"below": str(below), "things": [thing.told(below) for thing in things]})
 
 
 def _run_of(request: Request) -> tuple[int | None, int | None]:

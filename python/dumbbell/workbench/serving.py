@@ -1,4 +1,4 @@
-"""A server that runs until somebody ends it: an address, a token where others could ask, a browser that opens it."""
+"""A server that runs until a signal ends it: an address, a token where others may ask, a browser that opens it."""
 
 import secrets
 import socket
@@ -10,13 +10,16 @@ from pathlib import Path
 import uvicorn
 
 from dumbbell.errors import MachineError
+from dumbbell.workbench import peers
 from dumbbell.workbench.app import PAGE, make_app
+from dumbbell.workbench.connection import HEAD_BYTES, bounded
 from dumbbell.workbench.limits import Limits
 from dumbbell.workbench.opened import Opened
 
 __all__ = ["Serving", "serve"]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+ANY = ("0.0.0.0", "::")  # noqa: S104 — only when it is asked for
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Serving:
     port: int = 0
     """0: any that is free."""
     browser: bool = True
+    token: bool = False
+    """May other users of this machine ask, with the token? Who asks from elsewhere always needs it."""
     paths: tuple[Path, ...] = ()
     """What is open from the beginning."""
     limits: Limits = field(default_factory=Limits)
@@ -48,22 +53,30 @@ def serve(serving: Serving, told: Callable[[str], None]) -> None:
     opened = Opened(Path.cwd(), serving.paths)
     listening = _listening(serving)
     port = listening.getsockname()[1]
-    token = None if serving.private else secrets.token_urlsafe(24)
+    knows_users = peers.tells_owners()
+    token = secrets.token_urlsafe(24) if serving.token or not (serving.private and knows_users) else None
     hosts = tuple(f"{name}:{port}" for name in _names(serving))
-    app = make_app(hosts, token, serving.limits, opened)
+    mine = peers.is_ours if knows_users else None
+    app = make_app(hosts, token, serving.limits, opened, mine=mine, public=not serving.private)
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, lifespan="on", timeout_graceful_shutdown=2
-    )
-    url = f"http://{_written(serving)}:{port}/" + (f"?token={token}" if token else "")
-    told(url)
-    if serving.browser:
-        webbrowser.open(url)
+        app, http=bounded(serving.limits), h11_max_incomplete_event_size=HEAD_BYTES, ws="none", proxy_headers=False,
+        log_level="error", access_log=False, use_colors=False, server_header=False, lifespan="on",
+        timeout_graceful_shutdown=2,
+    )  # fmt: skip
+    url = f"http://{_written(serving)}:{port}/"
+    told(url + (f"?token={token}" if token else ""))
+    # A browser's command line is everybody's to read: the token is not in it.
+    if serving.browser and knows_users:
+        webbrowser.open(f"http://{hosts[0]}/")
     uvicorn.Server(config).run(sockets=[listening])
 
 
 def _names(serving: Serving) -> list[str]:
-    """What the server is called by who asks; off the loopback the token is the guard, and any name will do."""
-    return ["127.0.0.1", "localhost", "[::1]"] if serving.private else []
+    """What this machine's own user calls the server by; the first of them reaches it."""
+    here = ["127.0.0.1", "localhost", "[::1]"]
+    if serving.private or serving.host in ANY:
+        return here
+    return [_written(serving), *here]
 
 
 def _written(serving: Serving) -> str:

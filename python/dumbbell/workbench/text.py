@@ -13,6 +13,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT
 
 from dumbbell.errors import ExperimentError
+from dumbbell.spec.toml import check_text
 
 __all__ = ["Edit", "edited"]
 
@@ -35,6 +36,7 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
     """
     if not edits:
         return text
+    check_text(text)
     try:
         document = tomlkit.parse(text)
         for edit in edits:

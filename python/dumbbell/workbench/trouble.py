@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from dumbbell.errors import DumbbellError, ExperimentError
+from dumbbell.visible import visible, visible_line
 
 __all__ = ["line_of", "told"]
 
@@ -15,12 +16,13 @@ _KEY = re.compile(r"\s*([A-Za-z0-9_.\"'-]+)\s*=")
 def told(error: DumbbellError, text: str) -> dict[str, Any]:
     """`text`, `key`, `right` and `line` (from 1; null where the text has no such place)."""
     if not isinstance(error, ExperimentError):
-        return {"text": str(error), "key": "", "right": "", "line": None}
+        return {"text": visible(str(error)), "key": "", "right": "", "line": None}
     said = error.problem if error.value is None else f"{error.problem}: {error.value}"
     line = line_of(error.key, text) if error.key else None
     if line is None and (at := _AT.search(error.problem)):
         line = int(at[1] or at[2])
-    return {"text": said, "key": error.key, "right": error.right, "line": line}
+    texts = (visible_line(each) for each in (said, error.key, error.right))
+    return dict(zip(("text", "key", "right"), texts, strict=True)) | {"line": line}
 
 
 def line_of(key: str, text: str) -> int | None:

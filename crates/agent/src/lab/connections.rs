@@ -11,6 +11,7 @@ use crate::sample::diag;
 use crate::sample::netlink::Netlink;
 use crate::sample::record::{FlowSample, Records};
 use crate::traffic::info::{receive_space, received_bytes};
+use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,6 +69,7 @@ impl Connections {
             let [ask, gone] = [(); 2].map(|()| Netlink::open(host, SockProtocol::NetlinkSockDiag));
             let gone = gone?;
             gone.join(GONE)?;
+            gone.hear_only_the_kernel()?;
             Ok(Watched { host: host.clone(), ask: ask?, gone })
         });
         let hosts = hosts.collect::<Result<_>>()?;
@@ -87,6 +89,7 @@ impl Connections {
             for family in diag::FAMILIES {
                 self.hosts[place].ask.dump(&diag::everything(family), |answer| found.extend(diag::socket(&answer)))?;
             }
+            self.hosts[place].ask.hear_only_the_kernel()?;
             found.retain(|socket| !(ours(&socket.local) || ours(&socket.remote)));
             for socket in found {
                 let number = self.know(place, &socket, now_ns);
@@ -101,7 +104,10 @@ impl Connections {
     /// Sockets of a host are gone.
     pub fn gone(&mut self, place: usize, now_ns: u64, ours: impl Fn(&SocketAddrV4) -> bool) -> Result<()> {
         let mut found = Vec::new();
-        self.hosts[place].gone.hear_what_is_there(|answer| found.extend(diag::socket(&answer)))?;
+        let lost = self.hosts[place].gone.hear_what_is_there(|answer| found.extend(diag::socket(&answer)))?;
+        if lost {
+            return Err(Errno::ENOBUFS).attempt(|| "reading netlink".into());
+        }
         for socket in found {
             let known = self.known.remove(&(place, socket.cookie));
             if known.is_none() && (ours(&socket.remote) || ours(&socket.local)) {

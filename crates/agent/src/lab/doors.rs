@@ -39,6 +39,8 @@ pub enum Door {
     Stream(usize),
     /// Sockets of a host with programs are gone.
     Gone(usize),
+    /// Somebody has changed something of a host's part of the path.
+    Path(usize),
     /// A person's shell has said something.
     Word,
     /// Whoever began the experiment says that it is over.
@@ -188,6 +190,7 @@ impl Door {
             Self::Word => (10, 0),
             Self::Order => (11, 0),
             Self::Rounds => (12, 0),
+            Self::Path(number) => (13, number),
         };
         (kind << 32) | number as u64
     }
@@ -208,6 +211,7 @@ impl Door {
             10 => Self::Word,
             11 => Self::Order,
             12 => Self::Rounds,
+            13 => Self::Path(number),
             other => panic!("Linux returned a door that was never packed: {other}"),
         }
     }

@@ -5,10 +5,10 @@ use crate::counters;
 use crate::error::{Attempt, Result};
 use crate::inside::{Seen, settings};
 use crate::machine;
+use crate::path;
 use crate::programs::running;
 use crate::sample::qdisc::Found;
 use crate::sample::record::Records;
-use crate::setup::Standby;
 use crate::traffic::report::Report;
 use serde::Serialize;
 use std::fs;
@@ -26,13 +26,30 @@ struct End<'a> {
     settings: settings::Settings,
     seen: Seen,
     machine: Option<machine::Seen>,
+    path: Option<&'a path::Report>,
 }
 
 impl Lab<'_> {
+    /// Looks at everything once more and stops all flows.
+    pub(super) fn end(&mut self, now_ns: u64) -> Result<()> {
+        self.look_at_machine(now_ns, true)?;
+        self.inside.look(self.clock, now_ns, true)?;
+        for number in 0..self.flows.len() {
+            self.stop(number, now_ns)?;
+        }
+        self.ended_ns = Some(now_ns);
+        Ok(())
+    }
+
     /// Ends every file and tells of everything.
     pub(super) fn finish(mut self, folder: &Path, counters_before: counters::Counters) -> Result<()> {
+        // Before programs are asked to end: what they do then happens to no experiment.
+        self.read_path_back()?;
         self.dismiss()?;
-        self.standbys.into_iter().try_for_each(Standby::finish)?;
+        for standby in std::mem::take(&mut self.standbys) {
+            let host = standby.port().0.to_string();
+            standby.finish().or_else(|error| self.change_failed(&host, error))?;
+        }
         let mut records = Records::create(folder, "probes.bin")?;
         self.probes.iter().try_for_each(|probing| probing.write(&mut records))?;
         records.finish()?;
@@ -55,6 +72,7 @@ impl Lab<'_> {
             settings: settings::read(self.plan)?,
             seen: self.inside.finish(self.clock)?,
             machine: self.machine.map(machine::Machine::finish).transpose()?,
+            path: self.path.as_ref().map(path::Path::report),
         };
         let text = serde_json::to_vec(&end)?;
         fs::write(folder.join("end.json"), text).attempt(|| "writing end.json".into())

@@ -23,6 +23,8 @@ pub struct Sampler {
     post: Post,
     book: Book,
     stale: bool,
+    /// Could somebody else answer?
+    among_programs: bool,
 }
 
 /// Where answers become records.
@@ -60,7 +62,20 @@ impl Sampler {
             received: vec![(0, 0); plan.flows.len()],
             alone: plan.flows.iter().map(|flow| flow.ends == Ends::Receiver).collect(),
         };
-        Ok(Self { senders, receivers, queues, post: Post::open()?, book, stale: true })
+        Ok(Self {
+            senders,
+            receivers,
+            queues,
+            post: Post::open()?,
+            book,
+            stale: true,
+            among_programs: !plan.programs.all.is_empty(),
+        })
+    }
+
+    /// The port in each host from which disciplines are asked for.
+    pub fn ports(&self) -> Result<Vec<(&str, u32)>> {
+        self.queues.iter().map(Queues::port).collect()
     }
 
     /// Flows have come or gone.
@@ -79,6 +94,9 @@ impl Sampler {
         let (post, book) = (&mut self.post, &mut self.book);
         let questions = questions(&self.receivers, &self.senders, &self.queues);
         post.ask(&questions, |position, answer| book.enter(now_ns, position, answer))?;
+        if self.among_programs {
+            questions.iter().try_for_each(|questions| questions.partner.hear_only_the_kernel())?;
+        }
         self.sample_udp(now_ns, flows)
     }
 

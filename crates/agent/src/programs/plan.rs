@@ -55,6 +55,14 @@ pub struct Program {
     pub terminal: Option<TerminalPlan>,
 }
 
+impl Program {
+    /// May it write sysctls of its host? Linux tells nobody of it: only where a person types line by line, or wants all
+    /// powers.
+    pub fn may_set(&self) -> bool {
+        self.terminal.is_some() || self.keeps_powers
+    }
+}
+
 /// How typed commands are carried out.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -3,7 +3,7 @@
 //! It sees the machine's files, read-only, and in place of some folders empty ones of its own, in memory,
 //! which end with it: `/tmp`, `/run` (with its working folder), those for logs and caches, and those of
 //! people unless somebody typed the command. It is root of its host, but may mount nothing, open no device of
-//! the machine, trace no other, and set nothing of the kernel but its own network.
+//! the machine, trace no other, and change nothing of the kernel but its host's links, addresses and disciplines.
 
 use super::plan::{Content, Program, Programs};
 use crate::error::{Attempt, Result};
@@ -30,9 +30,10 @@ const MOST_LINKS: usize = 1000;
 
 /// Capabilities without which root can't leave its room or write the machine's files, by their numbers in
 /// include/uapi/linux/capability.h: `DAC_READ_SEARCH` (opens by handle), `SETPCAP`, `SYS_MODULE`, `SYS_RAWIO`,
-/// `SYS_CHROOT`, `SYS_PTRACE`, `SYS_PACCT`, `SYS_ADMIN` (mounts), `SYS_BOOT`, `SYS_TIME`, `MKNOD`, `SETFCAP`,
+/// `SYS_CHROOT`, `SYS_PTRACE`, `SYS_PACCT`, `SYS_ADMIN` (mounts), `SYS_BOOT`, `SYS_NICE`, `SYS_TIME`, `MKNOD`, `SETFCAP`,
 /// `MAC_OVERRIDE`, `MAC_ADMIN`, `SYSLOG`, `WAKE_ALARM`, `BLOCK_SUSPEND`, `PERFMON`, `BPF`, `CHECKPOINT_RESTORE`.
-pub const POWERS_GIVEN_UP: [u8; 20] = [2, 8, 16, 17, 18, 19, 20, 21, 22, 25, 27, 31, 32, 33, 34, 35, 36, 38, 39, 40];
+pub const POWERS_GIVEN_UP: [u8; 21] =
+    [2, 8, 16, 17, 18, 19, 20, 21, 22, 23, 25, 27, 31, 32, 33, 34, 35, 36, 38, 39, 40];
 
 /// Makes the room; the caller has mounts and a network of its own, and has opened the working folder that is wanted.
 pub fn furnish(shared: &Programs, program: &Program, work: &File) -> Result<()> {
@@ -42,7 +43,7 @@ pub fn furnish(shared: &Programs, program: &Program, work: &File) -> Result<()> 
     for folder in COVERED.map(String::from).iter().chain(homes).chain(&program.writable) {
         cover(folder, program.writable.contains(folder))?;
     }
-    guard_kernel()?;
+    guard_kernel(program.may_set())?;
     furnish_devices()?;
     // Last: what was reached below /run, hosts and the run's folder, is out of sight from here on.
     cover("/run", true)?;
@@ -80,9 +81,9 @@ fn uncover(folder: &str) -> Result<()> {
         .attempt(|| format!("mounting {folder}"))
 }
 
-/// `/proc/sys` and `/sys` to read only, for there are settings that make the kernel start programs; but the
-/// network's, which are the host's own, may be set.
-fn guard_kernel() -> Result<()> {
+/// `/proc/sys` and `/sys` to read only, for there are settings that make the kernel start programs, and those of the
+/// network are part of the experiment; a person's shell may set the latter.
+fn guard_kernel(may_set: bool) -> Result<()> {
     let none: Option<&str> = None;
     let bind = |path: &str, flags: MsFlags| {
         mount(Some(path), path, none, MsFlags::MS_BIND, none)
@@ -90,7 +91,9 @@ fn guard_kernel() -> Result<()> {
             .attempt(|| format!("guarding {path}"))
     };
     bind("/proc/sys", MsFlags::MS_RDONLY)?;
-    bind("/proc/sys/net", MsFlags::empty())?;
+    if may_set {
+        bind("/proc/sys/net", MsFlags::empty())?;
+    }
     // A new one: devices of this host, not of the agent's.
     mount(Some("none"), "/sys", Some("sysfs"), MsFlags::MS_RDONLY, none).attempt(|| "mounting /sys".into())
 }

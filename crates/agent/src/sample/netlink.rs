@@ -1,4 +1,7 @@
-//! Netlink conversations: a dump at set-up, and the questions of every sample, asked together.
+//! Netlink conversations: a dump at set-up, and the questions of every sample, asked together. What the kernel says
+//! unasked is heard by `news`.
+
+mod news;
 
 use crate::error::{Attempt, Result};
 use crate::sys;
@@ -10,6 +13,7 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, MultiHeaders, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, recvmmsg, send,
     setsockopt, socket, sockopt,
 };
+use std::cell::Cell;
 use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
@@ -35,6 +39,8 @@ pub struct Netlink {
     socket: OwnedFd,
     /// Has it got `RECEIVE_BUFFER`?
     is_roomy: bool,
+    /// Does it hear only the kernel?
+    is_guarded: Cell<bool>,
 }
 
 /// Requests of equal length; one answer comes for each.
@@ -50,6 +56,8 @@ pub struct Questions<'a> {
 
 /// One answer: the request's number, the message type, and what follows the header.
 pub struct Answer<'a> {
+    /// Port of whoever asked: of news, of whoever made the change.
+    pub port: u32,
     /// Number given with the request.
     pub sequence: u32,
     /// `nlmsg_type`; 2 is an error.
@@ -74,7 +82,7 @@ impl Netlink {
             Ok((socket, is_roomy))
         });
         let (socket, is_roomy) = opened.attempt(|| format!("opening netlink in host '{host}'"))?;
-        Ok(Self { socket, is_roomy })
+        Ok(Self { socket, is_roomy, is_guarded: Cell::new(false) })
     }
 
     /// The same, at a port of the caller's choice.
@@ -91,7 +99,7 @@ impl Netlink {
     /// One for anybody: a dump waits for its reader, so the room that the kernel gives will do.
     pub fn open_unprivileged(protocol: SockProtocol) -> Result<Self> {
         let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol);
-        Ok(Self { socket: socket.attempt(|| "opening netlink".into())?, is_roomy: false })
+        Ok(Self { socket: socket.attempt(|| "opening netlink".into())?, is_roomy: false, is_guarded: Cell::new(false) })
     }
 
     /// Sends a dump request and hands each answer to `hear` until the kernel says "done"; a refusal is an empty dump.
@@ -113,28 +121,6 @@ impl Netlink {
                     ERROR => return Ok(Some(Errno::from_raw(-number(answer.payload, 0).cast_signed()))),
                     _ => hear(answer),
                 }
-            }
-        }
-    }
-
-    /// Joins groups that the kernel tells its news: bit 0 is group 1.
-    pub fn join(&self, groups: u32) -> Result<()> {
-        bind(self.descriptor(), &NetlinkAddr::new(0, groups)).attempt(|| "joining groups of netlink".into())
-    }
-
-    /// What to wait for.
-    pub fn descriptor(&self) -> RawFd {
-        self.socket.as_raw_fd()
-    }
-
-    /// Hands over the news that have come, and waits for none.
-    pub fn hear_what_is_there(&self, mut hear: impl FnMut(Answer<'_>)) -> Result<()> {
-        let mut datagram = vec![0; DUMP_BYTES];
-        loop {
-            match recv(self.descriptor(), &mut datagram, MsgFlags::MSG_DONTWAIT) {
-                Ok(length) => messages(&datagram[..length]).for_each(&mut hear),
-                Err(Errno::EAGAIN) => return Ok(()),
-                Err(error) => return Err(error).attempt(|| "reading netlink".into()),
             }
         }
     }
@@ -265,7 +251,8 @@ pub fn messages(datagram: &[u8]) -> impl Iterator<Item = Answer<'_>> {
         }
         let length = number(rest, 0) as usize;
         let kind = (number(rest, 4) & 0xffff) as u16;
-        let answer = Answer { sequence: number(rest, 8), kind, payload: &rest[HEADER_BYTES..length] };
+        let answer =
+            Answer { port: number(rest, 12), sequence: number(rest, 8), kind, payload: &rest[HEADER_BYTES..length] };
         rest = &rest[length.next_multiple_of(4).min(rest.len())..];
         Some(answer)
     })
@@ -290,8 +277,11 @@ mod tests {
 
     #[test]
     fn batches_lose_nothing_and_keep_the_order() {
-        let partner =
-            Netlink { socket: std::fs::File::open("/dev/null").expect("there is /dev/null").into(), is_roomy: true };
+        let partner = Netlink {
+            socket: std::fs::File::open("/dev/null").expect("there is /dev/null").into(),
+            is_roomy: true,
+            is_guarded: Cell::new(false),
+        };
         let requests: Vec<u8> = (0..50).collect();
         let ask = |count: usize| Questions { partner: &partner, requests: &requests[..2 * count], count };
         let questions = [ask(3), ask(0), ask(25), ask(1)];
@@ -324,7 +314,8 @@ mod tests {
     /// With and without a ring, the kernel's routing tables answer the same.
     #[test]
     fn answers_come_in_the_order_of_the_requests() {
-        let partners = [(); 2].map(|()| Netlink { socket: plain_socket(), is_roomy: true });
+        let partners =
+            [(); 2].map(|()| Netlink { socket: plain_socket(), is_roomy: true, is_guarded: Cell::new(false) });
         // RTM_GETLINK of device 1, the loopback, asked for many times.
         let request = |sequence: u32| {
             let mut bytes = vec![0u8; 32];

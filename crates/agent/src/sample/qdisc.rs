@@ -51,6 +51,7 @@ pub struct Found {
 
 /// All disciplines of one host.
 pub struct Queues {
+    host: String,
     netlink: Netlink,
     requests: Vec<u8>,
     /// What was found; samples name its positions.
@@ -67,7 +68,12 @@ impl Queues {
             .zip(&found)
             .flat_map(|(number, queue)| request(number, queue.index, queue.raw_handle, NLM_F_REQUEST | NLM_F_ECHO))
             .collect();
-        Ok(Self { netlink, requests, found })
+        Ok(Self { host: host.into(), netlink, requests, found })
+    }
+
+    /// The host, and the port from which it is asked.
+    pub fn port(&self) -> Result<(&str, u32)> {
+        Ok((&self.host, self.netlink.port()?))
     }
 
     /// What to ask for a sample.

@@ -26,6 +26,22 @@ pub fn run_first() -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const lowest) == 0 }
 }
 
+/// How this process is scheduled: policy and niceness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priority(i32, i32);
+
+/// Reads it.
+pub fn priority() -> Priority {
+    // SAFETY: both calls take integers and ask about this process, which is there.
+    unsafe { Priority(libc::sched_getscheduler(0), libc::getpriority(libc::PRIO_PROCESS, 0)) }
+}
+
+impl std::fmt::Display for Priority {
+    fn fmt(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(text, "policy {}, nice {}", self.0, self.1)
+    }
+}
+
 /// Processor time that this process has used, in programs and in the kernel.
 pub fn used_ns() -> u64 {
     let used: TimeSpec = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("a process knows what it used");

@@ -2,7 +2,7 @@
 //!
 //! What it makes of that is `journeys`' affair. Nothing here changes the world.
 
-use super::World;
+use super::{MOST_EVENTS, World};
 use crate::error::Error;
 use crate::journeys::{Journeys, Spots, Stop, Window};
 use crate::net::{DeviceId, Net};
@@ -35,19 +35,25 @@ impl World {
         self.is_shown = true;
     }
 
-    /// As [`World::run`], but only until it is known what became of every packet that is recorded.
+    /// As [`World::run_on`], but only until it is known what became of every packet that is recorded.
     ///
     /// # Errors
     ///
     /// As [`World::run`]'s.
     pub fn run_recorded(&mut self, until: Time) -> Result<Progress, Error> {
+        let mut is_reached = true;
+        let last = self.events + MOST_EVENTS;
         while self.ended.is_none() && !self.is_told() {
             let Some(due) = self.agenda.take_by(until) else { break };
             self.advance(due.at)?;
             self.act(due)?;
             self.settle()?;
+            if self.events >= last {
+                is_reached = false;
+                break;
+            }
         }
-        Ok(Progress { is_over: self.ended.is_some() || self.is_told(), ..self.progress() })
+        Ok(Progress { is_reached, is_over: self.ended.is_some() || self.is_told(), ..self.progress() })
     }
 
     fn is_told(&mut self) -> bool {

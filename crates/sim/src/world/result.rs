@@ -64,24 +64,28 @@ fn drops(world: &World) -> Vec<DeviceDrops> {
         .collect()
 }
 
-fn cost(world: &World) -> Cost {
-    let census = &world.census;
+/// What a world holds beside packets and samples.
+pub fn memory_bytes(world: &World) -> usize {
     let alive = world.ends.iter().flatten().filter(|end| end.endpoint.is_some()).count();
-    let memory = world.agenda.capacity_bytes()
+    world.agenda.capacity_bytes()
         + world.net.capacity_bytes()
         + (world.instant.backlog.capacity() + world.instant.spare.capacity()) * size_of::<Arrival>()
         + world.flows.capacity() * size_of::<Flow>()
         + world.ends.capacity() * size_of::<[End; 2]>()
         + alive * size_of::<Endpoint>()
-        + census.capacity_bytes()
-        + world.sampler.capacity_bytes()
-        + world.probes.iter().map(probe::Series::capacity_bytes).sum::<usize>();
+        + world.census.capacity_bytes()
+        + world.probes.iter().map(probe::Series::capacity_bytes).sum::<usize>()
+}
+
+fn cost(world: &World) -> Cost {
+    let census = &world.census;
     Cost {
         events: world.events,
         data_packets: census.data_packets,
         packets: census.sent,
         peak_packets: census.peak,
-        memory_bytes: memory as u64 + census.peak * size_of::<Packet>() as u64,
+        memory_bytes: (memory_bytes(world) + world.sampler.capacity_bytes()) as u64
+            + census.peak * size_of::<Packet>() as u64,
     }
 }
 

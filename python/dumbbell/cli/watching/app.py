@@ -23,6 +23,7 @@ from dumbbell.cli.watching.rows import LISTED, chosen, totals
 from dumbbell.errors import DumbbellError, FilterError
 from dumbbell.machine.connections import table
 from dumbbell.machine.stream import Frame, Stream
+from dumbbell.visible import visible_line
 
 __all__ = ["Watch"]
 
@@ -244,7 +245,7 @@ class Watch(App[None]):
         all_ = 0 if self.seen is None else len(self.seen)
         head.append(f"{len(rows)} of {all_} connections" if str(self.filter) else f"{len(rows)} connections", "bold")
         for cc, many, send, recv, again in totals(rows):
-            head.append(f"  {cc or '–'} ", "bold cyan")
+            head.append(f"  {visible_line(cc or '–')} ", "bold cyan")
             head.append(f"{many}: {cells.rate(send)}↑ {cells.rate(recv)}↓")
             if again:
                 head.append(f" {cells.count(again)} retr", "red")

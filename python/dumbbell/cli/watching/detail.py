@@ -18,6 +18,7 @@ from dumbbell.analysis.live import Live
 from dumbbell.cli.watching import cells
 from dumbbell.cli.watching.fields import GROUPS, shown
 from dumbbell.cli.watching.graphs import graph
+from dumbbell.visible import visible_line
 
 __all__ = ["Detail"]
 
@@ -71,7 +72,7 @@ class Detail(ModalScreen[None]):
         """Everything anew."""
         row = self.row
         ends = [cells.address(row[f"{end}_address"], row[f"{end}_port"], 80) for end in ("local", "peer")]
-        head = Text(f"{ends[0]} → {ends[1]}  {row['cc'] or ''}  ", style="bold")
+        head = Text(f"{ends[0]} → {ends[1]}  {visible_line(row['cc'] or '')}  ", style="bold")
         head.append("closed" if row["gone"] else row["state"], "red" if row["gone"] else "green")
         self.query_one("#who", Static).update(head)
         self.query_one("#body", Static).update(Group(*self._graphs(), *self._fields()))
@@ -111,7 +112,7 @@ class Detail(ModalScreen[None]):
             table.add_column(width=14, justify="right", no_wrap=True, style="bold")
             table.add_column(ratio=1, style="dim")
             for name, value, meaning in shown(self.row, group):
-                table.add_row(name, value, meaning)
+                table.add_row(name, Text(visible_line(value)), meaning)
             if table.row_count:
                 parts += [Text(group, style="bold underline"), table, Text("")]
         return parts

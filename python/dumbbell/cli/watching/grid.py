@@ -16,6 +16,7 @@ from textual.strip import Strip
 from dumbbell.analysis.live import Live
 from dumbbell.cli.watching.columns import ALWAYS, SPARK, Column, fitting
 from dumbbell.cli.watching.graphs import sparkline
+from dumbbell.visible import visible_line
 
 __all__ = ["Grid"]
 
@@ -164,7 +165,7 @@ class Grid(ScrollView, can_focus=True):
         base = (GONE if row["gone"] else PLAIN) + (CURSOR if cursor else PLAIN)
         segments = []
         for column, width in columns:
-            text = spark if column.name == SPARK else column.text(row, width)
+            text = spark if column.name == SPARK else visible_line(column.text(row, width))
             text = text[:width].ljust(width) if column.left else text[:width].rjust(width)
             segments += [Segment(text, base + self._style(column.name, row)), Segment(" ", base)]
         return Strip(segments).adjust_cell_length(self.size.width, base)

@@ -1,17 +1,17 @@
 """The list without a screen: one table, or an object a look."""
 
-import json
 from typing import Any
 
 import polars as pl
-from rich.console import Console
 from rich.table import Table
 
 from dumbbell.analysis.filter import Filter
 from dumbbell.analysis.live import Live
+from dumbbell.cli.console import Console
 from dumbbell.cli.watching.columns import SPARK, fitting
 from dumbbell.cli.watching.rows import chosen, totals
 from dumbbell.machine.stream import Frame
+from dumbbell.visible import json_text
 
 __all__ = ["as_json", "show"]
 
@@ -32,7 +32,7 @@ def show(out: Console, live: Live, filter_: Filter, sort: str) -> None:
         table.add_row(*(column.text(row, room) for column, room in columns))
     if not out.is_terminal:
         out.width = PIPED_WIDTH
-    out.print(table, markup=False) if len(rows) else out.print("no connection")
+    out.print(table) if len(rows) else out.print("no connection")
 
 
 def as_json(frame: Frame, live: Live, filter_: Filter, sort: str) -> str:
@@ -47,4 +47,4 @@ def as_json(frame: Frame, live: Live, filter_: Filter, sort: str) -> str:
         "time_s": frame.realtime_ns / 1e9, "monotonic_ns": frame.monotonic_ns, "filter": str(filter_), "totals": sums,
         "connections": rows.to_dicts(),
     }  # fmt: skip
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return json_text(value)

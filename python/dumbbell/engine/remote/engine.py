@@ -24,7 +24,7 @@ from dumbbell import result
 from dumbbell.engine.agent import agents_certificate, read_room, refuse_what_only_the_simulator_sees
 from dumbbell.engine.base import Progress, Request
 from dumbbell.engine.host_watch import LOOK_NS
-from dumbbell.engine.output import staged
+from dumbbell.engine.permissions import Permissions
 from dumbbell.engine.remote.check import asked, check, described
 from dumbbell.engine.remote.clock import Comparison, Reading, compare
 from dumbbell.engine.remote.frames import order
@@ -35,6 +35,7 @@ from dumbbell.engine.validity import Verdict
 from dumbbell.errors import ExperimentError, HostError, HostLost
 from dumbbell.machine.agent import agent
 from dumbbell.plan.remote import RemotePlan, plan_remote
+from dumbbell.publish import staged
 
 __all__ = ["RemoteEngine"]
 
@@ -59,13 +60,15 @@ class RemoteEngine:
     name = "host"
     real_time = True
 
-    def __init__(self) -> None:
+    def __init__(self, allowed: Permissions) -> None:
         """Find the agent now, so that its absence is told before anything else happens."""
+        self.allowed = allowed
         self.agent = agent()
 
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
         began = time.perf_counter()
+        self.allowed.check_hosts(request.case)
         plan = plan_remote(request.case, request.seed)
         refuse_what_only_the_simulator_sees(request, plan.plan)
         _refuse_wishes(request)

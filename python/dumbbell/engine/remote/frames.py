@@ -14,7 +14,7 @@ __all__ = ["Frame", "Inbox", "Odd", "order"]
 MOST_LINE_BYTES = 1 << 20
 """Facts hold what `ip` says of a device and of routes: a few kilobytes."""
 MOST_BODY_BYTES = 16 << 30
-"""A file of records; `MOST_SAMPLES` of `plan.build` in bytes is less than half."""
+"""A file of records; what `plan.size` allows is less than half."""
 
 
 class Odd(Exception):

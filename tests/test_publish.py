@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.engine.output import staged
 from dumbbell.errors import OutputError
+from dumbbell.publish import staged
 
 CONTENT = "a result"
 
@@ -29,7 +29,7 @@ def test_a_result_appears_whole(tmp_path: Path) -> None:
     with staged(out) as folder:
         (folder / "run.json").write_text(CONTENT)
         assert not out.exists()
-        assert folder.parent == out.parent
+        assert folder.samefile(out.parent / f".{out.name}.running" / out.name)
     assert left(out) == ["run.json"]
     assert left(out.parent) == ["run"]
 
@@ -92,7 +92,7 @@ def test_the_folder_of_a_run_that_was_killed_is_used_again(tmp_path: Path) -> No
     """Killed outright: nothing could clean up, and the lock went with the process."""
     out = tmp_path / "run"
     script = (
-        "import os, sys; from pathlib import Path; from dumbbell.engine.output import staged\n"
+        "import os, sys; from pathlib import Path; from dumbbell.publish import staged\n"
         "with staged(Path(sys.argv[1])) as folder:\n"
         "    (folder / 'half').mkdir(); (folder / 'half' / 'x').write_text('x'); (folder / 'table').write_text('x')\n"
         "    os.kill(os.getpid(), 9)\n"
@@ -104,23 +104,27 @@ def test_the_folder_of_a_run_that_was_killed_is_used_again(tmp_path: Path) -> No
     assert left(out) == ["run.json"]
 
 
-def test_the_lock_is_what_counts_and_not_the_folder(tmp_path: Path) -> None:
+def test_what_is_called_like_a_running_folder_is_left_alone(tmp_path: Path) -> None:
     staging = tmp_path / ".run.running"
     staging.mkdir()
     with (staging / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(OutputError, match="another run is writing there now"):
-            write(tmp_path / "run")
-    write(tmp_path / "run")
-    assert left(tmp_path) == ["run"]
+        write(tmp_path / "run")
+    assert left(tmp_path) == [".run.running", "run"]
+    assert left(staging) == [".lock"]
 
 
 def test_a_place_that_can_not_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    for out in (tmp_path / "file" / "run", Path("/proc/nowhere/run"), tmp_path / ("a" * 250)):
+    for out in (tmp_path / "file" / "run", Path("/proc/nowhere/run")):
         with pytest.raises(OutputError, match="can't be written: "):
             write(out)
     assert left(tmp_path) == ["file"]
+
+
+def test_a_name_may_be_as_long_as_the_system_lets_it(tmp_path: Path) -> None:
+    write(tmp_path / ("a" * 255))
+    assert left(tmp_path) == ["a" * 255]
 
 
 def test_a_name_that_is_too_long_is_told(tmp_path: Path) -> None:
@@ -189,7 +193,7 @@ def status_as_nobody(attempt: Callable[[], None]) -> str:
 def cut_off(out: Path) -> Path:
     """The folder of a run to `out` whose process was killed."""
     script = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom dumbbell.engine.output import staged\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom dumbbell.publish import staged\n"
         "with staged(Path(sys.argv[1])) as folder:\n"
         "    (folder / 'deep').mkdir()\n    (folder / 'deep' / 'x').write_text('x')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -1,0 +1,81 @@
+//! Sysctls of the network, read before and after: Linux tells nobody when one is written.
+//!
+//! A program of a file can write none (`programs::room`), so that one that is put back can't be missed; where a person's
+//! shell may, they are read.
+
+use crate::error::{Attempt, Result};
+use crate::plan::Plan;
+use crate::programs::plan::Program;
+use crate::sys;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+const FOLDERS: [&str; 2] = ["/proc/sys/net/core", "/proc/sys/net/ipv4"];
+/// What the kernel offers, which a module that is loaded changes, and keys that it makes when they are needed.
+const NOT_SETTINGS: [&str; 4] =
+    ["tcp_available_congestion_control", "tcp_allowed_congestion_control", "tcp_available_ulp", "tcp_fastopen_key"];
+
+/// By host and file.
+pub struct Settings(BTreeMap<String, BTreeMap<String, String>>);
+
+/// A setting that is not as it was.
+pub struct Difference {
+    pub host: String,
+    pub key: String,
+    pub before: String,
+    pub after: String,
+}
+
+impl Settings {
+    /// Those of every host, where somebody could write them.
+    pub fn read(plan: &Plan) -> Result<Self> {
+        let programs = &plan.programs.all;
+        let writable = programs.is_empty() || programs.iter().any(Program::may_set);
+        let hosts: &[String] = if writable { &plan.hosts } else { &[] };
+        let all = hosts.iter().map(|host| {
+            let values = sys::within(host, || {
+                let mut values = BTreeMap::new();
+                FOLDERS.iter().try_for_each(|folder| collect(Path::new(folder), &mut values))?;
+                Ok(values)
+            });
+            Ok((host.clone(), values.attempt(|| format!("reading the settings of host '{host}'"))?))
+        });
+        Ok(Self(all.collect::<Result<_>>()?))
+    }
+
+    /// What is otherwise now; of devices that came or went the news tell.
+    pub fn differences(&self, plan: &Plan) -> Result<Vec<Difference>> {
+        let Self(now) = Self::read(plan)?;
+        let mut found = Vec::new();
+        for (host, values) in &self.0 {
+            for (file, before) in values {
+                if let Some(after) = now[host].get(file).filter(|after| *after != before) {
+                    let key = file.trim_start_matches("/proc/sys/").replace('/', ".");
+                    found.push(Difference { host: host.clone(), key, before: before.clone(), after: after.clone() });
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn collect(folder: &Path, values: &mut BTreeMap<String, String>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let (path, told) = (entry.path(), entry.metadata()?);
+        if told.is_dir() {
+            collect(&path, values)?;
+        // A system call that fails takes time of a guest's: one that may only be written is not tried.
+        } else if told.permissions().mode() & 0o400 != 0 && !NOT_SETTINGS.iter().any(|name| path.ends_with(name)) {
+            // One that can't be read says nothing, before or after.
+            if let Ok(text) = fs::read_to_string(&path) {
+                let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                values.insert(path.to_string_lossy().into_owned(), text);
+            }
+        }
+    }
+    Ok(())
+}

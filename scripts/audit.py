@@ -1,0 +1,78 @@
+"""Audits the dependencies: licences, sources and duplicates of Rust's packages, and known vulnerabilities of all.
+
+    python scripts/audit.py
+
+A database of vulnerabilities that can't be reached from here is reported in a line and is no failure.
+`make audit` calls this.
+Exit status: 0 nothing found, 1 something found.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+TOOLS = ROOT / "target" / "tools"
+CARGO_DENY = "cargo-deny@0.20.2"
+PIP_AUDIT = "pip-audit==2.10.1"
+
+
+def main() -> int:
+    """Run every audit, also after one that found something."""
+    return 0 if all([rust(), python(), page()]) else 1
+
+
+def rust() -> bool:
+    """By deny.toml; the advisories are a git repository of their own."""
+    deny = [str(TOOLS / "bin" / "cargo-deny"), "--locked"]
+    installed = ["cargo", "install", "--quiet", "--locked", CARGO_DENY, "--root", str(TOOLS)]
+    subprocess.run(installed, cwd=ROOT, check=True)
+    checks = ["bans", "licenses", "sources"]
+    if subprocess.run([*deny, "fetch", "db"], cwd=ROOT, capture_output=True, check=False).returncode == 0:
+        checks.append("advisories")
+    else:
+        unreachable("Rust")
+    return subprocess.run([*deny, "check", *checks], cwd=ROOT, check=False).returncode == 0
+
+
+def python() -> bool:
+    """The locked versions."""
+    words = ["--progress-spinner", "off", "--disable-pip", "--require-hashes", "-r", "requirements.lock", "-f", "json"]
+    audited = asked([str(ROOT / ".venv" / "bin" / "uv"), "tool", "run", "--quiet", PIP_AUDIT, *words])
+    packages = audited.get("dependencies", [])
+    if not any("vulns" in package for package in packages):
+        return unreachable("Python")
+    return clean("Python", [package["name"] for package in packages if package.get("vulns")])
+
+
+def page() -> bool:
+    """The packages of the workbench's page."""
+    audited = asked([str(ROOT / ".venv" / "bin" / "npm"), "--prefix", "ui", "audit", "--json"])
+    if "vulnerabilities" not in audited:
+        return unreachable("the workbench's page")
+    return clean("the workbench's page", list(audited["vulnerabilities"]))
+
+
+def asked(command: list[str]) -> Any:
+    """What a tool answers in JSON; nothing when it gets no answer itself."""
+    answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
+    return json.loads(answer or b"{}")
+
+
+def unreachable(whose: str) -> bool:
+    """No answer is no finding."""
+    sys.stderr.write(f"audit: no database of vulnerabilities can be reached for packages of {whose}: not checked\n")
+    return True
+
+
+def clean(whose: str, found: list[str]) -> bool:
+    """Report what has a known vulnerability."""
+    for name in found:
+        sys.stderr.write(f"audit: {name} (of {whose}) has a known vulnerability; renew it, or say why it stays\n")
+    return not found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,8 @@
+#!/bin/sh
+# Runs the Python tests with the oldest packages that pyproject.toml allows, in an environment of their own.
+set -eu
+cd "$(dirname "$0")/.."
+.venv/bin/uv venv --quiet --clear --python .venv/bin/python target/lowest
+.venv/bin/uv pip install --quiet --python target/lowest/bin/python --resolution lowest-direct --group dev -r pyproject.toml
+.venv/bin/uv pip install --quiet --python target/lowest/bin/python --no-deps --no-build-isolation -e .
+exec target/lowest/bin/python -m pytest -n auto --dist worksteal "$@"

@@ -1,0 +1,1 @@
+"""What an attacker can do, and that it comes to nothing: SECURITY.md says what is promised."""

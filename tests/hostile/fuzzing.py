@@ -1,0 +1,34 @@
+"""Searches for an input that breaks something: briefly in `make test`, for minutes a target in `make nightly`."""
+
+import os
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import SearchStrategy
+
+SECONDS = float(os.environ.get("DUMBBELL_FUZZ_SECONDS", "0"))
+"""How long each target is searched; 0: a fixed number of examples, the same ones every time."""
+
+Example = TypeVar("Example")
+
+
+def search(strategy: SearchStrategy[Example], check: Callable[[Example], None], examples: int = 100) -> None:
+    """Call `check` with examples of `strategy`; the smallest that makes it raise is printed by Hypothesis."""
+
+    @settings(
+        max_examples=examples,
+        derandomize=SECONDS == 0,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def batch(example: Example) -> None:
+        check(example)
+
+    end = time.monotonic() + SECONDS
+    batch()
+    while time.monotonic() < end:
+        batch()

@@ -1,0 +1,177 @@
+"""What programs leave in their working folders, of every shape that Linux allows: kept within bounds, or named."""
+
+import json
+import shutil
+import stat
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from dumbbell import result
+from dumbbell.engine import KernelEngine, Request
+from dumbbell.errors import ExperimentError
+from dumbbell.result import Run
+from dumbbell.spec import parse
+from engine.lab import experiment
+
+PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
+MOST_FILES = 1000
+MOST_BYTES = 64 << 20
+
+
+def left_by(folder: Path, script: str) -> Run:
+    """The run of a program that is this script; nothing but the result is left."""
+    text = textwrap.dedent(script)
+    program = (
+        f'[[programs]]\nname = "maker"\non = "sender"\nrun = ["{PYTHON}", "main.py"]\n'
+        f"[programs.files]\n\"main.py\" = '''\n{text}'''\n"
+    )
+    case = parse(experiment(program), folder / "x.toml")[0]
+    out = KernelEngine().run(Request("experiment", case, 1, folder / "run"), lambda _seconds: None)
+    assert [each.name for each in folder.iterdir()] == ["run"]
+    run = result.load(out)
+    assert run.birth["invalid"] == []
+    return run
+
+
+def kept(run: Run) -> list[Path]:
+    return [each for each in (run.folder / "programs" / "maker").rglob("*") if not each.is_dir()]
+
+
+SHAPES = """
+    import os, socket
+    os.umask(0)
+    os.symlink("/etc", "folder-link")
+    os.symlink("/etc/shadow", "link")
+    os.symlink("../../../../../../tmp", "up")
+    os.mkfifo("pipe")
+    os.link("main.py", "hard")
+    socket.socket(socket.AF_UNIX).bind("socket")
+    for name, mode in (("setuid", 0o6755), ("secret", 0), ("plain", 0o644)):
+        open(name, "w").write("x")
+        os.chmod(name, mode)
+    os.mkdir("closed")
+    open("closed/inside", "w").write("x")
+    os.chmod("closed", 0)
+    for name in (b"n" * 255, b"new\\nline", b"not utf-8 \\xff\\xfe", b"\\x1b[31mred", b"-rf", b"<script>"):
+        open(name, "w").write("x")
+    with open("sparse", "wb") as file:
+        file.truncate(1 << 40)
+    try:
+        os.mknod("device", 0o20666, os.makedev(1, 1))
+    except PermissionError:
+        print("no devices")
+"""
+
+
+@pytest.mark.kernel
+def test_files_of_every_kind_are_kept_as_plain_files_or_not_at_all(tmp_path: Path) -> None:
+    run = left_by(tmp_path, SHAPES)
+    files = {bytes(each).rpartition(b"/")[2]: each for each in kept(run)}
+    names = [b"n" * 255, b"new\nline", b"not utf-8 \xff\xfe", b"\x1b[31mred", b"-rf", b"<script>"]
+    assert set(files) == {b"hard", b"setuid", b"secret", b"plain", b"inside", *names}
+    for each in files.values():
+        mode = each.lstat().st_mode
+        assert stat.S_ISREG(mode)
+        assert stat.S_IMODE(mode) & (stat.S_ISUID | stat.S_ISGID) == 0, "it would lend our powers to others"
+        assert each.read_text()
+    (entry,) = run.birth["programs"]
+    assert entry["lost_files"] == ["sparse"]
+    assert (run.folder / entry["stdout"]).read_text() == "no devices\n"
+
+
+@pytest.mark.kernel
+def test_folders_deeper_than_a_path_can_say_are_kept_as_far_as_they_go(tmp_path: Path) -> None:
+    """Before, the agent gave up, and the run with it."""
+    run = left_by(
+        tmp_path,
+        """
+        import os
+        for name, depth in (("d", 2000), ("n" * 255, 30)):
+            back = os.open(".", os.O_RDONLY)
+            for _ in range(depth):
+                os.mkdir(name)
+                os.chdir(name)
+                open("f", "w").write("x")
+            os.fchdir(back)
+        """,
+    )
+    assert len(kept(run)) == 64 + 3
+    (entry,) = run.birth["programs"]
+    assert len(entry["lost_files"]) == 3
+    assert any("looked into 64 deep" in warning for warning in run.birth["warnings"])
+
+
+@pytest.mark.kernel
+def test_more_files_than_are_kept_are_named_up_to_a_bound_and_counted(tmp_path: Path) -> None:
+    run = left_by(
+        tmp_path,
+        """
+        made = 0
+        try:
+            for number in range(5_000):
+                open(f"{number:07}", "w").write("x")
+                made += 1
+        except OSError as error:
+            print(error.strerror)
+        print(made)
+        """,
+    )
+    made = int((run.folder / "programs" / "maker.out").read_text().split()[-1])
+    (entry,) = run.birth["programs"]
+    assert made > 2 * MOST_FILES
+    assert (len(kept(run)), len(entry["lost_files"])) == (MOST_FILES, MOST_FILES)
+    assert entry["lost_more"] == made - 2 * MOST_FILES
+    assert (run.folder / "run.json").stat().st_size < 1 << 20
+    assert f"and {made - MOST_FILES - 3:,} more" in json.dumps(run.birth["warnings"])
+
+
+@pytest.mark.kernel
+def test_a_process_that_stays_can_not_make_us_follow_a_link(tmp_path: Path) -> None:
+    """It has left its group and swaps a file for a link, and a folder too."""
+    run = left_by(
+        tmp_path,
+        """
+        import os, time
+        os.mkdir("folder")
+        open("folder/hostname", "w").write("ours")
+        open("hostname", "w").write("ours")
+        if os.fork():
+            raise SystemExit
+        os.setsid()
+        os.symlink("/etc/hostname", "link")
+        os.symlink("/etc", "links")
+        open("other", "w").write("ours")
+        os.mkdir("others")
+        while True:
+            time.sleep(1e-4)
+            for one, other in (("hostname", "link"), ("folder", "links")):
+                os.rename(one, "t")
+                os.rename(other, one)
+                os.rename("t", other)
+        """,
+    )
+    assert {each.read_text() for each in kept(run)} <= {"ours", ""}
+
+
+@pytest.mark.kernel
+def test_large_files_are_kept_up_to_a_bound_together(tmp_path: Path) -> None:
+    run = left_by(
+        tmp_path,
+        """
+        for number in range(9):
+            open(f"{number}", "wb").write(b"x" * (9 << 20))
+        """,
+    )
+    assert sum(each.stat().st_size for each in kept(run)) == 7 * (9 << 20) <= MOST_BYTES
+    assert run.birth["programs"][0]["lost_files"] == ["7", "8"]
+
+
+def test_no_program_is_called_like_another_s_output(tmp_path: Path) -> None:
+    """Its folder would lie where the output lies; before, the whole run was thrown away for it."""
+    programs = "".join(
+        f'[[programs]]\nname = "{name}"\non = "sender"\nrun = ["true"]\n' for name in ("server", "server.out")
+    )
+    with pytest.raises(ExperimentError, match=r"'server\.out' is called like the output of program 'server'"):
+        parse(experiment(programs), tmp_path / "x.toml")

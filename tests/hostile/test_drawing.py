@@ -1,0 +1,238 @@
+"""Figures are drawn in a process of their own: its death is an error message, and a server goes on.
+
+The process is killed, aborts, runs short of memory, takes too long; ^C ends both; text that would make it abort is made
+visible before it gets there, so that every SVG is XML.
+"""
+
+import concurrent.futures
+import os
+import signal
+import subprocess
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pytest
+from hypothesis import strategies as st
+
+from conftest import COMMAND
+from dumbbell.errors import OutputError
+from dumbbell.plot import described, drawing, drawn_bytes, figure, save
+from dumbbell.plot.converter import MEMORY_BYTES
+from hostile.fuzzing import search
+from hostile.planted import PLANTED
+from synthetic import Bench, Flow
+from workbench.serving import Served, served
+
+WAIT_S = 120
+EXPRESSIONS = (
+    "PLANT\\u001b",
+    'PLANT\\"',
+    'PLANT\\" + 1 + "',
+    "PLANT\\",
+    "PLANT\n",
+    "\\x41PLANT",
+    "PLANT${x}",
+    "PLANT\\\\",
+)
+"""What Vega would take for a part of its own."""
+EXPERIMENT = """
+title = "x"
+duration = "1s"
+[path]
+rtt = "10ms"
+[path.bottleneck]
+rate = "10mbit"
+[[flows]]
+cc = "cubic"
+"""
+
+
+def chart(title: str = "t", name: str = "a") -> dict[str, Any]:
+    """A figure with texts wherever ours have some of others."""
+    data = alt.Data(values=[{"x": 1, "f": name}, {"x": 2, "f": name}])  # type: ignore[no-untyped-call]
+    colour = alt.Color("f:N", title=[title, "b"], legend=alt.Legend(title=title))
+    x = alt.X("x:Q", title=title, axis=alt.Axis(title=title))
+    return described(
+        alt.Chart(data, title=title).mark_point().encode(x=x, color=colour, tooltip=[alt.Tooltip("x:Q", title=title)])
+    )
+
+
+def workers(parent: int) -> list[int]:
+    """The drawing processes of a process."""
+    found = []
+    for each in Path("/proc").iterdir():
+        if each.name.isdigit():
+            try:
+                words = (each / "cmdline").read_bytes().split(b"\0")
+                before = int((each / "stat").read_text().rpartition(")")[2].split()[1])
+            except (OSError, ValueError):
+                continue
+            if before == parent and any(word.endswith(b"plot/converter.py") for word in words):
+                found.append(int(each.name))
+    return found
+
+
+def until(condition: Any) -> Any:
+    """Wait for what must come."""
+    end = time.monotonic() + WAIT_S
+    while not (found := condition()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return found
+
+
+@pytest.fixture
+def large() -> dict[str, Any]:
+    """A figure that takes long, in a few words."""
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "data": {"sequence": {"start": 0, "stop": 400_000, "as": "x"}},
+        "mark": "point",
+        "encoding": {"x": {"field": "x", "type": "quantitative"}},
+    }
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Bench(flows=[Flow("a", "bbr")], duration_s=1).make_folder(tmp_path_factory.mktemp("runs") / "run")
+
+
+def test_every_planted_text_can_be_drawn_in_every_form(tmp_path: Path) -> None:
+    for text in (*PLANTED, *EXPRESSIONS):
+        root = ET.fromstring(drawn_bytes(chart(text, text), "svg"))
+        assert "PLANT" in "".join(root.itertext())
+    everything = "".join(text for text in PLANTED if "\ud800" not in text)
+    run = Bench(flows=[Flow(everything, "bbr")], duration_s=1, birth={"title": everything}).make(tmp_path)
+    for form in ("svg", "png", "pdf", "html", "json"):
+        save(figure(run), tmp_path / f"f.{form}")
+    ET.parse(tmp_path / "f.svg")
+
+
+def test_one_process_draws_all_figures() -> None:
+    drawn_bytes(chart(), "svg")
+    first = workers(os.getpid())
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        drawn = list(pool.map(lambda number: drawn_bytes(chart(f"title {number}"), "svg"), range(12)))
+    assert all(f"title {number}".encode() in each for number, each in enumerate(drawn))
+    assert workers(os.getpid()) == first
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV])
+def test_its_death_is_an_error_and_the_next_figure_is_drawn(number: signal.Signals, large: dict[str, Any]) -> None:
+    drawn_bytes(chart(), "svg")
+    (worker,) = workers(os.getpid())
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        drawing_now = pool.submit(drawn_bytes, large, "png")
+        time.sleep(0.5)
+        os.kill(worker, number)
+        with pytest.raises(
+            OutputError, match=rf"the process that draws ended by signal {number.value} \({number.name}"
+        ):
+            drawing_now.result(WAIT_S)
+    assert drawn_bytes(chart(), "svg").startswith(b"<svg")
+
+
+def test_a_description_that_no_figure_is_made_of_is_an_error() -> None:
+    for spec in ({"mark": 5}, {"mark": "point", "transform": [{"filter": "((("}]}, {"vconcat": [None]}):
+        with pytest.raises(OutputError, match="the figure can't be drawn"):
+            drawn_bytes({"$schema": "https://vega.github.io/schema/vega-lite/v6.json", **spec}, "svg")
+    assert drawn_bytes(chart(), "svg").startswith(b"<svg")
+
+
+def test_too_large_a_figure_is_an_error_within_its_memory() -> None:
+    huge = chart() | {"width": 40_000, "height": 40_000}
+    with pytest.raises(OutputError, match="the figure can't be drawn"):
+        drawn_bytes(huge, "png", 4)
+    (worker,) = workers(os.getpid()) or (None,)
+    if worker is not None:
+        limits = Path(f"/proc/{worker}/limits").read_text()
+        assert str(MEMORY_BYTES) in limits
+    assert drawn_bytes(chart(), "svg").startswith(b"<svg")
+
+
+def test_one_that_takes_too_long_is_an_error(large: dict[str, Any]) -> None:
+    drawn_bytes(chart(), "svg")
+    (worker,) = workers(os.getpid())
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        drawing_now = pool.submit(drawn_bytes, large, "png")
+        time.sleep(0.3)
+        os.kill(worker, signal.SIGALRM)  # As its own alarm does, after minutes.
+        with pytest.raises(OutputError, match="it took too long"):
+            drawing_now.result(WAIT_S)
+
+
+def test_ctrl_c_ends_a_drawing_and_its_process(tmp_path: Path, run_folder: Path) -> None:
+    """Only the command gets the signal here, and not, as at a terminal, the process that draws too."""
+    command = [str(COMMAND), "plot", str(run_folder), "-o", str(tmp_path / "f.png"), "--width", "4000", "--scale", "8"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        (worker,) = until(lambda: workers(process.pid))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WAIT_S) == 130
+    until(lambda: not Path(f"/proc/{worker}").exists())
+    assert not (tmp_path / "f.png").exists()
+
+
+def test_it_ends_with_a_command_that_is_killed(tmp_path: Path, run_folder: Path) -> None:
+    with subprocess.Popen([COMMAND, "plot", run_folder, "-o", tmp_path / "f.png"]) as process:
+        (worker,) = until(lambda: workers(process.pid))
+        process.kill()
+    until(lambda: not Path(f"/proc/{worker}").exists())
+
+
+def test_the_command_says_what_happened(tmp_path: Path, run_folder: Path) -> None:
+    with subprocess.Popen(
+        [COMMAND, "plot", run_folder, "-o", tmp_path / "f.png"], stderr=subprocess.PIPE, text=True
+    ) as process:
+        (worker,) = until(lambda: workers(process.pid))
+        os.kill(worker, signal.SIGKILL)
+        assert process.wait(WAIT_S) == 2
+        assert process.stderr is not None
+        assert "dumbbell: the figure can't be drawn: the process that draws ended by signal 9 (SIGKILL)" in (
+            process.stderr.read()
+        )
+    assert not (tmp_path / "f.png").exists()
+
+
+@pytest.fixture
+def ui(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path) as served_:
+        yield served_
+
+
+def test_the_workbench_goes_on_when_the_process_dies(ui: Served) -> None:
+    wanted = {"what": "figure.png", "toml": EXPERIMENT, "seed": 1}
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, ui.asks as asks:
+        answer = pool.submit(asks.post, "/api/download", json=wanted)
+        (worker,) = until(lambda: workers(ui.process.pid))
+        os.kill(worker, signal.SIGKILL)
+        refused = answer.result(WAIT_S)
+    assert refused.status_code in (400, 409, 422)
+    assert "the process that draws ended by signal 9" in refused.text
+    with ui.asks as asks:
+        assert asks.post("/api/download", json=wanted).content.startswith(b"\x89PNG")
+
+
+def test_a_title_that_was_planted_is_refused_and_the_workbench_goes_on(ui: Served) -> None:
+    planted = EXPERIMENT.replace('"x"', '"\\u001b[31m"')
+    with ui.asks as asks:
+        refused = asks.post("/api/download", json={"what": "figure.svg", "toml": planted, "seed": 1})
+        assert refused.status_code < 500
+        assert "U+001B" in refused.text
+        drawn = asks.post("/api/download", json={"what": "figure.svg", "toml": EXPERIMENT, "seed": 1})
+    assert drawn.content.startswith(b"<svg")
+
+
+def test_fuzz_any_text_is_drawn_as_xml() -> None:
+    def check(text: str) -> None:
+        ET.fromstring(drawn_bytes(chart(text, text), "svg"))
+
+    search(
+        st.one_of(st.text(), st.sampled_from(PLANTED + EXPRESSIONS), st.text(st.sampled_from("\\u01nx\"'+"))),
+        check,
+        examples=20,
+    )
+    drawing._drawer.close()

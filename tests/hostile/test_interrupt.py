@@ -1,0 +1,111 @@
+"""Ctrl-C in every long phase: the command ends soon with status 130 and leaves neither result nor staging folder."""
+
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import COMMAND
+from dumbbell.cli.carry import carry_out
+from dumbbell.cli.interrupt import Interrupted
+from dumbbell.engine import Request, Simulator
+from dumbbell.engine.sim import Ready
+from dumbbell.spec.document import parse
+
+PATIENCE_S = 60.0
+"""Far more than the second that it takes on a host with nothing else to do."""
+LINK = """
+duration = "1000s"
+sample = "100ms"
+[path]
+rtt = "10ms"
+[path.bottleneck]
+rate = "1gbit"
+"""
+FLOWS = '[[flows]]\ncc = "cubic"\ncount = 4\n'
+RTTS = ", ".join(f"'{n}ms'" for n in range(1, 9000))
+LATE = '[[flows]]\ncc = "cubic"\nstart = "900s"\n'
+PHASES = {
+    "parsing": (f'{LINK}{FLOWS}[[cases]]\nset = {{ "path.rtt" = [{RTTS}] }}\n', "x.toml"),
+    "planning": (LINK.replace("1000s", "1s") + FLOWS.replace("4", "99000"), "x.toml"),
+    "simulating": (LINK + FLOWS, ".*"),
+    "a step that is longer than those before": (LINK.replace("1gbit", "100gbit") + LATE, ".*"),
+    "writing": (LINK.replace("1gbit", "1mbit").replace("100ms", "1ms").replace("1000s", "200s") + FLOWS, "*.parquet"),
+}
+"""An experiment that is long in this phase, and the file that shows that the phase has begun."""
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_ctrl_c_ends_a_run(phase: str, tmp_path: Path) -> None:
+    text, sign = PHASES[phase]
+    (tmp_path / "x.toml").write_text(text)
+    status, said = interrupted(["run", "x.toml", "--out", "out"], tmp_path, sign)
+    if status == 0:
+        return  # A quick host was done before.
+    assert status == 130, said
+    assert "Traceback" not in said
+    assert [path.name for path in tmp_path.iterdir()] == ["x.toml"]
+
+
+def test_ctrl_c_ends_an_import(tmp_path: Path) -> None:
+    line = b"64 bytes from 10.0.0.2: icmp_seq=%d ttl=64 time=1.0 ms\n"
+    with (tmp_path / "ping.txt").open("wb") as file:
+        file.write(b"PING 10.0.0.2 (10.0.0.2) 56(84) bytes of data.\n")
+        file.writelines(line % number for number in range(1, 400_000))
+    status, said = interrupted(["import", "ping.txt", "-o", "out"], tmp_path, "ping.txt")
+    assert status in (0, 130), said
+    assert sorted(path.name for path in tmp_path.iterdir()) == (["ping.txt"] if status else ["out", "ping.txt"])
+
+
+def interrupted(words: list[str], folder: Path, sign: str) -> tuple[int, str]:
+    """Status and standard error of a command that gets SIGINT at a random moment after a file like this is there."""
+    after_s = random.uniform(1.0, 3.0) if (folder / sign).exists() else random.uniform(0.0, 0.5)
+    with subprocess.Popen(
+        [COMMAND, *words], cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            until = time.monotonic() + PATIENCE_S
+            while not any(folder.rglob(sign)) and time.monotonic() < until and process.poll() is None:
+                time.sleep(0.01)
+            time.sleep(after_s)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=PATIENCE_S)
+            return process.returncode, said
+        finally:
+            process.kill()
+
+
+class _Deaf(Simulator):
+    """Plans for ever, and tells no progress, as a long plan did."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began, self.steps = threading.Event(), 0
+
+    def prepare(self, request: Request) -> Ready:  # noqa: ARG002 — as `Simulator` has it
+        while True:
+            self.steps += 1
+            self.began.set()
+
+
+def test_what_tells_no_progress_ends_too(tmp_path: Path) -> None:
+    engine = _Deaf()
+    case = parse(LINK + FLOWS, Path("x.toml"))[0]
+
+    def press() -> None:
+        engine.began.wait(PATIENCE_S)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    began = time.monotonic()
+    with pytest.raises(Interrupted):
+        carry_out([(engine, Request("x", case, 1, tmp_path / "out"))], 1, bar=False)
+    assert time.monotonic() - began < PATIENCE_S
+    thread.join()
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,127 @@
+"""Two things of one run never share a name in its result: nothing overwrites, or counts as, something else.
+
+Covers programs' names, cases and seeds, groups, flows, queues and links: names that differ only in what a file's name
+can't hold, in case, in Unicode's normal form, or not at all once a number or an ending is added.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+
+from conftest import Dumbbell
+from dumbbell.engine.requests import run_names
+from dumbbell.errors import ExperimentError
+from dumbbell.plan import plan_case
+from dumbbell.plan.model import Plan
+from dumbbell.spec import Case, parse
+from dumbbell.spec.names import distinct
+from dumbbell.spec.tomlout import inline
+from hostile.fuzzing import search
+
+HEAD = 'duration = "100ms"\n[path]\nrtt = "10ms"\n[path.bottleneck]\nrate = "10mbit"\nqdisc = "pfifo limit 50"\n'
+FLOW = '[[flows]]\ncc = "cubic"\n'
+NAMED_A, NAMED_A1 = f'{FLOW}name = "a"\n', f'{FLOW}name = "a-1"\n'
+
+
+def cases(text: str) -> list[Case]:
+    return parse(text, Path("x.toml"))
+
+
+def planned(text: str) -> Plan:
+    return plan_case(cases(text)[0], 1)
+
+
+@pytest.mark.parametrize("names", [("a", "a.out"), ("a.out", "a"), ("a", "b", "a.err"), ("a", "a")])
+def test_no_program_is_called_as_another_one_s_output_is(names: Sequence[str]) -> None:
+    """What `a` said landed in the folder of what `a.out` wrote."""
+    programs = "".join(f'[[programs]]\nname = {inline(name)}\non = "sender"\nrun = "x"\n' for name in names)
+    with pytest.raises(ExperimentError, match=r"is called like the output of program|two programs called"):
+        cases(HEAD + FLOW + programs)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("a/b", "a:b", "a b", "a-b"), ("A", "a"), ("é", "e\u0301", "É"), ("a", "a", "a-2"), ("..", ".", "/", "run"),
+        ("x" * 100, "x" * 101), ("run.json", "sweep.json"), ("a-seed1", "a"), ("ﬁ", "fi"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("seeds", ["[1]", "[1, 2, 11]"])
+def test_every_run_has_a_folder_of_its_own(names: Sequence[str], seeds: str) -> None:
+    made = f"seeds = {seeds}\n{HEAD}{FLOW}"
+    named = dict.fromkeys(names)
+    made += "".join(f'[[cases]]\nname = {inline(name)}\nset = {{ "path.mtu" = 1500 }}\n' for name in named)
+    wanted = [(case, seed) for case in cases(made) for seed in case.experiment.seeds]
+    folders = run_names(wanted)
+    assert len({folder.lower() for folder in folders}) == len(wanted)
+    for folder in folders:
+        assert Path(folder).name == folder
+        assert folder not in ("run.json", "sweep.json", ".", "..", "")
+
+
+def test_cases_of_awkward_names_are_all_there(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    """A folder called run.json made the whole look like one result."""
+    names = ("run.json", "a/b", "a:b", "A/B")
+    made = HEAD + FLOW + "".join(f'[[cases]]\nname = {inline(name)}\nset = {{ "path.mtu" = 1500 }}\n' for name in names)
+    (tmp_path / "x.toml").write_text(made)
+    assert dumbbell("run", "x.toml", "--out", "out").returncode == 0
+    found = {json.loads(file.read_text())["case"] for file in (tmp_path / "out").glob("*/run.json")}
+    assert found == set(names)
+    done = dumbbell("compare", "out", "out")
+    assert "stands on both sides" in done.stderr
+
+
+def test_groups_that_nobody_named_get_free_names() -> None:
+    text = HEAD + '[[flows]]\nname = "cubic-3"\ncc = "bbr"\n' + 2 * FLOW
+    groups = cases(text)[0].experiment.group_names
+    assert groups == ("cubic-3", "cubic", "cubic-4")
+    assert cases(HEAD + 3 * FLOW)[0].experiment.group_names == ("cubic", "cubic-2", "cubic-3")
+
+
+@pytest.mark.parametrize(
+    ("flows", "names"),
+    [
+        (f"{NAMED_A}count = 2\n" + NAMED_A1, ["a-1", "a-2", "a-1-2"]),
+        (f"{NAMED_A1}{NAMED_A}count = 2\n", ["a-1", "a-1-2", "a-2"]),
+        (FLOW + "count = 2\n" + FLOW, ["cubic-1", "cubic-2", "cubic-2-2"]),
+        (FLOW + "count = 2\n", ["cubic-1", "cubic-2"]),
+    ],
+)  # fmt: skip
+def test_every_flow_has_a_name_of_its_own(flows: str, names: list[str]) -> None:
+    """The simulator refused these, and the kernel's samples of two flows were one's."""
+    assert [flow.name for flow in planned(HEAD + flows).flows] == names
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            f'[[path.links]]\nname = "reverse"\nrate = "1mbit"\n[path.reverse]\nrate = "1mbit"\n{FLOW}',
+            "two queues .*, got 'reverse",
+        ),
+        (
+            f'[[path.links]]\nname = "host-cubic"\nrate = "1mbit"\n{FLOW}host_qdisc = "pfifo limit 5"\n',
+            "two queues .*, got 'host-cubic'",
+        ),
+        (f'[[path.links]]\nname = "reverse.netem"\nrate = "1mbit"\n{FLOW}', "two queues .*, got 'reverse.netem'"),
+    ],
+)
+def test_names_that_meet_are_refused_before_a_run(text: str, says: str) -> None:
+    with pytest.raises(ExperimentError, match=says) as caught:
+        planned(HEAD + text)
+    assert caught.value.right
+
+
+ANY = st.lists(st.text(alphabet="aAbB.-2é/ outr", max_size=6), max_size=12)
+
+
+def test_fuzz_names_stay_apart() -> None:
+    def check(names: list[str]) -> None:
+        made = distinct(names, own=["a"])
+        assert len({name.lower() for name in made} - {"a"}) == len(names)
+        assert all(new.startswith(old) for new, old in zip(made, names, strict=True))
+
+    search(ANY, check, examples=300)

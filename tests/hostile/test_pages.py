@@ -1,0 +1,219 @@
+"""Text from files is text in every page: no tag, no attribute, no script, no comment is made by it, nothing is hidden.
+
+Pages are read as a browser reads them: the same elements whatever was planted, and the planted texts among the text.
+"""
+
+import json
+import re
+import shutil
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from dumbbell.errors import DumbbellError, ImportProblem, ResultError
+from dumbbell.importers import Options, import_files
+from dumbbell.plot import figure, save, script_json
+from dumbbell.report.page import page
+from dumbbell.report.swept import write_sweep
+from dumbbell.result import Run, load
+from dumbbell.spec.axes import axis
+from dumbbell.sweeps.folder import load as load_sweep
+from dumbbell.visible import HIDDEN, visible
+from hostile.fuzzing import search
+from hostile.planted import PLANTED, leaves, planted
+from importers.samples import SAMPLES
+from made_sweeps import made
+from synthetic import Bench, Flow
+from workbench.serving import served
+
+EVERYTHING = "".join(text for text in PLANTED if "\ud800" not in text)
+"""A lone surrogate in run.json or sweep.json is refused when it is read."""
+ELEMENTS = ("script", "img", "style", "iframe", "a", "link", "meta", "form", "object")
+
+
+class Reading(HTMLParser):
+    """A page as a browser reads it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: Counter[str] = Counter()
+        self.names: set[str] = set()
+        self.scripts: list[str] = []
+        self.text = ""
+        self._inside = ""
+        assert not HIDDEN.search(text.replace(next(iter(re.findall("<script>.*?</script>", text, re.DOTALL)), ""), ""))
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.names |= {name for name, _ in attrs}
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts[-1] += data
+        else:
+            self.text += data
+
+    def handle_comment(self, data: str) -> None:  # noqa: ARG002
+        self.tags["<!--"] += 1
+
+
+def check(text: str, before: Reading) -> Reading:
+    """Does the page have the elements that it had before?"""
+    after = Reading(text)
+    assert {name: after.tags[name] for name in ELEMENTS} == {name: before.tags[name] for name in ELEMENTS}
+    assert after.tags["<!--"] == before.tags["<!--"]
+    assert not [name for name in after.names if name.startswith("on")]
+    assert len(after.scripts) == len(before.scripts)
+    return after
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    flows = [Flow("a", "bbr", cc="bbr"), Flow("b", "cubic")]
+    birth = {"warnings": ["a warning"], "invalid": ["a reason"], "title": "t"}
+    return load(Bench(flows=flows, duration_s=1, birth=birth).make_folder(tmp_path_factory.mktemp("runs") / "run"))
+
+
+@pytest.fixture(scope="module")
+def before(run: Run) -> Reading:
+    return Reading(page([run]))
+
+
+def altered(run: Run, place: tuple[Any, ...], text: str) -> Run:
+    return Run(run.folder, planted(run.birth, place, text), run.flows, run.queues, run.probes)
+
+
+def test_every_text_of_a_run_is_text_in_its_report(run: Run, before: Reading) -> None:
+    seen = 0
+    for place in leaves(run.birth):
+        try:
+            text = page([altered(run, place, EVERYTHING)])
+        except DumbbellError:
+            continue
+        seen += "PLANT" in check(text, before).text
+    assert seen > 10
+
+
+def test_a_lone_surrogate_is_no_text_of_a_file(run: Run, tmp_path: Path) -> None:
+    shutil.copytree(run.folder, tmp_path / "run")
+    (tmp_path / "run" / "run.json").write_text(json.dumps(planted(run.birth, ("title",), "\ud800")))
+    with pytest.raises(ResultError, match="broken text"):
+        load(tmp_path / "run")
+    (tmp_path / "log").write_text(
+        SAMPLES["iperf3-json"].replace('"title"', '"\\ud800"', 1).replace("{", '{"x": "\\ud800",', 1)
+    )
+    with pytest.raises(ImportProblem, match="surrogates not allowed"):
+        import_files([tmp_path / "log"], tmp_path / "out", Options())
+
+
+def test_a_planted_title_is_shown_as_it_is_written(run: Run, before: Reading) -> None:
+    found = check(page([altered(run, ("title",), EVERYTHING)]), before)
+    assert visible(EVERYTHING) in found.text
+
+
+def test_names_of_flows_are_text_in_figures(tmp_path: Path) -> None:
+    def told(name: str) -> str:
+        bench = Bench(flows=[Flow(name, f"bbr{name}")], duration_s=1, birth={"title": name})
+        return page([bench.make(tmp_path)])
+
+    check(told(EVERYTHING), Reading(told("a")))
+
+
+def test_a_page_of_a_figure_has_one_figure(tmp_path: Path) -> None:
+    pages = []
+    for title in ("t", EVERYTHING):
+        run = Bench(flows=[Flow("a", "bbr")], duration_s=1, birth={"title": title}).make(tmp_path)
+        save(figure(run), tmp_path / "f.html")
+        pages.append((tmp_path / "f.html").read_text())
+    check(pages[1], Reading(pages[0]))
+
+
+def test_a_comparison_is_text(run: Run, tmp_path: Path) -> None:
+    pages = []
+    for text in ("", EVERYTHING):
+        status = _compared(run, tmp_path, text)
+        pages.append(status.read_text())
+    check(pages[1], Reading(pages[0]))
+
+
+def _compared(run: Run, folder: Path, text: str) -> Path:
+    from hostile.planted import answered  # noqa: PLC0415
+
+    for name in ("one", "two"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+        shutil.copytree(run.folder, folder / name)
+        (folder / name / "run.json").write_text(json.dumps(planted(run.birth, ("title",), text)))
+    status, _, err = answered("compare", folder / "one", folder / "two", "-o", folder / "page.html")
+    assert status in (0, 1), err
+    return folder / "page.html"
+
+
+def test_every_text_of_a_sweep_is_text_in_its_report(tmp_path: Path) -> None:
+    axes = [axis("rate", ["1mbit", "2mbit"]), axis("name", ["x", "y"])]
+    points = [{"rate": rate, "name": name} for rate in ("1mbit", "2mbit") for name in "xy"]
+    folder = made(tmp_path / "s", axes, points, lambda _point, seed: seed or "r").folder
+    certificate = json.loads((folder / "sweep.json").read_text())
+    write_sweep(load_sweep(folder), tmp_path / "before.html")
+    before = Reading((tmp_path / "before.html").read_text())
+    seen = 0
+    for place in leaves(certificate):
+        (folder / "sweep.json").write_text(json.dumps(planted(certificate, place, EVERYTHING)))
+        try:
+            write_sweep(load_sweep(folder), tmp_path / "after.html")
+        except DumbbellError:
+            continue
+        seen += 1
+        check((tmp_path / "after.html").read_text(), before)
+    assert seen > 3
+
+
+def test_the_workbench_s_answers_are_json_and_its_page_runs_no_script_of_others(run: Run, tmp_path: Path) -> None:
+    shutil.copytree(run.folder, tmp_path / "run")
+    (tmp_path / "run" / "run.json").write_text(json.dumps(planted(run.birth, ("title",), EVERYTHING)))
+    with served(tmp_path, str(tmp_path / "run")) as ui, ui.asks as asks:
+        home = asks.get("/")
+        assert "script-src 'self';" in home.headers["content-security-policy"]
+        assert (
+            "unsafe-inline" not in home.headers["content-security-policy"].partition("script-src")[2].partition(";")[0]
+        )
+        answer = asks.get("/api/results")
+        assert answer.status_code == 200, answer.text
+        assert answer.json()
+
+
+def test_fuzz_json_in_a_script_is_json_and_ends_nothing() -> None:
+    def holds(text: str) -> None:
+        told = script_json({text: [text]})
+        assert not re.search("[<>&]", told)
+        assert not HIDDEN.search(told)
+        value = json.loads(told)
+        assert list(value.values()) == [[key] for key in value]
+        if not HIDDEN.search(text):
+            assert value == {text: [text]}
+
+    search(st.one_of(st.text(), st.sampled_from(PLANTED), st.text(st.sampled_from("</script>!-\u2028\\u"))), holds, 300)
+
+
+def test_fuzz_any_text_is_text_in_a_report(run: Run, before: Reading) -> None:
+    def check_title(text: str) -> None:
+        found = check(page([altered(run, ("title",), text)]), before)
+        if text.strip() and "\r" not in text:
+            assert " ".join(visible(text).split()) in " ".join(found.text.split())
+
+    search(
+        st.text(min_size=1) | st.sampled_from([text for text in PLANTED if "\ud800" not in text]),
+        check_title,
+        examples=15,
+    )

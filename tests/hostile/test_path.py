@@ -1,0 +1,303 @@
+"""Programs on an experiment's hosts that change the path under test: the run says that it is invalid, and why.
+
+Each attack is a small program in a guest: on the router, whose queue is under test, or at either end. It is either
+found, so that the run is invalid with a reason that names the thing, or refused by the guest, so that the run stays
+what it was. Changes that a program puts back are found too. What an experiment itself changes is told apart from that.
+Programs that only look leave a run valid. On the host engine, root of the machine plays the program.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from dumbbell import result
+from dumbbell.engine import HostEngine, KernelEngine, Request
+from dumbbell.engine.permissions import Permissions
+from dumbbell.engine.programs import Typed
+from dumbbell.result import TABLES
+from dumbbell.spec import parse
+from engine.host_lab import plain, why_not
+from engine.lab import CUBIC, Outcome, experiment, measure
+
+PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
+FLOWING_BYTES = 100_000
+RATE_CHANGE = '[[changes]]\nat = "1s"\nrate = "5mbit"\n'
+STOP_TC = """
+import os, signal, time
+def names_tc(process):
+    try:
+        return b"-batch" in open(f"/proc/{process}/cmdline", "rb").read()
+    except OSError:
+        return False
+for process in filter(names_tc, filter(str.isdigit, os.listdir("/proc"))):
+    os.kill(int(process), signal.SIGSTOP)
+    time.sleep(0.8)
+    os.kill(int(process), signal.SIGCONT)
+"""
+FORGE = """
+import socket, struct
+speaker = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+message = struct.pack("=IHHII", 36, 36, 0, 0, 1) + struct.pack("=BxxxiIIi", 0, 3, 0x10000, 0xFFFFFFFF, 2)
+for port in (1, 0x44620001, 0x44620002):
+    try:
+        speaker.sendto(message, (port, 0))
+        print("sent")
+    except ConnectionRefusedError:
+        pass
+"""
+REACH_AGENT = """
+import ctypes, os
+libc = ctypes.CDLL(None)
+agent = libc.syscall(434, 1, 0)
+assert agent >= 0
+assert all(libc.syscall(438, agent, number, 0) == -1 for number in range(40)), "pidfd_getfd"
+assert libc.ptrace(16, 1, 0, 0) == -1, "PTRACE_ATTACH"
+def opens(path, mode):
+    try:
+        open(path, mode, buffering=0).write(b"1000000000")
+        return True
+    except OSError:
+        return False
+assert not any(opens(f"/proc/1/fd/{number}", "wb") for number in range(40))
+for path in ("/proc/1/mem", "/proc/1/timerslack_ns", "/proc/kcore", "/proc/sysrq-trigger"):
+    assert not opens(path, "r+b"), path
+"""
+
+
+def attacked(folder: Path, host: str, script: str | Sequence[str], more: str = "", flow: str = CUBIC) -> Outcome:
+    """A run of two seconds with a program in the middle of it."""
+    argv = ["/bin/sh", "-c", script] if isinstance(script, str) else list(script)
+    program = f'[[programs]]\nname = "attack"\non = "{host}"\nrun = {json.dumps(argv)}\nstart = "500ms"\n'
+    return measure(folder, experiment(more + flow + program))
+
+
+BACK = "; sleep 0.5; "
+FOUND = {
+    "root deleted": ("router", "tc qdisc del dev right root", "qdisc 1: of 'right'", "→ none"),
+    "limit": (
+        "router",
+        "tc qdisc change dev right parent 1:1 handle 10: pfifo limit 999",
+        "qdisc 10: of 'right'",
+        "pfifo limit 100 → pfifo parent 1:1 limit 999p",
+    ),
+    "limit and back": (
+        "router",
+        f"tc qdisc change dev right parent 1:1 handle 10: pfifo limit 999{BACK}"
+        "tc qdisc change dev right parent 1:1 handle 10: pfifo limit 100",
+        "qdisc 10: of 'right'",
+        "limit 999p → pfifo parent 1:1 limit 100p",
+    ),
+    "rate": (
+        "router",
+        "tc class change dev right parent 1: classid 1:1 htb rate 50mbit",
+        "class 1:1 of 'right'",
+        "rate 50Mbit",
+    ),
+    "delay": ("router", "tc qdisc change dev left root handle 1: netem delay 1ms", "qdisc 1: of 'left'", "delay 1ms"),
+    "queue at the sender": ("sender", "tc qdisc add dev right root fq", "of 'right' in 'sender'", "fq"),
+    "filter and back": (
+        "router",
+        f"tc qdisc add dev left clsact; tc filter add dev left ingress matchall action drop{BACK}"
+        "tc qdisc del dev left clsact",
+        "a filter of 'left'",
+        "added or changed",
+    ),
+    "action": ("router", "tc actions add action gact drop index 5", "a filter", "added"),
+    "mtu": ("receiver", "ip link set left mtu 1400", "link 'left' in 'receiver'", "mtu 1500 → mtu 1400"),
+    "mtu and back": (
+        "sender",
+        "ip link set right mtu 1400; ip link set right mtu 1500",
+        "link 'right' in 'sender'",
+        "mtu 1400 → mtu 1500",
+    ),
+    "rename": ("router", "ip link set right name wrong", "link 'right' in 'router'", "right → wrong"),
+    "down and up": ("router", "ip link set left down; ip link set left up", "link 'left' in 'router'", "up → down"),
+    "moved": ("router", "ip link set right netns 1", "link 'right' in 'router'", "there → none"),
+    "wire past the queue": (
+        "router",
+        "ip link add by type veth peer name by netns 1",
+        "link 'by' in 'router'",
+        "none → there",
+    ),
+    "burst": ("sender", "ip link set right gso_max_size 3000", "link 'right'", "gso_max_size 3000"),
+    "offloads and back": (
+        "sender",
+        f"ethtool -K right tso on gso on{BACK}ethtool -K right tso off gso off",
+        "link 'right' in 'sender'",
+        "offloads",
+    ),
+    "route": ("sender", "ip route change default via 10.0.1.2 initcwnd 100", "route default", "initcwnd 100"),
+    "rule and back": (
+        "sender",
+        "ip rule add from all lookup 100; ip rule del from all lookup 100",
+        "rule",
+        "none → set",
+    ),
+    "next hop": ("sender", "ip nexthop add id 5 blackhole", "a next hop of routes", "added"),
+    "address": ("receiver", "ip addr add 10.9.9.9/24 dev left", "address 10.9.9.9/24 of 'left'", "none → set"),
+    "neighbour and back": (
+        "router",
+        f"ip neigh replace 10.0.2.2 lladdr 02:00:00:00:02:99 dev right nud permanent{BACK}"
+        "ip neigh replace 10.0.2.2 lladdr 02:00:00:00:02:02 dev right nud permanent",
+        "neighbour 10.0.2.2 of 'right'",
+        "02:00:00:00:02:99",
+    ),
+}
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("attack", FOUND)
+def test_a_change_of_the_path_makes_a_run_invalid_and_is_named(tmp_path: Path, attack: str) -> None:
+    host, script, thing, became = FOUND[attack]
+    problems = [text for text in attacked(tmp_path, host, script).problems if text.startswith("not the experiment")]
+    assert any(thing in text and became in text for text in problems), problems
+    # Linux tells nobody of a link's limits for bursts.
+    assert all("at 0.5" in text or "at 1.0" in text or attack == "burst" for text in problems), problems
+    assert attack == "burst" or "while program 'attack' ran there" in problems[0]
+
+
+REFUSED = {
+    "sysctl": ("sender", "! sysctl -w net.ipv4.tcp_ecn=1 net.core.rmem_max=9999"),
+    "forwarding": ("router", "! sysctl -w net.ipv4.ip_forward=0"),
+    "clock": ("sender", "! date -s 2030-01-01"),
+    "realtime": ("sender", "! chrt -f -p 99 $$ && ! chrt -i -p 0 1 && ! renice -n -5 $$"),
+    "connections of others": ("sender", "ss -K dst 10.0.2.2"),
+    "answers to the agent": ("router", [PYTHON, "-c", FORGE]),
+    "the agent": ("sender", [PYTHON, "-c", REACH_AGENT]),
+    "death of the agent": ("sender", "kill -9 1; kill -STOP 1"),
+}
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("attack", REFUSED)
+def test_what_is_refused_leaves_the_run_what_it_was(tmp_path: Path, attack: str) -> None:
+    host, script = REFUSED[attack]
+    got = attacked(tmp_path, host, script)
+    assert got.problems == []
+    assert "sent" not in (got.run.folder / "programs" / "attack.out").read_text()
+    calm = measure(tmp_path, experiment(), name="calm")
+    assert got.mbps() == pytest.approx(calm.mbps(), rel=0.02)
+    assert got.queue("bottleneck")["drops"] == calm.queue("bottleneck")["drops"]
+
+
+INNOCENT = {
+    "nothing": "true",
+    "tc and ss": "tc -s qdisc show; tc -s class show dev right; tc filter show dev right; ss -tinm; ip -s -d link",
+    "routes": "ip route get 10.0.2.2; ip route show table all; ip rule; ip neigh; ip addr; ethtool -k lo; nstat",
+    "settings": "sysctl -a 2>&1 | wc -l",
+    "download": "curl -s -o /dev/null --max-time 1 http://127.0.0.1:9/; true",
+}
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("host", ["sender", "router", "receiver"])
+@pytest.mark.parametrize("program", INNOCENT)
+def test_a_program_that_only_looks_leaves_a_run_valid(tmp_path: Path, host: str, program: str) -> None:
+    assert attacked(tmp_path, host, INNOCENT[program], RATE_CHANGE).problems == []
+
+
+@pytest.mark.kernel
+def test_changes_of_the_experiment_are_its_own_and_move_no_byte(tmp_path: Path) -> None:
+    with_program = attacked(tmp_path, "router", "true", RATE_CHANGE)
+    without = measure(tmp_path, experiment(RATE_CHANGE + CUBIC), name="without")
+    assert with_program.problems == without.problems == []
+    for table in TABLES:
+        ours, theirs = (each.run.folder / f"{table}.parquet" for each in (with_program, without))
+        assert ours.read_bytes() == theirs.read_bytes(), table
+
+
+@pytest.mark.kernel
+def test_a_change_that_a_program_holds_up_is_named(tmp_path: Path) -> None:
+    [problem] = attacked(tmp_path, "sender", [PYTHON, "-c", STOP_TC], RATE_CHANGE).problems
+    assert "a change of the experiment in 'router' changed at 1.3" in problem
+    assert "due at 1s → not done before 1.3" in problem
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("script", ["tc qdisc del dev right root", "kill -9 -1"])
+def test_a_change_that_a_program_makes_impossible_is_no_fault_of_the_experiment(tmp_path: Path, script: str) -> None:
+    problems = attacked(tmp_path, "router", script, RATE_CHANGE).problems
+    assert any("a change of the experiment in 'router' changed" in text for text in problems), problems
+
+
+@pytest.mark.kernel
+def test_more_changes_than_anybody_reads_are_counted(tmp_path: Path) -> None:
+    script = "for i in $(seq 300); do echo addr add 10.9.9.9/24 dev right; echo addr del 10.9.9.9/24 dev right; done"
+    problems = attacked(tmp_path, "sender", f"{script} | ip -batch -").problems
+    assert len(problems) == 17
+    assert problems[-1].endswith("further changes of the path, which are not listed")
+
+
+@pytest.mark.kernel
+def test_a_guest_that_killed_a_process_for_lack_of_memory_measured_nothing(tmp_path: Path) -> None:
+    fill = "for folder in /tmp /run; do dd if=/dev/zero of=$folder/x bs=1M count=500; done; true"
+    problems = attacked(tmp_path, "sender", fill).problems
+    assert any(text.startswith("the guest ran out of memory and killed process 'dd'") for text in problems), problems
+
+
+@pytest.mark.kernel
+def test_a_setting_that_a_program_with_all_powers_changed_is_found_at_the_end(tmp_path: Path) -> None:
+    program = (
+        '[[programs]]\nname = "mine"\non = "sender"\n'
+        'run = ["sysctl", "-w", "net.ipv4.tcp_limit_output_bytes=4096", "net.ipv4.conf.right.rp_filter=1"]\n'
+    )
+    case = parse(experiment(CUBIC + program), tmp_path / "x.toml")[0]
+    typed = Typed(frozenset({"mine"}), tmp_path, "/usr/sbin:/usr/bin:/sbin:/bin", powers=True)
+    run = result.load(KernelEngine().run(Request("x", case, 1, tmp_path / "out", typed=typed), lambda _seconds: None))
+    problems = run.birth["invalid"]
+    assert any("net.ipv4.tcp_limit_output_bytes in 'sender' changed by the end" in text for text in problems), problems
+    assert any("→ 4096" in text for text in problems)
+    assert any("rp_filter" in text for text in problems)
+
+
+def own_worker() -> str | None:
+    """The agent that this process has started as a worker."""
+    for process in (folder for folder in Path("/proc").iterdir() if folder.name.isdigit()):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            status = (process / "status").read_text()
+        except OSError:
+            continue
+        if words[1:2] == [b"worker"] and f"PPid:\t{os.getpid()}\n" in status:
+            return process.name
+    return None
+
+
+def change_from_outside() -> None:
+    """As soon as the flow has sent something through the router's queue, make it another one."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        time.sleep(0.05)
+        if (process := own_worker()) is None:
+            continue
+        tc = ["nsenter", "-t", process, "-m", "tc", "-n", "router"]
+        shown = subprocess.run(
+            [*tc, "-s", "qdisc", "show", "dev", "right"], capture_output=True, text=True, check=False
+        )
+        if any(int(sent) > FLOWING_BYTES for sent in re.findall(r"Sent (\d+) bytes", shown.stdout)):
+            change = "qdisc change dev right parent 1:1 handle 10: pfifo limit 999"
+            subprocess.run([*tc, *change.split()], check=True)
+            return
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root reaches into another's namespaces")
+def test_on_this_machine_a_change_by_root_is_found(tmp_path: Path) -> None:
+    if reason := why_not():
+        pytest.skip(reason)
+    case = parse(plain("4s"), tmp_path / "x.toml")[0]
+    request = Request("x", case, 1, tmp_path / "run")
+    hand = Thread(target=change_from_outside)
+    hand.start()
+    run = result.load(HostEngine(Permissions(host=True)).run(request, lambda _seconds: None))
+    hand.join()
+    problems = run.birth["invalid"]
+    assert any("qdisc 10: of 'right' in 'router' changed at" in text for text in problems), problems
+    assert any("→ pfifo parent 1:1 limit 999p" in text for text in problems), problems
