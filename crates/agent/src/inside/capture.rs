@@ -55,7 +55,7 @@ impl Captures {
         for (number, _) in &packets {
             counts[*number] += 1;
         }
-        // Each device's are in order already; at one time devices come in the file's order.
+        // A stable sort: at one time, devices come in the file's order.
         packets.sort_by_key(|(_, packet)| packet.time_ns);
         let several = self.rings.len() > 1;
         for (number, packet) in packets {

@@ -89,7 +89,8 @@ impl PacketRing {
         Ok(ring)
     }
 
-    /// The packets that wait, oldest first. They stay until they are given back.
+    /// The packets that wait, in the order in which the kernel stored them: on several processors, times may differ a
+    /// little from that order. They stay until they are given back.
     pub fn waiting(&self) -> impl Iterator<Item = Packet<'_>> {
         (0..self.frames).map(|step| (self.next + step) % self.frames).map_while(|frame| self.packet(frame))
     }
