@@ -1,8 +1,9 @@
 #!/bin/sh
-# Programs that tests ask: tshark about the simulator's captures, Chromium about pages, valgrind for instructions. Without one its
-# tests are skipped. Ubuntu's package of Chromium is a snap, which needs more than apt, so there it is the user's to bring.
+# Programs that tests run: tshark on the simulator's captures, Chromium on pages, valgrind for instructions, iperf3 in a guest.
+# Without one its tests are skipped. Ubuntu's package of Chromium is a snap, which needs more than apt, so there it is the user's to bring.
 missing=""
 command -v valgrind >/dev/null 2>&1 || missing="$missing valgrind"
+command -v iperf3 >/dev/null 2>&1 || missing="$missing iperf3"
 command -v tshark >/dev/null 2>&1 || missing="$missing tshark"
 if ! command -v chromium >/dev/null 2>&1 && grep -qx 'ID=debian' /etc/os-release 2>/dev/null; then
 	missing="$missing chromium"

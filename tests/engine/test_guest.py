@@ -46,13 +46,13 @@ def guests_in(folder: Path) -> list[str]:
 
 def test_a_guest_that_outlives_its_limit_is_stopped(tmp_path: Path) -> None:
     with pytest.raises(GuestHang, match="still running after"):
-        live(guest(tmp_path, plan(), wall_limit_s=0.3), lambda: None)
+        live(guest(tmp_path, plan(), wall_limit_s=0.3), lambda: 0.0)
     assert guests_in(tmp_path) == []
 
 
 def test_a_guest_with_too_little_memory_says_so(tmp_path: Path) -> None:
     with pytest.raises(GuestOutOfMemory, match="ran out of its 12 MiB of memory; its last words:\nToo few"):
-        live(guest(tmp_path, plan(), memory_mib=12), lambda: None)
+        live(guest(tmp_path, plan(), memory_mib=12), lambda: 0.0)
     assert guests_in(tmp_path) == []
 
 
@@ -62,25 +62,25 @@ def test_a_guest_without_an_agent_panics_and_says_so(tmp_path: Path) -> None:
     broken.chmod(0o755)
     wanted = dataclasses.replace(guest(tmp_path, plan()), agent=broken)
     with pytest.raises(GuestPanic, match="panic - not syncing"):
-        live(wanted, lambda: None)
+        live(wanted, lambda: 0.0)
 
 
 def test_a_command_that_the_kernel_refuses_is_named(tmp_path: Path) -> None:
     made = plan()
     refused = dataclasses.replace(made.setup[-1], argv=tuple("tc qdisc add dev nowhere root netem".split()))
     with pytest.raises(ExperimentError, match=r"refused 'tc qdisc add dev nowhere root netem'.*nowhere"):
-        live(guest(tmp_path, dataclasses.replace(made, setup=(*made.setup, refused))), lambda: None)
+        live(guest(tmp_path, dataclasses.replace(made, setup=(*made.setup, refused))), lambda: 0.0)
 
 
 def test_an_agent_that_can_not_read_its_plan_says_so(tmp_path: Path) -> None:
     wanted = guest(tmp_path, plan())
     (tmp_path / "plan.json").write_text("{}", encoding="utf-8")
     with pytest.raises(EngineError, match=r"plan\.json: missing field"):
-        live(wanted, lambda: None)
+        live(wanted, lambda: 0.0)
 
 
 def test_an_interrupted_watch_ends_the_guest(tmp_path: Path) -> None:
-    def interrupt() -> None:
+    def interrupt() -> float:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -99,5 +99,5 @@ def test_a_run_of_a_kernel_with_a_fault_is_no_run(tmp_path: Path) -> None:
 def test_a_change_forks_a_guest_with_rings_and_harms_nothing(tmp_path: Path) -> None:
     """Linux 6.12's own `set_ptes` mapped a stranger's pages there."""
     changing = TEXT.replace('"30s"', '"1s"') + '[[changes]]\nat = "500ms"\nrate = "50mbit"\n'
-    live(guest(tmp_path, plan_case(parse(changing, Path("changes.toml"))[0], 1)), lambda: None)
+    live(guest(tmp_path, plan_case(parse(changing, Path("changes.toml"))[0], 1)), lambda: 0.0)
     assert "BUG" not in (tmp_path / "console.txt").read_text()

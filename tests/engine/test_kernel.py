@@ -104,7 +104,7 @@ def test_an_ordinary_user_measures_the_same_bytes(monkeypatch: pytest.MonkeyPatc
         for room in (home / "root", home / "nobody"):
             room.mkdir()
             (room / "plan.json").write_text(json.dumps(plan))
-        live(Guest(kernel, home / "agent", home / "root", 1, 1024, 100.0), lambda: None)
+        live(Guest(kernel, home / "agent", home / "root", 1, 1024, 100.0), lambda: 0.0)
         os.chown(home / "nobody", 65534, 65534)
         child = os.fork()
         if child == 0:
@@ -113,7 +113,7 @@ def test_an_ordinary_user_measures_the_same_bytes(monkeypatch: pytest.MonkeyPatc
                 os.setgid(65534)
                 os.setuid(65534)
                 tempfile.tempdir = str(home / "nobody")
-                live(Guest(kernel, home / "agent", home / "nobody", 1, 1024, 100.0), lambda: None)
+                live(Guest(kernel, home / "agent", home / "nobody", 1, 1024, 100.0), lambda: 0.0)
             except BaseException as error:
                 (home / "nobody" / "error").write_text(repr(error))
             finally:
@@ -133,7 +133,7 @@ def test_the_records_of_a_run_are_whole(tmp_path: Path) -> None:
     case = parse(experiment(duration="1s"), Path("experiment.toml"))[0]
     plan = make(case.experiment, read_attachments(case), 1)
     (tmp_path / "plan.json").write_text(json.dumps(plan.for_agent()))
-    live(Guest(engine.kernel, engine.agent, tmp_path, 1, 1024, 100.0), lambda: None)
+    live(Guest(engine.kernel, engine.agent, tmp_path, 1, 1024, 100.0), lambda: 0.0)
     for name, record in (("flows", FLOW_RECORD), ("queues", QUEUE_RECORD), ("probes", PROBE_RECORD)):
         size = (tmp_path / f"{name}.bin").stat().st_size
         assert size > 0

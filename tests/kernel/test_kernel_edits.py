@@ -5,7 +5,7 @@ import pytest
 from fake_linux import KCONFIG_HZ, make_tree
 
 from dumbbell.errors import KernelError
-from dumbbell.kernel.edits import ALARM, CLOCK, EDITS, PAGES, REGISTERS, STOPS, Edit, arguments, edit, set_hz
+from dumbbell.kernel.edits import ALARM, CLOCK, EDITS, PAGES, POLLING, REGISTERS, STOPS, Edit, arguments, edit, set_hz
 
 
 def edited(each: Edit, tree: Path, text: str) -> str:
@@ -98,9 +98,26 @@ def test_a_tree_that_gives_no_registers_back_is_left_alone(tmp_path: Path) -> No
     assert edited(STOPS, tmp_path, "void userspace(void)\n") == "void userspace(void)\n"
 
 
+SYSTEM_CALL = """#include <asm/unistd.h>
+
+void handle_syscall(struct uml_pt_regs *r)
+{
+\t\tPT_REGS_SET_SYSCALL_RETURN(regs, ret);
+}
+"""
+
+
+def test_a_process_that_polls_takes_time(tmp_path: Path) -> None:
+    after = edited(POLLING, tmp_path, SYSTEM_CALL)
+    places = ["static void charge_polling", "void handle_syscall", "SYSCALL_RETURN(regs, ret);\n\t\tcharge_polling();"]
+    assert [after.count(place) for place in places] == [1, 1, 1]
+    assert [after.index(place) for place in places] == sorted(after.index(place) for place in places)
+
+
 @pytest.mark.parametrize(
     ("each", "text"),
     [
+        (POLLING, SYSTEM_CALL.replace("(regs, ret)", "(r, ret)")),
         (ALARM, "\tif (!mc) {\n\t\tmemset(&regs, 0, sizeof(regs));\n\t}\n"),
         (STOPS, USERSPACE.replace("SIGTRAP + 0x80", "SYSCALL_STOP")),
         (REGISTERS, "\tDEFINE_LONGS(HOST_FP_SIZE, sizeof(struct other));\n"),

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import replace
 
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
@@ -37,7 +38,7 @@ def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: 
     """Number of the run that each thread carries out, until that hears that it is to end."""
     try:
         with (
-            _bar([request for _, request in work], shown=bar) as advance,
+            _bar([request for _, request in work], shown=bar) as (advance, notice),
             ThreadPoolExecutor(max_workers=jobs or _side_by_side(work)) as pool,
         ):
 
@@ -54,7 +55,7 @@ def carry_out(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: 
                 if not cancel.is_set():
                     running[threading.get_ident()] = number
                     try:
-                        engine.run(request, progress)
+                        engine.run(replace(request, notice=notice), progress)
                     finally:
                         running.pop(threading.get_ident(), None)
 
@@ -111,8 +112,10 @@ class _Speed(ProgressColumn):
 
 
 @contextmanager
-def _bar(requests: Sequence[Request], *, shown: bool) -> Iterator[Callable[[int, float], None]]:
-    """A bar of virtual time on standard error; `advance(run, seconds)` from any thread."""
+def _bar(
+    requests: Sequence[Request], *, shown: bool
+) -> Iterator[tuple[Callable[[int, float], None], Callable[[str], None]]]:
+    """A bar of virtual time on standard error: `advance(run, seconds)` and `notice(sentence)`, from any thread."""
     lengths = [request.case.experiment.duration / 1e9 for request in requests]
     done = [0.0] * len(requests)
     console = Console(stderr=True)
@@ -134,4 +137,7 @@ def _bar(requests: Sequence[Request], *, shown: bool) -> Iterator[Callable[[int,
             done[number] = min(max(seconds, done[number]), lengths[number])
             bars.update(task, completed=sum(done))
 
-        yield advance
+        def notice(sentence: str) -> None:
+            console.print(f"dumbbell: {sentence}", markup=False, highlight=False, soft_wrap=True)
+
+        yield advance, notice

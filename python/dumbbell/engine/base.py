@@ -39,6 +39,8 @@ class Request:
     """Programs whose commands somebody typed."""
     session: Session | None = None
     """One of the typed programs is a shell that somebody uses while the experiment runs."""
+    notice: Callable[[str], None] = lambda _: None
+    """Called, from any thread, with a sentence that the user should read while the experiment runs."""
 
 
 class Engine(Protocol):

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Use", "strike", "use"]
+__all__ = ["Use", "computing", "strike", "use"]
 
 LEAST_TICKS = 20
 """Of processor time, 10 ms each, before anything is concluded."""
@@ -40,8 +40,8 @@ def use(kernel: int) -> Use:
     return Use(_ticks(_fields(kernel)), children)
 
 
-def strike(kernel: int, before: Use) -> bool | None:
-    """Interrupt the process that has computed all the time since `before`; None: too early to tell."""
+def computing(kernel: int, before: Use) -> int | None:
+    """The process that has computed all the time since `before`, 0 where none has; None: too early to tell."""
     now = use(kernel)
     grown = {process: ticks - before.children.get(process, 0) for process, ticks in now.children.items()}
     process = max(grown, key=grown.__getitem__, default=None)
@@ -49,10 +49,15 @@ def strike(kernel: int, before: Use) -> bool | None:
     if process is None or grown[process] + spent < LEAST_TICKS:
         return None
     fields = _fields(process)
-    if spent > KERNEL_SHARE * grown[process] or not fields or fields[_STATE] != "R":
-        return False
-    os.kill(process, signal.SIGFPE)
-    return True
+    return 0 if spent > KERNEL_SHARE * grown[process] or not fields or fields[_STATE] != "R" else process
+
+
+def strike(kernel: int, before: Use) -> bool | None:
+    """Interrupt the process that has computed all the time since `before`; None: too early to tell."""
+    process = computing(kernel, before)
+    if process:
+        os.kill(process, signal.SIGFPE)
+    return None if process is None else bool(process)
 
 
 def _fields(process: int) -> list[str]:

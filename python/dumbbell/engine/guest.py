@@ -20,6 +20,7 @@ from pathlib import Path
 
 from dumbbell.engine.cores import claimed
 from dumbbell.engine.lastwords import last_words, place_of_panic, place_of_process
+from dumbbell.engine.standstill import Standstill
 from dumbbell.errors import (
     EngineError,
     ExperimentError,
@@ -60,10 +61,17 @@ class Guest:
     wall_limit_s: float
 
 
-def live(guest: Guest, watch: Callable[[], None], talk: Callable[[subprocess.Popen[bytes]], int] | None = None) -> int:
+def live(
+    guest: Guest,
+    watch: Callable[[], float],
+    talk: Callable[[subprocess.Popen[bytes]], int] | None = None,
+    *,
+    notice: Callable[[str], None] = lambda _: None,
+) -> int:
     """Run the guest to its end; returns its peak memory in bytes.
 
-    `watch` is called now and then; or `talk` is given the process, waits for its end, and returns the memory.
+    `watch` is called now and then and returns how many seconds of the experiment are done; or `talk` is given the
+    process, waits for its end, and returns the memory. `notice` is called with what the user should know at once.
     Raises `GuestHang`, `GuestOutOfMemory`, `GuestPanic`, `EngineError`, `MachineError` where no guest can live, or
     `ExperimentError` when the guest refused a command of the experiment.
     """
@@ -89,7 +97,7 @@ def live(guest: Guest, watch: Callable[[], None], talk: Callable[[subprocess.Pop
                 # Should this process be killed, the guest still has an end.
                 cpu_limit_s = round(guest.wall_limit_s) + CPU_MARGIN_S
                 resource.prlimit(process.pid, resource.RLIMIT_CPU, (cpu_limit_s, cpu_limit_s))
-                peak = _wait(process, guest, watch)
+                peak = _wait(process, guest, watch, Standstill(process.pid, notice))
         finally:
             _end(process)
     text = console.read_text(errors="replace")
@@ -99,11 +107,12 @@ def live(guest: Guest, watch: Callable[[], None], talk: Callable[[subprocess.Pop
     return peak
 
 
-def hung(guest: Guest, process: int) -> GuestHang:
-    """Its limit is over."""
+def hung(guest: Guest, process: int, program: str | None = None) -> GuestHang:
+    """Its limit is over; `program` kept virtual time from moving."""
     where = _below(place_of_process(guest.kernel, process))
+    why = f"; program '{program}' computed without a pause" if program else ""
     return GuestHang(
-        f"the guest was still running after {guest.wall_limit_s:.0f} s of wall time, and was stopped{where}"
+        f"the guest was still running after {guest.wall_limit_s:.0f} s of wall time, and was stopped{why}{where}"
     )
 
 
@@ -159,7 +168,7 @@ def _environment(seed: int, memory: str) -> dict[str, str]:
     }
 
 
-def _wait(process: subprocess.Popen[bytes], guest: Guest, watch: Callable[[], None]) -> int:
+def _wait(process: subprocess.Popen[bytes], guest: Guest, watch: Callable[[], float], standstill: Standstill) -> int:
     deadline, peak = time.monotonic() + guest.wall_limit_s, 0
     while True:
         try:
@@ -167,9 +176,9 @@ def _wait(process: subprocess.Popen[bytes], guest: Guest, watch: Callable[[], No
             return peak
         except subprocess.TimeoutExpired:
             peak = peak_bytes(process.pid) or peak
-            watch()
+            standstill.look(watch())
         if time.monotonic() > deadline:
-            raise hung(guest, process.pid)
+            raise hung(guest, process.pid, standstill.program)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -90,7 +90,7 @@ class KernelEngine:
 
                 watch = partial(_watch, progress, room / "queues.bin", plan, said)
                 try:
-                    peak_bytes = live(guest, watch, _talk(request, plan, guest))
+                    peak_bytes = live(guest, watch, _talk(request, plan, guest), notice=request.notice)
                 finally:
                     _pass_on(said)
             except ExperimentError as error:
@@ -196,9 +196,11 @@ def _talk(request: Request, plan: Plan, guest: Guest) -> Callable[[subprocess.Po
     return partial(converse, request.session, number, guest)
 
 
-def _watch(progress: Progress, records: Path, plan: Plan, said: Overheard | None) -> None:
-    progress(seconds_done(records, plan))
+def _watch(progress: Progress, records: Path, plan: Plan, said: Overheard | None) -> float:
+    seconds = seconds_done(records, plan)
+    progress(seconds)
     _pass_on(said)
+    return seconds
 
 
 def _pass_on(said: Overheard | None) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dumbbell.errors import KernelError
-from dumbbell.kernel import stops
+from dumbbell.kernel import polling, stops
 
 __all__ = ["EDITED", "EDITS", "HZ_FILE", "Edit", "arguments", "edit", "set_hz"]
 
@@ -134,6 +134,13 @@ ALARM = Edit(stops.ALARM_FILE, stops.clear_what_is_read, stops.clears_little, "e
 """Let a timer's interrupt clear the registers that somebody reads, not those that `REGISTERS` made room for."""
 STOPS = Edit(stops.STOPS_FILE, stops.leave_in_place, stops.leaves_in_place, "every system call of a guest takes longer")
 """Let a process keep its vector registers over a system call, instead of being given back what it has."""
-EDITS = (REGISTERS, PAGES, CLOCK, ALARM, STOPS)
+POLLING = Edit(
+    polling.FILE,
+    polling.charge,
+    polling.charges,
+    "a program that polls without sleeping keeps virtual time from moving",
+)
+"""Let a program that polls without ever sleeping take time, as on a CPU of finite speed."""
+EDITS = (REGISTERS, PAGES, CLOCK, ALARM, STOPS, POLLING)
 EDITED = (HZ_FILE, *(each.file for each in EDITS))
 """What is edited in the tree."""
