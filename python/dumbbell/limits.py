@@ -63,6 +63,8 @@ LIMITS = {
         Limit("capture", 2_000_000_000, "size of a packet capture, unpacked", "it is held in memory once or twice",
               in_bytes=True),
         Limit("capture-packets", 10_000_000, "packets of a capture", "about 400 bytes of each while they are sorted"),
+        Limit("intervals", 20_000, "intervals of all flows that `stats --every` prints",
+              "more than a person reads; the table takes about 1 ms of each"),
         Limit("manifest", 256_000_000, "size of a run.json or a sweep's manifest",
               "10,000 flows take 5 MB", in_bytes=True),
     )

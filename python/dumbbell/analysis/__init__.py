@@ -12,6 +12,7 @@ bins      even bins of time, tables with a row a bin
 rates     throughput, retransmit rate and loss over time
 losses    what each flow and group lost, over time and over a cycle
 flows     what each flow and group got
+intervals   what each flow transferred in every interval, as iperf3 prints it
 power     throughput against delay
 completion  how long sized flows and answers took
 queueing  the bottleneck's queue, utilisation, ping
@@ -44,6 +45,7 @@ from dumbbell.analysis.dips import probe_rtt_dips
 from dumbbell.analysis.expect import Expectation, Metric, Outcome, Reader, check, metric, parse_expectation
 from dumbbell.analysis.fairness import convergence_s, jain, jain_index, jain_over_time
 from dumbbell.analysis.findings import findings
+from dumbbell.analysis.intervals import intervals
 from dumbbell.analysis.losses import flow_loss, group_loss, over_cycle
 from dumbbell.analysis.measures import measure_names, measures
 from dumbbell.analysis.occupancy import occupancy
@@ -88,6 +90,7 @@ __all__ = [
     "flow_loss",
     "group_loss",
     "group_throughput",
+    "intervals",
     "jain",
     "jain_index",
     "jain_over_time",

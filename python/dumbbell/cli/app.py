@@ -204,6 +204,15 @@ def stats(
     end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Leave out what came after.")] = None,
     counters: Annotated[bool, typer.Option("--counters", help="What the kernel counted instead, by host.")] = False,
     sockets: Annotated[bool, typer.Option("--sockets", help="Every socket at the window's end instead.")] = False,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            "--every", metavar="TIME", help="Each flow's intervals of this length instead, as iperf3 prints them."
+        ),
+    ] = None,
+    names: Annotated[
+        list[str], typer.Option("--flow", metavar="NAME", help="With --every: this flow or group; repeatable.")
+    ] = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
     """Show the numbers of a result, of all of it or of a window; of several, side by side."""
@@ -211,6 +220,7 @@ def stats(
     from dumbbell.cli.beside import show_beside
     from dumbbell.cli.summary import show_run
     from dumbbell.cli.window import window_of
+    from dumbbell.errors import ExperimentError
     from dumbbell.result import load
     from dumbbell.sweeps.folder import is_sweep
 
@@ -220,6 +230,21 @@ def stats(
     runs = [load(folder) for folder in folders]
     windows = [window_of(run.birth["duration_s"], start, end) for run in runs]
     pairs = list(zip(runs, windows, strict=True))
+    if names and step is None:
+        raise ExperimentError("flows are chosen for intervals only", key="--flow", right="add --every TIME, such as 1s")
+    if step is not None:
+        from dumbbell.cli.intervals import every
+
+        if counters or sockets:
+            raise ExperimentError(
+                "intervals beside --counters or --sockets", key="--every", right="one of them at a time"
+            )
+        table = every(pairs, step, names)
+        if as_json:
+            print_json(table.as_json(runs[0]))
+        else:
+            table.show(out)
+        return
     if counters or sockets:
         from dumbbell.cli import inside
 

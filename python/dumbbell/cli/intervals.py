@@ -1,0 +1,147 @@
+"""`dumbbell stats RUN --every TIME`: a table for each flow, a row for each interval, as iperf3 prints while it runs.
+
+What the numbers are, `dumbbell.analysis.intervals` says.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from rich.table import Table
+
+from dumbbell import limits
+from dumbbell.analysis import Window, intervals, summary
+from dumbbell.analysis.intervals import interval_count
+from dumbbell.cli.cells import digits, grid
+from dumbbell.cli.console import Console
+from dumbbell.errors import ExperimentError
+from dumbbell.result import Run
+from dumbbell.spec.qdisc import suggest
+from dumbbell.spec.units import Wrong, duration_ns
+
+__all__ = ["Every", "every"]
+
+NS = 1e9
+MOST_PLACES = 9
+
+
+@dataclass(frozen=True)
+class Every:
+    """The intervals of the chosen flows of a run, and the totals over the window."""
+
+    step_ns: int
+    rows: pl.DataFrame
+    flows: Sequence[Mapping[str, Any]]
+    """Of the summary, those that were chosen."""
+
+    def show(self, out: Console) -> None:
+        """A table a flow; below it the totals over the window."""
+        for position, flow in enumerate(self.flows):
+            if position:
+                out.print()
+            out.print(f"{flow['name']} ({flow['cc']})" if flow["cc"] else flow["name"], style="bold")
+            rows = self.rows.filter(pl.col("flow") == flow["name"])
+            out.print(
+                _table(rows, flow, self._places()) if rows.height else "no interval: it had no time in this window"
+            )
+
+    def as_json(self, run: Run) -> dict[str, Any]:
+        """As one object: `intervals` of each flow, beside its totals as `stats --json` has them."""
+        rows = self.rows.partition_by("flow", as_dict=True, include_key=False)
+        empty = self.rows.clear().drop("flow")
+        return {
+            "run": str(run.folder),
+            "every_s": self.step_ns / NS,
+            "flows": [
+                {**flow, "intervals": [_as_json(row) for row in rows.get((flow["name"],), empty).iter_rows(named=True)]}
+                for flow in self.flows
+            ],
+        }
+
+    def _places(self) -> int:
+        """As many decimals as show the step, at least two."""
+        exact = (places for places in range(MOST_PLACES + 1) if self.step_ns % 10 ** (MOST_PLACES - places) == 0)
+        return max(2, next(exact))
+
+
+def every(pairs: Sequence[tuple[Run, Window | None]], text: str, names: Sequence[str]) -> Every:
+    """The intervals of one run; `names` are flows and groups, none: all of them.
+
+    Raises `ExperimentError` for several runs, what is no time, more intervals than the limit, and unknown names.
+    """
+    if len(pairs) > 1:
+        raise ExperimentError(f"intervals of {len(pairs)} results", key="--every", right="name one result")
+    run, window = pairs[0]
+    step_ns = _step_ns(text)
+    if (count := interval_count(run, step_ns, window)) > limits.most("intervals"):
+        right = f"a longer one, a window (--from, --to), {limits.raised('intervals', count)}"
+        problem = f"up to {count:,} intervals, more than {limits.shown('intervals')}"
+        raise ExperimentError(problem, key="--every", value=text, right=right)
+    flows = _chosen(summary(run, window)["flows"], names)
+    chosen = [flow["name"] for flow in flows]
+    return Every(step_ns, intervals(run, step_ns, window).filter(pl.col("flow").is_in(chosen)), flows)
+
+
+def _step_ns(text: str) -> int:
+    try:
+        step_ns = duration_ns(text)
+    except Wrong as wrong:
+        raise ExperimentError(wrong.problem, key="--every", value=text, right=wrong.right) from None
+    if step_ns == 0:
+        raise ExperimentError("an interval of no length", key="--every", value=text, right="a time such as 1s or 100ms")
+    return step_ns
+
+
+def _chosen(flows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+    known = dict.fromkeys(name for flow in flows for name in (flow["name"], flow["group"]))
+    for name in names:
+        if name not in known:
+            raise ExperimentError(
+                "no flow or group of this name", key="--flow", value=name, right=suggest(name, [*known])
+            )
+    return [flow for flow in flows if not names or flow["name"] in names or flow["group"] in names]
+
+
+def _table(rows: pl.DataFrame, flow: Mapping[str, Any], places: int) -> Table:
+    """One flow's; columns that the run knows nothing of are left out."""
+    shown: dict[str, str] = {"MB": "bytes", "Mbit/s": "throughput_bps", "retrans": "retransmits"}
+    shown |= {"cwnd": "cwnd_packets", "cwnd kB": "cwnd_bytes", "RTT ms": "rtt_ns"}
+    known = {head: column for head, column in shown.items() if rows[column].count()}
+    table = grid(["seconds"], list(known))
+    for row in rows.iter_rows(named=True):
+        table.add_row(
+            _span(row["from_ns"], row["to_ns"], places), *(_cell(row[column], column) for column in known.values())
+        )
+    total = {"bytes": flow["bytes"], "retransmits": flow["retransmits"]}
+    if flow["throughput_mbps"] is not None:
+        total["throughput_bps"] = flow["throughput_mbps"] * 1e6
+    cells = (_cell(total.get(column), column) for column in known.values())
+    table.add_row(_span(rows["from_ns"][0], rows["to_ns"][-1], places), *cells, style="bold")
+    return table
+
+
+def _span(from_ns: int, to_ns: int, places: int) -> str:
+    return f"{from_ns / NS:.{places}f}-{to_ns / NS:.{places}f}"
+
+
+def _cell(value: float | None, column: str) -> str:
+    if value is None:
+        return ""
+    if value == 0 or column in {"retransmits", "cwnd_packets"}:
+        return f"{value:.0f}"
+    return digits(value / {"bytes": 1e6, "throughput_bps": 1e6, "cwnd_bytes": 1e3, "rtt_ns": 1e6}[column])
+
+
+def _as_json(row: Mapping[str, Any]) -> dict[str, Any]:
+    """In the units of `--json`."""
+    return {
+        "from_s": row["from_ns"] / NS,
+        "to_s": row["to_ns"] / NS,
+        "bytes": row["bytes"],
+        "throughput_mbps": None if row["throughput_bps"] is None else row["throughput_bps"] / 1e6,
+        "retransmits": row["retransmits"],
+        "cwnd_packets": row["cwnd_packets"],
+        "cwnd_bytes": row["cwnd_bytes"],
+        "rtt_ms": None if row["rtt_ns"] is None else row["rtt_ns"] / 1e6,
+    }
