@@ -259,6 +259,21 @@ def test_a_send_buffer_holds_back(tmp_path: Path) -> None:
     assert got.mbps() < plain.mbps() / 3
 
 
+def test_buffer_limits_of_linux_hold_a_window_back(tmp_path: Path) -> None:
+    def most_inflight_bytes(folder: str, top: str) -> int:
+        text = experiment(rate="1gbit", rtt="100ms", qdisc="pfifo limit 20000", top=top)
+        most = valid(tmp_path / folder, text).run.flows["inflight_bytes"].max()
+        assert isinstance(most, int)
+        return most
+
+    send_limit = 4 << 20
+    assert most_inflight_bytes("linux", '[tcp]\ndefaults = "linux"\n') < send_limit
+    assert (
+        most_inflight_bytes("own", '[tcp]\ndefaults = "linux"\nrmem_max = "64MiB"\nwmem_max = "64MiB"\n') > send_limit
+    )
+    assert most_inflight_bytes("plain", "") > send_limit
+
+
 def test_a_pacing_rate_is_kept(tmp_path: Path) -> None:
     got = valid(tmp_path, experiment(CUBIC + 'pacing_rate = "4mbit"\n', rate="100mbit"))
     assert got.mbps() == pytest.approx(4, rel=0.1)

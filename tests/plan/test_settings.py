@@ -1,4 +1,6 @@
 """A setting goes where Linux has it: to the machine, or to every sender and receiver."""
+# The table of buffers reads across.
+# ruff: noqa: E501
 
 from pathlib import Path
 
@@ -6,6 +8,7 @@ import pytest
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import as_script, plan_case
+from dumbbell.plan.shell import buffers_note
 from dumbbell.spec import parse
 
 TEXT = (
@@ -39,6 +42,24 @@ def test_a_script_for_another_machine_leaves_its_own_settings_alone() -> None:
     script = as_script(plan_case(parse(TEXT + SETTINGS, Path("x.toml"))[0], 1), "x")
     assert "net.core.rmem_max" not in script
     assert "ip netns exec receiver sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'" in script
+
+
+@pytest.mark.parametrize(
+    ("lines", "rmem", "wmem", "note"),
+    [
+        ("", 64 << 20, 64 << 20, '"dumbbell": net.ipv4.tcp_rmem up to 67108864 bytes, net.ipv4.tcp_wmem up to 67108864 bytes'),
+        ('defaults = "linux"', 6291456, 4194304, '"linux": net.ipv4.tcp_rmem up to 6291456 bytes, net.ipv4.tcp_wmem up to 4194304 bytes'),
+        ('rmem_max = "1MB"\ndefaults = "linux"', 1000000, 4194304, "tcp_rmem up to 1000000 bytes by tcp.rmem_max, net"),
+        ('defaults = "linux"\nsysctl = { "net.ipv4.tcp_wmem" = "1 2 3" }', 6291456, None, "net.ipv4.tcp_wmem = 1 2 3 by tcp.sysctl"),
+    ],
+)  # fmt: skip
+def test_the_defaults_of_buffers_are_set_and_noted(lines: str, rmem: int, wmem: int | None, note: str) -> None:
+    case = parse(TEXT.replace("[tcp.sysctl]", "[tcp]") + lines, Path("x.toml"))[0]
+    script = as_script(plan_case(case, 1), "x", [buffers_note(case.experiment.tcp)])
+    assert f"receiver sysctl -w 'net.ipv4.tcp_rmem=4096 131072 {rmem}'" in script
+    assert f"receiver sysctl -w 'net.ipv4.tcp_wmem={'1 2 3' if wmem is None else f'4096 16384 {wmem}'}'" in script
+    assert script.splitlines()[2].startswith("# TCP buffers: tcp.defaults = ")
+    assert note in script.splitlines()[2]
 
 
 @pytest.mark.parametrize(

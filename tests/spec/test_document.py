@@ -129,6 +129,9 @@ BAD = {
         GOOD + '[source]\ntitle = "t"\nseen = [{ what = "w", value = 1, metric = "a from 2s to 1s" }]\n',
         "source.seen.0.metric", "a from 2s to 1s", "is empty", "earlier time first",
     ),
+    "defaults of TCP that there are not": (
+        GOOD + '[tcp]\ndefaults = "debian"\n', "tcp.defaults", "debian", "'dumbbell' or 'linux'", "",
+    ),
     "two cases of one name": (
         GOOD + '[[cases]]\nname = "a"\nset = {}\n' * 2, "cases.1.name", "a", "two cases of one name", "",
     ),

@@ -182,6 +182,7 @@ def plan(
     from dumbbell.plan import as_script, plan_case
     from dumbbell.plan.remote import plan_remote
     from dumbbell.plan.remote_shell import as_remote_script
+    from dumbbell.plan.shell import buffers_note
     from dumbbell.spec import find, load
     from dumbbell.spec.document import chosen
 
@@ -191,10 +192,11 @@ def plan(
         names = "; ".join(each.name for each in cases)
         err.print(f"the first of {len(cases)} cases; choose one with --case: {names}")
     title = ": ".join(part for part in (one.experiment.title, one.name) if part)
+    notes = [buffers_note(one.experiment.tcp)]
     if one.experiment.hosts is None:
-        sys.stdout.write(as_script(plan_case(one, seed), title))
+        sys.stdout.write(as_script(plan_case(one, seed), title, notes))
     else:
-        sys.stdout.write(as_remote_script(plan_remote(one, seed), title))
+        sys.stdout.write(as_remote_script(plan_remote(one, seed), title, notes))
 
 
 @app.command()

@@ -5,21 +5,22 @@ and ping make the traffic.
 """
 
 import shlex
+from collections.abc import Sequence
 
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import FlowPlan
 from dumbbell.plan.remote import RemotePlan
-from dumbbell.plan.shell import iperf3_client, wait_for
+from dumbbell.plan.shell import comments, iperf3_client, wait_for
 
 __all__ = ["as_remote_script"]
 
 
-def as_remote_script(remote: RemotePlan, title: str) -> str:
-    """A shell script for the machine that one sits at."""
+def as_remote_script(remote: RemotePlan, title: str, notes: Sequence[str] = ()) -> str:
+    """A shell script for the machine that one sits at; title and notes become comments at its top."""
     plan = remote.plan
     parts = [
         "#!/bin/sh",
-        f"# {' '.join(title.split())}",
+        *comments([title, *notes]),
         "# Runs on real hosts, which need root, iproute2, ethtool, iperf3 and ping.",
         "# At the end offloads are on, whatever they were, and settings (sysctl) stay; dumbbell run puts all back.",
         "set -e",

@@ -2,19 +2,24 @@
 
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import FlowPlan, Plan
+from dumbbell.spec.model import TCP_DEFAULTS, Tcp
 from dumbbell.visible import HIDDEN
 
-__all__ = ["as_script", "iperf3_client", "wait_for"]
+__all__ = ["as_script", "buffers_note", "comments", "iperf3_client", "wait_for"]
 
 
-def as_script(plan: Plan, title: str) -> str:
-    """A shell script with the same commands that the engines run, and iperf3 and ping for the traffic."""
+def as_script(plan: Plan, title: str, notes: Sequence[str] = ()) -> str:
+    """A shell script with the same commands that the engines run, and iperf3 and ping for the traffic.
+
+    Title and notes become comments at its top, a line each.
+    """
     parts = [
         "#!/bin/sh",
-        f"# {' '.join(title.split())}",
+        *comments([title, *notes]),
         "# Needs root, iproute2, ethtool, iperf3 and ping; every host is a network namespace.",
         "set -e",
         "trap 'for n in " + " ".join(plan.hosts) + "; do ip netns del $n; done' EXIT",
@@ -33,6 +38,24 @@ def as_script(plan: Plan, title: str) -> str:
         *[f"tc -n {host} -s qdisc show" for host in dict.fromkeys(queue.host for queue in plan.queues)],
     ]
     return "\n".join(parts) + "\n"
+
+
+def comments(texts: Sequence[str]) -> list[str]:
+    """Each text as one line of comment, whatever it holds."""
+    return [f"# {' '.join(text.split())}" for text in texts]
+
+
+def buffers_note(tcp: Tcp) -> str:
+    """Which defaults of TCP's buffers a run has, and what the experiment sets instead."""
+    limits = TCP_DEFAULTS[tcp.defaults]
+    parts = []
+    for key, name in (("rmem_max", "net.ipv4.tcp_rmem"), ("wmem_max", "net.ipv4.tcp_wmem")):
+        if name in tcp.sysctl:
+            parts.append(f"{name} = {tcp.sysctl[name]} by tcp.sysctl")
+        else:
+            own = "" if getattr(tcp, key) == getattr(limits, key) else f" by tcp.{key}"
+            parts.append(f"{name} up to {getattr(tcp, key)} bytes{own}")
+    return f'TCP buffers: tcp.defaults = "{tcp.defaults}": {", ".join(parts)}'
 
 
 def iperf3_client(flow: FlowPlan, port: int, duration_ns: int) -> str:

@@ -6,7 +6,7 @@ refuses unknown keys; an error here is a `Wrong`, which `document` turns into on
 file and key.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -32,7 +32,20 @@ from dumbbell.spec.qdisc import parse_qdisc
 from dumbbell.spec.strict import Strict
 from dumbbell.spec.units import Wrong
 
-__all__ = ["Access", "Bottleneck", "Change", "Experiment", "Flows", "Impairment", "Link", "Path", "Probe", "Verbatim"]
+__all__ = [
+    "TCP_DEFAULTS",
+    "Access",
+    "Bottleneck",
+    "Change",
+    "Experiment",
+    "Flows",
+    "Impairment",
+    "Link",
+    "Path",
+    "Probe",
+    "Tcp",
+    "Verbatim",
+]
 
 FIRST_PORT = 5201
 SHORTEST_INTERVAL_NS = 100_000
@@ -255,14 +268,38 @@ class Probe(Strict):
     payload: Annotated[int, Field(ge=4, le=1400)] = 56
 
 
+class Limits(NamedTuple):
+    """How far autotuning lets a socket's buffers grow, in bytes: `tcp_rmem[2]` and `tcp_wmem[2]`."""
+
+    rmem_max: int
+    wmem_max: int
+
+
+TCP_DEFAULTS = {
+    "dumbbell": Limits(64 << 20, 64 << 20),
+    # Linux 6.12 with at least 768 MiB of memory for buffers; less memory, lower limits (net/ipv4/tcp.c, tcp_init).
+    "linux": Limits(6 << 20, 4 << 20),
+}
+"""The limits that an experiment has which names none of its own, by `tcp.defaults`."""
+
+
 class Tcp(Strict):
     """Settings of every host."""
 
+    defaults: Literal["dumbbell", "linux"] = "dumbbell"
     ecn: bool = False
-    rmem_max: Size = 64 << 20
-    wmem_max: Size = 64 << 20
+    rmem_max: Size = TCP_DEFAULTS["dumbbell"].rmem_max
+    wmem_max: Size = TCP_DEFAULTS["dumbbell"].wmem_max
     slow_start_after_idle: bool = True
     sysctl: Sysctls = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _limits_of_the_defaults(cls, value: Any) -> Any:
+        """A limit that is given wins."""
+        if isinstance(value, dict) and (limits := TCP_DEFAULTS.get(str(value.get("defaults")))):
+            return limits._asdict() | value
+        return value
 
 
 class Change(Strict):
