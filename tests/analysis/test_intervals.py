@@ -1,5 +1,7 @@
 """What each flow transferred in every interval."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from dumbbell.analysis import flows as per_flow
 from dumbbell.analysis import intervals
+from dumbbell.analysis.intervals import no_data_shares
 from synthetic import MSS, NS, Bench, Flow, turns
 
 
@@ -59,6 +62,23 @@ def test_intervals_add_up_to_the_windows_totals(step_ns: int, start_ns: int, len
             assert only["bytes"].sum() == round(total or 0)
             assert only["retransmits"].sum() == (per_flow.retransmits(run, asked)[name][0] or 0)
             assert (only["from_ns"][1:] == only["to_ns"][:-1]).all()
+
+
+def test_the_share_of_intervals_without_data() -> None:
+    run = Bench([Flow("a", "a", rate_bps=turns(4, 30e6, 0.0)), Flow("b", "b", start_s=4.5)]).make()  # 2 s on, 2 s off.
+    assert no_data_shares(run) == {"a": 0.4, "b": 0.0}
+    assert no_data_shares(run, None, 4 * NS) == {"a": 0.0, "b": 0.0}
+    assert no_data_shares(run, (2 * NS, 4 * NS)) == {"a": 1.0, "b": None}
+
+
+def test_a_log_without_bytes_has_no_such_share() -> None:
+    bench = Bench([Flow("a", "a")], birth={"engine": "import"})
+    run = bench.make()
+    unknown = [pl.lit(None, pl.Int64).alias(name) for name in ("bytes_received", "bytes_acked", "bytes_sent")]
+    flows = [{**run.birth["flows"][0], "bytes_received": None}]
+    bare = replace(run, birth={**run.birth, "flows": flows}, flows=run.flows.with_columns(unknown))
+    assert no_data_shares(bare) == {"a": None}
+    assert intervals(bare, NS)["bytes"].null_count() == 10
 
 
 def test_a_step_is_longer_than_nothing() -> None:

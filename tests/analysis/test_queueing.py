@@ -1,6 +1,6 @@
 import pytest
 
-from dumbbell.analysis import one_way_delay_p95_ms, utilisation
+from dumbbell.analysis import Window, one_way_delay_p95_ms, utilisation
 from dumbbell.analysis.queueing import ping_ms, queue
 from dumbbell.result import Run
 from synthetic import NS, Bench, Flow, sawtooth
@@ -28,10 +28,25 @@ def test_a_window_counts_its_own_drops() -> None:
     assert found["packets"]["max"] == 50
 
 
+@pytest.mark.parametrize("window", [None, (0, 10 * NS), (5 * NS, 10 * NS)])
+def test_the_loss_rate_is_drops_by_packets_that_left(window: Window | None) -> None:
+    bench = Bench([Flow("a", "a", rate_bps=12_112_000)], drops=100)  # 1514 bytes each: 1000 packets a second.
+    assert queue(bench.make(), window)["loss_rate"] == pytest.approx(100 / 10_100)
+
+
+def test_without_packets_and_with_offloads_no_loss_rate_is_known() -> None:
+    assert queue(Bench([Flow("a", "a", rate_bps=0)], drops=0).make())["loss_rate"] is None
+    offloads = {"experiment": {"path": {"offloads": True}}}
+    assert queue(Bench(ONE, birth=offloads).make())["loss_rate"] is None
+    assert queue(Bench(ONE, birth={"experiment": {"path": {"offloads": False}}}).make())["loss_rate"] is not None
+    assert queue(Bench(ONE, birth={"experiment": None}).make())["loss_rate"] is not None
+
+
 def test_without_a_bottleneck_nothing_is_known() -> None:
     run = Bench(ONE, birth={"bottleneck": None}).make()
     assert queue(run)["packets"]["mean"] is None
     assert queue(run)["drops"] is None
+    assert queue(run)["loss_rate"] is None
     assert utilisation(run) is None
 
 

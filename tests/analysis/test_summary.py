@@ -32,7 +32,12 @@ def test_the_contract() -> None:
     assert found["valid"] is False
     assert found["warnings"] == ["invalid: a packet died", "short"]
     bulk, page = found["flows"]
-    common = ["throughput_mbps", "bytes"], ["retransmits", "retransmit_rate", "rtt_ms", "cwnd_packets"]
+    common = (
+        ["throughput_mbps", "bytes"],
+        [
+            *("no_data_share", "retransmits", "retransmit_rate", "rtt_ms", "cwnd_packets"),
+        ],
+    )
     assert list(bulk) == ["name", "group", "cc", *common[0], *common[1]]
     assert list(page) == ["name", "group", "cc", *common[0], "fct_s", *common[1]]
     assert (bulk["throughput_mbps"], bulk["bytes"]) == (pytest.approx(30), 37_500_000)
@@ -43,7 +48,7 @@ def test_the_contract() -> None:
         "bbr": {"throughput_mbps": pytest.approx(30), "share": pytest.approx(0.75)},
         "web": {"throughput_mbps": pytest.approx(10), "share": pytest.approx(0.25)},
     }
-    assert list(found["queue"]) == ["packets", "delay_ms", "drops", "marks"]
+    assert list(found["queue"]) == ["packets", "delay_ms", "drops", "marks", "loss_rate"]
     assert found["utilisation"] == pytest.approx(1)
     assert found["jain"] == 1
     assert found["cycle"] is None

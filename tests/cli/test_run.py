@@ -51,12 +51,12 @@ def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, engine: str, t
     ]  # fmt: skip
     for flow in numbers["flows"]:
         assert set(flow) == set(
-            "name group cc throughput_mbps bytes retransmits retransmit_rate rtt_ms cwnd_packets".split()
+            "name group cc throughput_mbps bytes no_data_share retransmits retransmit_rate rtt_ms cwnd_packets".split()
         )
         assert set(flow["rtt_ms"]) == set(flow["cwnd_packets"]) == SPREAD
     assert list(numbers["groups"]) == ["bbr", "cubic"]
     assert all(set(group) == {"throughput_mbps", "share"} for group in numbers["groups"].values())
-    assert set(numbers["queue"]) == {"packets", "delay_ms", "drops", "marks"}
+    assert set(numbers["queue"]) == {"packets", "delay_ms", "drops", "marks", "loss_rate"}
     assert set(numbers["queue"]["packets"]) == set(numbers["queue"]["delay_ms"]) == set(numbers["ping_ms"]) == SPREAD
     assert sum(group["share"] for group in numbers["groups"].values()) == pytest.approx(1)
     assert numbers["utilisation"] > 0.8

@@ -11,11 +11,11 @@ import polars as pl
 
 from dumbbell.analysis.bins import Ints
 from dumbbell.analysis.counters import Counter, Floats, bytes_counters, counters
-from dumbbell.analysis.samples import by_flow
+from dumbbell.analysis.samples import by_flow, remembered
 from dumbbell.analysis.window import NS, Window, bounds_ns, clip_ns
 from dumbbell.result import Run
 
-__all__ = ["SAMPLED", "interval_count", "intervals"]
+__all__ = ["SAMPLED", "interval_count", "intervals", "no_data_shares"]
 
 SAMPLED = ("cwnd_packets", "cwnd_bytes", "rtt_ns")
 """What an interval shows of the sender's socket at its end."""
@@ -58,6 +58,22 @@ def intervals(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFr
     return pl.concat(frames)
 
 
+@remembered
+def no_data_shares(run: Run, window: Window | None = None, step_ns: int = NS) -> dict[str, float | None]:
+    """Intervals in which a flow's receiver got no byte ÷ all its intervals in the window, by flow.
+
+    Intervals are those of `intervals`; of one second, as iperf3's, unless `step_ns` says otherwise. None for a flow
+    without an interval, and where the bytes are not known.
+    """
+    received = bytes_counters(run)
+    shares: dict[str, float | None] = {}
+    for flow in run.birth["flows"]:
+        counter = received[flow["name"]]
+        counts = _whole(counter, _edges_ns(run, flow, step_ns, window, counter))
+        shares[flow["name"]] = float(np.mean(counts == 0)) if counter and counts.size else None
+    return shares
+
+
 def interval_count(run: Run, step_ns: int, window: Window | None = None) -> int:
     """At most so many rows `intervals` has. Raises `ValueError` for a step of 0 or less."""
     if step_ns <= 0:
@@ -84,8 +100,8 @@ def _edges_ns(run: Run, flow: Mapping[str, Any], step_ns: int, window: Window | 
 
 def _whole(counter: Counter, edges: Ints) -> Floats:
     """Whole counts in each interval, which add up to the whole count from the first edge to the last; NaN: unknown."""
-    if not counter:
-        return np.full(edges.size - 1, np.nan)
+    if not counter or not edges.size:
+        return np.full(max(edges.size - 1, 0), np.nan)
     counts = counter.at(edges)
     return np.asarray(np.diff(np.round(counts - counts[0])))
 

@@ -86,7 +86,7 @@ def _path() -> Iterator[tuple[str, _Find]]:
     for name in ("packets", "delay_ms"):
         for part in ("mean", "p95"):
             yield f"queue.{name}.{part}", _part(queueing.queue, name, part)
-    for name in ("drops", "marks"):
+    for name in ("drops", "marks", "loss_rate"):
         yield f"queue.{name}", _part(queueing.queue, name)
     yield "utilisation", queueing.utilisation
     yield "jain", jain

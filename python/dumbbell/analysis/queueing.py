@@ -42,21 +42,29 @@ def rows_of_bottleneck(run: Run) -> Bools:
 
 @remembered
 def queue(run: Run, window: Window | None = None) -> dict[str, Any]:
-    """The bottleneck's backlog (`packets`), queueing delay (`delay_ms`), `drops` and `marks`.
+    """The bottleneck's backlog (`packets`), queueing delay (`delay_ms`), `drops`, `marks` and `loss_rate`.
 
     Spreads are over all samples of the window. The delay of a sample is backlog ÷ rate:
-    what the next packet would wait in a first-in first-out queue.
+    what the next packet would wait in a first-in first-out queue. The loss rate is dropped ÷ (dropped + sent) packets,
+    as `rates.loss` has it over time; None with offloads on, where Linux counts a dropped super-packet as one packet
+    and a sent one as its segments (net/sched: `qdisc_qstats_drop`, `bstats_update`).
     """
     entry = bottleneck(run)
     if entry is None:
-        return {"packets": spread([]), "delay_ms": spread([]), "drops": None, "marks": None}
+        return {"packets": spread([]), "delay_ms": spread([]), "drops": None, "marks": None, "loss_rate": None}
     queues = run.table("queues")
     inside = rows_of_bottleneck(run) & during(queues.column("time_ns"), bounds_ns(run, window))
+    columns = {"drops": "drops_packets", "marks": "marks_packets", "sent_packets": "sent_packets"}
+    drops, marks, sent = (
+        entry.get(name) if window is None else _counted(run, column, bounds_ns(run, window))
+        for name, column in columns.items()
+    )
     return {
         "packets": spread(known(queues.column("backlog_packets"), inside)),
         "delay_ms": spread(known(queues.column("delay_ns"), inside) / 1e6),
-        "drops": entry.get("drops") if window is None else _counted(run, "drops_packets", bounds_ns(run, window)),
-        "marks": entry.get("marks") if window is None else _counted(run, "marks_packets", bounds_ns(run, window)),
+        "drops": drops,
+        "marks": marks,
+        "loss_rate": _loss_rate(run, drops, sent),
     }
 
 
@@ -91,6 +99,13 @@ def utilisation(run: Run, window: Window | None = None) -> float | None:
     if not could_bits or sent_bytes is None:
         return None
     return 8 * float(sent_bytes) / could_bits
+
+
+def _loss_rate(run: Run, drops: int | None, sent: int | None) -> float | None:
+    offloads = ((run.birth.get("experiment") or {}).get("path") or {}).get("offloads")
+    if offloads or drops is None or sent is None or drops + sent == 0:
+        return None
+    return drops / (drops + sent)
 
 
 def _probes(run: Run, which: Bools | np.bool_, column: str, window: Window | None) -> Floats:

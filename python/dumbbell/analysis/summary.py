@@ -11,6 +11,7 @@ from typing import Any
 from dumbbell.analysis import flows, queueing
 from dumbbell.analysis.cycles import Cycle, cycle
 from dumbbell.analysis.fairness import jain
+from dumbbell.analysis.intervals import no_data_shares
 from dumbbell.analysis.window import Window
 from dumbbell.result import Run
 
@@ -53,6 +54,7 @@ def warnings(run: Run) -> list[str]:
 
 def _flows(run: Run, window: Window | None) -> list[dict[str, Any]]:
     throughput, received = flows.flow_throughput_bps(run, window), flows.bytes_received(run, window)
+    silent = no_data_shares(run, window)
     again, rtt, cwnd = flows.retransmits(run, window), flows.rtt_ms(run, window), flows.cwnd_packets(run, window)
     return [
         {
@@ -62,6 +64,7 @@ def _flows(run: Run, window: Window | None) -> list[dict[str, Any]]:
             "throughput_mbps": _mega(throughput[name]),
             "bytes": None if (count := received[name]) is None else round(count),
             **_completion(flow),
+            "no_data_share": silent[name],
             "retransmits": again[name][0],
             "retransmit_rate": again[name][1],
             "rtt_ms": rtt[name],

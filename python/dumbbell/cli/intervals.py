@@ -12,8 +12,8 @@ from rich.table import Table
 
 from dumbbell import limits
 from dumbbell.analysis import Window, intervals, summary
-from dumbbell.analysis.intervals import interval_count
-from dumbbell.cli.cells import digits, grid
+from dumbbell.analysis.intervals import interval_count, no_data_shares
+from dumbbell.cli.cells import digits, grid, percent
 from dumbbell.cli.console import Console
 from dumbbell.errors import ExperimentError
 from dumbbell.result import Run
@@ -33,7 +33,7 @@ class Every:
     step_ns: int
     rows: pl.DataFrame
     flows: Sequence[Mapping[str, Any]]
-    """Of the summary, those that were chosen."""
+    """Of the summary, those that were chosen; `no_data_share` is of these intervals."""
 
     def show(self, out: Console) -> None:
         """A table a flow; below it the totals over the window."""
@@ -42,9 +42,13 @@ class Every:
                 out.print()
             out.print(f"{flow['name']} ({flow['cc']})" if flow["cc"] else flow["name"], style="bold")
             rows = self.rows.filter(pl.col("flow") == flow["name"])
-            out.print(
-                _table(rows, flow, self._places()) if rows.height else "no interval: it had no time in this window"
-            )
+            if rows.is_empty():
+                out.print("no interval: it had no time in this window")
+                continue
+            out.print(_table(rows, flow, self._places()))
+            if flow["no_data_share"]:
+                silent = rows.filter(pl.col("bytes") == 0).height
+                out.print(f"no data in {silent} of {rows.height} intervals ({percent(flow['no_data_share'])})")
 
     def as_json(self, run: Run) -> dict[str, Any]:
         """As one object: `intervals` of each flow, beside its totals as `stats --json` has them."""
@@ -78,7 +82,8 @@ def every(pairs: Sequence[tuple[Run, Window | None]], text: str, names: Sequence
         right = f"a longer one, a window (--from, --to), {limits.raised('intervals', count)}"
         problem = f"up to {count:,} intervals, more than {limits.shown('intervals')}"
         raise ExperimentError(problem, key="--every", value=text, right=right)
-    flows = _chosen(summary(run, window)["flows"], names)
+    silent = no_data_shares(run, window, step_ns)
+    flows = [{**flow, "no_data_share": silent[flow["name"]]} for flow in _chosen(summary(run, window)["flows"], names)]
     chosen = [flow["name"] for flow in flows]
     return Every(step_ns, intervals(run, step_ns, window).filter(pl.col("flow").is_in(chosen)), flows)
 

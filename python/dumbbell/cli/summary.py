@@ -157,8 +157,14 @@ def _lines(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
         lines.append(("queue", f"{_spread(queue['packets'])} packets, {queue['drops']} drops{marks}"))
         if queue["delay_ms"] and queue["delay_ms"]["mean"] is not None:
             lines.append(("", f"{_spread(queue['delay_ms'])} ms"))
+        if queue["loss_rate"] is not None:
+            lines.append(("", f"dropped {percent(queue['loss_rate'])} of its packets"))
     if numbers["ping_ms"] and numbers["ping_ms"]["mean"] is not None:
         lines.append(("ping", f"{_spread(numbers['ping_ms'])} ms"))
+    silent = [f"{flow['name']} {percent(flow['no_data_share'])}" for flow in numbers["flows"] if flow["no_data_share"]]
+    if silent:
+        more = f" and {len(silent) - MOST_FLOWS} more" if len(silent) > MOST_FLOWS else ""
+        lines.append(("no data", f"in intervals of 1 s: {', '.join(silent[:MOST_FLOWS])}{more}"))
     if numbers["utilisation"] is not None:
         lines.append(("utilisation", percent(numbers["utilisation"])))
     if numbers["jain"] is not None:
