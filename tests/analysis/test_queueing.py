@@ -34,12 +34,24 @@ def test_the_loss_rate_is_drops_by_packets_that_left(window: Window | None) -> N
     assert queue(bench.make(), window)["loss_rate"] == pytest.approx(100 / 10_100)
 
 
-def test_without_packets_and_with_offloads_no_loss_rate_is_known() -> None:
+@pytest.mark.parametrize(
+    ("experiment", "known"),
+    [
+        (None, True),
+        ({"path": {"offloads": False, "tc": None}, "hosts": None}, True),
+        ({"path": {"offloads": True}}, False),
+        ({"path": {"tc": {"interface": "eth0"}}}, False),
+        ({"hosts": {"router": None}}, False),
+        ({"hosts": {"router": {"ssh": "root@lab"}}}, True),
+    ],
+)
+def test_where_a_queue_holds_super_packets_its_loss_rate_is_not_known(experiment: object, *, known: bool) -> None:
+    run = Bench(ONE, birth={"experiment": experiment, "engine": "host"}).make()
+    assert (queue(run)["loss_rate"] is not None) == known
+
+
+def test_a_queue_that_no_packet_met_has_no_loss_rate() -> None:
     assert queue(Bench([Flow("a", "a", rate_bps=0)], drops=0).make())["loss_rate"] is None
-    offloads = {"experiment": {"path": {"offloads": True}}}
-    assert queue(Bench(ONE, birth=offloads).make())["loss_rate"] is None
-    assert queue(Bench(ONE, birth={"experiment": {"path": {"offloads": False}}}).make())["loss_rate"] is not None
-    assert queue(Bench(ONE, birth={"experiment": None}).make())["loss_rate"] is not None
 
 
 def test_without_a_bottleneck_nothing_is_known() -> None:

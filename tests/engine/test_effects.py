@@ -259,6 +259,31 @@ def test_a_send_buffer_holds_back(tmp_path: Path) -> None:
     assert got.mbps() < plain.mbps() / 3
 
 
+SCRIPT = (
+    'duration = "3s"\n[path]\nrtt = "20ms"\n[path.tc]\ninterface = "eth0"\nqueue = "QUEUE"\ncommands = """\n'
+    "tc qdisc add dev eth0 root handle 1: htb default 10\n"
+    "tc class add dev eth0 parent 1: classid 1:10 htb rate 10mbit\n"
+    'tc qdisc add dev eth0 parent 1:10 handle 10: KIND\n"""\n' + CUBIC + "count = 8\n"
+)
+
+
+@pytest.mark.parametrize(
+    "kind", ["tbf rate 10mbit burst 10kb limit 100kb", "tbf rate 20mbit burst 10kb limit 100kb", "bfifo limit 100kb"]
+)
+def test_a_script_s_queue_has_the_delay_and_utilization_of_what_limits_it(tmp_path: Path, kind: str) -> None:
+    got = valid(tmp_path, SCRIPT.replace("QUEUE", "10:").replace("KIND", kind))
+    assert got.numbers["utilisation"] == pytest.approx(1, abs=0.06)
+    assert got.numbers["queue"]["delay_ms"]["mean"] == pytest.approx(got.ping_ms - 20, rel=0.1)
+
+
+def test_of_a_script_s_netem_no_queueing_delay_is_known(tmp_path: Path) -> None:
+    for queue in ("1:", "10:"):
+        got = valid(tmp_path / queue, SCRIPT.replace("QUEUE", queue).replace("KIND", "netem delay 5ms limit 1000"))
+        assert got.numbers["queue"]["delay_ms"]["mean"] is None
+        assert got.numbers["queue"]["packets"]["mean"] > 0
+        assert 0.5 < got.numbers["utilisation"] <= 1.06
+
+
 def test_buffer_limits_of_linux_hold_a_window_back(tmp_path: Path) -> None:
     def most_inflight_bytes(folder: str, top: str) -> int:
         text = experiment(rate="1gbit", rtt="100ms", qdisc="pfifo limit 20000", top=top)

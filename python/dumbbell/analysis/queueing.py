@@ -46,8 +46,8 @@ def queue(run: Run, window: Window | None = None) -> dict[str, Any]:
 
     Spreads are over all samples of the window. The delay of a sample is backlog ÷ rate:
     what the next packet would wait in a first-in first-out queue. The loss rate is dropped ÷ (dropped + sent) packets,
-    as `rates.loss` has it over time; None with offloads on, where Linux counts a dropped super-packet as one packet
-    and a sent one as its segments (net/sched: `qdisc_qstats_drop`, `bstats_update`).
+    as `rates.loss` has it over time; None where the queue holds super-packets: Linux counts a dropped one as one
+    packet and a sent one as its segments (net/sched: `qdisc_qstats_drop`, `bstats_update`).
     """
     entry = bottleneck(run)
     if entry is None:
@@ -102,10 +102,17 @@ def utilisation(run: Run, window: Window | None = None) -> float | None:
 
 
 def _loss_rate(run: Run, drops: int | None, sent: int | None) -> float | None:
-    offloads = ((run.birth.get("experiment") or {}).get("path") or {}).get("offloads")
-    if offloads or drops is None or sent is None or drops + sent == 0:
+    if drops is None or sent is None or drops + sent == 0 or _holds_super_packets(run):
         return None
     return drops / (drops + sent)
+
+
+def _holds_super_packets(run: Run) -> bool:
+    """With offloads on, and on the sender's own device, whose packets are segmented after the queue."""
+    experiment = run.birth.get("experiment") or {}
+    path, hosts = experiment.get("path") or {}, experiment.get("hosts")
+    on_sender = run.birth["engine"] == "host" and isinstance(hosts, dict) and not hosts.get("router")
+    return bool(path.get("offloads") or path.get("tc") or on_sender)
 
 
 def _probes(run: Run, which: Bools | np.bool_, column: str, window: Window | None) -> Floats:

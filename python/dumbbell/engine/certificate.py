@@ -88,7 +88,7 @@ def queue_entries(named: Sequence[QueuePlan], queues: Table) -> list[dict[str, A
             "qdisc": queue.text,
             "host": queue.host,
             "device": queue.device,
-            "rates": [[at_ns / 1e9, rate] for at_ns, rate in queue.rates],
+            "rates": [[at_ns / 1e9, rate] for at_ns, rate in queue.limits],
         }
         | {key: None if row is None else queues.cell(column, row) for key, column in columns.items()}
         for queue in named

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dumbbell.engine.rates import delays, rates
+from dumbbell.engine.rates import delays, rates, waits
 from dumbbell.engine.records import (
     BBR,
     BBR_INFO,
@@ -90,7 +90,7 @@ def queues(file: Path, named: Sequence[QueuePlan], kinds: Sequence[str]) -> pl.D
         "marks_packets": _series(marks, pl.Int64, marking),
         "overlimits": _series(records["overlimits"], pl.Int64),
         "rate_bps": _series(rate, pl.Int64, known),
-        "delay_ns": _series(delay, pl.Int64, known),
+        "delay_ns": _series(delay, pl.Int64, known & waits(number, named)),
     }
     return pl.DataFrame(columns, schema=QUEUES)
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from dumbbell import _sim
 from dumbbell.columns import Column, Names, Places
-from dumbbell.engine.rates import delays, rates
+from dumbbell.engine.rates import delays, rates, waits
 from dumbbell.plan import Plan, QueuePlan
 from dumbbell.result import FLOWS, PROBES, QUEUES
 
@@ -110,7 +110,11 @@ def queue_table(told: _sim.Arrow, named: Sequence[QueuePlan]) -> Told:
 
     def delay_ns(table: Told) -> Column:
         rate = table.column("rate_bps")
-        return Column(delays(table.column("backlog_bytes").values, rate.values).astype(np.int64), rate.known)
+        known = rate.known
+        if any(queue.holds_netem for queue in named):
+            waiting = waits(table.positions("queue", names), named)
+            known = waiting if known is None else known & waiting
+        return Column(delays(table.column("backlog_bytes").values, rate.values).astype(np.int64), known)
 
     return Told(told, QUEUES, {"under_test": under_test, "rate_bps": rate_bps, "delay_ns": delay_ns})
 

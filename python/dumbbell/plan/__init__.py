@@ -6,7 +6,7 @@ shaping   disciplines for a stretch of path: shaper, queue, netem
 build     the whole plan, in order
 building  what is filled in on the way
 traffic   groups of flows to single flows, Poisson arrivals drawn
-verbatim  tc scripts as they were run
+verbatim  tc scripts as they were run; scripttree what their disciplines and classes let through
 changes   scheduled changes and traces to commands at their times
 remote    the same on real hosts: which machine does what; remote_shell as a script
 shell     a plan as a script that a person can read and run

@@ -21,3 +21,12 @@ class QueuePlan:
     """Under test, or a netem that was asked to lose packets."""
     rates: tuple[tuple[int, int], ...] = ()
     """(time in ns, bits per second) from time 0 on; empty where nothing limits it."""
+    capped_bps: int | None = None
+    """What a tc script's disciplines and classes let through there; `rates` are those that the experiment states."""
+    holds_netem: bool = False
+    """Is it, or holds it, a script's netem? Its backlog then is mostly packets that wait for no rate."""
+
+    @property
+    def limits(self) -> tuple[tuple[int, int], ...]:
+        """`rates`, or what the script lets through."""
+        return self.rates or (((0, self.capped_bps),) if self.capped_bps else ())

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dumbbell.plan.building import Building
 from dumbbell.plan.layout import Command
 from dumbbell.plan.queues import QueuePlan
+from dumbbell.plan.scripttree import read_tree
 from dumbbell.plan.shaping import Device
 from dumbbell.spec.qdisc import GRAMMAR
 from dumbbell.spec.script import DEVICE, Script
@@ -29,6 +30,7 @@ def commands(building: Building) -> list[Command]:
 
 
 def _queues(script: Script, device: Device, suffix: str) -> Iterator[QueuePlan]:
+    tree = read_tree(script)
     for words in script.lines:
         if words[1] != "qdisc":
             continue
@@ -37,5 +39,6 @@ def _queues(script: Script, device: Device, suffix: str) -> Iterator[QueuePlan]:
         name = f"tc.{handle.rstrip(':')}{suffix}"
         text = " ".join(words[kind:])
         yield QueuePlan(
-            name, device.host, device.name, handle, text, under_test=True, key=f"path.tc, {handle}", may_drop=True
-        )
+            name, device.host, device.name, handle, text, under_test=True, key=f"path.tc, {handle}", may_drop=True,
+            capped_bps=tree.capped_bps(handle), holds_netem=tree.holds_netem(handle),
+        )  # fmt: skip

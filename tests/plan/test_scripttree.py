@@ -1,0 +1,57 @@
+"""What a tc script's disciplines and classes let through."""
+
+import pytest
+
+from dumbbell.plan.scripttree import Tree, read_tree
+from dumbbell.spec.script import read_script
+
+CLASSES = """
+tc qdisc add dev eth0 root handle 1: htb
+tc class add dev eth0 parent 1: classid 1:1 htb rate 10gbit
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 5gbit ceil 6gbit
+tc class add dev eth0 parent 1:1 classid 1:20 htb rate 12gbit
+tc qdisc add dev eth0 parent 1:10 handle 10: netem delay 10ms
+tc qdisc add dev eth0 parent 1:20 handle 20: pfifo limit 10
+"""
+ROW = """
+tc qdisc add dev eth0 root handle 1:0 netem delay 10ms limit 1000
+tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 70mbit buffer 1mbit limit 1000mbit
+tc qdisc add dev eth0 parent 10:1 handle 100: tbf rate 80mbit burst .05mbit limit 225000b
+tc qdisc add dev eth0 parent 100:1 handle 1000: pfifo limit 10
+"""
+
+
+def tree(text: str) -> Tree:
+    return read_tree(read_script(text.splitlines(), "eth0"))
+
+
+@pytest.mark.parametrize(
+    ("text", "handle", "mbps", "holds"),
+    [
+        (ROW, "1:", None, True),
+        (ROW, "10:", 70, False),
+        (ROW, "100:", 70, False),
+        (ROW, "1000:", 70, False),
+        (CLASSES, "1:", 10_000, True),
+        (CLASSES, "10:", 6000, True),
+        (CLASSES, "20:", 10_000, False),
+        ("tc qdisc add dev eth0 root handle 0A: htb", "a:", None, False),
+        ("tc qdisc add dev eth0 root tbf rate 1mbit burst 2kb limit 9kb", "db00:", 1, False),
+        (ROW + ROW.replace("70mbit", "60mbit").replace(" add ", " replace "), "100:", 60, False),
+    ],
+)
+def test_a_place_lets_through_the_least_of_its_own_and_all_above(
+    text: str, handle: str, mbps: int | None, *, holds: bool
+) -> None:
+    found = tree(text)
+    assert found.capped_bps(handle) == (None if mbps is None else mbps * 10**6)
+    assert found.holds_netem(handle) is holds
+
+
+def test_a_class_of_its_own_parent_ends_the_walk() -> None:
+    knot = CLASSES.replace("parent 1: classid 1:1 ", "parent 1:10 classid 1:1 ")
+    assert tree(knot).capped_bps("10:") == 6 * 10**9
+
+
+def test_a_class_without_an_id_is_left_to_tc() -> None:
+    assert tree(CLASSES.replace("classid 1:20 ", "")).capped_bps("10:") == 6 * 10**9
