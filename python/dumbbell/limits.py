@@ -10,14 +10,17 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 from dumbbell.errors import DumbbellError
 
-__all__ = ["LIMITS", "MOST_DEPTH", "VARIABLE", "Limit", "TooLarge", "most", "raised", "read", "shown"]
+__all__ = ["LIMITS", "MOST_DEPTH", "VARIABLE", "Limit", "TooLarge", "most", "raised", "read", "read_open", "shown"]
 
 VARIABLE = "DUMBBELL_LIMITS"
 MOST_DEPTH = 24
 """Tables within tables: more than any key has, and few enough for code that recurses; nothing raises it."""
+PIECE = 1 << 20
+"""Bytes that are read at once where a file has no length."""
 _BYTES = {"": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -88,16 +91,22 @@ class TooLarge(OSError):
 
 def read(path: Path, name: str) -> bytes:
     """A file's content. Raises `OSError`, which is `TooLarge` where there is more than the limit allows."""
-    allowed, content = most(name), b""
     with path.open("rb") as file:
-        # Asked for as many bytes as are allowed, Python would take the memory for them at once.
-        size = min(os.fstat(file.fileno()).st_size, allowed) + 1
-        while len(content) <= allowed and (piece := file.read(size)):
-            content += piece
+        return read_open(file, name)
+
+
+def read_open(file: BinaryIO, name: str) -> bytes:
+    """The rest of an open file or pipe. Raises as `read` does."""
+    allowed, content = most(name), bytearray()
+    # Asked for as many bytes as are allowed, Python would take the memory for them at once. A pipe has no length.
+    length = os.fstat(file.fileno()).st_size
+    size = min(length or PIECE, allowed) + 1
+    while len(content) <= allowed and (piece := file.read(size)):
+        content += piece
     if len(content) > allowed:
-        needed = max(path.stat().st_size, len(content))
+        needed = max(length, len(content))
         raise TooLarge(f"larger than {shown(name)}, the limit of '{name}'; make it smaller, {raised(name, needed)}")
-    return content
+    return bytes(content)
 
 
 def shown(name: str) -> str:

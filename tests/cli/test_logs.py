@@ -3,13 +3,14 @@
 import contextlib
 import json
 import math
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from conftest import Dumbbell
+from conftest import COMMAND, Dumbbell
 from dumbbell.analysis import (
     convergence_s,
     durations,
@@ -59,6 +60,23 @@ def test_a_pair_of_logs_becomes_a_run_of_two_flows(dumbbell: Dumbbell, tmp_path:
         assert done.returncode == 0, done.stderr
     assert dumbbell("export", "pair", "-o", "pair.jsonl").returncode == 0
     assert dumbbell("import", "pair.jsonl", "-o", "again").returncode == 0
+
+
+def test_standard_input_is_a_log_like_any_file(tmp_path: Path) -> None:
+    """A pipe has no length, no name and no second reading; one sample has an RTT and a window, and no rate."""
+
+    def piped(text: str, *names: str) -> subprocess.CompletedProcess[str]:
+        command = [str(COMMAND), "import", *names, "-o", "run", "--json"]
+        return subprocess.run(command, cwd=tmp_path, input=text, capture_output=True, text=True, check=False)
+
+    done = piped((LOGS / "ss-tin-bbr.txt").read_text(), "-")
+    assert done.returncode == 0, done.stderr
+    (flow,) = json.loads(done.stdout)["flows"]
+    assert (flow["rtt_ms"]["mean"], flow["cwnd_packets"]["max"]) == (pytest.approx(0.669), 190)
+    assert (flow["throughput_mbps"], flow["bytes"]) == (None, None)
+    assert load(tmp_path / "run").birth["import"]["files"][0]["file"] == "stdin"
+    assert piped("what\n", "-").stderr.startswith("dumbbell: stdin: line 1: looks like none of the logs")
+    assert piped("", "-", "-").stderr.startswith("dumbbell: standard input can be read once only")
 
 
 def test_what_is_wrong_is_an_error_of_one_line(dumbbell: Dumbbell, tmp_path: Path) -> None:

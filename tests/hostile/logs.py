@@ -76,6 +76,10 @@ def ss(rng: random.Random) -> str:
             )  # fmt: skip
             joint = "\n\t " if rng.random() < 0.1 else " "
             lines.append("\t cubic " + joint.join(fields))
+    if rng.random() < 0.3:
+        # As a terminal breaks it, in the middle of words too.
+        width = rng.randrange(8, 120)
+        lines = [line[at : at + width] for line in lines for at in range(0, max(len(line), 1), width)]
     return "\n".join(lines) + "\n"
 
 

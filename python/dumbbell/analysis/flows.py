@@ -9,7 +9,7 @@ from dumbbell.analysis.counters import Counter, bytes_counters, counters
 from dumbbell.analysis.known import sum_of_known
 from dumbbell.analysis.samples import Floats, by_flow, remembered
 from dumbbell.analysis.spread import spread
-from dumbbell.analysis.window import NS, Window, bounds_ns, clip_ns
+from dumbbell.analysis.window import NS, Window, bounds_ns, clip_ns, seen_ns
 from dumbbell.result import Run
 
 __all__ = [
@@ -35,6 +35,8 @@ def bytes_received(run: Run, window: Window | None = None) -> dict[str, float | 
         return {flow["name"]: flow["bytes_received"] for flow in run.birth["flows"]}
     counted = bytes_counters(run)
     bounds = bounds_ns(run, window)
+    if bounds[0] == bounds[1]:
+        return dict.fromkeys(counted)  # A log of one sample: nothing was counted between two times.
     return {name: counter.between(*bounds) if counter else None for name, counter in counted.items()}
 
 
@@ -126,7 +128,7 @@ def _spread_by_flow(
 ) -> dict[str, _Spread]:
     found = {}
     for flow in run.birth["flows"]:
-        (times, values), life = samples[flow["name"]], clip_ns(run, flow, window)
+        (times, values), life = samples[flow["name"]], seen_ns(run, flow, window)
         found[flow["name"]] = spread([] if life is None else values[(times >= life[0]) & (times <= life[1])])
     return found
 

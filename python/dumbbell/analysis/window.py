@@ -8,7 +8,7 @@ from typing import Any
 
 from dumbbell.result import Run
 
-__all__ = ["NS", "Window", "bounds_ns", "clip_ns", "is_bulk", "life_ns", "long_lived"]
+__all__ = ["NS", "Window", "bounds_ns", "clip_ns", "is_bulk", "life_ns", "long_lived", "seen_ns"]
 
 NS = 1_000_000_000
 """Nanoseconds in a second."""
@@ -44,6 +44,15 @@ def clip_ns(run: Run, flow: Mapping[str, Any], window: Window | None = None) -> 
     start_ns, stop_ns = life_ns(run, flow)
     start_ns, stop_ns = max(start_ns, from_ns), min(stop_ns, to_ns)
     return (start_ns, stop_ns) if start_ns < stop_ns else None
+
+
+def seen_ns(run: Run, flow: Mapping[str, Any], window: Window | None = None) -> Window | None:
+    """The same, but of a flow that a log sampled only once also the time of that sample."""
+    from_ns, to_ns = bounds_ns(run, window)
+    start_ns, stop_ns = life_ns(run, flow)
+    if start_ns == stop_ns and from_ns <= start_ns <= to_ns:
+        return start_ns, stop_ns
+    return clip_ns(run, flow, window)
 
 
 def is_bulk(flow: Mapping[str, Any]) -> bool:

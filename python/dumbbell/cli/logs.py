@@ -10,7 +10,10 @@ import typer
 
 __all__ = ["export", "import_"]
 
-Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Logs of any known formats, gzipped or not.")]
+Files = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE...", help="Logs of any known formats, gzipped or not; - reads standard input."),
+]
 
 
 def import_(  # noqa: PLR0913, PLR0917 — a command has many options

@@ -10,7 +10,7 @@ from dumbbell.importers.formats import recognise
 from dumbbell.importers.merge import Whole, merged, visibly
 from dumbbell.importers.model import Log, Options
 from dumbbell.importers.ours import Ours
-from dumbbell.importers.source import Source, open_source
+from dumbbell.importers.source import STDIN, Source, open_source
 from dumbbell.importers.ss_fields import EXTRA
 from dumbbell.manifest import RUN
 from dumbbell.publish import staged
@@ -35,17 +35,20 @@ def read_run(files: Sequence[Path], options: Options, command: str = "") -> Whol
     """The same without writing."""
     if not files:
         raise ImportProblem("no file to import")
-    carried = [_carried(file) for file in files]
-    if exported := [each for each in carried if each is not None]:
-        if len(files) > 1:
-            right = "import it alone; several runs are put side by side by stats, report and compare"
-            raise ImportProblem("a whole run of Dumbbell's, beside other files", file=str(files[0]), right=right)
-        whole = _again(*exported[0])
-        _check(whole, files[0])
-        return whole
-    sources = [open_source(file) for file in files]
+    if files.count(STDIN) > 1:
+        raise ImportProblem("standard input can be read once only", value=str(STDIN), right="name it once")
+    opened = [_opened(file) for file in files]
+    for file, each in zip(files, opened, strict=True):
+        if not isinstance(each, Source):
+            if len(files) > 1:
+                right = "import it alone; several runs are put side by side by stats, report and compare"
+                raise ImportProblem("a whole run of Dumbbell's, beside other files", file=str(files[0]), right=right)
+            whole = _again(*each)
+            _check(whole, file)
+            return whole
+    sources = [each for each in opened if isinstance(each, Source)]
     whole = visibly(merged(sources, [read_log(source, options) for source in sources], options, command))
-    _check(whole, files[0])
+    _check(whole, sources[0].path)
     return whole
 
 
@@ -57,8 +60,8 @@ def read_log(source: Source, options: Options) -> Log:
         raise problem.within(str(source.path)) from None
 
 
-def _carried(file: Path) -> tuple[Ours, list[Source]] | None:
-    """A run that `export` wrote; None for any other file."""
+def _opened(file: Path) -> Source | tuple[Ours, list[Source]]:
+    """A file of another program, or a run that `export` wrote."""
     if file.is_dir():
         if not ours.is_folder(file):
             right = "a file, or a folder that dumbbell export wrote"
@@ -69,7 +72,7 @@ def _carried(file: Path) -> tuple[Ours, list[Source]] | None:
         return ours.read_jsonl(source), [source]
     if flent.is_ours(source):
         return ours.from_flent(source.document[ours.CARRIER], source), [source]
-    return None
+    return source
 
 
 def _check(whole: Whole, file: Path) -> None:

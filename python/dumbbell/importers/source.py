@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import re
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,8 +24,10 @@ from dumbbell.importers.magic import is_capture
 from dumbbell.importers.quantity import Unreadable
 from dumbbell.visible import check_unicode
 
-__all__ = ["Line", "Source", "open_source"]
+__all__ = ["STDIN", "Line", "Source", "open_source"]
 
+STDIN = Path("-")
+"""As most commands name standard input."""
 PIECE = 1 << 20
 MOST_LINE = 100_000
 """Bytes: patterns may take time with the square of a line's length."""
@@ -186,9 +189,14 @@ WHOLE = "a JSON log is read whole or not at all: was the program stopped, or the
 
 
 def open_source(path: Path) -> Source:
-    """Read a file. Raises `ImportProblem` when it can't be read, or is larger than any log may be."""
+    """Read a file, or standard input for `-`, which is called `stdin` from then on.
+
+    Raises `ImportProblem` when it can't be read, or is larger than any log may be.
+    """
+    piped = path == STDIN
+    path = Path("stdin") if piped else path
     try:
-        packed = limits.read(path, "capture")
+        packed = limits.read_open(sys.stdin.buffer, "capture") if piped else limits.read(path, "capture")
     except OSError as error:
         raise ImportProblem(f"can't be read: {error.strerror or error}", file=str(path)) from None
     data = _unpacked(packed, path) if packed[:2] == b"\x1f\x8b" else packed

@@ -1,7 +1,8 @@
 """`ss -ti` logs: one connection or all, taken once or in a loop, with or without times between the samples.
 
 What was sampled at a sender says what was acknowledged, not what a receiver's program got: `bytes_received` is
-filled only for a socket that received more than it sent. Fields are `ss_fields`', times `clock`'s.
+filled only for a socket that received more than it sent. Fields are `ss_fields`', times `clock`'s, lines that were
+broken `ss_wrap`'s.
 """
 
 import re
@@ -15,6 +16,17 @@ from dumbbell.importers.model import FlowLog, Log, Options
 from dumbbell.importers.quantity import whole
 from dumbbell.importers.source import Line, Source
 from dumbbell.importers.ss_fields import EXTRA, Fields, completed, fields
+from dumbbell.importers.ss_wrap import (
+    HEADER,
+    SOCKET,
+    STATES,
+    begins_header,
+    begins_socket,
+    keys,
+    mended,
+    torn,
+    whole_socket,
+)
 from dumbbell.importers.tables import rows
 from dumbbell.result import FLOWS
 
@@ -23,24 +35,18 @@ __all__ = ["NAME", "looks", "read"]
 NAME = "ss"
 ROUNDING = "rates have one decimal of their unit or three digits, RTTs a microsecond, other times a millisecond"
 
-STATES = (
-    "UNKNOWN ESTAB SYN-SENT SYN-RECV FIN-WAIT-1 FIN-WAIT-2 TIME-WAIT UNCONN CLOSE-WAIT LAST-ACK LISTEN CLOSING".split()
-)
-_HEADER = re.compile(r"(?:State +)?(?:Netid +)?(?:State +)?Recv-Q +Send-Q +Local Address:Port.*\Z")
-_SOCKET = re.compile(
-    rf"(?:(?:tcp|mptcp|u_str) +)?(?:(?P<state>{'|'.join(STATES)}) +)?(?P<recv>\d+) +(?P<send>\d+) +"
-    r"(?P<local>\S+:(?:\d+|\*|[a-z][\w-]*)) +(?P<peer>\S+:(?:\d+|\*|[a-z][\w-]*))(?P<rest>.*)\Z",
-    re.ASCII,
-)
 _SEPARATOR = re.compile(r"-{2,}\Z|={2,}\Z")
 _FIELDS = re.compile(r"\b(?:cwnd:\d|rtt:\d|wscale:\d|rto:\d|segs_out:\d|bytes_acked:\d)")
 BARE = "socket"
+MOST_LINES = 60
+"""Lines of one socket's fields: a terminal of 20 columns breaks what ss prints into so many."""
+RIGHT = "the output of ss -tin, as it is"
 
 
 def looks(source: Source) -> bool:
     """Has it ss's header, or fields that only ss prints?"""
     texts = [line.text.strip() for line in source.head]
-    return any(_HEADER.match(text) for text in texts) or sum(len(_FIELDS.findall(text)) for text in texts) >= 2
+    return any(HEADER.match(text) for text in texts) or sum(len(_FIELDS.findall(text)) for text in texts) >= 2
 
 
 def read(source: Source, options: Options) -> Log:
@@ -70,7 +76,9 @@ class _Block:
     line: int
     instant: int
     """Which sample it belongs to, from 0."""
-    text: list[str] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    """Its fields, each whole; a line that only held the rest of a field is empty."""
+    keys: set[str] = field(default_factory=set)
     columns: dict[str, Any] = field(default_factory=dict)
     parsed: Fields = field(default_factory=Fields)
 
@@ -86,6 +94,8 @@ class _Blocks:
     begins: list[int] = field(default_factory=list)
     """The line with which each sample begins; samples without a socket that TCP says anything of count too."""
     open: _Block | None = None
+    begun: Line | None = None
+    """A header or a socket's line, as far as it was read."""
     seen: set[str] = field(default_factory=set)
     fresh: bool = False
     """Has a sample begun that holds no socket yet?"""
@@ -93,22 +103,44 @@ class _Blocks:
     def take(self, line: Line) -> None:
         text = line.text.strip()
         if not text:
-            self._close(bare_only=True)
-        elif _SEPARATOR.match(text):
+            return  # Also between the lines of a sample, in double-spaced text.
+        if self._goes_on(text):
+            return
+        if _SEPARATOR.match(text):
             self._close()
         elif (time_ns := stamp_ns(text)) is not None:
             self._close()
             self._begin(time_ns, line)
-        elif _HEADER.match(text):
+        elif HEADER.match(text) or begins_header(text):
             self._close()
+            self.begun = Line(line.number, text)
             if not self.fresh:
                 self._begin(None, line)
-        elif match := _SOCKET.match(text):
-            self._socket(line, match)
+        elif SOCKET.match(text) or begins_socket(text):
+            self._close()
+            self.begun = Line(line.number, text)
         else:
             self._more(line, text)
 
+    def _goes_on(self, text: str) -> bool:
+        """Is this line the rest of a header or of a socket's line? If not, what had begun is whole."""
+        begun, self.begun = self.begun, None
+        if begun is None:
+            return False
+        if begins_header(begun.text):
+            if begins_header(begun.text + text):
+                self.begun = Line(begun.number, begun.text + text)
+            return self.begun is not None
+        if (whole_line := whole_socket(begun.text, text)) is not None:
+            self.begun = Line(begun.number, whole_line)
+            return True
+        self._socket(begun)
+        return False
+
     def done(self) -> list[_Block]:
+        """Every block, once all lines were handed in."""
+        if self.begun is not None and not begins_header(self.begun.text):
+            self._socket(self.begun)
         self._close()
         if self.fresh and self.instants:
             self.instants.pop()
@@ -125,58 +157,70 @@ class _Blocks:
         self.seen = set()
         self.fresh = True
 
-    def _socket(self, line: Line, match: re.Match[str]) -> None:
-        self._close()
+    def _socket(self, line: Line) -> None:
+        match = SOCKET.match(line.text)
+        if match is None:
+            self.source.fail("no socket of ss's", line=line.number, value=line.text, right=RIGHT)
         name = f"{match['local']} {match['peer']}"
-        self._join(name, line)
-        assert self.open is not None
-        self.open.columns = {"recv_q_bytes": whole(match["recv"]), "send_q_bytes": whole(match["send"])}
+        with self.source.reading(line.number, line.text):
+            columns = {"recv_q_bytes": whole(match["recv"]), "send_q_bytes": whole(match["send"])}
         if match["state"]:
-            self.open.columns["state"] = STATES.index(match["state"])
+            columns["state"] = STATES.index(match["state"])
+        self._join(name, line, columns)
         # With -O the fields stand on the same line, behind -p's and -o's words.
         rest = re.sub(r"(?:users|timer):\(\S*(?: \S*)*?\)+(?=\s|\Z)", "", match["rest"]).strip()
         if _FIELDS.search(rest):
-            self.open.text.append(rest)
+            self._more(line, rest)
 
-    def _join(self, name: str, line: Line) -> None:
+    def _join(self, name: str, line: Line, columns: dict[str, Any]) -> _Block:
         if name in self.seen or not self.instants:
             self._begin(None, line)
         self.fresh = False
         self.seen.add(name)
-        self.open = _Block(name, line.number, len(self.instants) - 1)
+        self.open = _Block(name, line.number, len(self.instants) - 1, columns=columns)
+        return self.open
 
     def _more(self, line: Line, text: str) -> None:
-        if self.open is None:
-            self._join(BARE, line)
-        assert self.open is not None
-        if self.open.name == BARE and self.open.text and _begins_again(" ".join(self.open.text), text):
+        """Fields of the open block, or of a new one without a socket's line."""
+        block = self.open or self._join(BARE, line, {})
+        before = block.lines[-1].text if block.lines else ""
+        whole_before, rest = mended(before, text) if before else ("", text)
+        if block.name == BARE and block.keys & keys(rest):
             self._close()
-            self._join(BARE, line)
-        # Whether it is one of ss's lines; the block is read as a whole later.
-        known = fields(text)
-        if not known.columns and not (self.open.text or (known.cc and not known.unknown)):
-            self.source.fail("no line of ss's", line=line.number, value=text, right="the output of ss -tin, as it is")
-        if len(known.unknown) > len(known.columns):
-            self.source.fail("no line of ss's", line=line.number, value=text, right="the output of ss -tin, as it is")
-        self.open.text.append(text)
+            block, before, whole_before, rest = self._join(BARE, line, {}), "", "", text
+        if len(block.lines) >= MOST_LINES:
+            self.source.fail(f"more than {MOST_LINES} lines of one socket", line=line.number, value=text, right=RIGHT)
+        if whole_before != before:
+            block.lines[-1] = Line(block.lines[-1].number, whole_before)
+            block.keys |= keys(whole_before.rpartition(" ")[2])
+        if rest:
+            block.lines.append(Line(line.number, rest))
+            block.keys |= keys(rest)
 
-    def _close(self, *, bare_only: bool = False) -> None:
-        block = self.open
-        if block is None or (bare_only and block.name != BARE):
-            return
-        self.open = None
-        if not block.text:
+    def _close(self) -> None:
+        block, self.open = self.open, None
+        if block is None or not block.lines:
             return  # A socket without fields: listening, or taken without -i.
+        known: set[str] = set()
+        for line in block.lines:
+            with self.source.reading(line.number, line.text):
+                found = fields(line.text)
+            foreign = not found.columns and line is block.lines[0] and (found.cc is None or found.unknown)
+            if foreign or len(found.unknown) > len(found.columns):
+                self.source.fail("no line of ss's", line=line.number, value=line.text, right=RIGHT)
+            ends = {"first": line is block.lines[0], "last": line is block.lines[-1]}
+            if (piece := torn(line.text, found, **ends)) is not None:
+                right = "the output of ss -tin with every socket on one line, or broken between its fields"
+                self.source.fail(
+                    f"can't tell what '{piece}' is a piece of", line=line.number, value=line.text, right=right
+                )
+            if twice := known & set(found.columns):
+                right = "the samples of a loop need a header or a time between them"
+                self.source.fail(f"'{min(twice)}' stands there twice", line=line.number, value=line.text, right=right)
+            known |= set(found.columns)
         with self.source.reading(block.line):
-            block.parsed = fields(" ".join(block.text))
+            block.parsed = fields(" ".join(line.text for line in block.lines))
         self.found.append(block)
-
-
-def _begins_again(so_far: str, text: str) -> bool:
-    """Has a bare block a key of this line already?"""
-    keys = {match.split(":")[0] for match in re.findall(r"[a-z_]+:", so_far)}
-    first = re.findall(r"([a-z_]+):", text)
-    return bool(keys & set(first))
 
 
 def _times(source: Source, found: list[_Block], blocks: _Blocks, options: Options) -> tuple[list[int], int | None]:
