@@ -34,6 +34,33 @@ def test_seeds_without_dice_are_told() -> None:
     assert warnings == ["all 2 seeds of a gave the same numbers: nothing there is left to chance"]
 
 
+LOG = {"engine": "import", "seed": None, "flows": [{"name": "x-1", "group": "x"}, {"name": "x-2", "group": "x"}]}
+
+
+def test_what_a_log_lacks_is_left_out_and_listed_once() -> None:
+    log = {"groups.x.throughput_mbps": 1.0}
+    run = log | {"groups.x.rtt_ms.mean": 9.0, "groups.x.rtt_ms.p95": 9.9, "ping_ms.mean": 9.0, "cycle.period_s": 4.0}
+    found = confront("", side("log", log, **LOG), side("run", run))
+    assert (found.agrees, found.one_sided) == (True, [])
+    assert found.not_in_log == ["groups.x.rtt_ms.mean", "groups.x.rtt_ms.p95", "ping_ms.mean"]
+    assert found.as_json()["not_in_log"] == found.not_in_log
+    assert found.warnings[-1] == "not in the log, and left out: groups.*.rtt_ms, ping_ms"
+    turned = confront("", side("run", run), side("log", log, **LOG))
+    assert (turned.agrees, turned.not_in_log) == (True, found.not_in_log)
+
+
+def test_a_group_that_the_log_does_not_have_is_no_silence_of_the_log() -> None:
+    log, run = {"groups.x.throughput_mbps": 1.0}, {"groups.x.throughput_mbps": 1.0, "groups.y.throughput_mbps": 1.0}
+    found = confront("", side("log", log, **LOG), side("run", run))
+    assert (found.agrees, found.one_sided, found.not_in_log) == (False, ["groups.y.throughput_mbps"], [])
+
+
+def test_what_a_run_lacks_and_a_log_has_stays_one_sided() -> None:
+    log, run = {"groups.x.throughput_mbps": 1.0, "ping_ms.mean": 2.0}, {"groups.x.throughput_mbps": 1.0}
+    found = confront("", side("log", log, **LOG), side("run", run))
+    assert (found.one_sided, found.not_in_log) == (["ping_ms.mean"], [])
+
+
 def test_downloads_that_did_not_end_are_told() -> None:
     ended = {"groups.x.fct_s": 1.0}
     not_ended: dict[str, float] = {}

@@ -12,7 +12,7 @@ from dumbbell.cli.compare import Asked, compare_all
 from dumbbell.errors import DumbbellError
 from synthetic import Bench, Flow, Rate
 
-KEYS = set("first second metrics one_sided agrees worst valid warnings wall_s".split())
+KEYS = set("first second metrics one_sided not_in_log agrees worst valid warnings wall_s".split())
 ROW = set("metric first second difference relative interval confidence allowed verdict".split())
 
 EXPERIMENT = """

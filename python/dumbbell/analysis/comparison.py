@@ -5,7 +5,8 @@ than it looks: invalid runs, experiments that are not the same, one seed, seeds 
 Where runs come from is the caller's; how a comparison reads is `dumbbell.report`'s.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +32,7 @@ __all__ = ["Comparison", "Measured", "Side", "confront", "unlike"]
 FLOWS_MAX = 12
 """Rows of single flows beyond these are not shown; JSON has them."""
 DIFFERENCES_MAX = 6
+_OF_ONE = re.compile(r"(group|flow)s\..*\.(?=\w+\Z)")
 UNWEIGHED = ("title", "seeds", "expect")
 """Keys of an experiment that change no packet."""
 
@@ -94,6 +96,9 @@ class Comparison:
     rows: list[Row]
     """Worst first."""
     one_sided: list[str]
+    """Metrics with a tolerance that one side should have, and lacks."""
+    not_in_log: list[str]
+    """Metrics that one side measured and that the other, an import, does not record."""
     warnings: list[str]
 
     @property
@@ -139,6 +144,7 @@ class Comparison:
             "second": self.second.as_json(),
             "metrics": [_row_as_json(row) for row in self.rows],
             "one_sided": self.one_sided,
+            "not_in_log": self.not_in_log,
             "agrees": self.agrees,
             "worst": self.worst and self.worst.metric,
             "valid": self.valid,
@@ -155,8 +161,48 @@ def confront(
 ) -> Comparison:
     """Compare everything that both sides measured; without a method `paired` where that may be, or else `welch`."""
     rows = worst_first(compare(first.values, second.values, tolerances, method or _method(first, second)))
-    alone = one_sided(first.values, second.values, tolerances)
-    return Comparison(case, first, second, rows, alone, list(_warnings(first, second, rows, tolerances)))
+    unrecorded = _not_in_log(first, second)
+    alone = [name for name in one_sided(first.values, second.values, tolerances) if name not in unrecorded]
+    return Comparison(
+        case,
+        first,
+        second,
+        rows,
+        alone,
+        unrecorded,
+        [*_warnings(first, second, rows, tolerances), *_silent(unrecorded)],
+    )
+
+
+def _not_in_log(first: Side, second: Side) -> list[str]:
+    """The metrics that no run of an imported side has, although the other side has them.
+
+    A metric of a group or a flow that the log does not have is none of these: there the two are of different flows.
+    Nor is a cycle: without one the log has no alternation that is significant.
+    """
+    found: list[str] = []
+    for side, other in ((first, second), (second, first)):
+        if not is_import(side.runs[0].birth):
+            continue
+        mine, theirs = ({name for values in each.values for name in values} for each in (side, other))
+        flows = [flow for run in side.runs for flow in run.birth["flows"]]
+        known = tuple(f"{kind}s.{flow[key]}." for flow in flows for kind, key in (("group", "group"), ("flow", "name")))
+        found += [
+            name
+            for name in sorted(theirs - mine)
+            if name.startswith(known) or not name.startswith(("groups.", "flows.", "cycle."))
+        ]
+    return found
+
+
+def _silent(unrecorded: Sequence[str]) -> list[str]:
+    return [f"not in the log, and left out: {_briefly(unrecorded)}"] if unrecorded else []
+
+
+def _briefly(metrics: Iterable[str]) -> str:
+    """Metrics' names without their groups, flows, and parts: `groups.*.rtt_ms, ping_ms`."""
+    stems = (name.removesuffix(".mean").removesuffix(".p95") for name in metrics)
+    return ", ".join(dict.fromkeys(_OF_ONE.sub(r"\1s.*.", stem) for stem in stems))
 
 
 def _method(first: Side, second: Side) -> Method:
