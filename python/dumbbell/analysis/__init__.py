@@ -28,6 +28,11 @@ summary   all of it as the JSON contract
 findings    the summary, and whatever else a report says
 expect    metrics by name, expectations
 measures  a run as one flat list of numbers
+common_step  the step of which rounded sizes are multiples
+super_packets  how many segments one loss takes
+rtts      base round-trip times
+conditions  under which conditions a log was written, with the evidence
+settings    what would put a run under a log's conditions
 difference  how far apart two samples of runs are, and whether that is too far
 tolerance   a tolerance as people write it
 comparison  two sides of an experiment, and what weakens what they say
@@ -38,6 +43,7 @@ Reads no file, prints nothing, draws nothing: pictures are `dumbbell.plot`, sent
 
 from dumbbell.analysis.comparison import Comparison, Measured, Side, confront, unlike
 from dumbbell.analysis.completion import answer_times, completion_times
+from dumbbell.analysis.conditions import Condition
 from dumbbell.analysis.cycles import Cycle, cycle
 from dumbbell.analysis.delays import one_way_delays, queue_delay_cdf, rtt_cdf
 from dumbbell.analysis.difference import TOLERANCES, Method, Row, Sample, Tolerance, Verdict, compare, one_sided
@@ -53,6 +59,7 @@ from dumbbell.analysis.power import throughput_and_delay_p95
 from dumbbell.analysis.queueing import of_bottleneck, one_way_delay_p95_ms, utilisation
 from dumbbell.analysis.rates import group_throughput, loss, retransmit_rate, throughput
 from dumbbell.analysis.sawtooth import Sawtooth
+from dumbbell.analysis.settings import Setting, facts
 from dumbbell.analysis.spread import SPREAD, spread
 from dumbbell.analysis.states import durations, phases
 from dumbbell.analysis.summary import summary, warnings
@@ -63,6 +70,7 @@ __all__ = [
     "SPREAD",
     "TOLERANCES",
     "Comparison",
+    "Condition",
     "Cycle",
     "Expectation",
     "Measured",
@@ -73,6 +81,7 @@ __all__ = [
     "Row",
     "Sample",
     "Sawtooth",
+    "Setting",
     "Side",
     "Tolerance",
     "Verdict",
@@ -86,6 +95,7 @@ __all__ = [
     "convergence_s",
     "cycle",
     "durations",
+    "facts",
     "findings",
     "flow_loss",
     "group_loss",

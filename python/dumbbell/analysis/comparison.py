@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from dumbbell.analysis.conditions import Condition
 from dumbbell.analysis.difference import (
     CONFIDENCE,
     TOLERANCES,
@@ -25,6 +26,7 @@ from dumbbell.analysis.difference import (
     partial,
     worst_first,
 )
+from dumbbell.analysis.settings import Facts, Setting, settings
 from dumbbell.result import is_import
 
 __all__ = ["Comparison", "Measured", "Side", "confront", "unlike"]
@@ -45,6 +47,8 @@ class Measured:
     birth: Mapping[str, Any]
     values: Mapping[str, float]
     """Its `measures`."""
+    facts: Facts | None = None
+    """What explains how it differs from a log; None where no explanation is wanted."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,10 @@ class Comparison:
     not_in_log: list[str]
     """Metrics that one side measured and that the other, an import, does not record."""
     warnings: list[str]
+    conditions: tuple[Condition, ...] = ()
+    """Under which the imported side was measured, as far as its log tells; empty where none or both are imports."""
+    settings: tuple[Setting, ...] = ()
+    """What would put the other side under the same conditions."""
 
     @property
     def valid(self) -> bool:
@@ -145,6 +153,8 @@ class Comparison:
             "metrics": [_row_as_json(row) for row in self.rows],
             "one_sided": self.one_sided,
             "not_in_log": self.not_in_log,
+            "conditions": [each.as_json() for each in self.conditions],
+            "settings": [each.as_json() for each in self.settings],
             "agrees": self.agrees,
             "worst": self.worst and self.worst.metric,
             "valid": self.valid,
@@ -163,15 +173,21 @@ def confront(
     rows = worst_first(compare(first.values, second.values, tolerances, method or _method(first, second)))
     unrecorded = _not_in_log(first, second)
     alone = [name for name in one_sided(first.values, second.values, tolerances) if name not in unrecorded]
-    return Comparison(
-        case,
-        first,
-        second,
-        rows,
-        alone,
-        unrecorded,
-        [*_warnings(first, second, rows, tolerances), *_silent(unrecorded)],
-    )
+    warnings = [*_warnings(first, second, rows, tolerances), *_silent(unrecorded)]
+    explained = _explained(first.runs[0], second.runs[0])
+    return Comparison(case, first, second, rows, alone, unrecorded, warnings, *explained)
+
+
+def _explained(first: Measured, second: Measured) -> tuple[tuple[Condition, ...], tuple[Setting, ...]]:
+    """The conditions of the one import of two runs, and the settings that would give the other the same."""
+    logs = [run for run in (first, second) if run.facts is not None and run.facts.conditions]
+    others = [run for run in (first, second) if run not in logs]
+    if len(logs) != 1 or others[0].facts is None:
+        return (), ()
+    (log,), (run,) = logs, others
+    assert log.facts is not None
+    assert run.facts is not None
+    return log.facts.conditions, settings(log.facts, run.facts, run.birth, run.values)
 
 
 def _not_in_log(first: Side, second: Side) -> list[str]:

@@ -19,6 +19,7 @@ from dumbbell.analysis import (
     Side,
     check_patterns,
     confront,
+    facts,
     measure_names,
     measures,
     stated,
@@ -34,7 +35,7 @@ from dumbbell.engine.requests import default_folder, engine_called, plain, repea
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
 from dumbbell.publish import staged
-from dumbbell.result import Run
+from dumbbell.result import Run, is_import
 from dumbbell.spec import find, load
 from dumbbell.spec.names import distinct
 
@@ -127,7 +128,9 @@ def compare_all(asked: Asked) -> Compared:
             "not something to compare", value=" ".join(asked.targets), right="name one experiment, or two results"
         )
     pairs, left_out = paired(first, second)
-    measured = _Measuring(asked, _drawing(first, second, len(pairs)) if asked.page else None)
+    imported = [any(is_import(birth) for birth in side.values()) for side in (first, second)]
+    drawn = _drawing(first, second, len(pairs)) if asked.page else None
+    measured = _Measuring(asked, drawn, explain=imported.count(True) == 1)
     comparisons = []
     for case, *sides in pairs:
         called = names or _names(*sides)
@@ -139,8 +142,8 @@ def compare_all(asked: Asked) -> Compared:
 class _Measuring:
     """Reads run after run, keeps what is needed of each, and forgets its tables."""
 
-    def __init__(self, asked: Asked, draw: Callable[[Run], pl.DataFrame] | None) -> None:
-        self.asked, self.draw = asked, draw
+    def __init__(self, asked: Asked, draw: Callable[[Run], pl.DataFrame] | None, *, explain: bool) -> None:
+        self.asked, self.draw, self.explain = asked, draw, explain
         self.strands: dict[Path, pl.DataFrame] = {}
 
     def side(self, name: str, folders: Folders) -> Side:
@@ -152,7 +155,7 @@ class _Measuring:
         window = window_of(run.birth["duration_s"], self.asked.start, self.asked.end)
         if self.draw is not None:
             self.strands[folder] = self.draw(run)
-        return Measured(folder, run.birth, measures(run, window))
+        return Measured(folder, run.birth, measures(run, window), facts(run) if self.explain else None)
 
 
 def _carried_out(asked: Asked) -> tuple[Path, list[str], Folders, Folders]:

@@ -9,7 +9,19 @@ from dumbbell.analysis import Comparison, Verdict
 from dumbbell.cli.cells import grid
 from dumbbell.cli.compare import Compared
 from dumbbell.cli.console import Console
-from dumbbell.report import HEAD, cells, described, one_sided_cells, verdict, verdict_of_all
+from dumbbell.report import (
+    EXPLAINED,
+    HEAD,
+    cells,
+    condition_cells,
+    described,
+    one_sided_cells,
+    options,
+    setting_cells,
+    settings_title,
+    verdict,
+    verdict_of_all,
+)
 
 __all__ = ["show_compared"]
 
@@ -50,9 +62,39 @@ def _show(out: Console, comparison: Comparison, window: str, *, several: bool) -
     for warning in comparison.warnings:
         style = "bold red" if warning.startswith("invalid: ") else "yellow"
         out.print(f"note: {warning}", style=style, soft_wrap=True)
+    _explain(out, comparison)
     if several:
         style = "green" if comparison.agrees and comparison.valid else "red"
         out.print(verdict(comparison), style=style, soft_wrap=True)
+
+
+def _explain(out: Console, comparison: Comparison) -> None:
+    """The log's conditions, what differs in the run, and what to type to make them equal."""
+    if not comparison.conditions:
+        return
+    out.print()
+    out.print(f"{EXPLAINED}:", style="bold")
+    conditions = _pairs(3)
+    for each in comparison.conditions:
+        conditions.add_row(*condition_cells(each), style="dim" if each.value is None else "")
+    out.print(conditions)
+    if title := settings_title(comparison):
+        out.print()
+        out.print(f"{title}:", style="bold")
+        settings = _pairs(2)
+        for cell in setting_cells(comparison.settings):
+            settings.add_row(*cell)
+        out.print(settings)
+        out.print(options(comparison.settings), style="bold cyan", soft_wrap=True)
+    out.print()
+
+
+def _pairs(columns: int) -> Table:
+    """Words in columns without a head; the last one, which explains, is folded."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    for _ in range(columns):
+        table.add_column(overflow="fold")
+    return table
 
 
 def _table(comparison: Comparison, *, wide: bool) -> Table:

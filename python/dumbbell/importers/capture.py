@@ -92,7 +92,13 @@ def _flow(each: Measured, options: Options) -> FlowLog:
         stop_ns=each.stop_ns,
         retransmits=each.retransmits,
         data_segs_out=each.data_segments,
-        seen={"socket": each.label, "handshake": each.handshake, "rtt_samples": len(each.by_sequence[0])},
+        seen={
+            "socket": each.label,
+            "handshake": each.handshake,
+            "rtt_samples": len(each.by_sequence[0]),
+            "payload_max_bytes": each.payload_max_bytes,
+            "mss_offered_bytes": each.mss_offered_bytes,
+        },
     )
 
 

@@ -30,6 +30,10 @@ class Measured:
     data_segments: int
     handshake: bool
     """Was its beginning captured?"""
+    payload_max_bytes: int
+    """Of one packet: more than the segment size where offloads were on."""
+    mss_offered_bytes: int | None
+    """By its SYN; None without one."""
     by_sequence: Samples
     by_stamps: Samples
 
@@ -67,7 +71,8 @@ def measure(found: Segments, there: int, back: int | None, begin_ns: int, step_n
     columns["snd_wnd_bytes"] = _window(found, theirs, grid)
     mss = int(found.payload_bytes[mine].max())
     scaled = found.mss[mine[found.flags[mine] & SYN > 0]]
-    columns["mss_bytes"] = np.full(grid.size, min(mss, int(scaled.max())) if (scaled > 0).any() else mss)
+    offered = int(scaled.max()) if (scaled > 0).any() else None
+    columns["mss_bytes"] = np.full(grid.size, mss if offered is None else min(mss, offered))
     columns["time_ns"] = grid - begin_ns
     known = columns["bytes_acked"]
     if not theirs.size:
@@ -81,6 +86,8 @@ def measure(found: Segments, there: int, back: int | None, begin_ns: int, step_n
         retransmits=int(np.count_nonzero(sent.again)),
         data_segments=int(np.count_nonzero(data)),
         handshake=bool((found.flags[mine] & SYN > 0).any()),
+        payload_max_bytes=mss,
+        mss_offered_bytes=offered,
         by_sequence=(sequence[0] - begin_ns, sequence[1]),
         by_stamps=(stamps[0] - begin_ns, stamps[1]),
     )

@@ -97,7 +97,8 @@ EXTRA: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(
         "ato_ns qack pmtu_bytes rcvmss_bytes advmss_bytes socket_bytes_received segs_in data_segs_in lastsnd_ns "
         "lastrcv_ns lastack_ns fackets_packets rcv_rtt_ns rcv_ssthresh_bytes rcv_ooopack_packets rcv_wnd_bytes rehash "
-        "send_bps pacing_rate_max_bps snd_wscale rcv_wscale recv_q_bytes send_q_bytes".split(),
+        "sndbuf_bytes rcvbuf_bytes send_bps pacing_rate_max_bps snd_wscale rcv_wscale recv_q_bytes "
+        "send_q_bytes".split(),
         pl.Int64,
     ),
     **dict.fromkeys("ts usec_ts sack ecnseen fastopen bidir".split(), pl.Boolean),
@@ -107,9 +108,10 @@ EXTRA: dict[str, type[pl.DataType]] = {
 _TOKEN = re.compile(r"([a-z_]+):\(([^()]*(?:\([^()]*\)[^()]*)*)\)|(\S+)", re.ASCII)
 _KEY = re.compile(r"([a-z_0-9]+):(.+)\Z", re.ASCII)
 _LIMITED = re.compile(r"(\d+)ms\([\d.]+%\)\Z", re.ASCII)
+BUFFERS = {"rb": "rcvbuf_bytes", "tb": "sndbuf_bytes"}
+"""Of `skmem`, which `ss -m` prints: the limits of both buffers at that time."""
 NOT_SAID = {
     "mem",
-    "skmem",
     "timer",
     "users",
     "uid",
@@ -189,6 +191,11 @@ def _value(found: Fields, key: str, text: str) -> None:
 
 
 def _inner(found: Fields, key: str, inside: str) -> None:
+    if key == "skmem":
+        for part in inside.split(","):
+            if part[:2] in BUFFERS:
+                _set(found, BUFFERS[part[:2]], whole(part[2:]))
+        return
     if key not in INNER:
         if key not in NOT_SAID:
             found.unknown.append(key)

@@ -28,7 +28,7 @@ _SOCKET_BEGIN = re.compile(
     rf"(?:(?:tcp|mptcp|u_str) +)?(?:{'|'.join(STATES)})(?: +\d+(?: +\d+(?: +{_END} +\S+| +\S+)?)?)?\Z", re.ASCII
 )
 _BRACKET = re.compile(r"([a-z_]+):\(", re.ASCII)
-BRACKETS = {*INNER, *NOT_SAID}
+BRACKETS = {*INNER, *NOT_SAID, "skmem"}
 _HEADER_WORDS = "Recv-QSend-QLocalAddress:PortPeerAddress:PortProcess"
 _HEADERS = tuple(begin + _HEADER_WORDS for begin in ("State", "NetidState", ""))
 _HEADER_LEAST = len("State")

@@ -21,20 +21,26 @@ The numbers are `dumbbell.analysis`'s, the figure `dumbbell.plot`'s.
 """
 
 from dumbbell.report.compared import comparison_page, write_comparison
+from dumbbell.report.explained import EXPLAINED, condition_cells, options, setting_cells, settings_title
 from dumbbell.report.page import page, write
 from dumbbell.report.sections import repeat_command
 from dumbbell.report.sentences import sentences
 from dumbbell.report.verdict import HEAD, cells, described, one_sided_cells, verdict, verdict_of_all
 
 __all__ = [
+    "EXPLAINED",
     "HEAD",
     "cells",
     "comparison_page",
+    "condition_cells",
     "described",
     "one_sided_cells",
+    "options",
     "page",
     "repeat_command",
     "sentences",
+    "setting_cells",
+    "settings_title",
     "verdict",
     "verdict_of_all",
     "write",

@@ -8,6 +8,7 @@ import polars as pl
 from dumbbell.analysis import Comparison, Side, Verdict
 from dumbbell.plot import bundle, contrast
 from dumbbell.plot.strands import GROUPS_MAX
+from dumbbell.report.explained import EXPLAINED, condition_cells, options, setting_cells, settings_title
 from dumbbell.report.frame import ZOOM, Figures, framed, written
 from dumbbell.report.markup import Markup, details, element, join, table
 from dumbbell.report.verdict import HEAD, cells, described, one_sided_cells, verdict, verdict_of_all
@@ -59,10 +60,23 @@ def _section(comparison: Comparison, figure: Markup, window: str, *, alone: bool
         element("h3", "Metrics, the worst first"),
         _table(comparison),
         element("p", _explanation(comparison), css="quiet"),
+        *_explained(comparison),
         *_over_time(figure, _undrawn(comparison)),
         element("h3", "Do it again"),
         details("The commands of every run", element("pre", "\n".join(_commands(comparison)))),
     )
+
+
+def _explained(comparison: Comparison) -> list[Markup]:
+    """The log's conditions, and what to type to put the run under them."""
+    if not comparison.conditions:
+        return []
+    rows = [condition_cells(each) for each in comparison.conditions]
+    parts = [element("h3", EXPLAINED), table(("condition", "value", "evidence"), rows, css="text")]
+    if title := settings_title(comparison):
+        reasons = table(("setting", "because"), setting_cells(comparison.settings), css="text")
+        parts += [element("h3", title), reasons, element("pre", options(comparison.settings))]
+    return parts
 
 
 def _over_time(figure: Markup, undrawn: int) -> list[Markup]:

@@ -1,0 +1,204 @@
+"""How a run's conditions differ from those of a log, and which settings would make them equal.
+
+A setting is proposed only for what was inferred from the log (`conditions`), or for what both sides tell together: a
+flow whose rate stays level far below what its window allows was held back by something else, and where Linux's usual
+buffer limits explain the level, they are proposed, with that reservation.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from dumbbell.analysis.conditions import Condition, conditions
+from dumbbell.analysis.counters import bytes_counters
+from dumbbell.analysis.rtts import base_rtts_ns
+from dumbbell.analysis.samples import by_flow
+from dumbbell.result import Run
+from dumbbell.spec.units import duration_ns
+
+__all__ = ["Facts", "Plateau", "Setting", "facts", "plateaus", "settings"]
+
+NS = 1_000_000_000
+MTU_MIN, MTU_MAX = 576, 9000
+"""Of `path.mtu`."""
+RTT_SHARE, RTT_NS = 0.05, 100_000
+"""How far base RTTs may be apart before it counts."""
+DURATION_SHARE = 0.02
+LINUX_RMEM_MAX, LINUX_WMEM_MAX = 6 << 20, 4 << 20
+"""The third numbers of tcp_rmem and tcp_wmem on hosts of 1 GiB and more: `tcp_init` of net/ipv4/tcp.c."""
+USUAL_BYTES = (LINUX_RMEM_MAX // 8, LINUX_RMEM_MAX // 2)
+"""In flight at most: half of the receive buffer is the window; a quarter of that while losses are repaired."""
+INTERVALS_MIN = 10
+LEVEL = 1.15
+"""The 90th percentile of a level rate, in medians."""
+BEYOND = 2.5
+"""Windows of so many times what is in flight limit nothing: BBR's is 2 bandwidth-delay products."""
+FASTER = 1.1
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """A flow's level rate, by its group, and the window that would have allowed more."""
+
+    group: str
+    rate_bps: float
+    window_bytes: float
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One `--set`."""
+
+    key: str
+    run: str
+    """What the run had."""
+    value: str
+    """What would be as in the log."""
+    because: str
+
+    @property
+    def option(self) -> str:
+        """As it is typed."""
+        return f"--set {self.key}={self.value}"
+
+    def as_json(self) -> dict[str, Any]:
+        """What the contract says of a setting."""
+        return asdict(self) | {"option": self.option}
+
+
+def plateaus(run: Run) -> tuple[Plateau, ...]:
+    """The flows of which most intervals have nearly the same rate, with the median window in bytes."""
+    windows, counters = by_flow(run, "cwnd_bytes"), bytes_counters(run)
+    return tuple(
+        Plateau(flow["group"], float(np.median(rates)), float(np.median(windows[flow["name"]][1])))
+        for flow in run.birth["flows"]
+        if windows[flow["name"]][1].size and (counter := counters[flow["name"]])
+        # Slow start, and what the sender's buffer took at once, are in the first interval.
+        for rates in [np.diff(counter.values)[1:] * 8 * NS / np.maximum(np.diff(counter.times_ns)[1:], 1)]
+        if rates.size >= INTERVALS_MIN and 0 < np.quantile(rates, 0.9) <= LEVEL * np.median(rates)
+    )
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one run tells of the conditions that it was measured under."""
+
+    conditions: tuple[Condition, ...]
+    """Of an import; empty for a run, whose experiment says them."""
+    plateaus: tuple[Plateau, ...]
+    base_rtts_ns: Mapping[str, float]
+    """By group."""
+
+
+def facts(run: Run) -> Facts:
+    """Everything that an explanation needs of a run."""
+    if run.birth["engine"] == "import":
+        return Facts(conditions(run), plateaus(run), base_rtts_ns(run))
+    return Facts((), (), base_rtts_ns(run))
+
+
+def settings(log: Facts, run: Facts, birth: Mapping[str, Any], values: Mapping[str, float]) -> tuple[Setting, ...]:
+    """What to set so that the run is under the log's conditions; empty where its experiment is not known.
+
+    `birth` is the run's manifest, `values` its measures.
+    """
+    if not birth.get("experiment") or not log.conditions:
+        return ()
+    side = _RunSide(birth["experiment"], float(birth["duration_s"]), run.base_rtts_ns, values)
+    known = {each.name: each for each in log.conditions}
+    return (
+        *_duration(known["duration_s"], side),
+        *_mtu(known["mtu_bytes"], side),
+        *_offloads(known["offloads"], side),
+        *_rtt(log.base_rtts_ns, side),
+        *_buffers(known, side),
+        *_usual_buffers(known, log, side),
+    )
+
+
+@dataclass(frozen=True)
+class _RunSide:
+    """What is held against a log."""
+
+    experiment: Mapping[str, Any]
+    duration_s: float
+    base_rtts_ns: Mapping[str, float]
+    """By group."""
+    values: Mapping[str, float]
+    """Its measures."""
+
+    def at(self, key: str) -> Any:
+        """A key of the experiment; None where it is not there."""
+        value: Any = self.experiment
+        for part in key.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        return value
+
+
+def _duration(log: Condition, run: _RunSide) -> Iterator[Setting]:
+    if log.value and abs(log.value - run.duration_s) > DURATION_SHARE * log.value:
+        yield Setting("duration", f"{run.duration_s:g}s", f"{log.value:g}s", log.evidence)
+
+
+def _mtu(log: Condition, run: _RunSide) -> Iterator[Setting]:
+    now = run.at("path.mtu")
+    if log.value is None or log.low is None or log.high is None or not isinstance(now, int):
+        return
+    if not log.low <= now <= log.high and MTU_MIN <= log.value <= MTU_MAX:
+        yield Setting("path.mtu", str(now), f"{log.value:.0f}", log.evidence)
+
+
+def _offloads(log: Condition, run: _RunSide) -> Iterator[Setting]:
+    if log.value and run.at("path.offloads") is False:
+        yield Setting("path.offloads", "false", "true", log.evidence)
+
+
+def _rtt(log_rtts_ns: Mapping[str, float], run: _RunSide) -> Iterator[Setting]:
+    """`path.rtt` moved by what all groups of both sides differ by; groups that differ by other amounts: none."""
+    apart = [log_rtts_ns[group] - run.base_rtts_ns[group] for group in log_rtts_ns if group in run.base_rtts_ns]
+    now = run.at("path.rtt")
+    if not apart or not isinstance(now, str):
+        return
+    middle, least = float(np.median(apart)), min(log_rtts_ns.values())
+    allowed = max(RTT_SHARE * least, RTT_NS)
+    then = duration_ns(now) + middle
+    if abs(middle) <= allowed or max(apart) - min(apart) > allowed or then <= 0:
+        return
+    because = f"the smallest round-trip time in it is {least / 1e6:.4g} ms, in the run {(least - middle) / 1e6:.4g} ms"
+    yield Setting("path.rtt", now, f"{round(then / 1000)}us", because)
+
+
+def _buffers(known: Mapping[str, Condition], run: _RunSide) -> Iterator[Setting]:
+    """What held the log's flows back, where the run's limits are others."""
+    for name, key, times in (
+        ("receive_window_bytes", "tcp.rmem_max", 2),  # tcp_win_from_space: half of the buffer is window.
+        ("send_buffer_bytes", "tcp.wmem_max", 1),
+    ):
+        now = run.at(key)
+        if (value := known[name].value) and isinstance(now, int) and round(value * times) != now:
+            yield Setting(key, str(now), str(round(value * times)), known[name].evidence)
+
+
+def _usual_buffers(known: Mapping[str, Condition], log: Facts, run: _RunSide) -> Iterator[Setting]:
+    """Linux's usual limits, where they explain a level rate that the window does not, and the run's are larger."""
+    if any(known[name].value for name in ("receive_window_bytes", "send_buffer_bytes")):
+        return
+    for each in log.plateaus:
+        rtts, whose = (log.base_rtts_ns, "its") if each.group in log.base_rtts_ns else (run.base_rtts_ns, "the run's")
+        flight = each.rate_bps / 8 * rtts.get(each.group, 0.0) / NS
+        if not USUAL_BYTES[0] <= flight <= USUAL_BYTES[1] or each.window_bytes < BEYOND * flight:
+            continue
+        if run.values.get(f"groups.{each.group}.throughput_mbps", 0.0) < FASTER * each.rate_bps / 1e6:
+            continue
+        because = (
+            f"{each.group} stayed level at {each.rate_bps / 1e6:,.0f} Mbit/s, {flight / 1e6:.1f} MB in {whose} "
+            f"smallest round-trip time, with a window of {each.window_bytes / 1e6:.1f} MB: something else held it "
+            "back. Linux's usual limits would; so would a slower host or link, which this log can't tell apart"
+        )
+        limits = {"tcp.rmem_max": LINUX_RMEM_MAX, "tcp.wmem_max": LINUX_WMEM_MAX}
+        for key, limit in limits.items():
+            if isinstance(now := run.at(key), int) and now > limit:
+                yield Setting(key, str(now), str(limit), because)
+        return

@@ -1,0 +1,65 @@
+"""A log's conditions, and the settings that would put a run under them, in words: for the terminal and for a page."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from dumbbell.analysis import Comparison, Condition, Setting
+
+__all__ = ["EXPLAINED", "condition_cells", "options", "setting_cells", "settings_title"]
+
+EXPLAINED = "What the log tells of the conditions that it was written under"
+_LABELS = {
+    "duration_s": ("duration", "s"),
+    "start_offset_s": ("start offset", "s"),
+    "mss_bytes": ("MSS", "bytes"),
+    "mtu_bytes": ("MTU", "bytes"),
+    "offloads": ("offloads", ""),
+    "base_rtt_ms": ("base RTT", "ms"),
+    "receive_window_bytes": ("receive window", "bytes"),
+    "send_buffer_bytes": ("send buffer", "bytes"),
+    "bottleneck_mbps": ("bottleneck", "Mbit/s"),
+    "cycle_s": ("cycle", "s"),
+}
+
+
+def condition_cells(condition: Condition) -> tuple[str, str, str]:
+    """What it is, its value with its interval, and the evidence."""
+    label, unit = _LABELS[condition.name]
+    if condition.value is None:
+        return label, "–", condition.evidence
+    if not unit:
+        return label, "on" if condition.value else "off", condition.evidence
+    return label, f"{_number(condition.value)} {unit}{_interval(condition)}", condition.evidence
+
+
+def settings_title(comparison: Comparison) -> str:
+    """What the settings are for; empty without any."""
+    if not comparison.settings:
+        return ""
+    run = next(side.name for side in (comparison.first, comparison.second) if side.engine != "import")
+    return f"What would put {run} under the same conditions"
+
+
+def setting_cells(settings: Sequence[Setting]) -> list[tuple[str, str]]:
+    """Each reason once, below each other the keys that it is for: `path.mtu: 1500 → 4200`."""
+    return [
+        ("\n".join(f"{each.key}: {each.run} → {each.value}" for each in alike), because)
+        for because, group in groupby(settings, key=lambda each: each.because)
+        for alike in [list(group)]
+    ]
+
+
+def options(settings: Sequence[Setting]) -> str:
+    """All of them, as they are typed."""
+    return " ".join(each.option for each in settings)
+
+
+def _interval(condition: Condition) -> str:
+    low, high = condition.low, condition.high
+    if low is None or high is None or high - low < 1:
+        return ""
+    return f" ({_number(round(low))} to {_number(round(high))})"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 or value == round(value) else f"{value:.4g}"
