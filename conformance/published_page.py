@@ -11,6 +11,7 @@ from verdicts import Expected
 
 from dumbbell.spec import Case, find, load
 from dumbbell.spec.expectation import parse_expectation, parse_metric
+from dumbbell.spec.seen import figure_text
 
 __all__ = ["page"]
 
@@ -111,9 +112,9 @@ def _said(case: Case, expression: str) -> str:
     source, wanted = case.experiment.source, parse_expectation(expression).metric
     assert source is not None
     said = [
-        f"{seen.what}: {seen.value:g}" if isinstance(seen.value, float) else f"{seen.what}: {seen.value}"
+        f"{seen.what}: {figure_text(seen.range, seen.unit, '{:g}'.format)}"
         for seen in source.seen
-        if seen.case in (None, case.name) and seen.metric and parse_metric(seen.metric) == wanted
+        if seen.case in (None, case.name) and parse_metric(seen.metric) == wanted
     ]
     return "; ".join(said)
 

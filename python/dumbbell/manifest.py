@@ -25,6 +25,7 @@ SEED = Number("", 0, 2**64, whole=True, null=True)
 RATE_OR_NULL = Number("bits per second", 0, 1e15, null=True)
 RATIO = Number("", 1e-9, 1e9, null=True)
 VERSION = Number("", 1, FORMAT, whole=True)
+FIGURE_OR_NULL = Number("", -1e300, 1e300, null=True)
 
 _FLOW = Object(
     {"name": TEXT, "group": TEXT, "kind": TEXT, "cc": TEXT_OR_NULL, "fct_s": TOOK_S},
@@ -51,7 +52,13 @@ _PROGRAM = Object(
     },
     {},
 )  # fmt: skip
-_SEEN = Object({"what": TEXT, "value": ANY, "metric": TEXT_OR_NULL}, {"case": TEXT_OR_NULL})
+_SEEN = Object(
+    {"what": TEXT},
+    {
+        "value": ANY, "low": FIGURE_OR_NULL, "high": FIGURE_OR_NULL, "unit": TEXT, "metric": TEXT_OR_NULL,
+        "case": TEXT_OR_NULL,
+    },
+)  # fmt: skip
 _SOURCE = Object({"title": TEXT, "seen": Listed(_SEEN)}, {"url": TEXT_OR_NULL, "note": TEXT_OR_NULL}, null=True)
 _EXPERIMENT = Object(
     {},

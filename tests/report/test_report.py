@@ -16,9 +16,10 @@ SOURCE = {
     "title": "Turns",
     "url": "https://example.org/?a=1&b=2",
     "seen": [
-        {"what": "period", "value": "about 10 s", "metric": "cycle.period_s"},
+        {"what": "period", "value": 8, "unit": "s", "metric": "cycle.period_s"},
+        {"what": "share", "low": 0.4, "high": 0.6, "unit": "", "metric": "groups.bbr.share"},
         {"what": "wrong", "value": 1, "metric": "groups.nope.share"},
-        {"what": "swings", "value": "near 0 to near 100"},
+        {"what": "words of an earlier version", "value": "near 0 to near 100", "metric": "jain"},
     ],
 }
 
@@ -74,7 +75,8 @@ def test_a_page_says_what_happened() -> None:
         "took turns every",
         "The queue held 11",
         "What the source saw",
-        "about 10 s",
+        "period 8 s",
+        "share 0.4 to 0.6 0.5 inside groups.bbr.share",
         "no such metric: 'groups.nope.share'",
         "dumbbell run cyclic --engine sim --seed 1",
         "tc qdisc add dev r1 root pfifo limit 150",

@@ -27,6 +27,7 @@ cycles    whether groups take turns
 summary   all of it as the JSON contract
 findings    the summary, and whatever else a report says
 expect    metrics by name, expectations
+seen      what an experiment's source saw, compared with a run
 measures  a run as one flat list of numbers
 common_step  the step of which rounded sizes are multiples
 super_packets  how many segments one loss takes
@@ -59,6 +60,7 @@ from dumbbell.analysis.power import throughput_and_delay_p95
 from dumbbell.analysis.queueing import of_bottleneck, one_way_delay_p95_ms, utilisation
 from dumbbell.analysis.rates import group_throughput, loss, retransmit_rate, throughput
 from dumbbell.analysis.sawtooth import Sawtooth
+from dumbbell.analysis.seen import Compared, compare_seen
 from dumbbell.analysis.settings import Setting, facts
 from dumbbell.analysis.spread import SPREAD, spread
 from dumbbell.analysis.states import durations, phases
@@ -69,6 +71,7 @@ from dumbbell.analysis.window import Window
 __all__ = [
     "SPREAD",
     "TOLERANCES",
+    "Compared",
     "Comparison",
     "Condition",
     "Cycle",
@@ -90,6 +93,7 @@ __all__ = [
     "check",
     "check_patterns",
     "compare",
+    "compare_seen",
     "completion_times",
     "confront",
     "convergence_s",

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from dumbbell.analysis import Outcome, Reader
+from dumbbell.analysis import Compared, Outcome, Reader, compare_seen
 from dumbbell.analysis.known import mean_of_known
 from dumbbell.cli.cells import digits, grid, percent
 from dumbbell.cli.console import Console
-from dumbbell.errors import ResultError
 from dumbbell.result import Run
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["show_cases", "show_run"]
 
 MOST_FLOWS = 20
+SEEN_COLUMNS = ["report", "this run", "ratio"]
 
 
 def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
@@ -39,7 +39,7 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
     for program in birth.get("programs", []):
         out.print(Text.assemble((f"{program['name']:<12}", "dim"), _program(program)))
     reader = Reader(run, numbers)
-    _show_seen(out, birth, reader)
+    _show_seen(out, run, reader)
     _show_expectations(out, reader.check(birth.get("expect") or []))
     for warning in birth["warnings"]:
         out.print(f"note: {warning}", style="yellow")
@@ -176,47 +176,38 @@ def _lines(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def _show_seen(out: Console, birth: Mapping[str, Any], reader: Reader) -> None:
-    source = birth["source"]
-    if not source or not source["seen"]:
-        return
-    table = grid(["what the source saw", "there"], ["here"])
-    for seen in source["seen"]:
-        if _belongs(seen, birth):
-            table.add_row(seen["what"], _shown(seen["value"]), _measured(seen, reader))
-    if table.row_count:
-        out.print()
-        out.print(table)
-        out.print(f"source: {source['title']}", style="dim")
+def _show_seen(out: Console, run: Run, reader: Reader) -> None:
+    """What the source saw, this run's figure, and how they compare."""
+    rows = [_seen_row(seen) for seen in compare_seen(run.birth, reader)]
+    _print_seen(out, grid(["what the source saw"], SEEN_COLUMNS), rows, run.birth)
 
 
 def _show_seen_cases(out: Console, done: "Done") -> None:
-    """What the source saw of each case, beside what was measured."""
-    source = done.runs[0].birth["source"]
-    if not source or not source["seen"]:
-        return
-    table = grid(["what the source saw", "case", "there"], ["here"])
+    """The same for each case."""
+    rows = []
     for run, numbers in zip(done.runs, done.summaries, strict=True):
-        reader = Reader(run, numbers)
-        for seen in source["seen"]:
-            if _belongs(seen, run.birth):
-                table.add_row(seen["what"], run.birth["case"] or "", _shown(seen["value"]), _measured(seen, reader))
-    out.print()
-    out.print(table)
-    out.print(f"source: {source['title']}", style="dim")
+        for seen in compare_seen(run.birth, Reader(run, numbers)):
+            what, *cells = _seen_row(seen)
+            rows.append((what, run.birth["case"] or "", *cells))
+    _print_seen(out, grid(["what the source saw", "case"], SEEN_COLUMNS), rows, done.runs[0].birth)
 
 
-def _belongs(seen: Mapping[str, Any], birth: Mapping[str, Any]) -> bool:
-    return seen.get("case") in (None, birth.get("case"))
+def _print_seen(out: Console, table: Table, rows: Sequence[Sequence[str]], birth: Mapping[str, Any]) -> None:
+    if rows:
+        for row in rows:
+            table.add_row(*row)
+        out.print()
+        out.print(table)
+        out.print(f"source: {birth['source']['title']}", style="dim")
 
 
-def _measured(seen: Mapping[str, Any], reader: Reader) -> str:
-    if not seen["metric"]:
-        return ""
-    try:
-        return _shown(reader.value(seen["metric"]))
-    except ResultError:
-        return "none"
+def _seen_row(seen: Compared) -> tuple[str, str, str, str]:
+    return seen.what, seen.reported(_rounded), "none" if seen.problem else seen.measured(_rounded), seen.verdict()
+
+
+def _rounded(number: float) -> str:
+    """A figure as a source states it: four digits that matter, without noughts behind the point."""
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
 def _show_expectations(out: Console, outcomes: Sequence[Outcome], case: str = "") -> None:

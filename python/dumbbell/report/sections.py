@@ -6,9 +6,8 @@ What was asked is `asked`, what happened in sentences is `sentences`.
 from collections.abc import Mapping
 from typing import Any
 
-from dumbbell.analysis import SPREAD, Reader
+from dumbbell.analysis import SPREAD, Reader, compare_seen
 from dumbbell.engine import requests
-from dumbbell.errors import ResultError
 from dumbbell.report.asked import by_hand
 from dumbbell.report.markup import Markup, details, element, join, table
 from dumbbell.report.sentences import sentences
@@ -35,18 +34,16 @@ def facts(run: Run, numbers: Mapping[str, Any]) -> Markup:
 
 
 def seen(run: Run, summary: Mapping[str, Any]) -> Markup:
-    """What the experiment's source saw, beside what was measured here."""
+    """What the experiment's source saw, this run's figures, and how they compare."""
     source = run.birth.get("source") or {}
     if not source:
         return Markup()
     where = [str(source[key]) for key in ("title", "url", "note") if source.get(key)]
-    reader = Reader(run, summary)
     rows = [
-        (item.get("what", ""), item.get("value", ""), *_measured(item, reader))
-        for item in source.get("seen") or []
-        if item.get("case") in (None, run.birth.get("case"))
+        (each.what, each.reported(number), each.measured(number), each.verdict(), each.metric)
+        for each in compare_seen(run.birth, Reader(run, summary))
     ]
-    head = ("", "the source saw", "measured here", "metric")
+    head = ("", "the source saw", "this run", "ratio", "metric")
     return join(
         [
             element("h3", "What the source saw"),
@@ -160,16 +157,3 @@ def birth(run: Run) -> Markup:
         "Which build, which dice, which machine", table(("", ""), [row for row in rows if row[1]], css="text")
     )
     return join([element("h3", "Birth certificate"), folded])
-
-
-def _measured(item: Mapping[str, Any], reader: Reader) -> tuple[str, str]:
-    name = item.get("metric")
-    if not name:
-        return "see the figure", ""
-    try:
-        value = reader.value(str(name))
-    except ResultError as error:
-        return f"no such metric: {error}", str(name)
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {number(inner)}" for key, inner in value.items()), str(name)
-    return number(value), str(name)

@@ -16,7 +16,6 @@ from dumbbell.spec.fields import (
     Discipline,
     Duration,
     Expected,
-    Measured,
     Name,
     Netem,
     Parameters,
@@ -29,6 +28,7 @@ from dumbbell.spec.hosts import Hosts
 from dumbbell.spec.names import numbered
 from dumbbell.spec.programs import Program, check_programs
 from dumbbell.spec.qdisc import parse_qdisc
+from dumbbell.spec.seen import Source
 from dumbbell.spec.strict import Strict
 from dumbbell.spec.units import Wrong
 
@@ -318,25 +318,6 @@ class Change(Strict):
         if all(getattr(self, key) is None for key in ("rate", "rtt", "delay", "jitter", "loss")):
             raise Wrong("a change that changes nothing", "give rate, rtt, delay, jitter or loss")
         return self
-
-
-class Seen(Strict):
-    """One thing that a source saw."""
-
-    what: str
-    value: float | str
-    metric: Measured | None = None
-    case: str | None = None
-    """The case that this was seen in; none: all of them."""
-
-
-class Source(Strict):
-    """Where an experiment comes from."""
-
-    title: str
-    url: str | None = None
-    note: str | None = None
-    seen: tuple[Seen, ...] = ()
 
 
 class Experiment(Strict):

@@ -9,8 +9,8 @@ trap 'for n in sender router receiver; do ip netns del $n; done' EXIT
 ip netns add sender
 ip netns add router
 ip netns add receiver
-ip link add right address 02:00:00:00:01:01 netns sender type veth peer name left address 02:00:00:00:01:02 netns router
-ip link add right address 02:00:00:00:02:01 netns router type veth peer name left address 02:00:00:00:02:02 netns receiver
+ip link add right address 02:00:00:00:01:01 mtu 4200 netns sender type veth peer name left address 02:00:00:00:01:02 mtu 4200 netns router
+ip link add right address 02:00:00:00:02:01 mtu 4200 netns router type veth peer name left address 02:00:00:00:02:02 mtu 4200 netns receiver
 
 # sender
 ip netns exec sender sysctl -w net.ipv6.conf.all.disable_ipv6=1
@@ -55,13 +55,13 @@ ip netns exec receiver ethtool -K left tso on gso on gro on
 
 # sender
 ip netns exec sender sysctl -w net.ipv4.tcp_no_metrics_save=1
-ip netns exec sender sysctl -w 'net.ipv4.tcp_rmem=4096 131072 67108864'
-ip netns exec sender sysctl -w 'net.ipv4.tcp_wmem=4096 16384 67108864'
+ip netns exec sender sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'
+ip netns exec sender sysctl -w 'net.ipv4.tcp_wmem=4096 16384 4194304'
 
 # receiver
 ip netns exec receiver sysctl -w net.ipv4.tcp_no_metrics_save=1
-ip netns exec receiver sysctl -w 'net.ipv4.tcp_rmem=4096 131072 67108864'
-ip netns exec receiver sysctl -w 'net.ipv4.tcp_wmem=4096 16384 67108864'
+ip netns exec receiver sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'
+ip netns exec receiver sysctl -w 'net.ipv4.tcp_wmem=4096 16384 4194304'
 
 # router
 tc -n router qdisc add dev left root handle 1: netem limit 112500 delay 100us

@@ -1,5 +1,5 @@
 #!/bin/sh
-# BBR and CUBIC side by side, 1 % loss and 10 ms each
+# BBR and CUBIC side by side, 1 % loss and 10 ms each: plain
 # Needs root, iproute2, ethtool, iperf3 and ping; every host is a network namespace.
 set -e
 trap 'for n in sender1 sender2 router receiver access1 air1 access2 air2; do ip netns del $n; done' EXIT
