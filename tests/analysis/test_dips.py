@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dumbbell.analysis.dips import probe_rtt_dips
+from dumbbell.analysis.dips import probe_rtt_dips, probe_rtt_interval_s
 from dumbbell.result import Run
 from synthetic import MSS, NS, Bench, Flow
 
@@ -28,12 +28,33 @@ def dipping(lowest: float = 0.1, rate_packets_s: float = 10_000.0) -> Run:
 
 def test_a_dip_in_closed_form() -> None:
     table = probe_rtt_dips(dipping())
-    assert table.columns == ["flow", "time_ns", "before_bps", "lowest_bps", "depth", "lasted_ns"]
+    assert table.columns == ["flow", "time_ns", "before_bps", "lowest_bps", "depth", "lasted_ns", "reported_depth"]
     assert table["time_ns"].to_list() == [start_s * NS for start_s in PROBES_S]
     assert table["before_bps"].to_numpy() == pytest.approx(8e4 * MSS, rel=0.001)
     assert table["lowest_bps"].to_numpy() == pytest.approx(8e3 * MSS, rel=0.01)
     assert table["depth"].to_numpy() == pytest.approx(0.9, abs=0.001)
     assert table["lasted_ns"].to_numpy() == pytest.approx(0.2 * NS, abs=0.02 * NS)
+
+
+def test_the_socket_s_own_rate_is_held_against_it() -> None:
+    run = dipping()
+    halved = pl.when(pl.col("cc_phase") == "probe_rtt").then(5e7).otherwise(1e8).cast(pl.Int64)
+    for rate, depth in ((pl.lit(100_000_000, pl.Int64), 0.0), (halved, 0.5)):
+        flows = run.flows.with_columns(delivery_rate_bps=rate)
+        dips = probe_rtt_dips(Run(run.folder, run.birth, flows, run.queues, run.probes))
+        assert dips["reported_depth"].to_numpy() == pytest.approx(depth, abs=0.001)
+        assert dips["depth"].to_numpy() == pytest.approx(0.9, abs=0.001)
+
+
+def test_a_socket_that_reports_no_rate_has_no_reported_depth() -> None:
+    run = dipping()
+    flows = run.flows.with_columns(delivery_rate_bps=pl.lit(None, pl.Int64))
+    dips = probe_rtt_dips(Run(run.folder, run.birth, flows, run.queues, run.probes))
+    assert dips["reported_depth"].to_list() == [None, None]
+
+
+def test_the_interval_of_probe_rtt_is_the_median() -> None:
+    assert probe_rtt_interval_s(dipping()) == {"a": pytest.approx(10, abs=0.02)}
 
 
 def test_a_rate_that_does_not_fall_has_no_depth() -> None:

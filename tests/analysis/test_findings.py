@@ -9,7 +9,12 @@ from synthetic import Bench, Flow, taking_turns
 def test_a_cycle_is_told_with_its_phase_and_how_sure_it_is() -> None:
     assert findings(taking_turns(60, 10, 0.1).make())["cycle"] == {
         "period_s": pytest.approx(10, abs=0.2),
+        "half_period_s": pytest.approx(5, abs=0.1),
         "strength": pytest.approx(1, abs=0.02),
+        "kind": "alternating",
+        "correlation": pytest.approx(-1, abs=0.02),
+        "second_leads": pytest.approx(0.5, abs=0.02),
+        "probe_rtt_s": None,
         "p_value": pytest.approx(1 / 500),
         "phase": pytest.approx(0.5, abs=0.02),
     }
@@ -23,6 +28,6 @@ def test_power_and_states_are_told() -> None:
         ]
     )
     found = findings(bench.make())
-    assert found["flows"][0]["power_mbps2"] == pytest.approx(30 / 0.02)
+    assert found["flows"][0]["power_mbps_per_ms"] == pytest.approx(30 / 20)
     # Nobody told BBR's gains; no ssthresh was set.
     assert (found["groups"]["bbr"]["states"], found["groups"]["web"]["states"]) == (None, {"slow_start": 1.0})

@@ -57,7 +57,12 @@ def test_the_contract() -> None:
 def test_a_cycle_is_told() -> None:
     assert summary(taking_turns(60, 10, 0.1).make())["cycle"] == {
         "period_s": pytest.approx(10, abs=0.2),
+        "half_period_s": pytest.approx(5, abs=0.1),
         "strength": pytest.approx(1, abs=0.02),
+        "kind": "alternating",
+        "correlation": pytest.approx(-1, abs=0.02),
+        "second_leads": pytest.approx(0.5, abs=0.02),
+        "probe_rtt_s": None,
     }
 
 

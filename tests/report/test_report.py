@@ -72,7 +72,7 @@ def test_a_page_says_what_happened() -> None:
     for expected in (
         "Valid:",
         "bbr took 50 % of the goodput (38.0 Mbit/s)",
-        "took turns every",
+        "alternated with a period of",
         "The queue held 11",
         "What the source saw",
         "period 8 s",

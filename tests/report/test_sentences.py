@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dumbbell.analysis import findings
+from dumbbell.analysis.shares import percents
 from dumbbell.report import sentences
 from dumbbell.report.sentences import ORDER
 from dumbbell.report.words import jain_text, number, percent
 from synthetic import Bench, Flow, sawtooth, taking_turns, turns
 
 NUMBER = re.compile(r"\d+(?:\u202f\d{3})*(?:\.\d+)?(?:e[-+]\d+)?")
-FIXED = ("95 % up to", "for 95 % of the time", "PROBE_RTT", "²")
+FIXED = ("95 % up to", "for 95 % of the time", "PROBE_RTT")
 """Words with digits in them that name no measurement."""
 NAMES = ("left", "right", "other")
 
@@ -74,7 +75,9 @@ def named(numbers: Mapping[str, Any]) -> set[str]:
     forms = itertools.chain.from_iterable(
         (number(value), percent(value), jain_text(value), f"{value:.2f}") for value in leaves(numbers)
     )
-    return {token for form in forms for token in tokens(form)}
+    shares = [group["share"] for group in numbers.get("groups", {}).values()]
+    rounded = (text for text in percents(shares) if text is not None)
+    return {token for form in itertools.chain(forms, rounded) for token in tokens(form)}
 
 
 @settings(max_examples=30)
@@ -115,7 +118,10 @@ def test_every_sentence_is_said_of_some_run() -> None:
 
 def test_states_dips_and_the_cost_of_turns() -> None:
     numbers = {"groups": {"bbr": {"states": {"probe_bw": 0.97, "probe_rtt": 0.02, "drain": 0.001}}}, "flows": [
-        {"name": "bbr-1", "group": "bbr", "dips": {"count": 11, "depth": 0.92, "lasted_ms": 240.0, "apart_s": 10.24}}
+        {"name": "bbr-1", "group": "bbr", "dips": {
+            "count": 11, "depth": 0.999, "lasted_ms": 240.0, "apart_s": 10.24, "reported_depth": 0.4,
+            "before_mbps": 4527.0, "lowest_mbps": 4.6,
+        }}
     ]}  # fmt: skip
     spans = {"bbr": {"least": 0.001, "most": 0.05}, "cubic": {"least": 0.01, "most": 0.015}}
     by_name = {said.__name__: said for said in ORDER}
@@ -123,34 +129,63 @@ def test_states_dips_and_the_cost_of_turns() -> None:
     assert by_name["cost_of_turns"]({"cycle_loss": spans}) == lost
     assert by_name["states"](numbers) == "Of its time bbr spent 97 % in probe_bw and 2.0 % in probe_rtt."
     assert by_name["dips"](numbers) == (
-        "bbr-1 looked for the path's delay 11 times, 10.2 s apart: its delivery rate fell by 92 % for 240.0 ms "
-        "(PROBE_RTT; medians)."
+        "bbr-1 looked for the path's delay 11 times, 10.2 s apart: what it delivered fell by 99.9 %, from 4\u202f527 "
+        "to 4.60 Mbit/s, for 240.0 ms (PROBE_RTT; medians). Figures of the delivery rate do not show that: the socket "
+        "keeps its last sample meanwhile."
     )
 
 
 @pytest.mark.parametrize(
-    ("phase", "words"),
+    ("changed", "words"),
     [
-        (0.5, "a and b took turns every 10.0 s"),
-        (0.62, "a and b took turns every 10.0 s"),
-        (0.02, "a and b rose and fell together, every 10.0 s"),
-        (0.97, "a and b rose and fell together, every 10.0 s"),
-        (0.25, "b followed a by 25 % of a cycle of 10.0 s"),
-        (None, "The throughput of a against b repeats every 10.0 s"),
+        ({"kind": "alternating"}, "a and b alternated with a period of 20.0 s (half a period: 10.0 s)"),
+        (
+            {"kind": "opposed"},
+            "a and b moved against each other with a period of 20.0 s (half a period: 10.0 s); a led 80 % of the time",
+        ),
+        ({"kind": "together"}, "a and b rose and fell together with a period of 20.0 s"),
+        ({"kind": "separate"}, "The difference between a and b repeats with a period of 20.0 s; they don't alternate"),
+        (
+            {"kind": "separate", "probe_rtt_s": 20.2},
+            "The difference between a and b repeats with a period of 20.0 s, as PROBE_RTT (every 20.2 s); they don't "
+            "alternate",
+        ),
     ],
 )
-def test_only_what_goes_against_each_other_takes_turns(phase: float | None, words: str) -> None:
+def test_only_groups_that_alternate_are_said_to(changed: dict[str, Any], words: str) -> None:
     groups = {name: {"share": share, "throughput_mbps": 1.0} for name, share in (("b", 0.4), ("a", 0.6))}
-    cycle = {"period_s": 10.0, "strength": 0.9, "p_value": 0.002, "phase": phase}
+    cycle = {"period_s": 20.0, "half_period_s": 10.0, "strength": 0.9, "p_value": 0.002, "correlation": -0.7}
+    cycle |= {"second_leads": 0.2, "probe_rtt_s": None} | changed
     by_name = {said.__name__: said for said in ORDER}
     said = by_name["turns"]({"groups": groups, "cycle": cycle})
-    assert said == f"{words} (strength 0.90, p 0.002)."
+    assert said == f"{words} (strength 0.90, p 0.002, correlation -0.70)."
 
 
-def test_turns_are_turns() -> None:
-    found = re.search(r"bbr and cubic took turns every ([0-9.]+) s", said_of(taking_turns(60, 10, 0.05)))
+def test_two_groups_alternate() -> None:
+    found = re.search(r"bbr and cubic alternated with a period of ([0-9.]+) s", said_of(taking_turns(60, 10, 0.05)))
     assert found is not None
     assert float(found[1]) == pytest.approx(10, rel=0.03)
+
+
+def test_a_group_that_swings_alone_does_not_alternate() -> None:
+    rng = np.random.default_rng(7)
+    noise = np.cumsum(rng.standard_normal(6001)) * 1e3
+    cubic = Flow("cubic", "cubic", rate_bps=lambda t: 2e6 + np.interp(t, np.arange(6001) / 100, noise))
+    bench = Bench([Flow("bbr", "bbr", rate_bps=turns(10, 80e6, 40e6)), cubic], 60, 0.1)
+    assert "The difference between bbr and cubic repeats with a period of 10" in said_of(bench)
+    assert "they don't alternate" in said_of(bench)
+
+
+def test_shares_of_the_goodput_add_up() -> None:
+    bench = Bench([Flow("bbr", "bbr", rate_bps=99.58e6), Flow("cubic", "cubic", rate_bps=0.42e6)])
+    assert "bbr took 99.58 % of the goodput" in said_of(bench)
+    assert "cubic took 0.42 % of the goodput" in said_of(bench)
+
+
+def test_power_has_a_unit_that_reads() -> None:
+    bench = Bench([Flow("a", "a", rate_bps=40e6, rtt_ms=20.0), Flow("b", "b", rate_bps=10e6, rtt_ms=20.0)])
+    text = "For its delay a got most, 2.00 Mbit/s for each ms of RTT (throughput ÷ mean RTT), and b least, 0.5 Mbit/s."
+    assert text in said_of(bench)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whether the groups take turns: the period, how strictly they repeat, and who follows whom.
+"""The period of two groups' rates: how long, how strictly it repeats, who follows whom, and what repeats.
 
 Looks for one period in the difference of the two largest groups' throughput, and
 believes it only when random turns would hardly show as much. One verb, `cycle`; the
@@ -24,6 +24,10 @@ search itself is `period`, which knows nothing of runs. Curves of lags are `lags
    tenth of the two groups' mean throughput together.
 7. Phase: the lag at which the second group's throughput follows the first's best, by the same
    normalised cross-correlation, ÷ the period. 0.5: strict turns. 0: both swing together.
+8. A period of the difference is not yet alternation: one group that swings alone gives it too, as BBR does by
+   PROBE_RTT. `alternation` says which it is.
+9. PROBE_RTT's rhythm: the median interval between the PROBE_RTTs of a flow of the two groups is within a tenth of
+   the period.
 
 Measured by `tests/analysis/test_cycles.py`, 200 cases of 120 s each. False alarms: white and red noise (0.5, 0.9,
 0.97) and random walks 2 to 3 %, an AR(2) process 3 %, random turns (a telegraph, 5 to 10 s) 8 to 9 %, one step 0.
@@ -38,7 +42,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from dumbbell.analysis.alternation import Kind, movement
 from dumbbell.analysis.counters import Floats
+from dumbbell.analysis.dips import probe_rtt_interval_s
 from dumbbell.analysis.flows import group_throughput_bps
 from dumbbell.analysis.lags import SMOOTHING, cross_difference, detrended, key_maxima, smooth, square_difference, top
 from dumbbell.analysis.rates import group_throughput
@@ -62,11 +68,13 @@ SIGNIFICANCE = 0.025
 SURROGATE_SEED = 1954
 """The dice of the null hypothesis: fixed, so that a result always gives the same answer."""
 VISIBLE = 0.1
+RHYTHM = 0.1
+"""So near must PROBE_RTT's interval be to the period, as a share of it."""
 
 
 @dataclass(frozen=True)
 class Cycle:
-    """Groups take turns every `period_s`."""
+    """What two groups' rates do every `period_s`; whether they alternate says `kind`."""
 
     period_s: float
     strength: float
@@ -75,11 +83,25 @@ class Cycle:
     """Share of random turns of the same colour that show as much: how easily chance alone looks like this."""
     phase: float | None = None
     """By which share of a period the second largest group follows the largest, 0 to 1; None for a single signal."""
+    kind: Kind = "separate"
+    """How the two rates move, by `alternation`; a single signal moves against nothing."""
+    correlation: float | None = None
+    """Pearson's r of the two rates; None for a single signal."""
+    second_leads: float | None = None
+    """Share of the bins in which the second largest group has more throughput; None for a single signal."""
+    probe_rtt_s: float | None = None
+    """The interval between a flow's PROBE_RTTs in seconds where the period is that; None otherwise, and of
+    groups that alternate."""
+
+    @property
+    def half_period_s(self) -> float:
+        """From one change of the lead to the next, where the groups alternate."""
+        return self.period_s / 2
 
 
 @remembered
 def cycle(run: Run, window: Window | None = None) -> Cycle | None:
-    """The period with which the two largest groups take turns, how strictly, and in which phase.
+    """The period of the two largest groups' rates, how strictly it repeats, in which phase, and what repeats.
 
     None with fewer than two groups, in less than three periods, or when nothing is significant.
     """
@@ -97,7 +119,19 @@ def cycle(run: Run, window: Window | None = None) -> Cycle | None:
     found = period(difference, step_ns / NS)
     if found is None:
         return None
-    return replace(found, phase=follows(first, second, found.period_s * NS / step_ns))
+    moves = movement(first, second, 2 * difference.size * step_ns / NS / found.period_s)
+    return replace(
+        found, phase=follows(first, second, found.period_s * NS / step_ns),
+        kind=moves.kind, correlation=moves.correlation, second_leads=moves.second_leads,
+        probe_rtt_s=None if moves.kind == "alternating" else _probe_rtt_s(run, largest, found.period_s),
+    )  # fmt: skip
+
+
+def _probe_rtt_s(run: Run, groups: list[str], period_s: float) -> float | None:
+    """The interval between PROBE_RTTs of the first flow of these groups for which it is the period."""
+    flows = [flow["name"] for flow in run.birth["flows"] if flow["group"] in groups]
+    known = probe_rtt_interval_s(run)
+    return next((known[name] for name in flows if abs(known.get(name, 0.0) - period_s) <= RHYTHM * period_s), None)
 
 
 def period(signal: npt.ArrayLike, step_s: float) -> Cycle | None:

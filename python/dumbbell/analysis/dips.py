@@ -1,8 +1,8 @@
 """How far, and for how long, BBR's delivery rate falls when it looks for the path's delay (PROBE_RTT).
 
-Which states there were is `states`. The rate is reckoned here from what was delivered: the kernel's own
-`tcpi_delivery_rate` keeps its last value while samples are application-limited, and BBR marks those of PROBE_RTT so
-(`bbr_update_min_rtt`).
+Which states there were is `states`. The rate is computed from what was delivered, for the socket's own
+`tcpi_delivery_rate` keeps its last value while samples are application-limited (`tcp_rate_gen`), and BBR marks those
+of PROBE_RTT so (`bbr_update_min_rtt`). What that one showed is `reported_depth`.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from dumbbell.analysis.states import phases
 from dumbbell.analysis.window import NS
 from dumbbell.result import Run
 
-__all__ = ["probe_rtt_dips"]
+__all__ = ["probe_rtt_dips", "probe_rtt_interval_s"]
 
 BEFORE_NS = NS
 """A gain cycle is eight round trips; a second holds several of them on most paths."""
@@ -25,17 +25,22 @@ DIPS = {
     "lowest_bps": pl.Float64,
     "depth": pl.Float64,
     "lasted_ns": pl.Int64,
+    "reported_depth": pl.Float64,
 }
+
+Dip = tuple[float, float, float, int, float | None]
+"""A row of `DIPS` behind the time."""
 
 
 def probe_rtt_dips(run: Run) -> pl.DataFrame:
-    """Each PROBE_RTT as a dip: `flow, time_ns, before_bps, lowest_bps, depth, lasted_ns`.
+    """Each PROBE_RTT as a dip: `flow, time_ns, before_bps, lowest_bps, depth, lasted_ns, reported_depth`.
 
     r(t) = 8 × (bytes delivered by t − by t − R) ÷ R, delivered bytes being `tcpi_delivered` × MSS and R the smoothed
     RTT when PROBE_RTT began. `time_ns` is when that was; `before_bps` the mean rate of the second before;
     `lowest_bps` the least r(t) until a round trip after PROBE_RTT's end; `depth` 1 − lowest ÷ before; `lasted_ns` the
-    full width at half depth (of the stretch around the lowest in which r(t) < (before + lowest) ÷ 2). A dip after a
-    second without any delivery is left out.
+    full width at half depth (of the stretch around the lowest in which r(t) < (before + lowest) ÷ 2);
+    `reported_depth` by how much the socket's `tcpi_delivery_rate` fell: 1 − its least in that time ÷ its mean in the
+    second before, null where it isn't known. A dip after a second without any delivery is left out.
     """
     table = phases(run)
     probes = table.filter(pl.col("phase") == "probe_rtt")
@@ -52,13 +57,22 @@ def probe_rtt_dips(run: Run) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=DIPS, orient="row")
 
 
+def probe_rtt_interval_s(run: Run) -> dict[str, float]:
+    """The median time in seconds from one PROBE_RTT to the next, of each flow that had two."""
+    probes = phases(run).filter(pl.col("phase") == "probe_rtt")
+    medians = probes.group_by("flow", maintain_order=True).agg(pl.col("start_ns").diff().median() / NS).drop_nulls()
+    return dict(medians.iter_rows())
+
+
 def _samples(run: Run, flow: str) -> pl.DataFrame:
-    """What a flow had delivered, in bytes, and its RTT, at each sample."""
+    """What a flow had delivered, in bytes, its RTT, and its socket's delivery rate, at each sample."""
     delivered = pl.coalesce(pl.col("delivered_packets").cast(pl.Int64) * pl.col("mss_bytes"), "bytes_acked")
-    return run.flows.filter(pl.col("flow") == flow).select("time_ns", "rtt_ns", bytes=delivered).drop_nulls()
+    table = run.flows.filter(pl.col("flow") == flow)
+    columns = table.select("time_ns", "rtt_ns", bytes=delivered, reported_bps=pl.col("delivery_rate_bps"))
+    return columns.drop_nulls(["time_ns", "rtt_ns", "bytes"])
 
 
-def _dip(samples: pl.DataFrame, start_ns: int, stop_ns: int, until_ns: int) -> tuple[float, float, float, int] | None:
+def _dip(samples: pl.DataFrame, start_ns: int, stop_ns: int, until_ns: int) -> Dip | None:
     times = samples["time_ns"].to_numpy()
     at_start = int(np.searchsorted(times, start_ns))
     round_ns = max(int(samples["rtt_ns"][min(at_start, times.size - 1)]), _step_ns(times))
@@ -72,7 +86,18 @@ def _dip(samples: pl.DataFrame, start_ns: int, stop_ns: int, until_ns: int) -> t
     low = int(np.argmin(rates[inside <= stop_ns + round_ns]))
     lowest_bps = float(rates[low])
     lasted_ns = _width_ns(inside, rates, low, (before_bps + lowest_bps) / 2)
-    return before_bps, lowest_bps, 1 - lowest_bps / before_bps, lasted_ns
+    reported = _reported_depth(samples, (from_ns, start_ns), (start_ns, stop_ns + round_ns))
+    return before_bps, lowest_bps, 1 - lowest_bps / before_bps, lasted_ns, reported
+
+
+def _reported_depth(samples: pl.DataFrame, before_ns: tuple[int, int], dip_ns: tuple[int, int]) -> float | None:
+    """1 − the least `tcpi_delivery_rate` of the dip ÷ its mean before; None where either isn't known."""
+    before, inside = (
+        samples.filter(pl.col("time_ns").is_between(*span, closed="left"))["reported_bps"].drop_nulls()
+        for span in (before_ns, dip_ns)
+    )
+    mean, least = before.mean(), inside.min()
+    return 1 - least / mean if isinstance(mean, float) and mean > 0 and isinstance(least, int | float) else None
 
 
 def _width_ns(times: Floats, rates: Floats, low: int, level: float) -> int:

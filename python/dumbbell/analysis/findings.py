@@ -39,11 +39,11 @@ def findings(run: Run) -> dict[str, Any]:
     `occupancy`, `propagation_ms`, `cycle_loss`, `completion`, `answers`, `convergence_s`; `starts_apart`: did flows
     without a size start at different times? Of each group `retransmits`, `retransmit_rate`, `rtt_ms` (the mean of its
     flows' means), `rtt_over_propagation`, `states` (shares of its flows' known time). Of each flow `sawtooth`, `dips`,
-    `power_mbps2`. Of the cycle its `p_value` and `phase` too.
+    `power_mbps_per_ms`. Of the cycle its `p_value` and `phase` too.
     """
     found = cycle(run)
     numbers = summary_with(run, found)
-    numbers["cycle"] = None if found is None else asdict(found)
+    numbers["cycle"] = None if found is None else asdict(found) | {"half_period_s": found.half_period_s}
     base_ms = propagation_ms(run)
     numbers["occupancy"] = occupancy(run)
     numbers["propagation_ms"] = base_ms
@@ -109,17 +109,18 @@ def _flows(run: Run, flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         | {
             "sawtooth": None if (saw := saws[flow["name"]]) is None else asdict(saw),
             "dips": dips.get(flow["name"]),
-            "power_mbps2": None if (got := powers[flow["name"]]) is None else got / 1e6,
+            "power_mbps_per_ms": None if (got := powers[flow["name"]]) is None else got / 1e9,
         }
         for flow in flows
     ]
 
 
 def _dips(run: Run) -> dict[str, dict[str, float]]:
-    """PROBE_RTT of each flow that had any: `count`, and the medians of `depth`, `lasted_ms` and `apart_s`."""
+    """PROBE_RTT of each flow that had any: `count`, and medians: `depth`, `reported_depth`, and so on."""
     medians = probe_rtt_dips(run).group_by("flow", maintain_order=True).agg(
         count=pl.len(), depth=pl.col("depth").median(), lasted_ms=pl.col("lasted_ns").median() / 1e6,
-        apart_s=pl.col("time_ns").diff().median() / 1e9,
+        apart_s=pl.col("time_ns").diff().median() / 1e9, reported_depth=pl.col("reported_depth").median(),
+        before_mbps=pl.col("before_bps").median() / 1e6, lowest_mbps=pl.col("lowest_bps").median() / 1e6,
     )  # fmt: skip
     return {row["flow"]: {key: row[key] for key in row if key != "flow"} for row in medians.iter_rows(named=True)}
 

@@ -15,7 +15,7 @@ POINTS = {"flow": pl.String, "group": pl.String, "throughput_bps": pl.Float64, "
 
 
 def power(run: Run, window: Window | None = None) -> dict[str, float | None]:
-    """Kleinrock's power of each flow: goodput in bit/s ÷ mean smoothed RTT in s, by flow (bit/s²).
+    """Kleinrock's power of each flow: goodput ÷ mean smoothed RTT, by flow, in bit/s for each second of RTT.
 
     Kleinrock 1979, "Power and deterministic rules of thumb for probabilistic problems in computer communications"
     (after Giessler et al. 1978). The delay is the flow's own round trip, propagation included: the mean of its
@@ -41,7 +41,7 @@ def throughput_and_delay_p95(run: Run, window: Window | None = None) -> pl.DataF
 
 
 def _over(rate_bps: float | None, delay_ms: float | None) -> float | None:
-    """A rate in bit/s ÷ a delay, in bit/s²; None while one is unknown or there is no delay."""
+    """A rate in bit/s ÷ a delay, in bit/s for each second; None while one is unknown or there is no delay."""
     if rate_bps is None or not delay_ms:
         return None
     return rate_bps / (delay_ms / 1e3)

@@ -17,6 +17,9 @@ from dumbbell.result import Run
 
 __all__ = ["summary", "summary_with", "warnings"]
 
+CYCLE = ("period_s", "half_period_s", "strength", "kind", "correlation", "second_leads", "probe_rtt_s")
+"""What `--json` has of a cycle."""
+
 
 def summary(run: Run, window: Window | None = None) -> dict[str, Any]:
     """The whole contract. With a window, everything that happens in time is of that window only."""
@@ -39,7 +42,7 @@ def summary_with(run: Run, found: Cycle | None, window: Window | None = None) ->
         "ping_ms": queueing.ping_ms(run, window),
         "utilisation": queueing.utilisation(run, window),
         "jain": jain(run, window),
-        "cycle": None if found is None else {"period_s": found.period_s, "strength": found.strength},
+        "cycle": None if found is None else {name: getattr(found, name) for name in CYCLE},
     }
     if programs := run.birth.get("programs"):
         keys = ("name", "host", "started_s", "ended_s", "status", "signal", "stopped")

@@ -8,8 +8,10 @@ from rich.text import Text
 
 from dumbbell.analysis import Compared, Outcome, Reader, compare_seen
 from dumbbell.analysis.known import mean_of_known
+from dumbbell.analysis.shares import percents
 from dumbbell.cli.cells import digits, grid, percent
 from dumbbell.cli.console import Console
+from dumbbell.report.sharing import repeats
 from dumbbell.result import Run
 
 if TYPE_CHECKING:
@@ -83,6 +85,7 @@ def _cases(done: "Done") -> Table:
     table = grid(left, [*right, "retrans", "RTT ms", "queue ms", "ping ms", "util."])
     for run, numbers in zip(done.runs, done.summaries, strict=True):
         name = Text(_case_name(run), style="" if run.birth["valid"] else "red")
+        shares = _shares(numbers)
         for position, (group, got) in enumerate(numbers["groups"].items()):
             first = position == 0
             flows = [flow for flow in numbers["flows"] if flow["group"] == group]
@@ -92,7 +95,7 @@ def _cases(done: "Done") -> Table:
                 *([str(numbers["seed"]) if first else ""] * several_seeds),
                 *([group] * several_groups),
                 digits(got["throughput_mbps"]),
-                *([percent(got["share"])] * several_groups),
+                *([shares[position]] * several_groups),
                 *([digits(mean_of_known([flow.get("fct_s") for flow in flows]))] * sized),
                 str(sum(flow["retransmits"] or 0 for flow in flows)),
                 digits(mean_of_known([flow["rtt_ms"]["mean"] for flow in flows])),
@@ -145,9 +148,15 @@ def _flows(birth: Mapping[str, Any], numbers: Mapping[str, Any]) -> Table:
 
 def _groups(numbers: Mapping[str, Any]) -> Table:
     table = grid(["group"], ["Mbit/s", "share"])
-    for name, group in numbers["groups"].items():
-        table.add_row(name, digits(group["throughput_mbps"]), percent(group["share"]))
+    for (name, group), share in zip(numbers["groups"].items(), _shares(numbers), strict=True):
+        table.add_row(name, digits(group["throughput_mbps"]), share)
     return table
+
+
+def _shares(numbers: Mapping[str, Any]) -> list[str]:
+    """Each group's share in per cent; they add up after rounding."""
+    texts = percents([group["share"] for group in numbers["groups"].values()], least_places=1)
+    return ["" if text is None else f"{text}%" for text in texts]
 
 
 def _lines(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -169,10 +178,8 @@ def _lines(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
         lines.append(("utilisation", percent(numbers["utilisation"])))
     if numbers["jain"] is not None:
         lines.append(("Jain", f"{numbers['jain']:.3f}"))
-    if cycle := numbers["cycle"]:
-        lines.append(
-            ("cycle", f"the groups take turns every {cycle['period_s']:.1f} s (strength {cycle['strength']:.2f})")
-        )
+    if text := repeats(numbers):
+        lines.append(("cycle", f"{text} (strength {numbers['cycle']['strength']:.2f})"))
     return lines
 
 

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from dumbbell.analysis import measures
+from dumbbell.analysis.shares import percents
 from dumbbell.plot import available, draw
 from dumbbell.plot.labels import labels
 from dumbbell.report.frame import Figures
 from dumbbell.report.markup import Markup, details, element, join, table
-from dumbbell.report.words import jain_text, number, percent
+from dumbbell.report.words import UNKNOWN, jain_text, number, percent
 from dumbbell.result import Run
 
 __all__ = ["contents", "title_of"]
@@ -39,7 +40,7 @@ def _table(pairs: Sequence[tuple[Run, dict[str, Any]]]) -> Markup:
             numbers["engine"],
             "" if numbers["seed"] is None else numbers["seed"],
             "yes" if numbers["valid"] else element("strong", "INVALID"),
-            ", ".join(f"{name} {percent(group['share'])}" for name, group in numbers["groups"].items()),
+            _shares(numbers),
             number(numbers["queue"]["delay_ms"]["mean"]),
             number(numbers["ping_ms"]["mean"]),
             percent(numbers["utilisation"]),
@@ -48,6 +49,13 @@ def _table(pairs: Sequence[tuple[Run, dict[str, Any]]]) -> Markup:
         for name, (_, numbers) in zip(_names([run for run, _ in pairs]), pairs, strict=True)
     ]
     return table(head, rows)
+
+
+def _shares(numbers: dict[str, Any]) -> str:
+    """Each group with its share; they add up after rounding."""
+    texts = percents([group["share"] for group in numbers["groups"].values()])
+    named = zip(numbers["groups"], texts, strict=True)
+    return ", ".join(f"{name} {UNKNOWN if text is None else f'{text} %'}" for name, text in named)
 
 
 def _measures(runs: Sequence[Run]) -> Markup:

@@ -14,6 +14,8 @@ FLOWS_MAX = 4
 """Flows that a sentence names one by one."""
 PEAK_AT_LEAST = 10
 """Packets: below, a packet more or less is a tenth of the window and every step looks like a cut."""
+HIDDEN = " Figures of the delivery rate do not show that: the socket keeps its last sample meanwhile."
+"""`tcpi_delivery_rate` takes no lower sample while the flow is application-limited (`tcp_rate_gen`)."""
 STATE_AT_LEAST = 0.01
 """Of a group's time; rarer states are left to the table."""
 
@@ -39,10 +41,17 @@ def dips(numbers: Numbers) -> str | None:
         dip = flow["dips"]
         apart = "" if dip["apart_s"] is None else f", {number(dip['apart_s'])} s apart"
         parts.append(
-            f"{flow['name']} looked for the path's delay {_times(dip['count'])}{apart}: its delivery rate fell by "
-            f"{percent(dip['depth'])} for {number(dip['lasted_ms'], 'ms')}"
+            f"{flow['name']} looked for the path's delay {_times(dip['count'])}{apart}: what it delivered fell by "
+            f"{percent(dip['depth'])}, from {number(dip['before_mbps'])} to {number(dip['lowest_mbps'])} Mbit/s, for "
+            f"{number(dip['lasted_ms'], 'ms')}"
         )
-    return f"{'; '.join(parts)} (PROBE_RTT; medians)." if parts else None
+    hidden = any(_hidden(flow["dips"]) for flow in numbers["flows"] if flow["dips"])
+    return f"{'; '.join(parts)} (PROBE_RTT; medians).{HIDDEN if hidden else ''}" if parts else None
+
+
+def _hidden(dip: Mapping[str, Any]) -> bool:
+    """Did the socket's own delivery rate fall by less than half of that?"""
+    return dip["reported_depth"] is not None and dip["reported_depth"] < dip["depth"] / 2
 
 
 def sawteeth(numbers: Numbers) -> str | None:
@@ -69,16 +78,17 @@ def states(numbers: Numbers) -> str | None:
 
 
 def power(numbers: Numbers) -> str | None:
-    """The flows with the most and the least power, of at least two."""
-    known = [flow for flow in numbers["flows"] if flow["power_mbps2"] is not None]
+    """The flows with the most and the least power (throughput ÷ RTT), of at least two."""
+    known = [flow for flow in numbers["flows"] if flow["power_mbps_per_ms"] is not None]
     if len(known) < 2:
         return None
-    best, worst = (choose(known, key=lambda flow: flow["power_mbps2"]) for choose in (max, min))
-    if best["power_mbps2"] == worst["power_mbps2"]:
+    best, worst = (choose(known, key=lambda flow: flow["power_mbps_per_ms"]) for choose in (max, min))
+    if best["power_mbps_per_ms"] == worst["power_mbps_per_ms"]:
         return None
+    most, least = (number(flow["power_mbps_per_ms"]) for flow in (best, worst))
     return (
-        f"For the delay that it had, {best['name']} got most ({number(best['power_mbps2'])} Mbit/s²: throughput ÷ RTT) "
-        f"and {worst['name']} least ({number(worst['power_mbps2'])} Mbit/s²)."
+        f"For its delay {best['name']} got most, {most} Mbit/s for each ms of RTT (throughput ÷ mean RTT), and "
+        f"{worst['name']} least, {least} Mbit/s."
     )
 
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from dumbbell.analysis import SPREAD, Reader, compare_seen
+from dumbbell.analysis.shares import percents
 from dumbbell.engine import requests
 from dumbbell.report.asked import by_hand
 from dumbbell.report.markup import Markup, details, element, join, table
 from dumbbell.report.sentences import sentences
-from dumbbell.report.words import jain_text, number, percent
+from dumbbell.report.words import UNKNOWN, jain_text, number, percent
 from dumbbell.result import Run
 
 __all__ = ["banner", "birth", "facts", "flows", "groups", "queue", "repeat", "repeat_command", "seen", "states"]
@@ -56,16 +57,17 @@ def seen(run: Run, summary: Mapping[str, Any]) -> Markup:
 def groups(numbers: Mapping[str, Any]) -> Markup:
     """A row for each group."""
     head = ("group", "throughput, Mbit/s", "share of goodput", "mean RTT, ms", "retransmits", "of sent")
+    shares = percents([group["share"] for group in numbers["groups"].values()])
     rows = [
         (
             name,
             number(group["throughput_mbps"]),
-            percent(group["share"]),
+            UNKNOWN if share is None else f"{share} %",
             number(group["rtt_ms"]),
             number(group["retransmits"]),
             percent(group["retransmit_rate"]),
         )
-        for name, group in numbers["groups"].items()
+        for (name, group), share in zip(numbers["groups"].items(), shares, strict=True)
     ]
     return join([element("h3", "Groups"), table(head, rows)])
 

@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dumbbell.analysis.shares import percents
 from dumbbell.report.words import jain_text, number, percent, sentence
 
-__all__ = ["answers", "completion", "convergence", "cost_of_turns", "evenness", "goodput", "turns"]
+__all__ = ["answers", "completion", "convergence", "cost_of_turns", "evenness", "goodput", "repeats", "turns"]
 
 Numbers = Mapping[str, Any]
 
-TURNS_WITHIN = 0.15
-"""How far from half a cycle a phase may be and still be called turns, and from none to be called together."""
 COST_RATIO = 2.0
 """How much a group's loss must differ over a cycle to be told."""
 GROUPS_MAX = 6
@@ -23,29 +22,45 @@ def goodput(numbers: Numbers) -> str | None:
     if len(order) == 1:
         name, group = order[0]
         return f"{name} got {number(group['throughput_mbps'])} Mbit/s."
+    shares = percents([group["share"] for _, group in order])
     parts = [
-        f"{name} took {percent(group['share'])} of the goodput ({number(group['throughput_mbps'])} Mbit/s)"
-        for name, group in order[:GROUPS_MAX]
+        f"{name} took {share} % of the goodput ({number(group['throughput_mbps'])} Mbit/s)"
+        for (name, group), share in list(zip(order, shares, strict=True))[:GROUPS_MAX]
     ]
     return sentence(*parts, capital=False)
 
 
 def turns(numbers: Numbers) -> str | None:
-    """How the two largest groups moved against each other, by the phase at which the second follows the first."""
+    """What repeats in the rates of the two largest groups, and how sure that is."""
+    cycle, text = numbers["cycle"], repeats(numbers)
+    if cycle is None or text is None:
+        return None
+    sure = f"strength {cycle['strength']:.2f}, p {number(cycle['p_value'])}"
+    if cycle["correlation"] is not None:
+        sure += f", correlation {cycle['correlation']:.2f}"
+    return f"{'T' if text.startswith('the ') else text[0]}{text[1:]} ({sure})."
+
+
+def repeats(numbers: Numbers) -> str | None:
+    """What repeats in the rates of the two largest groups; `analysis.alternation` decides whether they alternate."""
     cycle, order = numbers["cycle"], _by_share(numbers)
     if cycle is None or len(order) < 2:
         return None
     first, second = (name for name, _ in order[:2])
-    period = f"{number(cycle['period_s'])} s"
-    sure = f"(strength {cycle['strength']:.2f}, p {number(cycle['p_value'])})"
-    phase = cycle.get("phase")
-    if phase is None:
-        return f"The throughput of {first} against {second} repeats every {period} {sure}."
-    if abs(phase - 0.5) <= TURNS_WITHIN:
-        return f"{first} and {second} took turns every {period} {sure}."
-    if min(phase, 1 - phase) <= TURNS_WITHIN:
-        return f"{first} and {second} rose and fell together, every {period} {sure}."
-    return f"{second} followed {first} by {percent(phase)} of a cycle of {period} {sure}."
+    period = f"a period of {number(cycle['period_s'])} s"
+    if (rhythm := cycle["probe_rtt_s"]) is not None:
+        period += f", as PROBE_RTT (every {number(rhythm)} s)"
+    elif cycle["kind"] in ("alternating", "opposed"):
+        period += f" (half a period: {number(cycle['half_period_s'])} s)"
+    match cycle["kind"]:
+        case "alternating":
+            return f"{first} and {second} alternated with {period}"
+        case "opposed":
+            leads = percent(1 - cycle["second_leads"])
+            return f"{first} and {second} moved against each other with {period}; {first} led {leads} of the time"
+        case "together":
+            return f"{first} and {second} rose and fell together with {period}"
+    return f"the difference between {first} and {second} repeats with {period}; they don't alternate"
 
 
 def cost_of_turns(numbers: Numbers) -> str | None:

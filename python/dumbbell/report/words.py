@@ -22,10 +22,12 @@ def number(value: object, unit: str = "") -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share in per cent; small ones with the digits that tell them from 0."""
+    """A share in per cent; small ones with the digits that tell them from 0, large ones from 100."""
     if share is None:
         return UNKNOWN
     value = 100 * share
+    if 99 < value < 100:
+        return f"{min(value, 99.99):.{1 if value < 99.95 else 2}f} %"
     return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %" if value >= 0.995 or value == 0 else f"{value:.2g} %"
 
 
