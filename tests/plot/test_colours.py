@@ -1,6 +1,8 @@
 """That lines can be seen, and told apart by any eye: calculated, not looked at."""
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -8,8 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dumbbell.engine import Simulator
 from dumbbell.plot.bands import PALE, phase_colours
-from dumbbell.plot.colours import ALARM, DARK_GROUND, HUES, INK, NOTE, ON_DARK, contrast, dark, dashes, shades
+from dumbbell.plot.colours import (
+    ALARM,
+    CONTROLLERS,
+    DARK_GROUND,
+    HUES,
+    INK,
+    NOTE,
+    ON_DARK,
+    contrast,
+    controller_hue,
+    dark,
+    dashes,
+    shades,
+)  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,6 +63,36 @@ def distance(one: str, other: str, eye: str) -> float:
 
 def flows(*sizes: int) -> list[dict[str, str]]:
     return [{"name": f"{group}-{n}", "group": str(group)} for group, size in enumerate(sizes) for n in range(size)]
+
+
+def test_every_controller_of_the_simulator_has_a_declared_hue() -> None:
+    assert set(Simulator.controllers()) <= set(CONTROLLERS)
+
+
+def test_the_documented_palette_is_the_declared_one() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "figures.md").read_text()
+    rows = re.findall(r"^\| `(#\w{6})` \w+ \| `(#\w{6})` \| (.+) \|$", text, re.MULTILINE)
+    assert [(hue, other) for hue, other, _ in rows] == list(zip(HUES, ON_DARK, strict=True))
+    assert {name: hue for hue, _, names in rows for name in names.split(", ")} == CONTROLLERS
+
+
+def test_a_controller_has_its_hue_whatever_else_runs() -> None:
+    alone = shades([{"name": "a", "group": "a", "cc": "bbr"}])["a"]
+    second = shades([{"name": "x", "group": "x", "cc": "cubic"}, {"name": "b", "group": "b", "cc": "bbr"}])["b"]
+    assert alone == second == CONTROLLERS["bbr"]
+    assert controller_hue("mine") == controller_hue("mine")
+    assert controller_hue("mine") in HUES
+
+
+def test_groups_of_the_same_controller_differ_by_shade_and_dash() -> None:
+    same = [{"name": name, "group": name, "cc": "cubic"} for name in ("near", "far")]
+    assert len(set(shades(same).values())) == 2
+    assert dashes(same)["near"] != dashes(same)["far"]
+
+
+def test_what_has_no_controller_takes_no_controller_s_hue_of_the_same_figure() -> None:
+    mixed = [{"name": "pages", "group": "pages", "cc": "cubic"}, {"name": "calls", "group": "calls", "cc": None}]
+    assert len(set(shades(mixed).values())) == 2
 
 
 def test_contrast_is_wcag_s() -> None:

@@ -9,7 +9,7 @@ import polars as pl
 from dumbbell.analysis import metric, summary
 from dumbbell.errors import ResultError
 from dumbbell.plot.axes import data, tips
-from dumbbell.plot.colours import HUES, INK
+from dumbbell.plot.colours import INK, shades
 from dumbbell.plot.frame import framed, runs_title
 from dumbbell.plot.labels import configurations
 from dumbbell.result import Run
@@ -23,9 +23,9 @@ def box(runs: Sequence[Run], name: str, width: int) -> alt.LayerChart:
     order = sorted(set(table["flow"]), key=_natural)
     x = alt.X("flow:N", title=None, sort=order, axis=alt.Axis(labelAngle=0 if len(order) <= 5 else -35, labelLimit=220))
     y = alt.Y("v:Q", title=[name, "(box: quartiles and median; dots: runs)"], scale=alt.Scale(zero=False))
-    colour = alt.Color("flow:N", legend=None).scale(
-        domain=order, range=[HUES[place % len(HUES)] for place in range(len(order))]
-    )
+    controllers = _controllers(runs)
+    colours = shades([{"name": name, "group": name, "cc": controllers[name]} for name in order])
+    colour = alt.Color("flow:N", legend=None).scale(domain=order, range=list(colours.values()))
     boxes = alt.BoxPlotDef("boxplot", extent="min-max", size=34, opacity=0.55, median=alt.MarkConfig(color=INK))
     drawn = alt.Chart(data(table), mark=boxes).encode(x=x, y=y, color=colour)
     mark = alt.MarkDef("point", filled=True, size=22, color=INK, opacity=0.8)
@@ -44,6 +44,14 @@ def box_values(runs: Sequence[Run], name: str) -> pl.DataFrame:
             raise ResultError(f"{run.folder}: the metric '{name}' is {found}; a box needs a number of every run")
         rows.append((setup, run.birth["seed"], float(value)))
     return pl.DataFrame(rows, schema={"flow": pl.String, "seed": pl.Int64, "v": pl.Float64}, orient="row")
+
+
+def _controllers(runs: Sequence[Run]) -> dict[str, str | None]:
+    """The controller of each set-up; None for one with several."""
+    found: dict[str, set[str | None]] = {}
+    for run, setup in zip(runs, configurations(runs), strict=True):
+        found.setdefault(setup, set()).update(flow["cc"] for flow in run.birth["flows"])
+    return {setup: next(iter(each)) if len(each) == 1 else None for setup, each in found.items()}
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -1,21 +1,40 @@
 """Which colour and which dash a flow gets.
 
-A hue for each group: first four of the palette of Okabe & Ito 2008 ("Color Universal Design"), then four that keep
-the same distance from all others, for readers with any kind of colour blindness too; a shade and a
-dash for each flow within its group. Every colour of a line has a contrast of at least 3 : 1 with the white
-behind it (WCAG 2.2, 1.4.11), and its counterpart `dark` with the dark ground of a page. Tests calculate both.
+One hue for each controller, in every figure: four of the palette of Okabe & Ito 2008 ("Color Universal Design"), and
+four that keep the same distance from all others, for readers with any kind of colour blindness too. Flows and groups
+of the same controller differ by shade and dash. What has no controller takes the hues that are left, in order.
+
+Every colour of a line has a contrast of at least 3 : 1 with the white behind it (WCAG 2.2, 1.4.11), and its
+counterpart `dark` with the dark ground of a page. Tests calculate both.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
+from zlib import crc32
 
-__all__ = ["ALARM", "DARK_GROUND", "HUES", "INK", "NOTE", "contrast", "dark", "dashes", "shades"]
+__all__ = [
+    "ALARM", "CONTROLLERS", "DARK_GROUND", "HUES", "INK", "NOTE", "contrast", "controller_hue", "dark", "dashes",
+    "shades",
+]  # fmt: skip
 
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#5B1A00", "#7A3FF2", "#A80078", "#222222")
 """The rest of Okabe and Ito's are too pale for thin lines; darkened, orange can't be told from vermilion."""
 ON_DARK = ("#28B2FF", "#FF8A2C", "#008963", "#D795BA", "#BD3600", "#8B52FF", "#B6288D", "#F3F3F3")
 """The same hues with more light, or with white: those contrasts (3.1 to 16) at which they are farthest apart."""
+FAMILIES = (
+    ("cubic", "bic", "highspeed", "yeah"),
+    ("bbr", "hybla"),
+    ("reno", "scalable", "htcp"),
+    ("bbr2", "westwood", "illinois"),
+    ("dctcp", "dctcp-reno", "veno"),
+    ("bbr3", "copa", "cdg"),
+    ("prague", "vegas", "ledbat++"),
+    ("hpcc", "lp", "nv", "fixed"),
+)
+"""The controllers of each of `HUES`; the first are those that are compared most."""
+CONTROLLERS = {name: hue for hue, names in zip(HUES, FAMILIES, strict=True) for name in names}
+"""The one declaration of a controller's hue; `docs/figures.md` shows it, and a test compares both."""
 DARK_GROUND = "#18181B"
 WHITE = "#FFFFFF"
 INK = "#333333"
@@ -30,16 +49,18 @@ LIGHTEST = 3.05
 
 
 def shades(flows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """A colour for each flow (`name`, `group`), in order."""
-    return {
-        name: _shade(HUES[group % len(HUES)], place / (size - 1)) if size > 1 else HUES[group % len(HUES)]
-        for name, group, place, size in _places(flows)
-    }
+    """A colour for each flow (`name`, `group`, `cc` where it has one), in order."""
+    return {name: _shade(hue, place / (size - 1)) if size > 1 else hue for name, hue, place, size in _places(flows)}
 
 
 def dashes(flows: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
-    """A dash for each flow, in order; the first of a group is drawn through."""
+    """A dash for each flow, in order; the first of a hue is drawn through."""
     return {name: list(DASHES[place % len(DASHES)]) for name, _, place, _ in _places(flows)}
+
+
+def controller_hue(name: str) -> str:
+    """The hue of a controller; one that is not declared (a kernel module of the user's) always gets the same, too."""
+    return CONTROLLERS.get(name) or HUES[crc32(name.encode()) % len(HUES)]
 
 
 @lru_cache(maxsize=4096)
@@ -62,16 +83,18 @@ def _luminance(colour: str) -> float:
 _LUMINANCE = (0.2126, 0.7152, 0.0722)
 
 
-def _places(flows: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, int, int]]:
-    """Name, number of the group, place in the group, size of the group."""
+def _places(flows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, int, int]]:
+    """Name, hue, place among those of the hue, how many those are."""
+    taken = {controller_hue(flow["cc"]) for flow in flows if flow.get("cc")}
+    free = [hue for hue in HUES if hue not in taken] or list(HUES)
+    groups = list(dict.fromkeys(flow["group"] for flow in flows if not flow.get("cc")))
+    own = {group: free[place % len(free)] for place, group in enumerate(groups)}
     members: dict[str, list[str]] = {}
     for flow in flows:
-        members.setdefault(flow["group"], []).append(flow["name"])
-    return [
-        (name, group, place, len(names))
-        for group, names in enumerate(members.values())
-        for place, name in enumerate(names)
-    ]
+        hue = controller_hue(flow["cc"]) if flow.get("cc") else own[flow["group"]]
+        members.setdefault(hue, []).append(flow["name"])
+    places = {name: (hue, place, len(names)) for hue, names in members.items() for place, name in enumerate(names)}
+    return [(flow["name"], *places[flow["name"]]) for flow in flows]
 
 
 def _shade(colour: str, place: float) -> str:

@@ -20,7 +20,7 @@ POINTS = 1000
 def round_trips(run: Run, width: int) -> alt.LayerChart:
     """Distribution of each flow's smoothed RTT."""
     x = alt.X("s:Q", title="Smoothed RTT, ms", scale=alt.Scale(zero=False, nice=True))
-    members = [{"name": flow["name"], "group": flow["group"]} for flow in run.birth["flows"]]
+    members = run.birth["flows"]
     return _framed(run, named_lines(members, rtt_curves(run), x, _SHARE, "step"), width)
 
 

@@ -11,8 +11,9 @@ import polars as pl
 
 from dumbbell.errors import ResultError
 from dumbbell.plot.axes import data, tips
-from dumbbell.plot.colours import HUES, INK
+from dumbbell.plot.colours import INK, shades
 from dumbbell.plot.frame import styled
+from dumbbell.plot.lines import group_members
 from dumbbell.result import Run
 
 __all__ = ["downloads"]
@@ -46,14 +47,12 @@ def _times(run: Run, width: int) -> alt.LayerChart:
     rows = [(flow["group"], flow["block"] + 1, flow["fct_s"], flow["name"]) for flow in flows]
     schema = {"flow": pl.String, "block": pl.Int64, "v": pl.Float64, "name": pl.String}
     table = pl.DataFrame(rows, schema=schema, orient="row")
-    # In the order in which every figure gives groups their colours.
-    kinds = list(dict.fromkeys(flow["group"] for flow in run.birth["flows"]))
+    colours = shades(group_members(run))
+    kinds = list(colours)
     y = alt.Y("flow:N", title=None, sort=kinds)
     x = alt.X("v:Q", title="time of a download, s (box: quartiles and median; dots: downloads)")
     x = x.scale(zero=False, nice=True)
-    colour = alt.Color("flow:N", legend=None).scale(
-        domain=kinds, range=[HUES[at % len(HUES)] for at in range(len(kinds))]
-    )
+    colour = alt.Color("flow:N", legend=None).scale(domain=kinds, range=list(colours.values()))
     boxes = alt.BoxPlotDef("boxplot", extent="min-max", size=26, opacity=0.55, median=alt.MarkConfig(color=INK))
     mark = alt.MarkDef("point", filled=True, size=22, color=INK, opacity=0.7)
     tooltip = tips(name="download", block="block|d", v="s|.4~g")

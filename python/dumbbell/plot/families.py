@@ -12,7 +12,7 @@ import polars as pl
 
 from dumbbell.errors import ResultError
 from dumbbell.plot.axes import data, tips
-from dumbbell.plot.colours import HUES, INK
+from dumbbell.plot.colours import CONTROLLERS, HUES, INK, shades
 from dumbbell.plot.frame import WIDTH, styled
 from dumbbell.plot.lattice import Steps, step_of
 from dumbbell.plot.maps import CROSS, GAP, Panel, panel_title, said
@@ -71,7 +71,7 @@ def _panel(
     y = alt.Y("mean:Q", title=value, scale=scale)
     names = ["all"] if lines is None else list(lines.labels)
     legend = None if lines is None else alt.Legend(title=lines.shape.key, labelLimit=240, symbolOpacity=1)
-    colour = alt.Color("line:N", legend=legend).scale(domain=names, range=list(HUES[: len(names)]))
+    colour = alt.Color("line:N", legend=legend).scale(domain=names, range=_colours(names))
     known = table.filter(pl.col("mean").is_not_null())
     cut = known.drop_nulls("low").with_columns(pl.col("low").clip(domain[0]))
     spans = alt.Chart(data(cut))
@@ -99,6 +99,13 @@ def _panel(
     layers[0].name = "panel_0"
     whole = alt.LayerChart(layer=layers).properties(width=size[0], height=size[1])
     return whole.properties(title=panel_title(panel)) if panel.title else whole
+
+
+def _colours(names: Sequence[str]) -> list[str]:
+    """The controllers' own where all lines are controllers, else the hues in order."""
+    if not all(name in CONTROLLERS for name in names):
+        return list(HUES[: len(names)])
+    return list(shades([{"name": name, "group": name, "cc": name} for name in names]).values())
 
 
 def _table(cells: pl.DataFrame, across: Steps, lines: Steps | None) -> pl.DataFrame:

@@ -20,6 +20,7 @@ from dumbbell.plot.lines import (
     NS,
     binned,
     cwnd_of,
+    group_members,
     grouped,
     names,
     partitioned,
@@ -44,7 +45,7 @@ def throughput(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few a
 def groups(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few already
     """Goodput of each group: the sum of its flows. Its legend is its own, since flows may have other names."""
     traces = binned(group_goodput(run, step_ns(run)), 1e6)
-    colours = shades([{"name": name, "group": name} for name in traces])
+    colours = shades([member for member in group_members(run) if member["name"] in traces])
     lines = tuple(Line(name, colours[name], s, v) for name, (s, v) in traces.items())
     layer = Lines(lines, "panel", 1.3, "step")
     return Drawn("Groups, Mbit/s", (layer,), _bins(run), legend=Legend("group", colours))

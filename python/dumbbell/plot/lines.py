@@ -19,6 +19,7 @@ __all__ = [
     "FLOWS_MAX",
     "binned",
     "cwnd_of",
+    "group_members",
     "grouped",
     "names",
     "of_groups",
@@ -43,11 +44,19 @@ def grouped(run: Run) -> bool:
 
 
 def names(run: Run) -> Sequence[Mapping[str, Any]]:
-    """What the legend lists: flows, or groups standing for their flows, each with `name` and `group`."""
-    if not grouped(run):
-        return list(run.birth["flows"])
-    groups = dict.fromkeys(flow["group"] for flow in run.birth["flows"])
-    return [{"name": group, "group": group} for group in groups]
+    """What the legend lists: flows, or groups standing for their flows, each with `name`, `group` and `cc`."""
+    return group_members(run) if grouped(run) else list(run.birth["flows"])
+
+
+def group_members(run: Run) -> list[Mapping[str, Any]]:
+    """The groups, each with `name`, `group`, and `cc` where all of its flows have the same."""
+    controllers: dict[str, set[str | None]] = {}
+    for flow in run.birth["flows"]:
+        controllers.setdefault(flow["group"], set()).add(flow.get("cc"))
+    return [
+        {"name": group, "group": group, "cc": next(iter(each)) if len(each) == 1 else None}
+        for group, each in controllers.items()
+    ]
 
 
 def step_ns(run: Run) -> int:

@@ -17,7 +17,7 @@ from dumbbell.plot.flowpanels import fairness_lines, rtt_lines
 from dumbbell.plot.frame import framed, runs_title
 from dumbbell.plot.labels import labels
 from dumbbell.plot.layers import Trace
-from dumbbell.plot.lines import cwnd_of, rate_lines, sample_lines
+from dumbbell.plot.lines import cwnd_of, names, rate_lines, sample_lines
 from dumbbell.plot.pathpanels import ping_lines, queue_lines
 from dumbbell.plot.thin import POINTS
 from dumbbell.result import Run
@@ -65,10 +65,10 @@ def overlay(runs: Sequence[Run], name: str, width: int, points: int = POINTS) ->
     return framed([chart.encode(opacity=shown)], runs_title(runs, kind.about), width)
 
 
-def overlay_lines(runs: Sequence[Run], name: str, points: int) -> tuple[pl.DataFrame, list[dict[str, str]]]:
-    """A line table of all runs, and whom its lines belong to: a run is a group, with a hue of its own."""
+def overlay_lines(runs: Sequence[Run], name: str, points: int) -> tuple[pl.DataFrame, list[dict[str, str | None]]]:
+    """A line table of all runs, and its lines' members: the hue of their controller, or one of the run's own."""
     kind, parts = OVERLAYS[name], []
-    members: list[dict[str, str]] = []
+    members: list[dict[str, str | None]] = []
     column, per, _ = cwnd_of(runs)  # All of them in one unit.
     for run, label in zip(runs, labels(runs), strict=True):
         cwnd = name == "cwnd"
@@ -76,7 +76,12 @@ def overlay_lines(runs: Sequence[Run], name: str, points: int) -> tuple[pl.DataF
         if not any(s.size for s, _ in inner.values()):
             raise ResultError(f"{run.folder}: can't draw '{name}' beside the others: it isn't known in their unit")
         called = {f"{label}: {flow}" if len(inner) > 1 else label: trace for flow, trace in inner.items()}
-        members += [{"name": line, "group": label} for line in called]
+        controllers = {member["name"]: member.get("cc") for member in names(run)}
+        alone = next(iter(controllers.values())) if len(set(controllers.values())) == 1 else None
+        members += [
+            {"name": line, "group": label, "cc": controllers.get(flow, alone)}
+            for line, flow in zip(called, inner, strict=True)
+        ]
         parts.append(table(called))
     whole = pl.concat(parts)
     return (whole.filter(pl.col("v") > 0) if kind.log else whole), members

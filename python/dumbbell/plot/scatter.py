@@ -11,7 +11,7 @@ import polars as pl
 
 from dumbbell.analysis.power import throughput_and_delay_p95
 from dumbbell.plot.axes import data, tips
-from dumbbell.plot.colours import HUES
+from dumbbell.plot.colours import shades
 from dumbbell.plot.ellipse import POINTS_MIN, ellipse
 from dumbbell.plot.frame import framed, runs_title
 from dumbbell.plot.labels import configurations, labels
@@ -25,12 +25,13 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 def throughput_delay(runs: Sequence[Run], width: int) -> alt.LayerChart:
     """Mean goodput per flow against the 95th percentile of the delay."""
     table = points(runs)
-    order = list(dict.fromkeys(table["flow"]))
+    controllers = dict(table.select("flow", "cc").iter_rows())
+    order = list(controllers)
     rings = [_ring(part) for part in table.partition_by("flow", maintain_order=True) if part.height >= POINTS_MIN]
     x = alt.X("ms:Q", title="95th-percentile delay, ms (reversed: better is up and right)")
     x = x.scale(reverse=True, zero=False, nice=True, padding=20)
     y = alt.Y("mbps:Q", title="Throughput of a flow, Mbit/s", scale=alt.Scale(zero=False, nice=True, padding=20))
-    hues = [HUES[place % len(HUES)] for place in range(len(order))]
+    hues = list(shades([{"name": name, "group": name, "cc": controllers[name]} for name in order]).values())
     colour = alt.Color("flow:N", title=None).scale(domain=order, range=hues)
     shapes = [SHAPES[place % len(SHAPES)] for place in range(len(order))]
     shape = alt.Shape("flow:N", title=None).scale(domain=order, range=shapes)
@@ -49,7 +50,7 @@ def throughput_delay(runs: Sequence[Run], width: int) -> alt.LayerChart:
 
 
 def points(runs: Sequence[Run]) -> pl.DataFrame:
-    """A point for each controller in each run, the mean over its flows: `flow` (what it is called), `run, ms, mbps`."""
+    """A point for each controller in each run, the mean over its flows: `flow` (its name), `run, cc, ms, mbps`."""
     setups = configurations(runs)
     several = len(set(setups)) > 1
     parts = []
@@ -65,8 +66,9 @@ def points(runs: Sequence[Run]) -> pl.DataFrame:
         )
         alone = means.height == 1 and several
         name = pl.lit(setup) if alone else pl.concat_str([pl.col("cc"), pl.lit(f" ({setup})" if several else "")])
-        parts.append(means.select(name.alias("flow"), pl.lit(label).alias("run"), "ms", "mbps"))
-    return pl.concat(parts).drop_nulls()
+        known = pl.when(pl.col("cc").is_in([flow["cc"] for flow in run.birth["flows"] if flow["cc"]])).then("cc")
+        parts.append(means.select(name.alias("flow"), pl.lit(label).alias("run"), known.alias("cc"), "ms", "mbps"))
+    return pl.concat(parts).drop_nulls(["ms", "mbps"])
 
 
 def _ring(part: pl.DataFrame) -> pl.DataFrame:

@@ -7,7 +7,7 @@ experiment's text beside it.
 import textwrap
 from collections.abc import Iterator
 
-from dumbbell.plot.colours import HUES
+from dumbbell.plot.colours import shades
 from dumbbell.report.markup import Markup, element, join, tagged
 from dumbbell.spec import Experiment
 from dumbbell.spec.model import Flows, Impairment
@@ -40,6 +40,7 @@ def _senders(experiment: Experiment, middle: float) -> Iterator[Markup]:
     left_out = len(groups) - GROUPS_MAX
     rows = min(len(groups), GROUPS_MAX + 1)
     top = middle - rows * ROW / 2
+    colours = shades([{"name": name, "group": name, "cc": group.cc} for name, group in groups])
     for place in range(rows):
         y = top + (place + 0.5) * ROW
         yield _stroke(f"M116 {y:g}L{LEFT - 9} {middle:g}")
@@ -49,7 +50,7 @@ def _senders(experiment: Experiment, middle: float) -> Iterator[Markup]:
         name, group = groups[place]
         box = {"x": 2, "y": y - 13, "width": 114, "height": 26, "rx": 5, **LINE}
         yield tagged("rect", box)
-        yield tagged("circle", {"cx": 14, "cy": y, "r": 5, "fill": HUES[place % len(HUES)]})
+        yield tagged("circle", {"cx": 14, "cy": y, "r": 5, "fill": colours[name]})
         yield _text(24, y + 4, _called(name, group))
 
 
