@@ -199,6 +199,16 @@ def test_offloads_are_off_unless_asked_for() -> None:
     assert all(line.endswith("tso on gso on gro on") for line in on)
 
 
+@pytest.mark.parametrize("offloads", [True, False])
+def test_a_note_on_offloads_is_there_only_where_they_are_on(offloads: bool) -> None:
+    script = 'interface = "eth0"\ncommands = "tc qdisc add dev eth0 root netem loss 1%"\n'
+    text = f'duration = "1s"\n[path]\nrtt = "1ms"\noffloads = {str(offloads).lower()}\n'
+    text += f'[path.bottleneck]\nrate = "1gbit"\n[path.tc]\n{script}[[flows]]\ncc = "reno"\n'
+    (warning,) = plan(text).warnings
+    assert "sender's own device" in warning
+    assert ("offloads" in warning) == offloads
+
+
 @pytest.mark.parametrize("rtt", ["0s", "0ms"])
 def test_a_queue_in_bdp_needs_an_rtt(rtt: str) -> None:
     with pytest.raises(ExperimentError) as caught:

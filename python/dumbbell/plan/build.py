@@ -371,8 +371,11 @@ def _warnings(building: Building) -> list[str]:
     if building.experiment.hosts is not None:
         warnings.append("[hosts] is for --engine host; here the experiment has hosts of its own")
     if building.experiment.path.tc is not None:
+        offloads = (
+            "; offloads are on, so one loss takes a whole super-packet" if building.experiment.path.offloads else ""
+        )
         warnings.append(
-            "the queue under test is on the sender's own device, as in the script: TCP feels it as back-pressure, "
-            "and with offloads on loss hits whole super-packets"
+            "the queue under test is on the sender's own device, as in the script, and TCP is throttled by "
+            f"back-pressure{offloads}"
         )
     return warnings

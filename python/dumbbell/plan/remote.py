@@ -48,8 +48,8 @@ MOST_FLOWS = 10_000
 """Each has a port of its own, beside those of the machine's services."""
 ELSEWHERE = "leave it out, or run it with --engine kernel"
 OWN_QUEUE = (
-    "the queue under test is on the sender's own device, for there is no router: TCP feels it as back-pressure, and "
-    "with offloads on loss hits whole super-packets"
+    "the queue under test is on the sender's own device, for there is no router: TCP is throttled by back-pressure, "
+    "and where the device has offloads on one loss takes a whole super-packet"
 )
 
 
