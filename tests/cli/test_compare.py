@@ -172,7 +172,10 @@ def test_cases_stand_one_after_the_other(dumbbell: Dumbbell, tmp_path: Path) -> 
         side(tmp_path / name, fast, fast + 0.1, case="fast")
     numbers = compared("a", "b", good=False)
     assert [(case["name"], case["agrees"]) for case in numbers["cases"]] == [("fast", False), ("slow", True)]
-    assert set(numbers) == (KEYS - {"metrics", "one_sided", "not_in_log", "conditions", "settings"}) | {"cases", "worst_case"}
+    assert set(numbers) == (KEYS - {"metrics", "one_sided", "not_in_log", "conditions", "settings"}) | {
+        "cases",
+        "worst_case",
+    }
     assert set(numbers["cases"][0]) == (KEYS - {"wall_s"}) | {"name"}
     assert (numbers["worst"], numbers["worst_case"]) == ("groups.cubic.throughput_mbps", "fast")
     assert (numbers["first"]["seeds"], len(numbers["first"]["runs"])) == ([1, 2], 4)
