@@ -27,6 +27,7 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     "ping_ms": {"ms": 1, "us": 1e-3, "s": 1e3},
     "fct_s": {"s": 1, "ms": 1e-3},
     "period_s": {"s": 1, "ms": 1e-3},
+    "half_period_s": {"s": 1, "ms": 1e-3},
     "duration_s": {"s": 1, "ms": 1e-3},
     "bytes": {"bytes": 1, "kB": 1e3, "MB": 1e6},
     "cwnd_packets": PACKETS,
