@@ -15,6 +15,7 @@ import pytest
 
 from conftest import COMMAND, Dumbbell
 from dumbbell.result import TABLES
+from engine.lab import CUBIC, experiment
 
 ENGINES = ["sim", pytest.param("kernel", marks=pytest.mark.kernel)]
 SPREAD = {"mean", "p50", "p95", "max"}
@@ -124,6 +125,25 @@ def test_several_seeds_side_by_side_are_what_each_is_alone(dumbbell: Dumbbell, e
         if (tmp_path / "many" / "cyclic-seed2").is_dir()
         else tmp_path / "many" / "run-seed2"
     ) == tables(tmp_path / "alone")
+
+
+def test_seeds_and_cases_are_summed_up_by_mean_and_extent(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
+    cases = '[[cases]]\nname = "{path.loss}"\nset = { "path.loss" = ["1%", "3%"] }\n'
+    (tmp_path / "mine.toml").write_text(experiment(CUBIC, duration="1s") + cases)
+    numbers = run(dumbbell, engine, "mine.toml", "--seed", "1..3", "--out", "many")
+    assert [each["name"] for each in numbers["repeated"]] == ["1%", "3%", "all cases"]
+    for each in numbers["repeated"]:
+        mine = [case for case in numbers["cases"] if each["name"] in {case["name"], "all cases"}]
+        rates = [case["groups"]["cubic"]["throughput_mbps"] for case in mine]
+        row = each["metrics"]["groups.cubic.throughput_mbps"]
+        assert (each["seeds"], each["runs"], each["invalid"]) == ([1, 2, 3], len(mine), 0)
+        assert row == {
+            "mean": pytest.approx(sum(rates) / len(rates)),
+            "min": min(rates),
+            "max": max(rates),
+            "runs": len(rates),
+        }
+        assert row["min"] < row["max"]
 
 
 def test_an_expectation_decides_the_status(dumbbell: Dumbbell, engine: str) -> None:

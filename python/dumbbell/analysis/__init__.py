@@ -34,6 +34,7 @@ super_packets  how many segments one loss takes
 rtts      base round-trip times
 conditions  under which conditions a log was written, with the evidence
 settings    what would put a run under a log's conditions
+repeats   these numbers over several runs: mean, least, largest
 difference  how far apart two samples of runs are, and whether that is too far
 tolerance   a tolerance as people write it
 comparison  two sides of an experiment, and what weakens what they say
@@ -59,6 +60,7 @@ from dumbbell.analysis.occupancy import occupancy
 from dumbbell.analysis.power import throughput_and_delay_p95
 from dumbbell.analysis.queueing import of_bottleneck, one_way_delay_p95_ms, utilisation
 from dumbbell.analysis.rates import group_throughput, loss, retransmit_rate, throughput
+from dumbbell.analysis.repeats import over_runs
 from dumbbell.analysis.sawtooth import Sawtooth
 from dumbbell.analysis.seen import Compared, compare_seen
 from dumbbell.analysis.settings import Setting, facts
@@ -118,6 +120,7 @@ __all__ = [
     "one_way_delay_p95_ms",
     "one_way_delays",
     "over_cycle",
+    "over_runs",
     "parse_expectation",
     "parse_tolerance",
     "phases",

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell import limits, result
-from dumbbell.analysis import Outcome, Reader, summary
+from dumbbell.analysis import Outcome, Reader, measures, over_runs, summary
 from dumbbell.cli.carry import carry_out
+from dumbbell.cli.summary import case_name
 from dumbbell.engine import Engine, Request
 from dumbbell.engine.permissions import permitted
 from dumbbell.engine.requests import default_folder, engine_called, repeat_command, run_names, seeds_of
@@ -22,7 +23,32 @@ from dumbbell.publish import staged
 from dumbbell.result import Run
 from dumbbell.spec import Case, find, load
 
-__all__ = ["Done", "run_all"]
+__all__ = ["ALL_CASES", "Done", "Repeated", "run_all"]
+
+ALL_CASES = "all cases"
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What several runs of a case, or all cases, had together; invalid runs are left out."""
+
+    name: str
+    seeds: tuple[int, ...]
+    runs: int
+    """Valid ones."""
+    invalid: int
+    metrics: dict[str, dict[str, float | int]]
+    """As `over_runs` has them."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As one object."""
+        return {
+            "name": self.name,
+            "seeds": list(self.seeds),
+            "runs": self.runs,
+            "invalid": self.invalid,
+            "metrics": self.metrics,
+        }
 
 
 @dataclass(frozen=True)
@@ -46,6 +72,17 @@ class Done:
         """What became of every run's expectations."""
         return [Reader(run, n).check(run.birth["expect"]) for run, n in zip(self.runs, self.summaries, strict=True)]
 
+    @cached_property
+    def repeated(self) -> list[Repeated]:
+        """Each case over its seeds, where it has several, and all cases together, where there are several."""
+        cases: dict[str, list[Run]] = {}
+        for run in self.runs:
+            cases.setdefault(case_name(run), []).append(run)
+        groups = {name: runs for name, runs in cases.items() if len(runs) > 1}
+        return [_repeated(*each) for each in groups.items()] + (
+            [_repeated(ALL_CASES, self.runs)] if len(cases) > 1 else []
+        )
+
     @property
     def good(self) -> bool:
         """Is every run valid, and every expectation met?"""
@@ -57,7 +94,7 @@ class Done:
         if not self.several:
             return self.summaries[0] | _expectations(self.outcomes[0])
         cases = [
-            {"name": run.birth["case"] or run.birth["name"]} | numbers | _expectations(outcomes)
+            {"name": case_name(run)} | numbers | _expectations(outcomes)
             for run, numbers, outcomes in zip(self.runs, self.summaries, self.outcomes, strict=True)
         ]
         return {
@@ -67,7 +104,14 @@ class Done:
             "warnings": sorted({warning for case in cases for warning in case["warnings"]}),
             "wall_s": self.wall_s,
             "cases": cases,
+            "repeated": [each.as_json() for each in self.repeated],
         }
+
+
+def _repeated(name: str, runs: Sequence[Run]) -> Repeated:
+    valid = [run for run in runs if run.birth["valid"]]
+    seeds = tuple(dict.fromkeys(run.birth["seed"] for run in valid))
+    return Repeated(name, seeds, len(valid), len(runs) - len(valid), over_runs([measures(run) for run in valid]))
 
 
 def run_all(  # noqa: PLR0913 — what `run` may be asked

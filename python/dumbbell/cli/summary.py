@@ -1,6 +1,7 @@
 """A result as tables for reading."""
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -9,6 +10,7 @@ from rich.text import Text
 from dumbbell.analysis import Compared, Outcome, Reader, compare_seen
 from dumbbell.analysis.known import mean_of_known
 from dumbbell.analysis.shares import percents
+from dumbbell.analysis.repeats import EXTENT
 from dumbbell.cli.cells import digits, grid, percent
 from dumbbell.cli.console import Console
 from dumbbell.report.sharing import repeats
@@ -17,10 +19,15 @@ from dumbbell.result import Run
 if TYPE_CHECKING:
     from dumbbell.cli.runs import Done
 
-__all__ = ["show_cases", "show_run"]
+__all__ = ["case_name", "show_cases", "show_run"]
 
 MOST_FLOWS = 20
 SEEN_COLUMNS = ["report", "this run", "ratio"]
+REPEATED = (
+    *(f"groups.*.{name}" for name in ("throughput_mbps", "share", "fct_s", "retransmits", "rtt_ms.mean")),
+    *("queue.delay_ms.mean", "queue.loss_rate", "ping_ms.mean", "utilisation", "jain"),
+)
+"""What is shown of several runs together; `--json` has every metric."""
 
 
 def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
@@ -65,10 +72,11 @@ def show_cases(out: Console, done: "Done") -> None:
     out.print(f"{len(done.runs)} runs on {done.engine}, {done.wall_s:.1f} s", style="dim")
     out.print()
     out.print(_cases(done))
+    _show_repeated(out, done)
     _show_seen_cases(out, done)
     for run, outcomes in zip(done.runs, done.outcomes, strict=True):
         for reason in run.birth["invalid"]:
-            out.print(f"INVALID: {_case_name(run)}: {reason}", style="bold red")
+            out.print(f"INVALID: {case_name(run)}: {reason}", style="bold red")
         _show_expectations(out, outcomes, run.birth["case"] or "")
     for warning in sorted({warning for run in done.runs for warning in run.birth["warnings"]}):
         out.print(f"note: {warning}", style="yellow")
@@ -84,8 +92,8 @@ def _cases(done: "Done") -> Table:
     right = ["Mbit/s"] + ["share"] * several_groups + ["seconds"] * sized
     table = grid(left, [*right, "retrans", "RTT ms", "queue ms", "ping ms", "util."])
     for run, numbers in zip(done.runs, done.summaries, strict=True):
-        name = Text(_case_name(run), style="" if run.birth["valid"] else "red")
         shares = _shares(numbers)
+        name = Text(case_name(run), style="" if run.birth["valid"] else "red")
         for position, (group, got) in enumerate(numbers["groups"].items()):
             first = position == 0
             flows = [flow for flow in numbers["flows"] if flow["group"] == group]
@@ -105,8 +113,24 @@ def _cases(done: "Done") -> Table:
     return table
 
 
-def _case_name(run: Run) -> str:
+def case_name(run: Run) -> str:
+    """The case's name, or the experiment's where it has none."""
     return str(run.birth["case"] or run.birth["name"])
+
+
+def _show_repeated(out: Console, done: "Done") -> None:
+    """Mean, min and max of the main metrics: a table for each case of several seeds, and one for all cases."""
+    for repeated in done.repeated:
+        rows = [(name, row) for name, row in repeated.metrics.items() if any(fnmatchcase(name, p) for p in REPEATED)]
+        if not rows:
+            continue
+        left_out = f", {repeated.invalid} invalid left out" if repeated.invalid else ""
+        partly = any(row["runs"] < repeated.runs for _, row in rows)
+        table = grid([f"{repeated.name}, {repeated.runs} runs{left_out}"], [*EXTENT, *["runs"] * partly])
+        for name, row in rows:
+            table.add_row(name, *(digits(row[key]) for key in EXTENT), *[str(row["runs"])] * partly)
+        out.print()
+        out.print(table)
 
 
 def _setting(birth: Mapping[str, Any]) -> str:
