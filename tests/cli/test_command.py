@@ -78,6 +78,8 @@ def test_ten_thousand_flows_are_refused_with_what_would_do(dumbbell: Dumbbell, f
     ("words", "said"),
     [
         (["plan", "nothing.toml"], "nothing.toml: no such experiment file"),
+        (["ui", "nothing"], "nothing: no such file or folder; name a result folder"),
+        (["ui", "nothing.toml"], "nothing.toml: no such file or folder"),
         (["plan", "cylcic"], "no scenario is called 'cylcic'; did you mean 'cyclic'?"),
         (["run", "cyclic", "--engine", "magic"], "no engine is called that, got 'magic'; there is: sim, kernel"),
         (["run", "cyclic", "--engine", "sim", "--kernel", "x"], "the simulator runs no kernel, got 'x'; use --engine"),

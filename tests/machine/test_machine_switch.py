@@ -231,6 +231,46 @@ def test_a_refusal_names_what_is_wrong_and_changes_nothing(
     assert state(machine.root) == was
 
 
+def configured(machine: Machine, *options: str) -> None:
+    """The kernel's configuration has these lines."""
+    machine.path("/boot").mkdir()
+    machine.path("/boot/config-6.12.0-test").write_text("\n".join(options) + "\n")
+
+
+def test_a_queue_that_the_kernel_lacks_is_refused(machine: Machine) -> None:
+    configured(machine, "# CONFIG_NET_SCH_FQ is not set", "CONFIG_NET_SCH_FQ_CODEL=y", "CONFIG_NET_SCH_PIE=m")
+    was = state(machine.root)
+    for lacking, option in (("fq", "NET_SCH_FQ"), ("nonsense", "NET_SCH_NONSENSE"), ("pie", "NET_SCH_PIE")):
+        with pytest.raises(
+            MachineError, match=rf"Linux 6.12.0-test has no queue '{lacking}' .*; it needs CONFIG_{option}:"
+        ):
+            switch.enabling(machine, "bbr", lacking)
+    assert state(machine.root) == was
+    for there in ("fq_codel", "pfifo_fast", "bfifo"):
+        assert switch.enabling(machine, "bbr", there).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("lib/modules/6.12.0-test/modules.dep", "kernel/net/sched/sch_fq.ko.xz:\n"),
+        ("lib/modules/6.12.0-test/modules.builtin", "kernel/net/sched/sch_fq.ko\n"),
+        ("proc/modules", "sch_fq 20480 0 - Live 0x0\n"),
+    ],
+)
+def test_a_queue_in_a_module_is_there(machine: Machine, file: str, text: str) -> None:
+    configured(machine, "CONFIG_NET_SCH_FQ=m")
+    path = machine.root / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    assert switch.enabling(machine, "bbr", "fq").notes == ()
+
+
+def test_a_kernel_that_says_nothing_of_its_queues_is_noted(machine: Machine) -> None:
+    (note,) = switch.enabling(machine, "bbr", "fq").notes
+    assert note.startswith("whether this kernel has the queue 'fq' is not known")
+
+
 def test_a_namespace_takes_what_is_allowed_and_no_queue(tmp_path: Path) -> None:
     machine = Before(qdisc=None, allowed=("reno", "bbr")).laid(tmp_path)
     assert "network namespace of its own" in switch.enabling(machine, "bbr").notes[0]

@@ -75,7 +75,7 @@ def test_a_program_runs_on_its_group_s_host_with_the_controller_asked_for() -> N
         (program('stop = "end"\nends = true'), "'ends' of a program that runs to the end"),
         (program('group = "nobody"'), "no group of flows is called 'nobody'; there is: none"),
         (program() + program(), "two programs called 'p'"),
-        (program(name="none"), "called like a group of flows"),
+        (program(name="none"), "called like a group of flows; .*another name, such as name = 'none-program'"),
         (program('env = { "A=B" = "" }'), "is not a variable"),
         (program("expect_status = 256"), r"programs\.0\.expect_status"),
         (program("sees_homes = true"), "unknown key 'sees_homes'"),

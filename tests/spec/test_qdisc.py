@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.spec.netem import netem_words
-from dumbbell.spec.qdisc import GRAMMAR, parse_qdisc
+from dumbbell.spec.qdisc import GRAMMAR, parse_qdisc, suggest
 from dumbbell.spec.units import Wrong
 
 EXAMPLES = {
@@ -229,3 +229,13 @@ def test_netem_takes_nothing_else(option: str, value: object) -> None:
     with pytest.raises(Wrong) as caught:
         netem_words(option, value)
     assert caught.value.right
+
+
+def test_of_many_names_the_nearest_are_suggested_and_the_related_listed() -> None:
+    metrics = [f"flows.bbr-{number}.throughput_mbps" for number in range(500)]
+    metrics += ["groups.bbr.share", "groups.cubic.share", "groups.bbr.fct_s", "jain"]
+    said = suggest("groups.brb.share", metrics)
+    assert said.startswith("did you mean 'groups.bbr.share' or ")
+    assert said.endswith("there is: groups.bbr.fct_s, groups.bbr.share, groups.cubic.share, and 501 more")
+    assert suggest("zzzzzz", metrics).endswith("and 444 more")
+    assert suggest("jian", metrics).startswith("did you mean 'jain'? there is: ")

@@ -13,6 +13,7 @@ from dumbbell.analysis.window import NS, Window
 from dumbbell.errors import ResultError
 from dumbbell.result import Run
 from dumbbell.spec.expectation import Expectation, Metric, parse_expectation, parse_metric
+from dumbbell.spec.qdisc import suggest
 
 __all__ = ["Expectation", "Metric", "Outcome", "Reader", "check", "metric", "parse_expectation", "parse_metric"]
 
@@ -114,8 +115,9 @@ def _item(value: object, name: str) -> tuple[bool, Any]:
 def _unknown(value: object, parts: list[str], done: int) -> ResultError:
     whole = ".".join(parts)
     at = f"'{'.'.join(parts[:done])}'" if done else "a summary"
-    names = ", ".join(_names(value))
-    holds = f"{at} holds: {names}" if names else f"{at} is a single value"
+    names = _names(value)
+    meant = suggest(parts[done], names).partition("there is: ")[0]
+    holds = f"{meant}{at} holds: {', '.join(names)}" if names else f"{at} is a single value"
     return ResultError(f"'{whole}': there is no '{parts[done]}'; {holds}")
 
 

@@ -26,6 +26,12 @@ def ui(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
 ) -> None:
     """Open the workbench: turn a knob, see the flows answer."""
+    from dumbbell.errors import ResultError
+
+    for path in paths or ():
+        if not path.exists():
+            raise ResultError(f"{path}: no such file or folder; name a result folder, a sweep's or a .toml file")
+
     from dumbbell.workbench.serving import Serving, serve
 
     def told(url: str) -> None:

@@ -13,9 +13,12 @@ from typing import Literal
 
 from dumbbell.machine.sources import Machine
 
-__all__ = ["AVAILABLE", "Presence", "file_of", "images", "option", "presence", "release"]
+__all__ = ["AVAILABLE", "Presence", "file_of", "images", "option", "presence", "queue_presence", "release"]
 
 AVAILABLE = "net.ipv4.tcp_available_congestion_control"
+
+ALWAYS = ("pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "mq", "noqueue")
+"""Queueing disciplines that every kernel with traffic control has (net/sched/sch_api.c, pktsched_init)."""
 
 Kind = Literal["built in", "loaded", "loadable", "absent", "unknown"]
 
@@ -51,6 +54,24 @@ def presence(machine: Machine, name: str) -> Presence:
     if available.text is None:
         return Presence("unknown", AVAILABLE, why=available.why)
     return Presence("absent", AVAILABLE)
+
+
+def queue_presence(machine: Machine, name: str) -> Presence:
+    """How the kernel that runs has the queueing discipline `name`, as far as its modules and configuration show."""
+    version, module, key = release(machine), f"sch_{name}", f"NET_SCH_{name.upper()}"
+    if name in ALWAYS or name == machine.sysctl("net.core.default_qdisc").first():
+        return Presence("built in", "every kernel")
+    loaded = machine.file("/proc/modules").text or ""
+    if any(line.startswith(f"{module} ") for line in loaded.splitlines()):
+        return Presence("loaded", "/proc/modules")
+    if file := _file_in(machine, version, "modules.dep", module):
+        return Presence("loadable", "modules.dep", file)
+    configured = option(machine, key)
+    if configured == "y" or _file_in(machine, version, "modules.builtin", module):
+        return Presence("built in", f"CONFIG_{key}")
+    if configured is None:
+        return Presence("unknown", f"CONFIG_{key}", why="neither its modules nor its configuration can be read")
+    return Presence("absent", f"CONFIG_{key}")
 
 
 def images(machine: Machine, name: str) -> Presence:
@@ -94,10 +115,14 @@ def _configuration(machine: Machine) -> str | None:
 
 
 def _listed(machine: Machine, version: str | None, index: str, name: str) -> str | None:
+    return _file_in(machine, version, index, f"tcp_{name}")
+
+
+def _file_in(machine: Machine, version: str | None, index: str, module: str) -> str | None:
     if not version:
         return None
     for path in _paths(machine.file(f"/lib/modules/{version}/{index}").text or ""):
-        if PurePosixPath(path).name.split(".ko")[0] == f"tcp_{name}":
+        if PurePosixPath(path).name.split(".ko")[0] == module:
             return path if path.startswith("/") else f"/lib/modules/{version}/{path}"
     return None
 

@@ -53,6 +53,7 @@ def enabling(machine: Machine, name: str, qdisc: str | None = None, *, running: 
     allowed = machine.sysctl(ALLOWED).words() if running else []
     if not initial:
         _refuse_in_namespace(name, qdisc, allowed)
+    queue_notes = _queue_notes(machine, qdisc) if running and qdisc else []
     old = _record(machine) or Record({})
     sets = old.sets | {CONTROLLER: name} | ({QDISC: qdisc} if qdisc else {})
     before = {key: machine.sysctl(key).first() if running else None for key in sets} | old.before
@@ -70,7 +71,7 @@ def enabling(machine: Machine, name: str, qdisc: str | None = None, *, running: 
     if running:
         steps += [Load(module)] if presence.kind == "loadable" else []
         steps += [Set(key, sets[key]) for key in (QDISC, CONTROLLER) if key in sets]
-    notes = [*_notes(machine, sets), *_where(presence, running=running, initial=initial)]
+    notes = [*_notes(machine, sets), *queue_notes, *_where(presence, running=running, initial=initial)]
     return _permitted(machine, Change(tuple(steps), tuple(notes), name if running else None))
 
 
@@ -152,6 +153,18 @@ def _presence(machine: Machine, name: str, *, running: bool) -> modules.Presence
     if presence.kind == "unknown" and running:
         raise MachineError(f"whether this kernel has '{name}' can't be known: {presence.source}: {presence.why}")
     return presence
+
+
+def _queue_notes(machine: Machine, qdisc: str) -> list[str]:
+    """Raises MachineError where the kernel lacks the queue; a note where that can't be known."""
+    presence = modules.queue_presence(machine, qdisc)
+    if presence.kind == "absent":
+        version = modules.release(machine)
+        raise MachineError(
+            f"Linux {version} has no queue '{qdisc}' and no module sch_{qdisc} in /lib/modules/{version}; it needs "
+            f"{presence.source}: the distribution's package of all modules, or leave --qdisc out"
+        )
+    return [f"whether this kernel has the queue '{qdisc}' is not known: {presence.why}"] * (presence.kind == "unknown")
 
 
 def _refuse_in_namespace(name: str, qdisc: str | None, allowed: list[str]) -> None:

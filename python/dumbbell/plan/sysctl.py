@@ -7,7 +7,7 @@ Every other one is refused by its name.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dumbbell.spec.units import Wrong
+from dumbbell.plan.tc.lacks import Lacks
 
 __all__ = ["Sysctls", "read_sysctls"]
 
@@ -63,5 +63,5 @@ def read_sysctls(settings: Iterable[tuple[str, str]]) -> Sysctls:
             fewest = int(value)
         elif name not in UNSEEN and LINUX.get(name) != value:
             has = f"it has {LINUX[name]}, as Linux does" if name in LINUX else ""
-            raise Wrong(f"the simulator has no {key} = {value}", has)
+            raise Lacks(f"the simulator has no {key} = {value}", has)
     return Sysctls(ecn, idle, fewest)

@@ -15,12 +15,14 @@ from dumbbell.plan.model import FlowPlan, Plan
 from dumbbell.plan.sysctl import Sysctls, read_sysctls
 from dumbbell.plan.tc import Reader
 from dumbbell.plan.tc.disciplines import Device
+from dumbbell.plan.tc.lacks import Lacks
 from dumbbell.plan.tc.reader import handle
 from dumbbell.spec.units import Wrong, duration_ns, rate_bps
 
 __all__ = ["ELSEWHERE", "as_world"]
 
 ELSEWHERE = "or run it with --engine kernel"
+TOO = "the kernel refuses that too"
 
 ETHERNET_BYTES = 14
 HEADER_BYTES = 20 + 20 + 12
@@ -144,7 +146,10 @@ def _named(origin: Callable[[], tuple[str, object]], read: Callable[[], T]) -> T
         return read()
     except Wrong as wrong:
         key, value = origin()
-        right = f"{wrong.right}; {ELSEWHERE}" if wrong.right else ELSEWHERE.removeprefix("or ")
+        if isinstance(wrong, Lacks):
+            right = f"{wrong.right}; {ELSEWHERE}" if wrong.right else ELSEWHERE.removeprefix("or ")
+        else:
+            right = f"{TOO}: {wrong.right}" if wrong.right else TOO
         raise ExperimentError(wrong.problem, key=key, value=value, right=right) from None
 
 

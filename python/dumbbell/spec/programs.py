@@ -151,4 +151,8 @@ def check_programs(programs: Sequence[Program], duration_ns: int, groups: Sequen
         if program.group is not None and program.group not in groups:
             raise Wrong(f"no group of flows is called '{program.group}'", f"there is: {', '.join(groups)}")
         if program.name in groups:
-            raise Wrong(f"program '{program.name}' is called like a group of flows", "its connections are a group too")
+            right = (
+                "its connections become a group of that name too: give one of them another name, "
+                f"such as name = '{program.name}-program'"
+            )
+            raise Wrong(f"program '{program.name}' is called like a group of flows", right)

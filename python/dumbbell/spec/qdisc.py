@@ -7,7 +7,7 @@ Sources: the manual pages tc-*(8) of iproute2 6.1 and the parsers in its `tc/q_*
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -332,11 +332,23 @@ def _read(kind: str, words: Sequence[str], options: Options) -> Iterator[tuple[s
         yield option, arguments
 
 
-def suggest(word: str, known: "dict[str, Options] | Options | list[str]") -> str:
+MOST_LISTED = 60
+"""Names that a message lists; of more, only the nearest."""
+
+
+def suggest(word: str, known: Collection[str]) -> str:
     """What could have been meant, and what there is."""
-    close = get_close_matches(word, list(known), n=1)
-    meant = f"did you mean '{close[0]}'? " if close else ""
-    return f"{meant}there is: {', '.join(sorted(known))}" if known else f"{meant}it takes no options"
+    names = list(known)
+    close = get_close_matches(word, names, n=1 if len(names) <= MOST_LISTED else 6, cutoff=0.6)
+    meant = f"did you mean {' or '.join(repr(name) for name in close)}? " if close else ""
+    if not names:
+        return f"{meant}it takes no options"
+    if len(names) <= MOST_LISTED:
+        return f"{meant}there is: {', '.join(sorted(names))}"
+    begins = [name for name in names if name.partition(".")[0] == word.partition(".")[0]] or names
+    listed = sorted(begins)[:MOST_LISTED]
+    more = f", and {len(names) - len(listed):,} more" if len(names) > len(listed) else ""
+    return f"{meant}there is: {', '.join(listed)}{more}"
 
 
 def _fits(word: str, wanted: str, options: Options) -> bool:

@@ -18,7 +18,7 @@ def prio(options: Options, device: Device) -> dict[str, Any]:
     """Strict priorities."""
     bands = count(options, "bands", default=BANDS)
     if not LEAST_BANDS <= bands <= MOST_BANDS:
-        raise Wrong(f"prio has {LEAST_BANDS} to {MOST_BANDS} bands", "the kernel refuses others too")
+        raise Wrong(f"prio has {LEAST_BANDS} to {MOST_BANDS} bands")
     written = [int(word) for word in options.get("priomap", ())]
     priorities = [*written, *PRIORITY_MAP[len(written) :]]
     if max(priorities) >= bands:
@@ -42,6 +42,6 @@ def drr(_options: Options, device: Device) -> dict[str, Any]:
 def drr_class(minor: int, options: Options, device: Device) -> dict[str, Any]:
     """One class."""
     if "quantum" in options and not size(options, "quantum"):
-        raise Wrong("a drr class with a quantum of zero", "the kernel refuses that too")
+        raise Wrong("a drr class with a quantum of zero")
     quantum = size(options, "quantum", default=device.mtu)
     return {"minor": minor, "quantum": min(max(quantum, LEAST_QUANTUM), MOST_QUANTUM), "leaf": None}

@@ -7,6 +7,7 @@ these packets go to.
 from typing import Any
 
 from dumbbell.plan.tc.disciplines import Device
+from dumbbell.plan.tc.lacks import Lacks
 from dumbbell.plan.tc.numbers import Options, bytes_per_second, last, micros, size
 from dumbbell.spec import units
 from dumbbell.spec.units import Wrong
@@ -46,7 +47,7 @@ def cake(options: Options, device: Device) -> dict[str, Any]:
     """Every setting; of words that exclude each other the last counts, as with tc."""
     for option, why in REFUSED.items():
         if option in options:
-            raise Wrong(f"the simulator's cake has no '{option}': {why}", "leave it out")
+            raise Lacks(f"the simulator's cake has no '{option}': {why}", "leave it out")
     if "nat" in options:
         raise Wrong("cake's 'nat' needs a kernel that tracks connections", "leave it out: there is no NAT here")
     rate = _rate(options)
@@ -87,7 +88,7 @@ def _times(options: Options) -> tuple[int, int]:
     """Interval and target in microseconds; a round trip that is written has a target of a twentieth."""
     presets = [option for option in options if option in PRESETS_US]
     if len(presets) > 1:
-        raise Wrong(f"cake takes one of {presets[0]} and {presets[1]}", "tc refuses two as well")
+        raise Wrong(f"cake takes one of {presets[0]} and {presets[1]}", "give one of them")
     word = last(options, ("rtt", *PRESETS_US), "internet")
     if word != "rtt":
         return PRESETS_US[word]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dumbbell.plan.tc.lacks import Lacks
 from dumbbell.plan.tc.numbers import Options, bytes_per_second, count, first, micros, size
 from dumbbell.spec.units import Wrong
 
@@ -57,7 +58,7 @@ def tbf(options: Options, _device: Device) -> dict[str, Any]:
     """A token bucket; `latency` becomes a limit as `tc/q_tbf.c` reckons it."""
     for option in ("mpu", "overhead"):
         if size(options, option):
-            raise Wrong(f"the simulator's tbf has no '{option}'")
+            raise Lacks(f"the simulator's tbf has no '{option}'")
     rate, burst = bytes_per_second(first(options, "rate") or "1bit"), size(options, "burst", "buffer", "maxburst")
     if rate == 0 or burst == 0:
         raise Wrong("tbf needs 'rate' and 'burst'", "such as tbf rate 80mbit burst 1514 limit 225000")
@@ -123,7 +124,7 @@ def _peak(options: Options, rate: int) -> list[int] | None:
         raise Wrong("tbf's 'peakrate' needs 'mtu'", "such as mtu 1540")
     peak = bytes_per_second(word)
     if peak <= rate:
-        raise Wrong("tbf's peakrate is not above its rate", "the kernel refuses that too")
+        raise Wrong("tbf's peakrate is not above its rate")
     return [peak, bucket]
 
 

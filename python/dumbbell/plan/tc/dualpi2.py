@@ -28,7 +28,7 @@ def dualpi2(options: Options, device: Device) -> dict[str, Any]:
     limit = count(options, "limit") or LIMIT
     coupling = count(options, "coupling_factor", default=COUPLING)
     if not 1 <= coupling <= MOST_COUPLING:
-        raise Wrong("dualpi2's coupling_factor is from 1 to 255", "the kernel refuses others too")
+        raise Wrong("dualpi2's coupling_factor is from 1 to 255")
     return {
         "kind": "dualpi2",
         "limit": limit,
@@ -65,12 +65,12 @@ def _from_round_trips(longest_us: int, typical_us: int) -> dict[str, int]:
     typical_us = typical_us or max(longest_us // TYPICAL_TO_MAX, 1)
     longest_us = longest_us or typical_us * TYPICAL_TO_MAX
     if typical_us > longest_us:
-        raise Wrong("dualpi2's typical_rtt is longer than its max_rtt", "tc refuses that too")
+        raise Wrong("dualpi2's typical_rtt is longer than its max_rtt")
     update_us = max(typical_us if typical_us < longest_us / 3 else int(longest_us / 3), 1)
     alpha = int(update_us / longest_us / longest_us * 1e6 * 0.1 * GAIN_UNIT)
     beta = int(0.3 / longest_us * 1e6 * GAIN_UNIT)
     if alpha < 1 or beta < 1:
-        raise Wrong("a max_rtt so long that dualpi2's gains become 0", "tc refuses that too")
+        raise Wrong("a max_rtt so long that dualpi2's gains become 0")
     return {"target": typical_us * 1_000, "tupdate": update_us * 1_000, "alpha": alpha, "beta": beta}
 
 

@@ -43,16 +43,16 @@ def sfq(options: Options, device: Device) -> dict[str, Any]:
     limit, divisor, perturb = count(options, "limit"), count(options, "divisor"), count(options, "perturb")
     quantum = size(options, "quantum")
     if "limit" in options and limit < SFQ_LEAST_LIMIT:
-        raise Wrong("sfq's limit is below 2 packets", "tc refuses that too")
+        raise Wrong("sfq's limit is below 2 packets")
     if divisor & (divisor - 1) or divisor > SFQ_MOST_DIVISOR:
-        raise Wrong("sfq's divisor is no power of two up to 65536", "the kernel refuses that too")
+        raise Wrong("sfq's divisor is no power of two up to 65536")
     if quantum > MOST_QUANTUM or perturb > MOST_PERTURB:
         raise Wrong("sfq's quantum or perturb is too large", f"at most {MOST_QUANTUM} bytes, {MOST_PERTURB} seconds")
     depth = min(count(options, "depth") or SFQ_DEPTH, SFQ_DEPTH)
     flows = min(count(options, "flows") or SFQ_FLOWS, SFQ_MOST_FLOWS, divisor or SFQ_MOST_FLOWS)
     limit = min(limit, depth * flows)
     if limit == 1:
-        raise Wrong("sfq's depth and flows leave room for one packet", "the kernel refuses that too")
+        raise Wrong("sfq's depth and flows leave room for one packet")
     return {
         "kind": "sfq",
         "limit": limit or SFQ_LIMIT,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from dumbbell.plan.tc.lacks import Lacks
 from dumbbell.plan.tc.numbers import bytes_per_second, size, tick_ns
 from dumbbell.spec.qdisc import POLICE, read_options
 from dumbbell.spec.script import POLICE_OPTIONS
@@ -26,9 +27,9 @@ class Filters:
         """One filter, as `filter_words` took it apart."""
         rest, police = _parted(rest)
         priority = int(options["prio"], 0) if "prio" in options else self._auto_priority()
-        target = _minor(_after(rest, "flowid") or _after(rest, "classid"))
+        target = _minor(kind, _after(rest, "flowid") or _after(rest, "classid"))
         if kind == "fw":
-            made = {"mark": {"mark": _number(options.get("handle"), "fw needs a handle"), "minor": target}}
+            made = {"mark": {"mark": _number(options.get("handle"), NOT_A_MARK), "minor": target}}
         elif kind == "matchall":
             made = {"all": {"minor": target}}
         else:
@@ -42,7 +43,7 @@ class Filters:
     def plain(self) -> list[dict[str, Any]]:
         """The same for a discipline whose filters have no policers in the simulator."""
         if any(made["police"] for _, _, made in self._filters):
-            raise Wrong("the simulator has policers on a prio or drr only", "tc qdisc add … prio")
+            raise Lacks("the simulator has policers on a prio or drr only", "tc qdisc add … prio")
         return [made["filter"] for made in self.rules()]
 
     def _auto_priority(self) -> int:
@@ -57,13 +58,13 @@ def filter_words(words: Sequence[str]) -> tuple[dict[str, str], str, list[str]]:
     while position < len(words) and words[position] not in FILTERS:
         name = {"pref": "prio", "priority": "prio"}.get(words[position], words[position])
         if name not in ("dev", "parent", "protocol", "prio", "handle") or position + 1 >= len(words):
-            raise Wrong(f"the simulator has no filter that says '{words[position]}'", _FILTERS_RIGHT)
+            raise Lacks(f"the simulator has no filter that says '{words[position]}'", _FILTERS_RIGHT)
         options[name] = words[position + 1]
         position += 2
     if position == len(words):
         raise Wrong("a filter without a kind", _FILTERS_RIGHT)
     if options.get("protocol", "all") not in ("ip", "all"):
-        raise Wrong(f"the simulator has no filter for protocol '{options['protocol']}'", "protocol ip")
+        raise Lacks(f"the simulator has no filter for protocol '{options['protocol']}'", "protocol ip")
     return options, words[position], list(words[position + 1 :])
 
 
@@ -73,7 +74,7 @@ def _parted(rest: list[str]) -> tuple[list[str], dict[str, Any] | None]:
         return rest, None
     end = rest.index("action")
     if rest[end + 1 : end + 2] != [POLICE]:
-        raise Wrong("the simulator has no action but police", "action police rate … burst … drop")
+        raise Lacks("the simulator has no action but police", "action police rate … burst … drop")
     return rest[:end], _police(read_options(POLICE, rest[end + 2 :], POLICE_OPTIONS))
 
 
@@ -84,7 +85,7 @@ def _police(options: dict[str, tuple[str, ...]]) -> dict[str, Any]:
     if not (rate and burst):
         raise Wrong("police needs 'rate' and 'burst'", "such as police rate 10mbit burst 20kb")
     if not {"drop", "conform-exceed"} & set(options):
-        raise Wrong("a policer that does not say 'drop'", "tc would classify such packets again")
+        raise Lacks("a policer that does not say 'drop': Linux classifies such packets again", "add drop")
     peak = bytes_per_second(options["peakrate"][0]) if "peakrate" in options else None
     if peak is not None and not (mtu and peak):
         raise Wrong("police's 'peakrate' needs 'mtu'", "such as mtu 1514")
@@ -109,10 +110,11 @@ def _port(kind: str, rest: list[str]) -> int:
                 del words[position : position + len(pattern)]
                 break
     if words or len(ports) != 1:
-        raise Wrong(f"the simulator's filters ask for a server's port only, not '{' '.join(rest)}'", _PORT_EXAMPLE)
+        raise Lacks(f"the simulator's filters ask for a server's port only, not '{' '.join(rest)}'", _PORT_EXAMPLE)
     return _number(ports[0], "not a port")
 
 
+NOT_A_MARK = "fw needs a handle"
 _FILTERS_RIGHT = "fw by mark, u32 or flower by port, matchall"
 _PORT_EXAMPLE = "u32 match ip dport 5201 0xffff flowid 1:10"
 
@@ -121,9 +123,10 @@ def _after(words: list[str], name: str) -> str | None:
     return words[words.index(name) + 1] if name in words[:-1] else None
 
 
-def _minor(place: str | None) -> int:
+def _minor(kind: str, place: str | None) -> int:
     if place is None or ":" not in place:
-        raise Wrong("a filter that names no class", "flowid 1:10")
+        # Of these kinds only fw needs one (net/sched/cls_fw.c, fw_change).
+        raise (Wrong if kind == "fw" else Lacks)("a filter that names no class", "flowid 1:10")
     return int(place.partition(":")[2] or "0", 16)
 
 
@@ -133,5 +136,7 @@ def _number(word: str | None, problem: str) -> int:
     except ValueError:
         raise Wrong(problem, _PORT_EXAMPLE) from None
     if not 0 <= number < 2**16:
-        raise Wrong(f"a mark or port of {number} does not fit 16 bits", "0 to 65535")
+        # To tc a mark has 32 bits; that a port has no more than 16, it refuses as well.
+        kind = Lacks if problem == NOT_A_MARK and 0 <= number < 2**32 else Wrong
+        raise kind(f"a mark or port of {number} does not fit 16 bits", "0 to 65535")
     return number

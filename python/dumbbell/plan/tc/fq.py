@@ -22,9 +22,9 @@ def fq(options: Options, device: Device) -> dict[str, Any]:
     initial = size(options, "initial_quantum", default=min(10 * device.mtu, MOST_QUANTUM))
     buckets = count(options, "buckets", default=1024)
     if initial > MOST_QUANTUM:
-        raise Wrong(f"fq's initial_quantum is above {MOST_QUANTUM}", "the kernel refuses that too")
+        raise Wrong(f"fq's initial_quantum is above {MOST_QUANTUM}")
     if not 2 <= buckets <= MOST_BUCKETS:
-        raise Wrong(f"fq takes 2 to {MOST_BUCKETS} buckets", "the kernel refuses that too")
+        raise Wrong(f"fq takes 2 to {MOST_BUCKETS} buckets")
     return {
         "kind": "fq",
         "limit": count(options, "limit", default=LIMIT),
@@ -56,5 +56,5 @@ def _max_rate(options: Options) -> int | None:
         return None
     rate = bytes_per_second(options["maxrate"][0])
     if rate > MOST:
-        raise Wrong("fq's maxrate does not fit 32 bits", "tc refuses that too: at most 34.3gbit")
+        raise Wrong("fq's maxrate does not fit 32 bits", "at most 34.3gbit")
     return rate if rate < MOST else None

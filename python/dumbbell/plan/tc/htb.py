@@ -3,6 +3,7 @@
 from typing import Any
 
 from dumbbell.plan.tc.disciplines import Device
+from dumbbell.plan.tc.lacks import Lacks
 from dumbbell.plan.tc.numbers import Options, bytes_per_second, count, size
 from dumbbell.spec.units import Wrong
 
@@ -32,7 +33,7 @@ def htb_class(minor: int, parent: int, options: Options, rate_to_quantum: int) -
     """One class."""
     for option in ("mpu", "overhead"):
         if size(options, option):
-            raise Wrong(f"the simulator's htb has no '{option}'")
+            raise Lacks(f"the simulator's htb has no '{option}'")
     if "rate" not in options:
         raise Wrong("an htb class needs a rate", "such as htb rate 80mbit")
     rate = bytes_per_second(options["rate"][0])

@@ -3,6 +3,7 @@
 from typing import Any
 
 from dumbbell.plan.tc.disciplines import Device
+from dumbbell.plan.tc.lacks import Lacks
 from dumbbell.plan.tc.numbers import ALWAYS, Options, bytes_per_second, chance, count, delay_ns
 from dumbbell.spec import units
 from dumbbell.spec.units import Wrong
@@ -19,7 +20,7 @@ CORRELATED = {"delay": 3, "latency": 3, "loss": 2, "drop": 2, "duplicate": 2}
 def netem(options: Options, _device: Device) -> dict[str, Any]:
     """Every setting of a netem; what was not written is off."""
     if "ecn" in options:
-        raise Wrong("the simulator's netem has no 'ecn'")
+        raise Lacks("the simulator's netem has no 'ecn'")
     delay = options.get("delay") or options.get("latency") or ()
     config: dict[str, Any] = {
         "kind": "netem",

@@ -17,6 +17,7 @@ from dumbbell.plan.tc.early import choke, sfq
 from dumbbell.plan.tc.filters import Filters, filter_words
 from dumbbell.plan.tc.fq import fq
 from dumbbell.plan.tc.htb import RATE_TO_QUANTUM, htb, htb_class
+from dumbbell.plan.tc.lacks import Lacks
 from dumbbell.plan.tc.netem import merged, netem
 from dumbbell.plan.tc.numbers import Options, count
 from dumbbell.plan.tc.pie import fq_pie, pie
@@ -111,11 +112,11 @@ class Reader:
         parent = place.get("parent", "root")
         there = self._at(parent)
         if verb == "add" and there is not None:
-            raise Wrong(f"there is a discipline at '{parent}' already", "the kernel refuses that too")
+            raise Wrong(f"there is a discipline at '{parent}' already")
         known = there is not None and there["config"]["kind"] == kind and self._same(there, place)
         if verb == "change" or (verb == "replace" and known):
             if there is None or not known:
-                raise Wrong(f"no {kind} to change at '{parent}'", "the kernel refuses that too")
+                raise Wrong(f"no {kind} to change at '{parent}'")
             return {"discipline": self._change(there, kind, options)}
         if "handle" not in place:
             raise Wrong("a discipline without a handle", "such as handle 10:")
@@ -124,7 +125,7 @@ class Reader:
             "config": copied(_config(kind, tuple(options.items()), self._device.bare)),
         }
         if any(node["handle"] == other["handle"] for other in _nodes(self._root) if other is not there):
-            raise Wrong(f"two disciplines of handle {node['handle']}", "the kernel refuses that too")
+            raise Wrong(f"two disciplines of handle {node['handle']}")
         if kind == "netem" and node["handle"] in self._device.seeds:
             node["config"].setdefault("seed", self._device.seeds[node["handle"]])
         self._put(parent, node)
@@ -137,11 +138,11 @@ class Reader:
 
     def _change(self, there: Node, kind: str, options: dict[str, tuple[str, ...]]) -> Node:
         if kind in UNCHANGEABLE:
-            raise Wrong(f"a {kind} can't be changed, at most its classes", "the kernel refuses that too")
+            raise Wrong(f"a {kind} can't be changed, at most its classes")
         before = self._written[there["handle"]]
         if kind in REMEMBERS:
             if "flows" in options and kind != "cake":
-                raise Wrong(f"{kind}'s 'flows' can't be changed", "the kernel refuses that too")
+                raise Wrong(f"{kind}'s 'flows' can't be changed")
             kept = {key: value for key, value in before.items() if key not in options}
             options = {key: value for key, value in kept.items() if not _contradicts(key, options)} | options
         config = KINDS[kind](options, self._device)
@@ -149,7 +150,7 @@ class Reader:
             config = merged(there["config"], options, config)
         self._written[there["handle"]] = options
         if kind == "prio" and len(there["config"]["bands"]) != len(config["bands"]):
-            raise Wrong("the simulator can't change the number of a prio's bands", "the same number of bands")
+            raise Lacks("the simulator can't change the number of a prio's bands", "the same number of bands")
         if kind == "prio":
             config |= {key: there["config"][key] for key in ("bands", "rules")}
         inner = there["config"].get("inner")
@@ -160,12 +161,12 @@ class Reader:
         if "classid" not in place:
             raise Wrong("a class without a classid", "such as classid 1:10")
         if not rest or rest[0] not in CLASS_OPTIONS:
-            raise Wrong(f"the simulator has no classes of '{rest[0] if rest else ''}'", "htb or drr")
+            raise Lacks(f"the simulator has no classes of '{rest[0] if rest else ''}'", "htb or drr")
         htb, minor = self._classful(place["classid"], rest[0]), _minor(place["classid"])
         there = _class_at(htb, minor)
         if (verb == "add") == (there is not None) and verb != "replace":
             problem = "there is a class {} already" if there else "no class {} to change"
-            raise Wrong(problem.format(place["classid"]), "the kernel refuses that too")
+            raise Wrong(problem.format(place["classid"]))
         if rest[0] == "drr":
             return self._drr_class(htb, minor, _read("drr", tuple(rest[1:]), of_class=True))
         quantum = max(count(self._written[htb["handle"]], "r2q", default=RATE_TO_QUANTUM), 1)
@@ -189,7 +190,7 @@ class Reader:
         options, kind, rest = filter_words(words)
         above = self._classful(options.get("parent", self._root["handle"] if self._root else ":"), *HAS_CLASSES)
         if verb != "add" or _minor(options.get("parent", "")):
-            raise Wrong(
+            raise Lacks(
                 "the simulator has filters on a discipline itself only, added once", "tc filter add … parent 1:"
             )
         filters = self._filters[above["handle"]]
@@ -230,7 +231,7 @@ class Reader:
         if kind in HOLDS_ONE:
             return above["config"], "inner"
         if kind not in HAS_CLASSES:
-            raise Wrong(f"a {kind} holds no other discipline", "the kernel refuses that too")
+            raise Wrong(f"a {kind} holds no other discipline")
         if kind == "prio":
             if not 1 <= _minor(parent) <= len(above["config"]["bands"]):
                 raise Wrong(f"no band {parent}", f"{parent.partition(':')[0]}:1 is the first")
@@ -239,7 +240,7 @@ class Reader:
         if found is None:
             raise Wrong(f"no class {parent}", "add it first")
         if any(each.get("parent") == found["minor"] for each in above["config"]["classes"]):
-            raise Wrong(f"class {parent} has classes below it", "the kernel refuses that too")
+            raise Wrong(f"class {parent} has classes below it")
         return found, "leaf"
 
 
@@ -252,7 +253,7 @@ def _parent(htb: Node, place: dict[str, str]) -> int:
     parent = _minor(place["parent"]) if place.get("parent", "root") != "root" else 0
     above = _class_at(htb, parent) if parent else None
     if parent and above is None:
-        raise Wrong(f"no class {place['parent']} to be the parent", "the kernel refuses that too")
+        raise Wrong(f"no class {place['parent']} to be the parent")
     if above is not None:
         above["leaf"] = None
     return parent
@@ -277,7 +278,7 @@ def _nodes(root: Node | None) -> Iterator[Node]:
 def _options(words: list[str]) -> tuple[str, dict[str, tuple[str, ...]]]:
     kind = words[0] if words else ""
     if kind not in KINDS:
-        raise Wrong(f"the simulator has no '{kind}'", f"it has {', '.join(sorted(KINDS))}")
+        raise Lacks(f"the simulator has no '{kind}'", f"it has {', '.join(sorted(KINDS))}")
     return kind, _read(kind, tuple(words[1:]), of_class=False).copy()
 
 

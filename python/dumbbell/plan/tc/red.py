@@ -31,9 +31,9 @@ def red(options: Options, _device: Device) -> dict[str, Any]:
     probability = float(options["probability"][0]) if "probability" in options else PROBABILITY
     wlog = weight(least, burst, average)
     if max(least.bit_length(), most.bit_length()) + wlog >= KERNEL_BITS:
-        raise Wrong("red's thresholds are too large for its weight", "the kernel refuses that too: a smaller burst")
+        raise Wrong("red's thresholds are too large for its weight", "a smaller burst")
     if "nodrop" in options and "ecn" not in options:
-        raise Wrong("red's nodrop needs ecn", "the kernel refuses that too")
+        raise Wrong("red's nodrop needs ecn")
     cell_log, shifts = damping(wlog, average, rate)
     return {
         "kind": "red",
