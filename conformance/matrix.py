@@ -27,7 +27,7 @@ from dumbbell.spec import Case, find, load
 
 MATRIX = Path(__file__).parent / "matrix"
 ENGINES = ("kernel", "sim")
-SCENARIOS = ("cyclic", "two-classes", "lossy-download", "lossy-lan", "bufferbloat", "bufferbloat-cured")
+SCENARIOS = ("cyclic", "two-classes", "lossy-download-plain", "lossy-lan-plain", "bufferbloat-plain", "bufferbloat-cured")
 
 
 def main() -> int:

@@ -136,7 +136,7 @@ def nine() -> ROWS:
 
 
 def downloads() -> ROWS:
-    """The path of `lossy-download`: 61 MB over a lossy LAN."""
+    """The path of `lossy-download-plain`: 61 MB over a lossy LAN."""
     for version in VERSIONS:
         for loss in (0, 1, 2, 5, 10):
             commands = f"tc qdisc add dev eth0 root handle 1: netem loss {loss}% limit 1000000"
@@ -320,7 +320,7 @@ def of_downloads(table: pl.DataFrame) -> str:
     took = {(cc, loss): value(table, "seconds", cc=cc, loss=loss) for cc in VERSIONS for loss in (1, 5, 10)}
     return f"""## A lossy download
 
-`lossy-download`: 61 MB at 1 Gbit/s and 200 us, with loss of whole super-packets. At 1 % version 1 takes
+`lossy-download-plain`: 61 MB at 1 Gbit/s and 200 us, with loss of whole super-packets. At 1 % version 1 takes
 {took["bbr", 1]:.2f} s and version 3 {took["bbr3", 1]:.2f} s; at 5 % {took["bbr", 5]:.2f} and {took["bbr3", 5]:.2f}
 s; at 10 % {took["bbr", 10]:.2f} and {took["bbr3", 10]:.2f} s.
 """

@@ -21,7 +21,7 @@ from dumbbell.result import load_birth
 from dumbbell.spec import find, load
 
 ROOT = Path(__file__).parents[1]
-PAIRS = {"lossy-download": "lossy-download-nginx", "lossy-lan": "lossy-lan-nginx"}
+PAIRS = {"lossy-download-plain": "lossy-download-nginx", "lossy-lan-plain": "lossy-lan-nginx"}
 
 
 @dataclass(frozen=True)

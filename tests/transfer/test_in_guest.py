@@ -19,7 +19,7 @@ def test_where_5_of_100_packets_are_lost_bbr_takes_less_time_and_the_run_says_so
     server = f"{OURS} serve --host 0.0.0.0 --port 80"
     client = f"{OURS} fetch http://sender/ --cc bbr,cubic --size 8MB --json"
     lossy = (
-        "lossy-download",
+        "lossy-download-plain",
         "--case",
         "cubic at 5% loss",
         "--set",
