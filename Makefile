@@ -6,7 +6,7 @@ PY := $(BIN)/python
 .DEFAULT_GOAL := help
 # Tests start Python a hundred times: without its bytecode each of them compiles all libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup kernel demo test lint unit lock audit test-lowest fmt conformance bench gallery pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
+.PHONY: help setup kernel demo test lint unit lock audit test-lowest fmt conformance bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -76,6 +76,9 @@ bench: kernel ## Speed and memory, beside ns-3 too
 
 gallery: kernel ## Run the six scenarios and draw docs/gallery
 	$(PY) scripts/gallery.py
+
+reports: kernel ## Run the five reports' scenarios on both engines and write docs/results/reports.md
+	$(PY) scripts/reports.py
 
 pages: kernel ## Measure what the pages about controllers and queues show
 	$(PY) scripts/pages.py

@@ -44,14 +44,14 @@ ip -n receiver neigh add 10.0.2.1 lladdr 02:00:00:00:02:01 dev left nud permanen
 ip -n receiver route add 10.0.1.0/24 via 10.0.2.1
 
 # sender
-ip netns exec sender ethtool -K right tso on gso on gro on
+ip netns exec sender ethtool -K right tso off gso off gro off
 
 # router
-ip netns exec router ethtool -K left tso on gso on gro on
-ip netns exec router ethtool -K right tso on gso on gro on
+ip netns exec router ethtool -K left tso off gso off gro off
+ip netns exec router ethtool -K right tso off gso off gro off
 
 # receiver
-ip netns exec receiver ethtool -K left tso on gso on gro on
+ip netns exec receiver ethtool -K left tso off gso off gro off
 
 # sender
 ip netns exec sender sysctl -w net.ipv4.tcp_no_metrics_save=1

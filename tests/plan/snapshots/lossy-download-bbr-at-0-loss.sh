@@ -44,30 +44,30 @@ ip -n receiver neigh add 10.0.2.1 lladdr 02:00:00:00:02:01 dev left nud permanen
 ip -n receiver route add 10.0.1.0/24 via 10.0.2.1
 
 # sender
-ip netns exec sender ethtool -K right tso on gso on gro on
+ip netns exec sender ethtool -K right tso off gso off gro off
 
 # router
-ip netns exec router ethtool -K left tso on gso on gro on
-ip netns exec router ethtool -K right tso on gso on gro on
+ip netns exec router ethtool -K left tso off gso off gro off
+ip netns exec router ethtool -K right tso off gso off gro off
 
 # receiver
-ip netns exec receiver ethtool -K left tso on gso on gro on
+ip netns exec receiver ethtool -K left tso off gso off gro off
 
 # sender
 ip netns exec sender sysctl -w net.ipv4.tcp_no_metrics_save=1
-ip netns exec sender sysctl -w 'net.ipv4.tcp_rmem=4096 131072 67108864'
-ip netns exec sender sysctl -w 'net.ipv4.tcp_wmem=4096 16384 67108864'
+ip netns exec sender sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'
+ip netns exec sender sysctl -w 'net.ipv4.tcp_wmem=4096 16384 4194304'
 
 # receiver
 ip netns exec receiver sysctl -w net.ipv4.tcp_no_metrics_save=1
-ip netns exec receiver sysctl -w 'net.ipv4.tcp_rmem=4096 131072 67108864'
-ip netns exec receiver sysctl -w 'net.ipv4.tcp_wmem=4096 16384 67108864'
+ip netns exec receiver sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'
+ip netns exec receiver sysctl -w 'net.ipv4.tcp_wmem=4096 16384 4194304'
 
 # router
 tc -n router qdisc add dev right root handle 1: htb default 1
-tc -n router class add dev right parent 1: classid 1:1 htb rate 1gbit burst 1514 cburst 1514 quantum 1514
+tc -n router class add dev right parent 1: classid 1:1 htb rate 500mbit burst 1514 cburst 1514 quantum 1514
 tc -n router qdisc add dev right parent 1:1 handle 10: bfifo limit 3000000
-tc -n router qdisc add dev left root handle 1: netem limit 100250 delay 200us
+tc -n router qdisc add dev left root handle 1: netem limit 100281 delay 450us
 
 # sender
 tc -n sender qdisc add dev right root handle 1: netem loss 0% limit 1000000

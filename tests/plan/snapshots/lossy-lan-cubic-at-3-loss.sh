@@ -55,19 +55,19 @@ ip netns exec receiver ethtool -K left tso on gso on gro on
 
 # sender
 ip netns exec sender sysctl -w net.ipv4.tcp_no_metrics_save=1
-ip netns exec sender sysctl -w 'net.ipv4.tcp_rmem=4096 131072 67108864'
-ip netns exec sender sysctl -w 'net.ipv4.tcp_wmem=4096 16384 67108864'
+ip netns exec sender sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'
+ip netns exec sender sysctl -w 'net.ipv4.tcp_wmem=4096 16384 4194304'
 
 # receiver
 ip netns exec receiver sysctl -w net.ipv4.tcp_no_metrics_save=1
-ip netns exec receiver sysctl -w 'net.ipv4.tcp_rmem=4096 131072 67108864'
-ip netns exec receiver sysctl -w 'net.ipv4.tcp_wmem=4096 16384 67108864'
+ip netns exec receiver sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'
+ip netns exec receiver sysctl -w 'net.ipv4.tcp_wmem=4096 16384 4194304'
 
 # router
 tc -n router qdisc add dev right root handle 1: htb default 1
 tc -n router class add dev right parent 1: classid 1:1 htb rate 1gbit burst 1514 cburst 1514 quantum 1514
 tc -n router qdisc add dev right parent 1:1 handle 10: bfifo limit 3000000
-tc -n router qdisc add dev left root handle 1: netem limit 100250 delay 200us
+tc -n router qdisc add dev left root handle 1: netem limit 100750 delay 600us
 
 # sender
 tc -n sender qdisc add dev right root handle 1: netem loss 3% limit 1000000

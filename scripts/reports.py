@@ -1,0 +1,195 @@
+"""Runs the five reports' scenarios on both engines and writes docs/results/reports.md: every figure, ours and theirs.
+
+    python scripts/reports.py [-o docs/results/reports.md] [--runs runs/reports]
+
+It goes from the reports' own text, the logs in `examples/logs` and the tc scripts in `scenarios`, to the finished
+comparison. Runs that are there already are not run again; `make clean` removes them. Figures are `reports_figures.py`.
+`make reports` calls this. The exit status is 1 when a run is invalid or missing.
+"""
+
+import argparse
+import subprocess
+import sys
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from reports_figures import draw
+
+from dumbbell import result
+from dumbbell.analysis import Compared, Reader, compare_seen
+from dumbbell.result import Run
+
+ROOT = Path(__file__).resolve().parents[1]
+DUMBBELL = Path(sys.executable).parent / "dumbbell"
+TEXT = ROOT / "scripts" / "reports.toml"
+"""Which scenarios belong to a report, and what explains each figure that is not reproduced."""
+LOGS = tuple(ROOT / "examples" / "logs" / f"iperf3-{cc}.txt" for cc in ("bbr", "cubic"))
+ENGINES = ("sim", "kernel")
+CLOSE = 0.25
+"""The largest difference from a report that counts as reproduced."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of a report, with the means over seeds of the simulator's and of the kernel's."""
+
+    case: str
+    seen: Compared
+    sim: float | None
+    kernel: float | None
+
+    def difference(self) -> float | None:
+        """The kernel's figure minus the report's, as a share of the report's; 0 inside a range."""
+        if self.kernel is None:
+            return None
+        low, high = self.seen.low, self.seen.high
+        bound = low if low is not None and self.kernel < low else high
+        inside = (low is None or self.kernel >= low) and (high is None or self.kernel <= high)
+        return 0.0 if inside or not bound else self.kernel / bound - 1
+
+
+def main() -> int:
+    """Run, compare, draw, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", type=Path, default=ROOT / "docs" / "results" / "reports.md")
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "reports")
+    asked = parser.parse_args()
+    text = tomllib.loads(TEXT.read_text(encoding="utf-8"))
+    runs = {
+        (name, engine): ran(name, engine, seeds, asked.runs)
+        for report in text["reports"]
+        for name, seeds in report["scenarios"].items()
+        for engine in ENGINES
+    }
+    log = imported(asked.runs)
+    asked.output.parent.mkdir(parents=True, exist_ok=True)
+    draw(runs, log, asked.output.parent)
+    compared = against_log(log, runs["two-classes", "kernel"])
+    asked.output.write_text("\n".join(page(text, runs, compared)).rstrip() + "\n", encoding="utf-8")
+    wrong = [str(run.folder) for each in runs.values() for run in each if not run.birth["valid"]]
+    for folder in wrong:
+        sys.stderr.write(f"invalid: {folder}\n")
+    return 1 if wrong else 0
+
+
+def ran(scenario: str, engine: str, seeds: str, folder: Path) -> list[Run]:
+    """The runs of all cases and seeds of a scenario. Leaves with the command's status when there are none."""
+    place = folder / engine / scenario
+    if not place.exists():
+        called("run", scenario, "--engine", engine, "--seed", seeds, "--jobs", "2", "--out", str(place))
+    return [result.load(file.parent) for file in sorted(place.rglob("run.json"))]
+
+
+def imported(folder: Path) -> Run:
+    """The two logs of iperf3 as one result."""
+    place = folder / "log"
+    if not place.exists():
+        called("import", *map(str, LOGS), "-o", str(place))
+    return result.load(place)
+
+
+def against_log(log: Run, runs: Sequence[Run]) -> str:
+    """What `dumbbell compare` says of the log and the first seed under the report's conditions."""
+    ours = next(run for run in runs if run.birth["case"] == "as reported" and run.birth["seed"] == 1)
+    return called("compare", str(log.folder), str(ours.folder))
+
+
+def called(*words: str) -> str:
+    """Call Dumbbell. A status of 1 (outside a tolerance, invalid) is a finding; any other ends this script."""
+    sys.stderr.write(f"dumbbell {' '.join(words)}\n")
+    done = subprocess.run([DUMBBELL, *words], stdout=subprocess.PIPE, text=True, check=False, cwd=ROOT)
+    if done.returncode not in (0, 1):
+        sys.exit(done.returncode)
+    return done.stdout
+
+
+def rows(runs: dict[tuple[str, str], list[Run]], scenario: str) -> Iterator[Row]:
+    """A row for each figure and case, except for the case "plain"."""
+    found: dict[tuple[str, str], dict[str, list[Compared]]] = defaultdict(lambda: defaultdict(list))
+    for engine in ENGINES:
+        for run in runs[scenario, engine]:
+            case = run.birth["case"] or ""
+            if case != "plain":
+                for seen in compare_seen(run.birth, Reader(run)):
+                    found[case, f"{seen.what} {seen.metric}"][engine].append(seen)
+    order = {run.birth["case"] or "": number for number, run in enumerate(in_file_order(runs[scenario, "sim"]))}
+    for (case, _), by_engine in sorted(found.items(), key=lambda item: order[item[0][0]]):
+        yield Row(case, by_engine["sim"][0], *(mean(by_engine[engine]) for engine in ENGINES))
+
+
+def in_file_order(runs: Sequence[Run]) -> list[Run]:
+    """Runs in the order of the cases for which their source reports figures."""
+    cases = [seen.get("case") for seen in runs[0].birth["source"]["seen"]]
+    return sorted(runs, key=lambda run: cases.index(run.birth["case"]) if run.birth["case"] in cases else -1)
+
+
+def mean(seen: Sequence[Compared]) -> float | None:
+    """The mean over the seeds that know the figure."""
+    known = [each.here for each in seen if each.here is not None]
+    return fmean(known) if known else None
+
+
+def page(text: dict, runs: dict[tuple[str, str], list[Run]], compared: str) -> Iterator[str]:
+    """The lines of the page."""
+    yield from ("# The five reports, figure by figure", "", text["introduction"].strip(), "")
+    for report in text["reports"]:
+        yield from (f"## {report['title']}", "", report["text"].strip(), "")
+        for name, seeds in report["scenarios"].items():
+            yield from table(name, seeds, list(rows(runs, name)), report.get("reasons", {}))
+        for file, caption in report["figures"].items():
+            yield from (f"![{caption}]({file})", "", caption, "")
+        if report.get("log"):
+            yield from (
+                "`dumbbell compare` of the imported log and of one run on the kernel:",
+                "",
+                "```text",
+                *(line.rstrip() for line in compared.strip().splitlines()),
+                "```",
+                "",
+            )
+    yield from ("`make reports` runs all of it and writes this page.",)
+
+
+def table(name: str, seeds: str, found: Sequence[Row], reasons: dict[str, str]) -> Iterator[str]:
+    """Report, both engines and verdict, a row for each figure."""
+    many = "" if seeds == "1" else f", means over seeds {seeds.replace('..', ' to ')}"
+    yield from (
+        f"`dumbbell run {name}`{many}:",
+        "",
+        "| case | figure | report | simulator | kernel | difference | |",
+        "| --- | --- | ---: | ---: | ---: | ---: | --- |",
+    )
+    for row in found:
+        off = row.difference()
+        cells = (
+            row.case,
+            row.seen.what,
+            row.seen.reported(shown),
+            *("–" if value is None else shown(value) for value in (row.sim, row.kernel)),
+            "–" if off is None else f"{off:+.0%}".replace("%", " %"),
+            verdict(row, off, name, reasons),
+        )
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def verdict(row: Row, off: float | None, name: str, reasons: dict[str, str]) -> str:
+    """`reproduced within 8 %`, or why not."""
+    if off is not None and abs(off) <= CLOSE:
+        ranged = row.seen.low != row.seen.high
+        return "inside" if ranged and off == 0 else f"reproduced within {max(1, round(abs(off) * 100))} %"
+    why = reasons.get(f"{name}, {row.case}, {row.seen.what}") or reasons.get(f"{name}, {row.seen.what}") or "not known"
+    return f"not reproduced: {why}"
+
+
+def shown(value: float) -> str:
+    """Four digits that matter."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""The five reports' figures drawn again from our runs, with the reports' own figures where they give any.
+
+Which runs there are is `reports.py`'s. Report dashed, run solid; a colour for each controller.
+"""
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import altair as alt
+import polars as pl
+
+from dumbbell.analysis import Reader, compare_seen, throughput
+from dumbbell.result import Run
+
+__all__ = ["draw"]
+
+Runs = Mapping[tuple[str, str], Sequence[Run]]
+SECOND = 1_000_000_000
+MSS = 4148
+"""Bytes in a segment at the two-class report's MTU of 4,200."""
+CONTROLLERS = alt.Scale(domain=["bbr", "cubic"], range=["#0072B2", "#D55E00"])
+"""Okabe and Ito's blue and vermilion, which colour-blind readers tell apart."""
+WHO = alt.StrokeDash("who:N", title=None, scale=alt.Scale(domain=["report", "run"], range=[[4, 3], [1, 0]]))
+PANELS = {
+    "two-classes-run.png": ("two-classes", "--panels throughput,cwnd,rates,states"),
+    "cyclic.png": ("cyclic", "--panels groups,cwnd,rtt,queue"),
+    "bufferbloat-queue.png": ("bufferbloat", "--figure queue"),
+    "bufferbloat-cwnd.png": ("bufferbloat", "--figure cwnd"),
+    "bufferbloat-rtt.png": ("bufferbloat", "--figure rtt"),
+    "bufferbloat-cured.png": ("bufferbloat-cured", "--figure rtt"),
+}
+"""Figures that `dumbbell plot` draws of the kernel's first seed."""
+
+
+def draw(runs: Runs, log: Run, folder: Path) -> None:
+    """Write every figure into the folder."""
+    _save(_by_loss(runs["lossy-lan", "kernel"], "throughput, MB/s", log_scale=False), folder / "lossy-lan.png")
+    _save(_by_loss(runs["lossy-download", "kernel"], "time of the download, s", log_scale=True),
+          folder / "lossy-download.png")  # fmt: skip
+    ours = next(run for run in _first_seed(runs["two-classes", "kernel"]) if run.birth["case"] == "as reported")
+    _save(_intervals(log, ours), folder / "two-classes.png")
+    for file, (scenario, words) in PANELS.items():
+        chosen = [ours] if scenario == "two-classes" else _first_seed(runs[scenario, "kernel"])
+        command = [Path(sys.executable).parent / "dumbbell", "plot", *(run.folder for run in chosen), *words.split()]
+        subprocess.run([*map(str, command), "-o", str(folder / file)], check=True)
+
+
+def _first_seed(runs: Sequence[Run]) -> list[Run]:
+    return [run for run in runs if run.birth["seed"] == 1]
+
+
+def _by_loss(runs: Sequence[Run], title: str, *, log_scale: bool) -> alt.Chart:
+    """A figure against the loss rate, in the report and in the mean over our seeds."""
+    found = [
+        {"cc": run.birth["flows"][0]["cc"], "loss": float(run.birth["case"].split()[2].rstrip("%")), "who": who, "y": y}
+        for run in runs
+        for seen in compare_seen(run.birth, Reader(run))
+        for who, y in (("report", seen.low), ("run", seen.here))
+    ]
+    means = pl.DataFrame(found).group_by("cc", "loss", "who").agg(pl.col("y").mean())
+    scale = alt.Scale(type="log") if log_scale else alt.Scale()
+    return alt.Chart(alt.Data(values=means.to_dicts())).mark_line(point=True).encode(
+        x=alt.X("loss:Q", title="loss, %"), y=alt.Y("y:Q", title=title, scale=scale),
+        color=alt.Color("cc:N", title=None, scale=CONTROLLERS), strokeDash=WHO,
+    ).properties(width=460, height=260)  # fmt: skip
+
+
+def _intervals(log: Run, ours: Run) -> alt.VConcatChart:
+    """Each second of the iperf3 logs and of our run: rate and cwnd of both controllers."""
+    rates = pl.concat(
+        throughput(run, SECOND).select(
+            "flow", pl.lit(who).alias("who"), s=pl.col("time_ns") / SECOND, y=pl.col("throughput_bps") / 1e6
+        )
+        for who, run in (("report", log), ("run", ours))
+    )
+    at_ends = ours.flows.filter(pl.col("time_ns") % SECOND == 0, pl.col("time_ns") > 0)
+    windows = pl.concat(
+        [
+            log.flows.select("flow", who=pl.lit("report"), s=pl.col("time_ns") / SECOND, y=pl.col("cwnd_bytes") / MSS),
+            at_ends.select(
+                "flow", who=pl.lit("run"), s=pl.col("time_ns") / SECOND, y=pl.col("cwnd_packets").cast(pl.Float64)
+            ),
+        ]
+    )
+    panels = [
+        _panel(table.filter(pl.col("flow") == flow), f"{flow.upper()}, {title}")
+        for flow in ("bbr", "cubic")
+        for table, title in ((rates, "Mbit/s"), (windows, "cwnd, packets"))
+    ]
+    return alt.vconcat(*panels)
+
+
+def _panel(table: pl.DataFrame, title: str) -> alt.Chart:
+    values = table.drop_nulls().filter(pl.col("y") > 0).to_dicts()
+    return alt.Chart(alt.Data(values=values)).mark_line(clip=True).encode(
+        x=alt.X("s:Q", title="time, s"), y=alt.Y("y:Q", title=title),
+        color=alt.Color("flow:N", title=None, scale=CONTROLLERS, legend=None), strokeDash=WHO,
+    ).properties(width=640, height=120)  # fmt: skip
+
+
+def _save(chart: alt.TopLevelMixin, file: Path) -> None:
+    chart.save(str(file), scale_factor=1.5)
