@@ -1,7 +1,6 @@
 """A log's conditions, and the settings that would put a run under them, in words: for the terminal and for a page."""
 
 from collections.abc import Sequence
-from itertools import groupby
 
 from dumbbell.analysis import Comparison, Condition, Setting
 
@@ -41,11 +40,11 @@ def settings_title(comparison: Comparison) -> str:
 
 
 def setting_cells(settings: Sequence[Setting]) -> list[tuple[str, str]]:
-    """Each reason once, below each other the keys that it is for: `path.mtu: 1500 → 4200`."""
+    """`path.mtu: 1500 → 4200` and its reason, once where the next have the same."""
+    before = ["", *(each.because for each in settings)]
     return [
-        ("\n".join(f"{each.key}: {each.run} → {each.value}" for each in alike), because)
-        for because, group in groupby(settings, key=lambda each: each.because)
-        for alike in [list(group)]
+        (f"{each.key}: {each.run} → {each.value}", "likewise" if each.because == last else each.because)
+        for each, last in zip(settings, before, strict=False)
     ]
 
 

@@ -1,0 +1,42 @@
+"""A run as iperf3's client prints it: intervals, three digits a size, no RTT."""
+
+import numpy as np
+
+from dumbbell.analysis.counters import bytes_counters, counters
+from dumbbell.analysis.samples import by_flow
+from dumbbell.result import Run
+
+__all__ = ["iperf3_text", "printed"]
+
+NS = 1_000_000_000
+HEAD = """iperf3 -c 10.0.0.2 -C {cc} -i {every}
+Connecting to host 10.0.0.2, port 5201
+[  5] local 10.0.0.1 port 40000 connected to 10.0.0.2 port 5201
+[ ID] Interval           Transfer     Bitrate         Retr  Cwnd
+"""
+
+
+def printed(size: float) -> str:
+    """As `unit_snprintf` of iperf3 with three digits and the unit that fits."""
+    power = 0
+    while size >= 1024 and power < 3:
+        size, power = size / 1024, power + 1
+    digits = 2 if size < 9.995 else 1 if size < 99.95 else 0
+    return f"{size:.{digits}f} {['', 'K', 'M', 'G'][power]}Bytes"
+
+
+def iperf3_text(run: Run, name: str, every_s: float = 1.0) -> str:
+    """One flow's log."""
+    ends = np.arange(every_s, run.birth["duration_s"] + every_s / 2, every_s)
+    edges = np.concatenate([[0.0], ends]) * NS
+    sent = np.diff(bytes_counters(run)[name].at(edges))
+    again = np.diff(np.round(counters(run, "retrans_packets")[name].at(edges)))
+    times, windows = by_flow(run, "cwnd_bytes")[name]
+    cwnd = windows[np.clip(np.searchsorted(times, edges[1:], side="right") - 1, 0, None)]
+    cc = next(flow["cc"] for flow in run.birth["flows"] if flow["name"] == name)
+    rows = [
+        f"[  5]  {end - every_s:6.2f}-{end:<6.2f} sec  {printed(count)}  {8 * count / every_s / 1e6:.3g} Mbits/sec"
+        f"  {int(lost)}   {printed(window)}       \n"
+        for end, count, lost, window in zip(ends, sent, again, cwnd, strict=True)
+    ]
+    return HEAD.format(cc=cc, every=every_s) + "".join(rows)
