@@ -10,9 +10,10 @@ import pytest
 from conftest import Dumbbell
 from dumbbell.cli.compare import Asked, compare_all
 from dumbbell.errors import DumbbellError
+from dumbbell.importers import Options, import_files
 from synthetic import Bench, Flow, Rate
 
-KEYS = set("first second metrics one_sided not_in_log agrees worst valid warnings wall_s".split())
+KEYS = set("first second metrics one_sided not_in_log conditions settings agrees worst valid warnings wall_s".split())
 ROW = set("metric first second difference relative interval confidence allowed verdict".split())
 
 EXPERIMENT = """
@@ -164,6 +165,33 @@ def test_a_completion_time_of_one_side_only_is_outside(dumbbell: Dumbbell, tmp_p
     assert numbers["one_sided"] == ["groups.cubic.fct_s"]
     done = dumbbell("compare", "a", "b")
     assert done.stdout.splitlines()[-1] == "outside: groups.cubic.fct_s: only one side has it"
+
+
+def test_a_log_and_a_run_are_told_what_would_make_them_equal(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    logs = Path(__file__).parents[2] / "examples" / "logs"
+    import_files([logs / "iperf3-bbr.txt", logs / "iperf3-cubic.txt"], tmp_path / "log", Options())
+    assert dumbbell("run", "two-classes", "--set", "duration=2s", "--out", "run").returncode == 0
+    numbers = compared("log", "run", good=False)
+    options = [each["option"] for each in numbers["settings"]]
+    assert options == [
+        "--set duration=60s", "--set path.mtu=4200", "--set tcp.rmem_max=6291456", "--set tcp.wmem_max=4194304",
+    ]  # fmt: skip
+    assert set(numbers["settings"][0]) == {"key", "run", "value", "because", "option"}
+    assert {each["name"]: each["value"] for each in numbers["conditions"]}["mtu_bytes"] == 4200
+    assert all(set(each) == {"name", "value", "evidence", "low", "high"} for each in numbers["conditions"])
+    assert "groups.bbr.rtt_ms.mean" in numbers["not_in_log"]
+    done = dumbbell("compare", "run", "log", "-o", "page.html")
+    lines = done.stdout.splitlines()
+    assert " ".join(options) in lines
+    assert "What would put sim under the same conditions:" in lines
+    assert any(line.startswith("MTU ") and " 4,200 bytes " in line for line in lines)
+    page = (tmp_path / "page.html").read_text()
+    assert all(text in page for text in ("What the log tells of the conditions", " ".join(options)))
+
+
+def test_two_runs_have_no_log_to_explain(near: tuple[Path, Path]) -> None:
+    numbers = compared(*near)
+    assert (numbers["conditions"], numbers["settings"], numbers["not_in_log"]) == ([], [], [])
 
 
 def test_cases_stand_one_after_the_other(dumbbell: Dumbbell, tmp_path: Path) -> None:
