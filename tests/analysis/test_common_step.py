@@ -48,7 +48,7 @@ def test_fifty_random_windows_give_their_segment_size(mss: int, seed: int) -> No
 def test_windows_that_are_no_multiples_have_no_step(sizes: list[int]) -> None:
     shown = [read(size) for size in sizes]
     step = common_step(shown, half_digit_bytes(shown))
-    # Hypothesis also draws lists of multiples; a step that is found must then be true of all that it was told.
+    # Hypothesis also draws lists of multiples; a step that is found must then hold for every size in the list.
     if step is not None:
         halves = half_digit_bytes(shown)
         middle = step.middle

@@ -71,6 +71,8 @@ def test_the_real_pair_was_taken_with_an_mtu_of_4200_and_offloads(pair: Run) -> 
     assert found["mss_bytes"].low == pytest.approx(4147.3, abs=0.1)
     assert found["mss_bytes"].high == pytest.approx(4149.0, abs=0.1)
     assert found["mtu_bytes"].value == 4200
+    assert found["mss_bytes"].evidence.endswith("the smallest window of bbr is 4 of them, BBR's minimum")
+    assert found["duration_s"].value == 60
     assert found["offloads"].value == 1
     assert "multiples of 15, 62,220 bytes: 23 of 60 intervals, 4 by chance" in found["offloads"].evidence
     for name in ("base_rtt_ms", "receive_window_bytes", "send_buffer_bytes", "bottleneck_mbps", "start_offset_s"):
@@ -114,6 +116,7 @@ def test_ss_tells_what_held_a_sender_back(tmp_path: Path) -> None:
     text = SS.replace("minrtt:3 newfield:9", "minrtt:3 skmem:(r0,rb131072,t0,tb87040,f0,w0,o0,bl0,d0)")
     found = by_name(imported(tmp_path, text))
     assert found["base_rtt_ms"].value == 3
+    assert (found["duration_s"].value, found["duration_s"].low) == (None, 1)  # Samples of flows that live longer.
     assert (found["receive_window_bytes"].value, found["send_buffer_bytes"].value) == (64_256, None)
     assert "held cubic back for 20%" in found["receive_window_bytes"].evidence
     (tmp_path / "buffer").mkdir()

@@ -167,7 +167,7 @@ def test_a_completion_time_of_one_side_only_is_outside(dumbbell: Dumbbell, tmp_p
     assert done.stdout.splitlines()[-1] == "outside: groups.cubic.fct_s: only one side has it"
 
 
-def test_a_log_and_a_run_are_told_what_would_make_them_equal(dumbbell: Dumbbell, tmp_path: Path) -> None:
+def test_compare_proposes_what_would_put_a_run_under_a_log_s_conditions(dumbbell: Dumbbell, tmp_path: Path) -> None:
     logs = Path(__file__).parents[2] / "examples" / "logs"
     import_files([logs / "iperf3-bbr.txt", logs / "iperf3-cubic.txt"], tmp_path / "log", Options())
     assert dumbbell("run", "two-classes", "--set", "duration=2s", "--out", "run").returncode == 0

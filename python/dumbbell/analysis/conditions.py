@@ -27,6 +27,10 @@ TIMESTAMPS_BYTES = 12
 """TCP's timestamps option with its padding (RFC 7323): Linux uses it unless `net.ipv4.tcp_timestamps` is 0."""
 OPTIONS_BYTES = 40
 """The most that TCP's options take."""
+WHOLE_TESTS = {"iperf3", "iperf3-json", "iperf2", "flent"}
+"""Formats of which a log is one test; the others are samples of connections that may live longer."""
+BBR_LEAST = 4
+"""Segments of BBR's smallest window outside recovery: `bbr_cwnd_min_target` of net/ipv4/tcp_bbr.c."""
 IPERF2_HALF_BYTES = 512
 """iperf2 prints windows in whole K."""
 LIMITED_SHARE = 0.05
@@ -52,7 +56,7 @@ def conditions(run: Run) -> tuple[Condition, ...]:
     """What an import's numbers tell of the host and the path that it was taken on."""
     segment = _segment_size(run)
     return (
-        Condition("duration_s", float(run.birth["duration_s"]), "the time that the log covers"),
+        _duration(run),
         _start(run),
         segment,
         _mtu(run, segment),
@@ -68,6 +72,18 @@ def _unknown(name: str, why: str) -> Condition:
     return Condition(name, None, f"cannot be known from this log: {why}")
 
 
+def _duration(run: Run) -> Condition:
+    covered = float(run.birth["duration_s"])
+    if _formats(run) <= WHOLE_TESTS:
+        return Condition("duration_s", covered, "the time that the log covers, from the test's start to its end")
+    why = f"it covers {covered:g} s, and its flows may have lived longer"
+    return Condition("duration_s", None, f"cannot be known from this log: {why}", low=covered)
+
+
+def _formats(run: Run) -> set[str]:
+    return {str(file["format"]) for file in (run.birth.get("import") or {}).get("files", [])}
+
+
 def _start(run: Run) -> Condition:
     name = "start_offset_s"
     starts = {flow["name"]: float(flow["start_s"] or 0.0) for flow in run.birth["flows"]}
@@ -76,7 +92,9 @@ def _start(run: Run) -> Condition:
     if (run.birth.get("import") or {}).get("aligned") != "clock":
         return _unknown(name, "not every file says at what time of day it began")
     last = max(starts, key=lambda flow: starts[flow])
-    return Condition(name, starts[last] - min(starts.values()), f"{last} started last, by the files' times of day")
+    if (offset := starts[last] - min(starts.values())) == 0:
+        return _unknown(name, "all of its flows are in it from its start")
+    return Condition(name, offset, f"{last} is the last to appear, by the log's times of day")
 
 
 def _segment_size(run: Run) -> Condition:
@@ -100,7 +118,17 @@ def _segment_size(run: Run) -> Condition:
         f"{step.sizes} different congestion windows are multiples of it, as far as they are printed; "
         f"by chance so many have such a step in fewer than 1 of {10 ** math.floor(-math.log10(step.chance)):,} logs"
     )
-    return Condition(name, round(step.middle), evidence, step.low, step.high)
+    return Condition(name, round(step.middle), evidence + _bbr_least(run, windows, step), step.low, step.high)
+
+
+def _bbr_least(run: Run, windows: Mapping[str, Floats], step: Step) -> str:
+    """What BBR's smallest window adds to the evidence; empty where it adds nothing."""
+    for flow in run.birth["flows"]:
+        if str(flow.get("cc")).startswith("bbr") and (values := windows.get(flow["name"])) is not None:
+            segments = float(values.min()) / step.middle
+            if abs(segments - BBR_LEAST) < 0.05:
+                return f"; the smallest window of {flow['name']} is {BBR_LEAST} of them, BBR's minimum"
+    return ""
 
 
 def _packets(run: Run) -> tuple[int, int | None] | None:
@@ -124,7 +152,7 @@ def _segment_size_of_packets(name: str, largest: int, offered: int | None) -> Co
 
 
 def _step_of(run: Run, windows: Floats) -> Step | None:
-    formats = {file["format"] for file in (run.birth.get("import") or {}).get("files", [])}
+    formats = _formats(run)
     if "iperf2" in formats:
         return common_step(windows, np.full(windows.size, float(IPERF2_HALF_BYTES)))
     if "iperf3" in formats:
