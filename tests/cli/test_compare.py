@@ -11,6 +11,7 @@ from conftest import Dumbbell
 from dumbbell.cli.compare import Asked, compare_all
 from dumbbell.errors import DumbbellError
 from dumbbell.importers import Options, import_files
+from importers.samples import SAMPLES
 from synthetic import Bench, Flow, Rate
 
 KEYS = set("first second metrics one_sided not_in_log conditions settings agrees worst valid warnings wall_s".split())
@@ -28,6 +29,19 @@ qdisc = "pfifo limit 20"
 cc = "cubic"
 [[flows]]
 cc = "reno"
+"""
+CLASSES = """
+duration = "2s"
+[path]
+rtt = "100us"
+[path.bottleneck]
+rate = "10gbit"
+[[flows]]
+cc = "cubic"
+access = { rate = "2500mbit", delay = "10ms", loss = "1%" }
+[[flows]]
+cc = "bbr"
+access = { rate = "2500mbit", delay = "10ms", loss = "1%" }
 """
 CASES = """
 [[cases]]
@@ -170,11 +184,13 @@ def test_a_completion_time_of_one_side_only_is_outside(dumbbell: Dumbbell, tmp_p
 def test_compare_proposes_what_would_put_a_run_under_a_log_s_conditions(dumbbell: Dumbbell, tmp_path: Path) -> None:
     logs = Path(__file__).parents[2] / "examples" / "logs"
     import_files([logs / "iperf3-bbr.txt", logs / "iperf3-cubic.txt"], tmp_path / "log", Options())
-    assert dumbbell("run", "two-classes", "--set", "duration=2s", "--out", "run").returncode == 0
+    (tmp_path / "classes.toml").write_text(CLASSES)
+    assert dumbbell("run", "classes.toml", "--out", "run").returncode == 0
     numbers = compared("log", "run", good=False)
     options = [each["option"] for each in numbers["settings"]]
     assert options == [
-        "--set duration=60s", "--set path.mtu=4200", "--set tcp.rmem_max=6291456", "--set tcp.wmem_max=4194304",
+        "--set duration=60s", "--set path.mtu=4200", "--set path.offloads=true", "--set tcp.rmem_max=6291456",
+        "--set tcp.wmem_max=4194304",
     ]  # fmt: skip
     assert set(numbers["settings"][0]) == {"key", "run", "value", "because", "option"}
     assert {each["name"]: each["value"] for each in numbers["conditions"]}["mtu_bytes"] == 4200
@@ -187,6 +203,17 @@ def test_compare_proposes_what_would_put_a_run_under_a_log_s_conditions(dumbbell
     assert any(line.startswith("MTU ") and " 4,200 bytes " in line for line in lines)
     page = (tmp_path / "page.html").read_text()
     assert all(text in page for text in ("What the log tells of the conditions", " ".join(options)))
+
+
+def test_a_log_is_compared_with_each_case(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(SAMPLES["ss"])
+    import_files([tmp_path / "log"], tmp_path / "theirs", Options())
+    for case in ("slow", "fast"):
+        side(tmp_path / "mine", 10, case=case)
+    for targets in (("theirs", "mine"), ("mine", "theirs")):
+        numbers = compared(*targets, good=False)
+        assert [case["name"] for case in numbers["cases"]] == ["fast", "slow"]
+        assert sorted(len(numbers[key]["runs"]) for key in ("first", "second")) == [1, 2]
 
 
 def test_two_runs_have_no_log_to_explain(near: tuple[Path, Path]) -> None:

@@ -280,4 +280,4 @@ def _split(text: str | None) -> list[str]:
 def _together(sides: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One side of all cases: what they share, and all seeds and runs."""
     seeds = sorted({seed for side in sides for seed in side["seeds"]})
-    return {**sides[0], "seeds": seeds, "runs": [run for side in sides for run in side["runs"]]}
+    return {**sides[0], "seeds": seeds, "runs": list(dict.fromkeys(run for side in sides for run in side["runs"]))}

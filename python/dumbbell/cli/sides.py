@@ -36,13 +36,18 @@ def two_sides(first: Path, second: Path) -> tuple[Folders, Folders]:
 def paired(first: Folders, second: Folders) -> tuple[list[Pair], list[str]]:
     """The cases that both sides have, in the first's order; and what was left out, in words.
 
-    Two folders of one case each are compared whatever their cases are called. Raises `ResultError` when no case is on
+    Two folders of one case each are compared whatever their cases are called, and a log, which knows no cases, with
+    each case. Raises `ResultError` when no case is on
     both sides, or when the runs of a side are no sample of one experiment.
     """
     left, right = _by_case(first), _by_case(second)
     if len(left) == len(right) == 1:
         (name, mine), (other, theirs) = *left.items(), *right.items()
         return [(name if name == other else "", mine, theirs)], []
+    if len(left) == 1 and _is_log(mine := left.get("", {})):
+        return [(name, mine, theirs) for name, theirs in right.items()], []
+    if len(right) == 1 and _is_log(theirs := right.get("", {})):
+        return [(name, mine, theirs) for name, mine in left.items()], []
     common = [name for name in left if name in right]
     if not common:
         raise ResultError(f"no case is on both sides: {_listed(left)} on the first, {_listed(right)} on the second")
@@ -50,6 +55,10 @@ def paired(first: Folders, second: Folders) -> tuple[list[Pair], list[str]]:
     return [(name, left[name], right[name]) for name in common], [
         f"the case '{name}' is on the {'first' if name in left else 'second'} side only" for name in lonely
     ]
+
+
+def _is_log(side: Folders) -> bool:
+    return bool(side) and all(is_import(birth) for birth in side.values())
 
 
 def _runs_in(folder: Path) -> Folders:
