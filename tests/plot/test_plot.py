@@ -3,14 +3,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dumbbell.errors import OutputError, ResultError
-from dumbbell.plot import PANELS, SUFFIXES, available, figure, save
+from dumbbell.plot import PANELS, SUFFIXES, available, described, figure, save
 from dumbbell.plot.colours import HUES, dashes, shades
 from dumbbell.plot.lines import step_ns
 from dumbbell.plot.path import bdp_packets, link_rate_mbps
-from synthetic import Bench, Flow, taking_turns, with_bbr
+from dumbbell.result import Run
+from synthetic import Bench, Flow, sawtooth, taking_turns, with_bbr
 
 RUN = with_bbr(taking_turns(12, 4, 0.05)).make()
 
@@ -65,7 +67,7 @@ def test_throughput_is_a_panel_of_any_run(tmp_path: Path) -> None:
 def test_a_line_shows_the_numbers() -> None:
     spec = figure(RUN, ["throughput", "cwnd"]).to_dict()
     assert set(lines(spec, 0)["bbr-1"]) == {34.0, 4.0}
-    assert list(lines(spec, 1)) == ["bbr-1", "bbr-2", "cubic-1", "cubic-2"]
+    assert sorted(lines(spec, 1)) == ["bbr-1", "bbr-2", "cubic-1", "cubic-2"]
     assert max(lines(spec, 1)["bbr-1"]) == 129
 
 
@@ -93,6 +95,45 @@ def test_axes_have_units() -> None:
     first = dict(zip(PANELS, (title if isinstance(title, str) else title[0] for title in titles), strict=True))
     without = {"gains", "fairness", "states", "loss"}  # Ratios, an index, names.
     assert {name for name, title in first.items() if not title.endswith(UNITS)} == without
+
+
+def test_the_busiest_line_lies_lowest() -> None:
+    flows = [Flow("calm", "calm", rtt_ms=20.0), Flow("busy", "busy", rtt_ms=lambda t: 20 + 5 * np.sin(9 * t))]
+    spec = figure(Bench(flows, sample_s=0.05).make(), ["rtt"]).to_dict()
+    assert list(lines(spec, 0)) == ["busy", "calm"]
+
+
+def test_more_than_eight_groups_leave_the_smallest_out_and_say_so() -> None:
+    flows = [Flow(f"f{n}", f"g{n}", rate_bps=1e6 * (n + 1), cwnd=10.0) for n in range(10)]
+    spec = figure(Bench(flows, sample_s=0.1).make(), ["throughput", "groups", "cwnd"]).to_dict()
+    for panel in range(3):
+        assert sorted(lines(spec, panel)) == [f"g{n}" for n in range(2, 10)]
+    assert "the 8 of 10 groups with most goodput" in spec["title"]["subtitle"]
+
+
+def test_a_limit_is_in_the_unit_of_its_axis() -> None:
+    bench = Bench([Flow("a", "a")], queue_packets=sawtooth(0, 90, 2), qdisc="bfifo limit 150000", sample_s=0.05)
+    panel = figure(bench.make(), ["queue"]).to_dict()["vconcat"][0]
+    assert panel["layer"][0]["encoding"]["y"]["title"] == [
+        "Queue, packets",
+        "(dashed: limit 99 packets, 150\u2009000 B)",
+    ]
+
+
+def test_bins_are_stated_only_where_there_are_bins() -> None:
+    def title(run: Run) -> Any:
+        return figure(run, ["throughput"]).to_dict()["vconcat"][0]["layer"][0]["encoding"]["y"]["title"]
+
+    assert title(RUN) == ["Throughput, Mbit/s", "(bins of 0.05 s)"]
+    assert title(Bench([]).make()) == "Throughput, Mbit/s"
+
+
+@pytest.mark.parametrize("length", [3, 20, 60])
+def test_legends_stay_inside_the_width(length: int) -> None:
+    flows = [Flow(f"{'x' * length}{n}", f"g{n}") for n in range(8)]
+    spec = described(figure(Bench(flows, sample_s=0.1).make(), ["throughput"]))
+    assert spec["config"]["legend"]["columns"] * spec["usermeta"]["entry"] <= 760
+    assert spec["usermeta"]["entry"] >= min(length, 28) * 6
 
 
 def test_many_flows_are_drawn_as_groups() -> None:
@@ -202,7 +243,8 @@ def test_a_hue_for_a_group_and_a_shade_and_dash_for_a_flow() -> None:
     flows = [{"name": f"{group}{n}", "group": group} for group, n in names]
     assert len(set(shades(flows).values())) == 7
     assert shades(flows)["c0"] == HUES[2]
-    assert dashes(flows)["a0"] == dashes(flows)["c0"] != dashes(flows)["a1"]
+    assert dashes(flows)["a0"] == [1, 0]
+    assert len({tuple(dash) for dash in dashes(flows).values()}) == 7
 
 
 @pytest.mark.parametrize(("duration_s", "step_s"), [(1, 0.01), (60, 0.2), (120, 0.5), (3600, 20)])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dumbbell.errors import ResultError
 from dumbbell.plot import catalogue, draw, save
 from dumbbell.plot.box import box_values
+from dumbbell.plot.colours import CONTROLLERS
 from dumbbell.plot.distributions import delay_curves, rtt_curves
 from dumbbell.plot.ellipse import ellipse
 from dumbbell.plot.labels import configurations, labels
@@ -63,6 +64,33 @@ def test_a_run_with_several_flows_has_a_line_for_each() -> None:
     _, members = overlay_lines([ONE, LIMITS[0]], "cwnd", 1000)
     assert len(members) == 5
     assert all(member["name"].endswith(("bbr-1", "bbr-2", "cubic-1", "cubic-2")) for member in members[:4])
+
+
+def test_more_than_eight_lines_become_a_panel_for_each_run() -> None:
+    assert "vconcat" not in draw([ONE, ONE], "throughput").to_dict()
+    spec = draw([ONE, ONE, ONE], "throughput").to_dict()
+    assert [panel["layer"][0]["encoding"]["y"]["title"][1] for panel in spec["vconcat"]] == ["run 1", "run 2", "run 3"]
+    domains = {tuple(panel["layer"][0]["encoding"]["y"]["scale"]["domain"]) for panel in spec["vconcat"]}
+    assert len(domains) == 1
+
+
+def test_lines_of_several_runs_have_their_controller_s_hue() -> None:
+    spec = draw([LIMITS[0], ONE], "cwnd").to_dict()
+    scale = spec["layer"][0]["encoding"]["color"]["scale"]
+    assert (
+        scale["range"][scale["domain"].index(next(name for name in scale["domain"] if ":" not in name))]
+        == (CONTROLLERS["reno"])
+    )
+
+
+def test_no_axis_of_throughput_against_delay_goes_below_zero() -> None:
+    near = Bench([Flow("a", "a", rtt_ms=0.5, rate_bps=1e5)], sample_s=0.05, birth={"case": "near"}).make()
+    far = Bench([Flow("a", "a", rtt_ms=9000.0, rate_bps=9e6)], sample_s=0.05, birth={"case": "far"}).make()
+    encoding = draw([near, far], "throughput-delay").to_dict()["layer"][0]["encoding"]
+    for axis, most in (("x", 9000), ("y", 9)):
+        low, high = encoding[axis]["scale"]["domain"]
+        assert low == 0
+        assert high > most
 
 
 def test_the_rtt_of_several_runs_has_a_log_axis() -> None:

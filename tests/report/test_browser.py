@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import dumbbell as db
-from dumbbell.report.page import PANELS
+from dumbbell.report.page import PANELS, write
+from dumbbell.result import load
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: reports were not opened in a browser")
@@ -127,4 +128,19 @@ def test_paper_has_every_figure_and_none_of_the_buttons(browser: Browser, report
     assert page.locator(".figure svg.marks").count() == 3
     assert not page.locator(".vega-embed summary").first.is_visible()
     assert page.pdf(format="A4").startswith(b"%PDF")
+    page.close()
+
+
+def test_a_page_of_eight_runs_is_short_and_draws_a_run_when_it_is_opened(browser: Browser, tmp_path: Path) -> None:
+    runs = [db.run(db.scenario("lossy-download").case(f"bbr at {loss}% loss")) for loss in (0, 1)]
+    path = tmp_path / "page.html"
+    write([load(run.folder) for run in runs] * 4, path)
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.goto(path.as_uri())
+    drawn = ".figure svg.marks"
+    page.wait_for_function(f'document.querySelectorAll("{drawn}").length === 3')
+    assert page.evaluate("document.documentElement.scrollHeight") < 4000
+    page.locator("section > details > summary").first.click()
+    page.wait_for_function(f'document.querySelectorAll("{drawn}").length > 3')
+    assert page.locator("section > details[open] .figure").count() == page.locator(f"details[open] {drawn}").count()
     page.close()

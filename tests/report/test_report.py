@@ -195,3 +195,21 @@ def test_only_markup_is_not_escaped() -> None:
     assert element("p", "<b>", Markup("<i></i>"), css='a"b') == '<p class="a&quot;b">&lt;b&gt;<i></i></p>'
     assert join(["a & b"]) == "a &amp; b"
     assert "<th>x&lt;</th>" in table(("",), [("x<",)])
+
+
+def test_a_page_of_several_runs_begins_with_completion_times_and_folds_each_run() -> None:
+    flow = Flow("page", "page", bytes_asked=10**6, fct_s=1.5, cc="cubic")
+    cases = ("cubic at 10% loss", "cubic at 5% loss")
+    runs = [Bench([flow], sample_s=0.1, birth={"case": case, "title": "Pages"}).make(Path(case)) for case in cases]
+    text = page(runs)
+    said = text_of(text)
+    assert "Pages: 2 runs" in said
+    assert said.index("Completion times") < said.index("Side by side") < said.index("On one axis")
+    assert said.index("cubic at 5% loss") < said.index("cubic at 10% loss")
+    assert text.count("<section>") == 1
+    assert text.count("<details><summary>cubic at") == 2
+
+
+def test_completion_times_are_no_part_of_a_page_without_any() -> None:
+    runs = [Bench([Flow("a", "a")], sample_s=0.1, birth={"case": case}).make(Path(case)) for case in "ab"]
+    assert "Completion times" not in text_of(page(runs))

@@ -38,7 +38,12 @@ def named_lines(
     y: alt.Y,
     curve: Literal["linear", "step"] = "linear",
 ) -> alt.Chart:
-    """A line for each member (`name`, `group`): a hue for its group, a shade and a dash for itself."""
+    """A line for each member (`name`, `group`, `cc`): its controller's hue, a shade and a dash for itself.
+
+    Lines that go up and down most lie lowest, so that they hide no calmer ones.
+    """
+    parts = table.partition_by("flow", maintain_order=True)
+    table = pl.concat([table.clear(), *sorted(parts, key=lambda part: -(part["v"].diff().abs().sum() or 0.0))])
     mark = alt.MarkDef("line", clip=True, strokeWidth=1.3, interpolate=curve)
     chart = alt.Chart(data(table), mark=mark)
     return chart.encode(x=x, y=y, color=coloured(shades(members)), strokeDash=dashed(dashes(members)))

@@ -14,13 +14,13 @@ from dumbbell.plot.frame import framed, runs_title
 from dumbbell.plot.labels import configurations
 from dumbbell.result import Run
 
-__all__ = ["box", "box_values"]
+__all__ = ["box", "box_values", "natural"]
 
 
 def box(runs: Sequence[Run], name: str, width: int) -> alt.LayerChart:
     """A box for each set-up: median, quartiles, smallest and largest over its runs; and the runs themselves."""
     table = box_values(runs, name)
-    order = sorted(set(table["flow"]), key=_natural)
+    order = sorted(set(table["flow"]), key=natural)
     x = alt.X("flow:N", title=None, sort=order, axis=alt.Axis(labelAngle=0 if len(order) <= 5 else -35, labelLimit=220))
     y = alt.Y("v:Q", title=[name, "(box: quartiles and median; dots: runs)"], scale=alt.Scale(zero=False))
     controllers = _controllers(runs)
@@ -54,6 +54,6 @@ def _controllers(runs: Sequence[Run]) -> dict[str, str | None]:
     return {setup: next(iter(each)) if len(each) == 1 else None for setup, each in found.items()}
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def natural(name: str) -> list[tuple[int, str]]:
     """For sorting as people do: 5 % before 10 %."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]

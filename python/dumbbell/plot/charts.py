@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from dumbbell.plot.axes import TOOLTIP, coloured, dashed, data, noted, tips, y_axis
-from dumbbell.plot.layers import Bands, Drawn, Layer, Legend, Line, Lines, Points, Rule, Ticks, Trace
+from dumbbell.plot.layers import Bands, Drawn, Layer, Legend, Line, Lines, Points, Rule, Ticks, Trace, from_the_busiest
 from dumbbell.plot.layers import Scale as Values
 
 __all__ = ["charted", "filled", "table"]
@@ -119,7 +119,7 @@ def _row_ticks(drawn: Drawn, x: alt.X) -> alt.Chart:
 
 
 def _line_data(lines: Sequence[Line]) -> alt.InlineData:
-    return data(table({line.name: (line.s, line.v) for line in lines}))
+    return data(table({line.name: (line.s, line.v) for line in from_the_busiest(lines)}))
 
 
 def _scale(scale: Values) -> alt.Scale:

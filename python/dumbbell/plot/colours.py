@@ -39,10 +39,13 @@ DARK_GROUND = "#18181B"
 WHITE = "#FFFFFF"
 INK = "#333333"
 """What belongs to no group: the queue, the ping."""
-NOTE = "#0072B2"
-ALARM = "#D55E00"
+NOTE = "#6A6A74"
+"""ECN marks."""
+ALARM = "#B00020"
+"""Limits, drops, lost pings; no controller has it."""
 
-DASHES = ([1, 0], [6, 2], [2, 2], [9, 3, 2, 3])
+DASHES = ([1, 0], [6, 2], [2, 2], [9, 3, 2, 3], [12, 4], [4, 3], [1, 3], [9, 2, 2, 2, 2, 2])
+"""As many as a figure has lines: where two lines coincide, the lower one shows in the gaps of the upper one."""
 DARKEST = 8.0
 LIGHTEST = 3.05
 """Contrasts with white, of the first and of the last flow of a group."""
@@ -54,8 +57,8 @@ def shades(flows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def dashes(flows: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
-    """A dash for each flow, in order; the first of a hue is drawn through."""
-    return {name: list(DASHES[place % len(DASHES)]) for name, _, place, _ in _places(flows)}
+    """A dash for each flow, in order; the first is drawn through."""
+    return {flow["name"]: list(DASHES[place % len(DASHES)]) for place, flow in enumerate(flows)}
 
 
 def controller_hue(name: str) -> str:

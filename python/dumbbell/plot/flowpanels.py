@@ -20,13 +20,13 @@ from dumbbell.plot.lines import (
     NS,
     binned,
     cwnd_of,
-    group_members,
     grouped,
     names,
     partitioned,
     quantile,
     rate_lines,
     sample_lines,
+    shown_groups,
     step_ns,
 )
 from dumbbell.plot.path import bdp_packets, link_rate_mbps
@@ -39,16 +39,18 @@ __all__ = [
 
 def throughput(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few already
     """Goodput at the receiver, in bins."""
-    return Drawn("Throughput, Mbit/s", (_flows(run, rate_lines(run), "step"),), _bins(run))
+    traces = rate_lines(run)
+    return Drawn("Throughput, Mbit/s", (_flows(run, traces, "step"),), _bins(run, traces))
 
 
 def groups(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few already
     """Goodput of each group: the sum of its flows. Its legend is its own, since flows may have other names."""
     traces = binned(group_goodput(run, step_ns(run)), 1e6)
-    colours = shades([member for member in group_members(run) if member["name"] in traces])
-    lines = tuple(Line(name, colours[name], s, v) for name, (s, v) in traces.items())
+    shown = [member for member in shown_groups(run) if member["name"] in traces]
+    colours, dash = shades(shown), dashes(shown)
+    lines = tuple(Line(name, colours[name], *traces[name], tuple(dash[name])) for name in colours)
     layer = Lines(lines, "panel", 1.3, "step")
-    return Drawn("Groups, Mbit/s", (layer,), _bins(run), legend=Legend("group", colours))
+    return Drawn("Groups, Mbit/s", (layer,), _bins(run, traces), legend=Legend("group", colours))
 
 
 def cwnd(run: Run, points: int) -> Drawn:
@@ -114,15 +116,17 @@ def retransmits(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few 
     )
     if grouped(run):
         table = table.group_by("s", "flow").agg(pl.col("v").sum()).sort("flow", "s")
-    return Drawn("Retransmits, packets/s", (_flows(run, partitioned(table), "step"),))
+    traces = partitioned(table)
+    return Drawn("Retransmits, packets/s", (_flows(run, traces, "step"),), _bins(run, traces))
 
 
 def fairness(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few already
     """Jain's index in every bin, and 1/n dashed: what it is when one of n flows has everything."""
-    lines = tuple(Line(name, INK, s, v) for name, (s, v) in fairness_lines(run).items())
+    traces = fairness_lines(run)
+    lines = tuple(Line(name, INK, s, v) for name, (s, v) in traces.items())
     least = Rule(1 / max(len(long_lived(run)), 1), ALARM)
     scale = Scale((0, 1.05), nice=False)
-    return Drawn("Jain's index", (Lines(lines, "nobody", 1.2), least), f"{_bins(run)}; dashed: 1/n", scale)
+    return Drawn("Jain's index", (Lines(lines, "nobody", 1.2), least), f"{_bins(run, traces)}; dashed: 1/n", scale)
 
 
 @remembered
@@ -153,8 +157,9 @@ def _held_against(name: str, steps: pl.DataFrame) -> tuple[Lines, ...]:
     return (Lines((line,), "nobody", 1.2, "step-after", dash=(5, 3)),)
 
 
-def _bins(run: Run) -> str:
-    return f"bins of {step_ns(run) / NS:g} s"
+def _bins(run: Run, traces: Mapping[str, Trace]) -> str:
+    """The bin's length, where there are bins."""
+    return f"bins of {step_ns(run) / NS:g} s" if any(s.size for s, _ in traces.values()) else ""
 
 
 _NOTHING: Trace = (np.empty(0), np.empty(0))

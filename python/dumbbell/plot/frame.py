@@ -31,6 +31,8 @@ def run_title(run: Run) -> alt.TitleParams:
         facts.append(f"Linux {kernel['release']}")
     if grouped(run):
         facts.append(f"{len(birth['flows'])} flows: one line a group (sums; RTT: mean), more than {FLOWS_MAX} flows")
+    if (groups := len({flow["group"] for flow in birth["flows"]})) > FLOWS_MAX:
+        facts.append(f"the {FLOWS_MAX} of {groups} groups with most goodput")
     if not birth["valid"]:
         facts.insert(0, "INVALID: " + "; ".join(birth["invalid"]))
     name = birth.get("title") or birth.get("name") or ""

@@ -4,7 +4,7 @@
 (reports, downloads), `columns` what a page draws by itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,7 +12,10 @@ import numpy as np
 
 from dumbbell.analysis.samples import Floats
 
-__all__ = ["Bands", "Curve", "Drawn", "Layer", "Legend", "Line", "Lines", "Points", "Rule", "Scale", "Ticks", "Trace"]
+__all__ = [
+    "Bands", "Curve", "Drawn", "Layer", "Legend", "Line", "Lines", "Points", "Rule", "Scale", "Ticks", "Trace",
+    "from_the_busiest",
+]  # fmt: skip
 
 Curve = Literal["linear", "step", "step-after"]
 """How a line goes from one point to the next: straight, changing halfway, or holding its value until then."""
@@ -62,6 +65,11 @@ class Lines:
     dash: tuple[int, ...] = ()
     """Of all of them; without one each has its own."""
     opacity: float | None = None
+
+
+def from_the_busiest(lines: Sequence[Line]) -> list[Line]:
+    """In the order to draw them: a line that goes up and down most lies lowest, so that it hides no calmer one."""
+    return sorted(lines, key=lambda line: -float(np.nansum(np.abs(np.diff(line.v)))))
 
 
 @dataclass(frozen=True)

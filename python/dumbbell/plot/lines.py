@@ -1,6 +1,6 @@
 """From a run to the lines of a panel: which flows or groups, which numbers, how many points.
 
-Lines are traces by name: times in seconds, values. More than a dozen flows become one line a group.
+Lines are traces by name: times in seconds, values. More than eight flows become one line a group.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from dumbbell.analysis.flows import group_throughput_bps
 from dumbbell.analysis.rates import goodput, group_goodput
 from dumbbell.analysis.samples import by_flow
 from dumbbell.plot.layers import Trace
@@ -28,12 +29,13 @@ __all__ = [
     "rate_lines",
     "round_step_ns",
     "sample_lines",
+    "shown_groups",
     "step_ns",
     "thinned",
 ]
 
-FLOWS_MAX = 12
-"""More lines than these can't be told apart; groups are drawn instead."""
+FLOWS_MAX = 8
+"""More lines than these can't be told apart; groups are drawn instead, and of more groups those with most goodput."""
 STEPS_MAX = 300
 NS = 1_000_000_000
 
@@ -45,7 +47,14 @@ def grouped(run: Run) -> bool:
 
 def names(run: Run) -> Sequence[Mapping[str, Any]]:
     """What the legend lists: flows, or groups standing for their flows, each with `name`, `group` and `cc`."""
-    return group_members(run) if grouped(run) else list(run.birth["flows"])
+    return shown_groups(run) if grouped(run) else list(run.birth["flows"])
+
+
+def shown_groups(run: Run) -> list[Mapping[str, Any]]:
+    """The groups that are drawn: all, or the `FLOWS_MAX` with most goodput; in the order of the experiment."""
+    groups, rates = group_members(run), group_throughput_bps(run)
+    most = sorted(groups, key=lambda group: -(rates.get(group["name"]) or 0.0))[:FLOWS_MAX]
+    return [group for group in groups if group in most]
 
 
 def group_members(run: Run) -> list[Mapping[str, Any]]:

@@ -1,28 +1,36 @@
 """Several runs on one axis of time: the same numbers of each, a line for each run.
 
-A run with several flows has a line for each of them, or for each group of many. What the numbers are is
+A run with several flows has a line for each of them, or for each group of many; more than eight lines become small
+multiples, a panel for each run. What the numbers are is
 `lines` and the panels'; which runs these are, `labels`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 import polars as pl
 
 from dumbbell.errors import ResultError
-from dumbbell.plot.axes import named_lines
+from dumbbell.plot.axes import named_lines, noted
 from dumbbell.plot.charts import table
 from dumbbell.plot.flowpanels import fairness_lines, rtt_lines
 from dumbbell.plot.frame import framed, runs_title
 from dumbbell.plot.labels import labels
-from dumbbell.plot.layers import Trace
-from dumbbell.plot.lines import cwnd_of, names, rate_lines, sample_lines
+from dumbbell.plot.layers import Curve, Trace
+from dumbbell.plot.lines import FLOWS_MAX, NS, cwnd_of, names, rate_lines, sample_lines, step_ns
 from dumbbell.plot.pathpanels import ping_lines, queue_lines
+from dumbbell.plot.stack import stacked, view_names
 from dumbbell.plot.thin import POINTS
 from dumbbell.result import Run
 
 __all__ = ["OVERLAYS", "Overlay", "overlay", "overlay_lines"]
+
+MULTIPLE_HEIGHT = 110
+"""Of one of the small multiples, in pixels."""
+BINNED = ("throughput", "fairness")
+"""Overlays that are rates in bins."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,8 @@ OVERLAYS: dict[str, Overlay] = {
 """By the name of the panel that shows the same of one run."""
 
 
-def overlay(runs: Sequence[Run], name: str, width: int, points: int = POINTS) -> alt.LayerChart:
-    """These numbers of all runs, on one axis of time."""
+def overlay(runs: Sequence[Run], name: str, width: int, points: int = POINTS) -> alt.LayerChart | alt.VConcatChart:
+    """These numbers of all runs on one axis of time; with more than `FLOWS_MAX` lines a panel for each run."""
     kind = OVERLAYS[name]
     lines, members = overlay_lines(runs, name, points)
     title = cwnd_of(runs)[2] if name == "cwnd" else kind.title
@@ -59,16 +67,68 @@ def overlay(runs: Sequence[Run], name: str, width: int, points: int = POINTS) ->
     scale = alt.Scale(type="log", nice=True) if kind.log else alt.Scale(zero=True, nice=True)
     # Without ticks of our own a log axis writes every 1, 2, 3 … 9 over each other.
     axis = alt.Axis(labelExpr=_ROUND, tickCount=10) if kind.log else alt.Axis()
-    y = alt.Y("v:Q", title=title, scale=scale, axis=axis)
-    chart = named_lines(members, lines, x, y, "step" if name == "throughput" else "linear")
+    y = alt.Y("v:Q", title=noted(title, _bins(runs, name)), scale=scale, axis=axis)
+    curve: Curve = "step" if name == "throughput" else "linear"
     shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.9), alt.value(0.06))
-    return framed([chart.encode(opacity=shown)], runs_title(runs, kind.about), width)
+    if name == "queue" and len(members) > FLOWS_MAX:
+        # Of several queues the bottleneck's, rather than a panel for each run.
+        first = {run.birth.get("bottleneck") for run in runs}
+        members = [member for member in members if member["flow"] in first or member["flow"] == member["group"]]
+        lines = lines.filter(pl.col("flow").is_in([member["name"] for member in members]))
+        title = "Bottleneck's queue, packets"
+        y.title = title
+    if len(members) <= FLOWS_MAX:
+        chart = named_lines(members, lines, x, y, curve)
+        return framed([chart.encode(opacity=shown)], runs_title(runs, kind.about), width)
+    return _multiples(members, lines, _Axes(x, title, scale, axis, curve), width, runs_title(runs, kind.about))
 
 
-def overlay_lines(runs: Sequence[Run], name: str, points: int) -> tuple[pl.DataFrame, list[dict[str, str | None]]]:
-    """A line table of all runs, and its lines' members: the hue of their controller, or one of the run's own."""
+@dataclass(frozen=True)
+class _Axes:
+    """What all panels of small multiples share."""
+
+    x: alt.X
+    title: str
+    scale: alt.Scale
+    axis: alt.Axis
+    curve: Curve
+
+
+def _multiples(
+    members: Sequence[Mapping[str, Any]], lines: pl.DataFrame, axes: _Axes, width: int, title: alt.TitleParams
+) -> alt.VConcatChart:
+    """A panel for each run (`group`), all with the same range of values, under each other."""
+    end = float(lines["v"].max() or 1.0)  # type: ignore[arg-type]
+    start = float(lines["v"].min() or 1.0) if axes.scale["type"] == "log" else 0.0  # type: ignore[arg-type]
+    scale = axes.scale.copy()
+    scale.domain = [start, end]
+    charts = []
+    for group in dict.fromkeys(member["group"] for member in members):
+        mine = [member for member in members if member["group"] == group]
+        called = {member["name"]: member["flow"] for member in mine}
+        part = lines.filter(pl.col("flow").is_in(list(called))).with_columns(pl.col("flow").replace(called))
+        y = alt.Y("v:Q", title=[axes.title, group], scale=scale, axis=axes.axis)
+        inner = [member | {"name": member["flow"], "group": member["run_group"]} for member in mine]
+        chart = named_lines(inner, part, axes.x.copy(), y, axes.curve)
+        charts.append(alt.LayerChart(layer=[chart]).properties(width=width, height=MULTIPLE_HEIGHT))
+    return stacked(charts, view_names(["overlay"] * len(charts))).properties(title=title)
+
+
+def _bins(runs: Sequence[Run], name: str) -> str:
+    """The bin's length of rates, where all runs have the same; longer runs have longer ones."""
+    if name not in BINNED:
+        return ""
+    steps = sorted({step_ns(run) / NS for run in runs})
+    return f"bins of {steps[0]:g} s" if len(steps) == 1 else f"bins of {steps[0]:g} to {steps[-1]:g} s"
+
+
+def overlay_lines(runs: Sequence[Run], name: str, points: int) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
+    """A line table of all runs, and its lines' members: the hue of their controller, or one of the run's own.
+
+    A member has `name`, `group` (the run), `cc`, and what it is in its run: `flow`, `run_group`.
+    """
     kind, parts = OVERLAYS[name], []
-    members: list[dict[str, str | None]] = []
+    members: list[dict[str, Any]] = []
     column, per, _ = cwnd_of(runs)  # All of them in one unit.
     for run, label in zip(runs, labels(runs), strict=True):
         cwnd = name == "cwnd"
@@ -76,12 +136,13 @@ def overlay_lines(runs: Sequence[Run], name: str, points: int) -> tuple[pl.DataF
         if not any(s.size for s, _ in inner.values()):
             raise ResultError(f"{run.folder}: can't draw '{name}' beside the others: it isn't known in their unit")
         called = {f"{label}: {flow}" if len(inner) > 1 else label: trace for flow, trace in inner.items()}
-        controllers = {member["name"]: member.get("cc") for member in names(run)}
-        alone = next(iter(controllers.values())) if len(set(controllers.values())) == 1 else None
-        members += [
-            {"name": line, "group": label, "cc": controllers.get(flow, alone)}
-            for line, flow in zip(called, inner, strict=True)
-        ]
+        known = {member["name"]: member for member in names(run)}
+        controllers = {member.get("cc") for member in known.values()}
+        alone = {"group": label, "cc": next(iter(controllers)) if len(controllers) == 1 else None}
+        for line, flow in zip(called, inner, strict=True):
+            own = known.get(flow, alone)
+            place = {"flow": flow, "run_group": own["group"], "cc": own.get("cc")}
+            members.append({"name": line, "group": label, **place})
         parts.append(table(called))
     whole = pl.concat(parts)
     return (whole.filter(pl.col("v") > 0) if kind.log else whole), members

@@ -1,6 +1,6 @@
 """Panels of the path on the time axis: the queue, its losses, and what a ping felt."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
@@ -8,9 +8,9 @@ import polars as pl
 from dumbbell.analysis import loss as loss_over_time
 from dumbbell.analysis.queueing import of_bottleneck, rows_of_bottleneck
 from dumbbell.analysis.samples import Bools, Floats, by_flow
-from dumbbell.plot.colours import ALARM, HUES, INK, NOTE, shades
+from dumbbell.plot.colours import ALARM, HUES, INK, NOTE, dashes, shades
 from dumbbell.plot.layers import Drawn, Layer, Legend, Line, Lines, Points, Rule, Scale, Ticks, Trace
-from dumbbell.plot.lines import NS, grouped, names, partitioned, quantile, step_ns, thinned
+from dumbbell.plot.lines import NS, group_members, grouped, names, partitioned, quantile, step_ns, thinned
 from dumbbell.plot.path import limit_packets
 from dumbbell.result import Run
 
@@ -24,9 +24,9 @@ def queue(run: Run, points: int) -> Drawn:
     largest = quantile(traces, 1)
     shown = limit if limit is not None and limit[0] <= 3 * max(largest, 1.0) else None
     top = max(largest, shown[0] if shown else 0.0, 1.0) * 1.18
-    hues = [INK, *HUES[-2::-1]]  # The last hue is black, too.
-    colours = {name: hues[place % len(hues)] for place, name in enumerate(traces)}
-    lines = tuple(Line(name, colours[name], s, v) for name, (s, v) in traces.items())
+    colours = _queue_colours(run, list(traces))
+    dash = dashes([{"name": name} for name in traces])
+    lines = tuple(Line(name, colours[name], s, v, tuple(dash[name])) for name, (s, v) in traces.items())
     limits = (Rule(shown[0], ALARM),) if shown else ()
     layers: tuple[Layer, ...] = (
         Lines(lines, "panel", 1),
@@ -35,8 +35,22 @@ def queue(run: Run, points: int) -> Drawn:
         Ticks(NOTE, _grown(run, [_counted(run, "marks_packets")], points)[0], top=10),
     )
     legend = Legend("queue", colours) if len(lines) > 1 else None
-    note = f"dashed: {shown[1]}" if shown else ""
+    note = f"dashed: {_limit_text(*shown)}" if shown else ""
     return Drawn("Queue, packets", layers, note, Scale((0, top), nice=False), legend=legend)
+
+
+def _limit_text(packets: float, written: str) -> str:
+    """The limit in the axis' unit, and as it was written where that is in bytes."""
+    return f"limit {packets:.0f} packets" + (f", {written.removeprefix('limit ')}" if written.endswith("B") else "")
+
+
+def _queue_colours(run: Run, queues: Sequence[str]) -> dict[str, str]:
+    """Ink for the bottleneck, the group's hue for its access link, else the hues from the last on."""
+    groups = shades(group_members(run))
+    access = {f"access-{group}": colour for group, colour in groups.items()}
+    free = [INK, *(hue for hue in HUES[-2::-1] if hue not in groups.values())]  # The last hue is black, too.
+    others = [name for name in queues if name not in access]
+    return access | {name: free[place % len(free)] for place, name in enumerate(others)}
 
 
 def queue_lines(run: Run, points: int) -> dict[str, Trace]:

@@ -20,6 +20,8 @@ from dumbbell.result import Run
 __all__ = ["points", "throughput_delay"]
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
+ROOM = 0.08
+"""Of the values' range, beside the outermost points."""
 
 
 def throughput_delay(runs: Sequence[Run], width: int) -> alt.LayerChart:
@@ -28,22 +30,26 @@ def throughput_delay(runs: Sequence[Run], width: int) -> alt.LayerChart:
     controllers = dict(table.select("flow", "cc").iter_rows())
     order = list(controllers)
     rings = [_ring(part) for part in table.partition_by("flow", maintain_order=True) if part.height >= POINTS_MIN]
+    shown = pl.concat([part.select("ms", "mbps") for part in (table, *rings)])
     x = alt.X("ms:Q", title="95th-percentile delay, ms (reversed: better is up and right)")
-    x = x.scale(reverse=True, zero=False, nice=True, padding=20)
-    y = alt.Y("mbps:Q", title="Throughput of a flow, Mbit/s", scale=alt.Scale(zero=False, nice=True, padding=20))
+    x = x.scale(reverse=True, zero=False, nice=False, domain=_domain(shown["ms"]))
+    y = alt.Y("mbps:Q", title="Throughput of a flow, Mbit/s")
+    y = y.scale(zero=False, nice=False, domain=_domain(shown["mbps"]))
     hues = list(shades([{"name": name, "group": name, "cc": controllers[name]} for name in order]).values())
     colour = alt.Color("flow:N", title=None).scale(domain=order, range=hues)
     shapes = [SHAPES[place % len(SHAPES)] for place in range(len(order))]
     shape = alt.Shape("flow:N", title=None).scale(domain=order, range=shapes)
-    shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.85), alt.value(0.08))
+    picked = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.85), alt.value(0.08))
     tooltip = tips(flow="controller", run="run", ms="delay, ms|.4~g", mbps="Mbit/s|.4~g")
     mark = alt.MarkDef("point", filled=True, size=45, clip=True)
-    dots = alt.Chart(data(table), mark=mark).encode(x=x, y=y, color=colour, shape=shape, opacity=shown, tooltip=tooltip)
+    dots = alt.Chart(data(table), mark=mark).encode(
+        x=x, y=y, color=colour, shape=shape, opacity=picked, tooltip=tooltip
+    )
     layers = [dots]
     if rings:
         line = alt.MarkDef("line", clip=True, strokeWidth=1.5)
         ring = alt.Chart(data(pl.concat(rings)), mark=line)
-        layers.append(ring.encode(x=x, y=y, color=colour, order="turn:Q", opacity=shown))
+        layers.append(ring.encode(x=x, y=y, color=colour, order="turn:Q", opacity=picked))
     chart = framed(layers, runs_title(runs, "Throughput against delay"), width, 380)
     chart.config.legend.symbolSize = 70
     return chart
@@ -69,6 +75,13 @@ def points(runs: Sequence[Run]) -> pl.DataFrame:
         known = pl.when(pl.col("cc").is_in([flow["cc"] for flow in run.birth["flows"] if flow["cc"]])).then("cc")
         parts.append(means.select(name.alias("flow"), pl.lit(label).alias("run"), known.alias("cc"), "ms", "mbps"))
     return pl.concat(parts).drop_nulls(["ms", "mbps"])
+
+
+def _domain(values: pl.Series) -> list[float]:
+    """The values' range with room on both sides, but never below 0: no delay and no throughput is."""
+    low, high = float(values.min() or 0.0), float(values.max() or 0.0)  # type: ignore[arg-type]
+    room = ROOM * (high - low) or ROOM * high or 1.0
+    return [max(low - room, 0.0), high + room]
 
 
 def _ring(part: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,7 @@
-"""What a page of several runs begins with: a row for each, their lines on one axis, all their numbers side by side."""
+"""What a page of several runs begins with: validity, completion times, a row for each run, their lines on one axis.
+
+Everything else about one run is folded below, by `page`.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,13 +9,14 @@ from typing import Any
 from dumbbell.analysis import measures
 from dumbbell.analysis.shares import percents
 from dumbbell.plot import available, draw
+from dumbbell.plot.box import natural
 from dumbbell.plot.labels import labels
 from dumbbell.report.frame import Figures
 from dumbbell.report.markup import Markup, details, element, join, table
 from dumbbell.report.words import UNKNOWN, jain_text, number, percent
 from dumbbell.result import Run
 
-__all__ = ["contents", "title_of"]
+__all__ = ["contents", "in_order", "names_of", "title_of", "title_of_all"]
 
 OVERLAID = ("throughput", "rtt", "queue")
 OVERLAID_MAX = 8
@@ -23,7 +27,28 @@ POINTS = 600
 def contents(pairs: Sequence[tuple[Run, dict[str, Any]]], figures: Figures) -> Markup:
     """All of it; the figures go into `figures`."""
     runs = [run for run, _ in pairs]
-    return join([element("h2", "Side by side"), _table(pairs), _measures(runs), *_overlays(runs, figures)])
+    return join([
+        element("p", _subject(runs), css="quiet"),
+        _banner(runs),
+        _completion(pairs),
+        element("h2", "Side by side"),
+        _table(pairs),
+        _measures(runs),
+        *_overlays(runs, figures),
+    ])  # fmt: skip
+
+
+def in_order(runs: Sequence[Run]) -> list[Run]:
+    """Cases of one experiment as people sort them (5 % before 10 %), whatever the folders' order; others as given."""
+    if len({run.birth.get("name") for run in runs}) > 1 or not all(run.birth.get("case") for run in runs):
+        return list(runs)
+    return sorted(runs, key=lambda run: natural(str(run.birth["case"])))
+
+
+def title_of_all(runs: Sequence[Run]) -> str:
+    """The title that all runs have, and how many they are."""
+    titles = {str(run.birth.get("title") or run.birth.get("name")) for run in runs}
+    return f"{titles.pop()}: {len(runs)} runs" if len(titles) == 1 else f"{len(runs)} runs"
 
 
 def title_of(run: Run) -> str:
@@ -32,23 +57,58 @@ def title_of(run: Run) -> str:
     return f"{title}: {run.birth['case']}" if run.birth.get("case") else title
 
 
-def _table(pairs: Sequence[tuple[Run, dict[str, Any]]]) -> Markup:
-    head = ("run", "engine", "seed", "valid", "shares", "queue delay, ms", "ping, ms", "utilisation", "Jain")
+def _subject(runs: Sequence[Run]) -> str:
+    engines = dict.fromkeys(str(run.birth["engine"]) for run in runs)
+    seeds = dict.fromkeys(str(run.birth["seed"]) for run in runs if run.birth["seed"] is not None)
+    return f"engine {' and '.join(engines)}" + (f", seed {', '.join(seeds)}" if seeds else "")
+
+
+def _banner(runs: Sequence[Run]) -> Markup:
+    """Whether to believe all of them."""
+    names = [name for name, run in zip(names_of(runs), runs, strict=True) if not run.birth["valid"]]
+    if not names:
+        return element("div", element("strong", "Valid:"), " no check of any run failed.", css="banner")
+    listed = element("ul", *(element("li", name) for name in names))
+    strong = element("strong", f"INVALID: don't use the numbers of {len(names)} of {len(runs)} runs.")
+    return element("div", strong, listed, css="banner invalid")
+
+
+def _completion(pairs: Sequence[tuple[Run, dict[str, Any]]]) -> Markup:
+    """How long the transfers of each run and group took; nothing without transfers of a size."""
     rows = [
         (
+            name, group, f"{times['done']} of {times['asked']}", number(times["mean"]), number(times["max"]),
+            number(numbers["groups"][group]["throughput_mbps"]), number(numbers["groups"][group]["retransmits"]),
+        )
+        for name, (_, numbers) in zip(names_of([run for run, _ in pairs]), pairs, strict=True)
+        for group, times in numbers["completion"].items()
+    ]  # fmt: skip
+    if not rows:
+        return Markup()
+    head = ("run", "group", "transfers done", "mean, s", "longest, s", "Mbit/s", "retransmits")
+    return join([element("h2", "Completion times"), table(head, rows)])
+
+
+def _table(pairs: Sequence[tuple[Run, dict[str, Any]]]) -> Markup:
+    """A row for each run; a column of shares or of Jain's index where it says something of any run."""
+    shared = any(len(numbers["groups"]) > 1 for _, numbers in pairs)
+    fair = any(numbers["jain"] is not None for _, numbers in pairs)
+    head = ["run", "engine", "seed", "valid", *(["shares"] if shared else []), "queue delay, ms", "ping, ms"]
+    rows = [
+        [
             name,
             numbers["engine"],
             "" if numbers["seed"] is None else numbers["seed"],
             "yes" if numbers["valid"] else element("strong", "INVALID"),
-            _shares(numbers),
+            *([_shares(numbers)] if shared else []),
             number(numbers["queue"]["delay_ms"]["mean"]),
             number(numbers["ping_ms"]["mean"]),
             percent(numbers["utilisation"]),
-            jain_text(numbers["jain"]),
-        )
-        for name, (_, numbers) in zip(_names([run for run, _ in pairs]), pairs, strict=True)
+            *([jain_text(numbers["jain"])] if fair else []),
+        ]
+        for name, (_, numbers) in zip(names_of([run for run, _ in pairs]), pairs, strict=True)
     ]
-    return table(head, rows)
+    return table([*head, "utilisation", *(["Jain"] if fair else [])], rows)
 
 
 def _shares(numbers: dict[str, Any]) -> str:
@@ -63,7 +123,7 @@ def _measures(runs: Sequence[Run]) -> Markup:
     columns = [measures(run) for run in runs]
     names = dict.fromkeys(name for column in columns for name in column if not name.startswith("flows."))
     rows = [(name, *(number(column.get(name)) for column in columns)) for name in names]
-    return details("All numbers of groups and path", table(("", *_names(runs)), rows))
+    return details("All numbers of groups and path", table(("", *names_of(runs)), rows))
 
 
 def _overlays(runs: Sequence[Run], figures: Figures) -> list[Markup]:
@@ -76,5 +136,6 @@ def _overlays(runs: Sequence[Run], figures: Figures) -> list[Markup]:
     return [element("h3", "On one axis"), *found] if found else []
 
 
-def _names(runs: Sequence[Run]) -> list[str]:
+def names_of(runs: Sequence[Run]) -> list[str]:
+    """What tells each run from the others."""
     return [name or title_of(run) for name, run in zip(labels(runs), runs, strict=True)]

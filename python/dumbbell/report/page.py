@@ -10,7 +10,7 @@ from dumbbell.plot import available, draw, figure
 from dumbbell.report import beside, sections
 from dumbbell.report.asked import asked
 from dumbbell.report.frame import Figures, framed, written
-from dumbbell.report.markup import Markup, element, join
+from dumbbell.report.markup import Markup, details, element, join
 from dumbbell.result import Run
 
 __all__ = ["PANELS", "page", "write"]
@@ -37,35 +37,40 @@ def page(runs: Sequence[Run]) -> str:
     """The page itself."""
     if not runs:
         raise ValueError("a report needs at least one run")
-    pairs = [(run, findings(run)) for run in runs]
     figures = Figures()
-    several = len(runs) > 1
-    title = f"{len(runs)} runs" if several else beside.title_of(runs[0])
-    contents = beside.contents(pairs, figures) if several else Markup()
-    parts = [_section(*pair, figures, alone=not several) for pair in pairs]
-    return framed(title, contents, parts, figures)
+    if len(runs) == 1:
+        title, numbers = beside.title_of(runs[0]), findings(runs[0])
+        return framed(title, Markup(), [element("section", _section(runs[0], numbers, figures))], figures)
+    pairs = [(run, findings(run)) for run in beside.in_order(runs)]
+    contents = beside.contents(pairs, figures)
+    # Folded: what all runs have together is above, and eight runs one after another are a page that nobody reads.
+    names = beside.names_of([run for run, _ in pairs])
+    sections_of = zip(names, pairs, strict=True)
+    folded = [details(name, _section(run, numbers, figures)) for name, (run, numbers) in sections_of]
+    parts = [element("section", element("h2", "Each run"), *folded)]
+    return framed(beside.title_of_all(runs), contents, parts, figures)
 
 
-def _section(run: Run, numbers: dict[str, Any], figures: Figures, *, alone: bool) -> Markup:
+def _section(run: Run, numbers: dict[str, Any], figures: Figures) -> Markup:
     seed = "" if run.birth["seed"] is None else f", seed {run.birth['seed']}"
     subject = f"{run.birth.get('name')}, engine {run.birth['engine']}{seed}"
-    return element(
-        "section",
-        Markup() if alone else element("h2", beside.title_of(run)),
-        element("p", subject, css="quiet"),
-        sections.banner(run),
-        sections.facts(run, numbers),
-        asked(run),
-        sections.seen(run, numbers),
-        element("h3", "Over time"),
-        *_over_time(run, figures),
-        *_off_time(run, figures),
-        sections.groups(numbers),
-        sections.flows(run, numbers),
-        sections.queue(numbers),
-        sections.states(numbers),
-        sections.repeat(run),
-        sections.birth(run),
+    return join(
+        [
+            element("p", subject, css="quiet"),
+            sections.banner(run),
+            sections.facts(run, numbers),
+            asked(run),
+            sections.seen(run, numbers),
+            element("h3", "Over time"),
+            *_over_time(run, figures),
+            *_off_time(run, figures),
+            sections.groups(numbers),
+            sections.flows(run, numbers),
+            sections.queue(numbers),
+            sections.states(numbers),
+            sections.repeat(run),
+            sections.birth(run),
+        ]
     )
 
 
