@@ -9,8 +9,8 @@ from rich.text import Text
 
 from dumbbell.analysis import Compared, Outcome, Reader, compare_seen
 from dumbbell.analysis.known import mean_of_known
-from dumbbell.analysis.shares import percents
 from dumbbell.analysis.repeats import EXTENT
+from dumbbell.analysis.shares import percents
 from dumbbell.cli.cells import digits, grid, percent
 from dumbbell.cli.console import Console
 from dumbbell.report.sharing import repeats
