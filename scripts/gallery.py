@@ -68,7 +68,8 @@ PICTURES = [
     ),
     Picture(
         "two-classes", "two-classes", "--panels throughput,cwnd,rates",
-        "1 % loss and 10 ms for each: BBR's window and delivery rate dip in PROBE_RTT; CUBIC stays far below.",
+        "1 % loss and 10 ms for each: BBR's throughput and window dip in PROBE_RTT, while the socket keeps its last "
+        "sample of the delivery rate; CUBIC stays far below.",
     ),
     Picture(
         "lossy-lan", "lossy-lan", "--figure box --metric flows.0.throughput_mbps",
@@ -125,7 +126,9 @@ def _draw(picture: Picture, folder: Path) -> bool:
     done = _called(f"plot {names} {picture.words} --scale {SCALE} -o {file}")
     sys.stderr.write(done.stderr)
     if done.returncode == 0:
-        Image.open(file).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
+        # By coverage, not by area: the colours of a legend's small squares stay.
+        few = Image.open(file).convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few.save(file, optimize=True)
     return done.returncode == 0
 
 

@@ -91,7 +91,10 @@ def test_groups_of_the_same_controller_differ_by_shade_and_dash() -> None:
 
 
 def test_what_has_no_controller_takes_no_controller_s_hue_of_the_same_figure() -> None:
-    mixed = [{"name": "pages", "group": "pages", "cc": "cubic"}, {"name": "calls", "group": "calls", "cc": None}]
+    mixed: list[dict[str, str | None]] = [
+        {"name": "pages", "group": "pages", "cc": "cubic"},
+        {"name": "calls", "group": "calls", "cc": None},
+    ]
     assert len(set(shades(mixed).values())) == 2
 
 

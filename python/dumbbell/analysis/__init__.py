@@ -23,7 +23,9 @@ states    what each controller was doing, and for how long
 dips      what PROBE_RTT costs
 sawtooth  whether a window saws: period and depth
 lags      a signal against itself some time later
-cycles    whether groups take turns
+cycles    the period of two groups' rates
+alternation  whether they alternate, or what else repeats
+shares    shares as per cents that add up
 summary   all of it as the JSON contract
 findings    the summary, and whatever else a report says
 expect    metrics by name, expectations

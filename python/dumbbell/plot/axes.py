@@ -5,12 +5,13 @@ Which numbers stand on them is each figure's own module's; colours are `colours`
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import altair as alt
 import polars as pl
 
 from dumbbell.plot.colours import dashes, shades
+from dumbbell.plot.layers import Curve
 from dumbbell.result import Run
 
 __all__ = ["TOOLTIP", "coloured", "dashed", "data", "named_lines", "noted", "time_axis", "tips", "y_axis"]
@@ -36,7 +37,7 @@ def named_lines(
     table: pl.DataFrame,
     x: alt.X,
     y: alt.Y,
-    curve: Literal["linear", "step"] = "linear",
+    curve: Curve = "linear",
 ) -> alt.Chart:
     """A line for each member (`name`, `group`, `cc`): its controller's hue, a shade and a dash for itself.
 

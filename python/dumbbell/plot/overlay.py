@@ -62,6 +62,9 @@ def overlay(runs: Sequence[Run], name: str, width: int, points: int = POINTS) ->
     kind = OVERLAYS[name]
     lines, members = overlay_lines(runs, name, points)
     title = cwnd_of(runs)[2] if name == "cwnd" else kind.title
+    if name == "queue" and len(members) > FLOWS_MAX:
+        title, members = "Bottleneck's queue, packets", _of_bottlenecks(runs, members)
+        lines = lines.filter(pl.col("flow").is_in([member["name"] for member in members]))
     end_s = max(run.birth["duration_s"] for run in runs)
     x = alt.X("s:Q", title="Time, s", scale=alt.Scale(domain=[0, end_s], nice=False))
     scale = alt.Scale(type="log", nice=True) if kind.log else alt.Scale(zero=True, nice=True)
@@ -70,17 +73,16 @@ def overlay(runs: Sequence[Run], name: str, width: int, points: int = POINTS) ->
     y = alt.Y("v:Q", title=noted(title, _bins(runs, name)), scale=scale, axis=axis)
     curve: Curve = "step" if name == "throughput" else "linear"
     shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.9), alt.value(0.06))
-    if name == "queue" and len(members) > FLOWS_MAX:
-        # Of several queues the bottleneck's, rather than a panel for each run.
-        first = {run.birth.get("bottleneck") for run in runs}
-        members = [member for member in members if member["flow"] in first or member["flow"] == member["group"]]
-        lines = lines.filter(pl.col("flow").is_in([member["name"] for member in members]))
-        title = "Bottleneck's queue, packets"
-        y.title = title
     if len(members) <= FLOWS_MAX:
         chart = named_lines(members, lines, x, y, curve)
         return framed([chart.encode(opacity=shown)], runs_title(runs, kind.about), width)
     return _multiples(members, lines, _Axes(x, title, scale, axis, curve), width, runs_title(runs, kind.about))
+
+
+def _of_bottlenecks(runs: Sequence[Run], members: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of several queues of each run the bottleneck's, rather than a panel for each run."""
+    names = {run.birth.get("bottleneck") for run in runs}
+    return [member for member in members if member["flow"] in names]
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def _multiples(
         called = {member["name"]: member["flow"] for member in mine}
         part = lines.filter(pl.col("flow").is_in(list(called))).with_columns(pl.col("flow").replace(called))
         y = alt.Y("v:Q", title=[axes.title, group], scale=scale, axis=axes.axis)
-        inner = [member | {"name": member["flow"], "group": member["run_group"]} for member in mine]
+        inner = [{**member, "name": member["flow"], "group": member["run_group"]} for member in mine]
         chart = named_lines(inner, part, axes.x.copy(), y, axes.curve)
         charts.append(alt.LayerChart(layer=[chart]).properties(width=width, height=MULTIPLE_HEIGHT))
     return stacked(charts, view_names(["overlay"] * len(charts))).properties(title=title)
