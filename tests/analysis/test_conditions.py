@@ -119,6 +119,10 @@ def test_ss_tells_what_held_a_sender_back(tmp_path: Path) -> None:
     assert (found["duration_s"].value, found["duration_s"].low) == (None, 1)  # Samples of flows that live longer.
     assert (found["receive_window_bytes"].value, found["send_buffer_bytes"].value) == (64_256, None)
     assert "held cubic back for 20%" in found["receive_window_bytes"].evidence
+    log = result.load(tmp_path / "imported")
+    for rmem_max, options in ((64 << 20, ["--set tcp.rmem_max=128512"]), (131_072, [])):
+        run = Bench([Flow("x", "x")], birth={"experiment": {"tcp": {"rmem_max": rmem_max}}}).make()
+        assert proposed(log, run) == options
     (tmp_path / "buffer").mkdir()
     found = by_name(imported(tmp_path / "buffer", text.replace("rwnd_limited", "sndbuf_limited")))
     assert (found["receive_window_bytes"].value, found["send_buffer_bytes"].value) == (None, 87_040)
@@ -150,13 +154,24 @@ def test_every_kind_of_log_tells_something_or_why_not(name: str, tmp_path: Path)
 
 
 def test_an_rtt_apart_moves_path_rtt_by_the_difference() -> None:
-    log, run = (Bench([Flow("x", "x", rtt_ms=rtt)]).make() for rtt in (30.0, 20.0))
+    log, run = (with_base_rtt(Bench([Flow("x", "x")]), rtt) for rtt in (30.0, 20.0))
     known = imported_facts(log)
     experiment = {"path": {"rtt": "13ms", "mtu": 1500}}
     (found,) = settings(known, facts(run), run.birth | {"experiment": experiment}, {})
     assert found.option == "--set path.rtt=23000us"
     assert "30 ms, in the run 20 ms" in found.because
     assert settings(known, facts(log), log.birth | {"experiment": experiment}, {}) == ()
+
+
+def with_base_rtt(bench: Bench, rtt_ms: float) -> Run:
+    run = bench.make()
+    return replace(run, flows=run.flows.with_columns(pl.lit(round(rtt_ms * 1e6)).alias("min_rtt_ns")))
+
+
+def test_smoothed_round_trip_times_only_bound_the_base_rtt() -> None:
+    run = Bench([Flow("x", "x", rtt_ms=30.0)]).make()
+    found = by_name(replace(run, probes=run.probes.clear()))["base_rtt_ms"]
+    assert (found.value, found.high) == (None, 30)
 
 
 def imported_facts(run: Run) -> Any:
@@ -168,12 +183,12 @@ UNLIMITED = {"rmem_max": 64 << 20, "wmem_max": 64 << 20}
 
 def level(rate_mbps: float, window_mb: float, tcp: dict[str, int] = UNLIMITED, mine_mbps: float = 4000.0) -> list[str]:
     """What is proposed for a log with this level rate, in a run with 10 ms and 4 Gbit/s."""
-    bench = Bench([Flow("x", "x", rate_bps=rate_mbps * 1e6, rtt_ms=10.0)], duration_s=20.0, sample_s=1.0)
+    bench = Bench([Flow("x", "x", rate_bps=rate_mbps * 1e6)], duration_s=20.0, sample_s=1.0)
     tables = bench.tables()
     window = pl.lit(round(window_mb * 1e6)).alias("cwnd_bytes")
     bare = tables["flows"].with_columns(window, *(pl.lit(None).alias(name) for name in ("mss_bytes", "rtt_ns")))
     log = replace(bench.make(), flows=bare, probes=tables["probes"].clear())
-    run = bench.make()
+    run = with_base_rtt(bench, 10.0)
     experiment = {"tcp": tcp}
     found = settings(
         imported_facts(log), facts(run), run.birth | {"experiment": experiment}, {"groups.x.throughput_mbps": mine_mbps}

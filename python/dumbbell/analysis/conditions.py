@@ -15,7 +15,7 @@ import numpy as np
 from dumbbell.analysis.common_step import EXACT, Floats, Step, common_step, half_digit_bytes
 from dumbbell.analysis.cycles import cycle
 from dumbbell.analysis.flows import flow_throughput_bps
-from dumbbell.analysis.rtts import base_rtts_ns
+from dumbbell.analysis.rtts import base_rtts_ns, smallest_ns
 from dumbbell.analysis.samples import by_flow
 from dumbbell.analysis.super_packets import GSO_MAX_BYTES, MOST, Multiple, multiple_of
 from dumbbell.result import Run
@@ -216,6 +216,10 @@ def _base_rtt(run: Run) -> Condition:
     name = "base_rtt_ms"
     known = base_rtts_ns(run)
     if not known:
+        if smoothed := smallest_ns(run, "rtt_ns"):
+            most = min(smoothed.values()) / 1e6
+            why = f"at most {most:.4g} ms, the smallest of its smoothed round-trip times, which may hold queueing delay"
+            return Condition(name, None, f"cannot be known from this log: {why}", high=most)
         return _unknown(name, "it records no round-trip times")
     return Condition(name, min(known.values()) / 1e6, "the smallest round-trip time in it")
 

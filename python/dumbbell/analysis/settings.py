@@ -26,6 +26,8 @@ MTU_MIN, MTU_MAX = 576, 9000
 RTT_SHARE, RTT_NS = 0.05, 100_000
 """How far base RTTs may be apart before it counts."""
 DURATION_SHARE = 0.02
+BUFFER_SHARE = 0.25
+"""How much of a buffer is window differs between kernels, and with the packets in it."""
 LINUX_RMEM_MAX, LINUX_WMEM_MAX = 6 << 20, 4 << 20
 """The third numbers of tcp_rmem and tcp_wmem on hosts of 1 GiB and more: `tcp_init` of net/ipv4/tcp.c."""
 USUAL_BYTES = (LINUX_RMEM_MAX // 8, LINUX_RMEM_MAX // 2)
@@ -177,7 +179,8 @@ def _buffers(known: Mapping[str, Condition], run: _RunSide) -> Iterator[Setting]
         ("send_buffer_bytes", "tcp.wmem_max", 1),
     ):
         now = run.at(key)
-        if (value := known[name].value) and isinstance(now, int) and round(value * times) != now:
+        value = known[name].value
+        if value is not None and isinstance(now, int) and abs(value * times - now) > BUFFER_SHARE * now:
             yield Setting(key, str(now), str(round(value * times)), known[name].evidence)
 
 

@@ -40,6 +40,10 @@ def show_compared(out: Console, done: Compared, window: str) -> None:
     out.print(str(birth.get("title") or birth.get("name")), style="bold")
     for comparison in done.comparisons:
         _show(out, comparison, window, several=len(done.comparisons) > 1)
+        _explain(out, comparison, conditions=comparison is done.comparisons[0])
+        if len(done.comparisons) > 1:
+            style = "green" if comparison.agrees and comparison.valid else "red"
+            out.print(verdict(comparison), style=style, soft_wrap=True)
     if done.out is not None:
         out.print(f"{done.out}", style="cyan", soft_wrap=True)
     style = "bold green" if done.agrees and done.valid else "bold red"
@@ -62,25 +66,22 @@ def _show(out: Console, comparison: Comparison, window: str, *, several: bool) -
     for warning in comparison.warnings:
         style = "bold red" if warning.startswith("invalid: ") else "yellow"
         out.print(f"note: {warning}", style=style, soft_wrap=True)
-    _explain(out, comparison)
-    if several:
-        style = "green" if comparison.agrees and comparison.valid else "red"
-        out.print(verdict(comparison), style=style, soft_wrap=True)
 
 
-def _explain(out: Console, comparison: Comparison) -> None:
-    """The log's conditions, what differs in the run, and what to type to make them equal."""
+def _explain(out: Console, comparison: Comparison, *, conditions: bool) -> None:
+    """The log's conditions (once for all cases), what differs in the run, and what to type to make them equal."""
     if not comparison.conditions:
         return
-    out.print()
-    out.print(f"{EXPLAINED}:", style="bold")
-    conditions = _pairs(3)
-    for each in comparison.conditions:
-        conditions.add_row(*condition_cells(each), style="dim" if each.value is None else "")
-    out.print(conditions)
-    if title := settings_title(comparison):
+    if conditions:
         out.print()
-        out.print(f"{title}:", style="bold")
+        out.print(f"{EXPLAINED}:", style="bold")
+        table = _pairs(3)
+        for each in comparison.conditions:
+            table.add_row(*condition_cells(each), style="dim" if each.value is None else "")
+        out.print(table)
+    out.print()
+    out.print(settings_title(comparison) + (":" if comparison.settings else "."), style="bold")
+    if comparison.settings:
         settings = _pairs(2)
         for cell in setting_cells(comparison.settings):
             settings.add_row(*cell)

@@ -35,7 +35,7 @@ def comparison_page(
     for each in comparisons:
         drawn = contrast({side.name: bundle([strands[run.folder] for run in side.runs]) for side in _sides(each)})
         box = Markup() if drawn is None else figures.box(drawn)
-        sections.append(_section(each, box, window, alone=len(comparisons) == 1))
+        sections.append(_section(each, box, window, alone=len(comparisons) == 1, first=each is comparisons[0]))
     return framed(_title(comparisons[0]), _contents(comparisons, left_out), sections, figures)
 
 
@@ -48,7 +48,7 @@ def _contents(comparisons: Sequence[Comparison], left_out: Sequence[str]) -> Mar
     return join([banner, table(("case", "verdict"), rows, css="text")])
 
 
-def _section(comparison: Comparison, figure: Markup, window: str, *, alone: bool) -> Markup:
+def _section(comparison: Comparison, figure: Markup, window: str, *, alone: bool, first: bool) -> Markup:
     notes = [element("li", warning) for warning in comparison.warnings]
     noted = element("div", element("strong", "Worth knowing"), element("ul", *notes), css="banner warning")
     return element(
@@ -60,22 +60,24 @@ def _section(comparison: Comparison, figure: Markup, window: str, *, alone: bool
         element("h3", "Metrics, the worst first"),
         _table(comparison),
         element("p", _explanation(comparison), css="quiet"),
-        *_explained(comparison),
+        *_explained(comparison, conditions=first),
         *_over_time(figure, _undrawn(comparison)),
         element("h3", "Do it again"),
         details("The commands of every run", element("pre", "\n".join(_commands(comparison)))),
     )
 
 
-def _explained(comparison: Comparison) -> list[Markup]:
-    """The log's conditions, and what to type to put the run under them."""
+def _explained(comparison: Comparison, *, conditions: bool) -> list[Markup]:
+    """The log's conditions (once for all cases), and what to type to put the run under them."""
     if not comparison.conditions:
         return []
-    rows = [condition_cells(each) for each in comparison.conditions]
-    parts = [element("h3", EXPLAINED), table(("condition", "value", "evidence"), rows, css="text")]
-    if title := settings_title(comparison):
+    parts = [element("h3", settings_title(comparison))]
+    if conditions:
+        rows = [condition_cells(each) for each in comparison.conditions]
+        parts = [element("h3", EXPLAINED), table(("condition", "value", "evidence"), rows, css="text"), *parts]
+    if comparison.settings:
         reasons = table(("setting", "because"), setting_cells(comparison.settings), css="text")
-        parts += [element("h3", title), reasons, element("pre", options(comparison.settings))]
+        parts += [reasons, element("pre", options(comparison.settings))]
     return parts
 
 

@@ -32,10 +32,10 @@ def condition_cells(condition: Condition) -> tuple[str, str, str]:
 
 
 def settings_title(comparison: Comparison) -> str:
-    """What the settings are for; empty without any."""
-    if not comparison.settings:
-        return ""
+    """What the settings are for, or why there are none."""
     run = next(side.name for side in (comparison.first, comparison.second) if side.engine != "import")
+    if not comparison.settings:
+        return f"No condition of {run} is known to differ"
     return f"What would put {run} under the same conditions"
 
 
