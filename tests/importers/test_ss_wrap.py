@@ -79,7 +79,8 @@ def test_fields_that_come_again_begin_the_next_sample(tmp_path: Path) -> None:
         (f"{NO_TIMES}\nESTAB 0 0 10.0.0.1:4", "line 6: no socket of ss's, got 'ESTAB 0 0 10.0.0.1:4'"),
         (f"{NO_TIMES}\n cwnd:7", "line 6: 'cwnd_packets' stands there twice"),
         ("\n".join([BARE, *(f"a{number}:1 cwndx:2" for number in range(99))]), "line 2: no line of ss's"),
-        ("\n".join([BARE, *(["y"] * 99)]), "line 61: more than 60 lines of one socket"),
+        ("\n".join([BARE, *(["y"] * 999)]), "line 101: more than 100 lines of one socket"),
+        ("\n".join(["cwnd:1 rtt:1/1", *(["bbr:(xxx"] * 999)]), "line 101: more than 100 lines of one socket"),
     ],
 )
 def test_what_cannot_be_mended_is_an_error_that_names_its_line(text: str, said: str, tmp_path: Path) -> None:

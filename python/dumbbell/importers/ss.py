@@ -38,8 +38,8 @@ ROUNDING = "rates have one decimal of their unit or three digits, RTTs a microse
 _SEPARATOR = re.compile(r"-{2,}\Z|={2,}\Z")
 _FIELDS = re.compile(r"\b(?:cwnd:\d|rtt:\d|wscale:\d|rto:\d|segs_out:\d|bytes_acked:\d)")
 BARE = "socket"
-MOST_LINES = 60
-"""Lines of one socket's fields: a terminal of 20 columns breaks what ss prints into so many."""
+MOST_LINES = 100
+"""Lines of one socket's fields: a terminal of 20 columns breaks what ss prints into half as many."""
 RIGHT = "the output of ss -tin, as it is"
 
 
@@ -78,6 +78,8 @@ class _Block:
     """Which sample it belongs to, from 0."""
     lines: list[Line] = field(default_factory=list)
     """Its fields, each whole; a line that only held the rest of a field is empty."""
+    pieces: int = 0
+    """How many lines of the log it was made of."""
     keys: set[str] = field(default_factory=set)
     columns: dict[str, Any] = field(default_factory=dict)
     parsed: Fields = field(default_factory=Fields)
@@ -188,7 +190,8 @@ class _Blocks:
         if block.name == BARE and block.keys & keys(rest):
             self._close()
             block, before, whole_before, rest = self._join(BARE, line, {}), "", "", text
-        if len(block.lines) >= MOST_LINES:
+        block.pieces += 1
+        if block.pieces > MOST_LINES:
             self.source.fail(f"more than {MOST_LINES} lines of one socket", line=line.number, value=text, right=RIGHT)
         if whole_before != before:
             block.lines[-1] = Line(block.lines[-1].number, whole_before)
