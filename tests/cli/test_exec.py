@@ -131,3 +131,16 @@ def test_a_plan_by_hand_has_the_programs_too(dumbbell: Dumbbell, name: str) -> N
     assert "truncate -s 61000000 file" in script
     assert "sysctl -w net.ipv4.tcp_congestion_control=cubic" in script
     subprocess.run(["sh", "-n"], input=script, text=True, check=True)
+
+
+@pytest.mark.kernel
+def test_sockets_of_a_guest_are_imported_from_a_pipe(file: Path, tmp_path: Path) -> None:
+    guest = [str(COMMAND), "exec", file.name, "--on", "sender", "--start", "2s", "--out", "result", "--", "ss", "-tin"]
+    with subprocess.Popen(guest, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as sockets:
+        words = [str(COMMAND), "import", "-", "-o", "sockets", "--json"]
+        done = subprocess.run(words, cwd=tmp_path, stdin=sockets.stdout, capture_output=True, text=True, check=False)
+    assert (sockets.returncode, done.returncode) == (0, 0), done.stderr
+    (flow,) = json.loads(done.stdout)["flows"]
+    assert flow["cc"] == "cubic"
+    assert flow["rtt_ms"]["mean"] > 0
+    assert flow["cwnd_packets"]["mean"] >= 2
