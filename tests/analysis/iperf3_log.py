@@ -35,7 +35,7 @@ def iperf3_text(run: Run, name: str, every_s: float = 1.0) -> str:
     cwnd = windows[np.clip(np.searchsorted(times, edges[1:], side="right") - 1, 0, None)]
     cc = next(flow["cc"] for flow in run.birth["flows"] if flow["name"] == name)
     rows = [
-        f"[  5]  {end - every_s:6.2f}-{end:<6.2f} sec  {printed(count)}  {8 * count / every_s / 1e6:.3g} Mbits/sec"
+        f"[  5]  {end - every_s:6.2f}-{end:<6.2f} sec  {printed(count)}  {8 * count / every_s / 1e6:.1f} Mbits/sec"
         f"  {int(lost)}   {printed(window)}       \n"
         for end, count, lost, window in zip(ends, sent, again, cwnd, strict=True)
     ]

@@ -15,7 +15,7 @@ from dumbbell.analysis.settings import facts, settings
 from dumbbell.engine import Request, Simulator
 from dumbbell.importers import Options, import_files
 from dumbbell.result import Run
-from dumbbell.spec import parse
+from dumbbell.spec import find, load, parse
 from importers.packets import capture
 from importers.samples import IPERF3, SAMPLES, SS
 from synthetic import Bench, Flow
@@ -105,6 +105,20 @@ def test_offloads_show_in_retransmissions_and_their_absence_does_not(tmp_path: P
     assert [by_name(log)["offloads"].value for log in logs] == [1, None]
     assert "--set path.offloads=true" in proposed(logs[0], off)
     assert not any("offloads" in each for each in proposed(logs[1], on))
+
+
+def test_a_log_of_one_case_proposes_exactly_what_differs_in_the_other(tmp_path: Path) -> None:
+    runs, logs = {}, {}
+    for number, case in enumerate(load(find("two-classes"), ["duration=15s"])):
+        folder = tmp_path / str(number)
+        Simulator().run(Request("two-classes", case, 1, folder / "run"), lambda _: None)
+        runs[case.name] = result.load(folder / "run")
+        logs[case.name] = imported(folder, *(iperf3_text(runs[case.name], name, 0.5) for name in ("bbr", "cubic")))
+    buffers = ["--set tcp.rmem_max=6291456", "--set tcp.wmem_max=4194304"]
+    assert proposed(logs["as reported"], runs["plain"]) == ["--set path.mtu=4200", *buffers]
+    # That larger buffers were there doesn't show: no window and no rate says how large.
+    assert proposed(logs["plain"], runs["as reported"]) == ["--set path.mtu=1500"]
+    assert [proposed(logs[name], runs[name]) for name in runs] == [[], []]
 
 
 def test_conditions_that_a_log_records_are_exact(tmp_path: Path) -> None:

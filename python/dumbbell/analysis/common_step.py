@@ -1,8 +1,8 @@
 """The step of which all of some rounded sizes are multiples, as a congestion window is one of the segment size.
 
 A log prints a window with a few digits: of each only an interval is known. A step m is possible when every interval
-holds a multiple of m; the parts of all possible steps are intersected, value by value, and the largest is the answer.
-It is believed only when random sizes would hardly have such a step:
+holds a multiple of m; the parts of all possible steps are intersected, value by value, and the answer is the interval
+of the largest that are left. It is believed only when random sizes would hardly have such a step:
 
 1. A first size v allows one candidate v ÷ n for each n. Another size with the interval ±h fits a candidate m by chance
    with probability (2h + what m may still vary) ÷ m. The sum over the candidates of the product over the sizes is how
@@ -27,6 +27,10 @@ LEAST_BYTES, MOST_BYTES = 500, 65_535
 EXACT = 0.25
 """Half of the interval of an exact number of bytes: enough for the rounding of a float, too little for another byte."""
 CHANCE_MAX = 0.001
+NEAR = 0.7
+"""Of the largest: a half of it always fits too, and is no candidate."""
+WIDTH_MAX = 0.02
+"""What is less certain is no answer."""
 PIECES_MAX = 50_000
 SIZES_MAX = 2_000
 """Different sizes that are looked at, the finest: they decide, and each takes 30 µs."""
@@ -70,20 +74,24 @@ def common_step(sizes: npt.ArrayLike, halves: npt.ArrayLike) -> Step | None:
     values, widths = _distinct(np.asarray(sizes, dtype=np.float64), np.asarray(halves, dtype=np.float64))
     lows, highs = np.array([float(LEAST_BYTES)]), np.array([float(MOST_BYTES)])
     for value, half in zip(values, widths, strict=True):
-        met = _met(lows, highs, value, half)
-        if met is None:
-            continue  # So coarse that it would tell nothing.
+        if 2 * half >= highs.max():
+            continue  # So coarse that every step has a multiple in it.
+        if (met := _met(lows, highs, value, half)) is None:
+            continue
         lows, highs = met
         if not lows.size:
             return None
     if not values.size:
         return None
-    best = int(np.argmax(highs))
-    step = float(lows[best])
+    # Several parts may be left close to the largest, and the sizes can't tell which of them it is.
+    near = highs >= NEAR * highs.max()
+    step, high = float(lows[near].min()), float(highs.max())
+    if high - step > WIDTH_MAX * high:
+        return None
     telling = 2 * widths < step / 2
     count = int(np.count_nonzero(telling))
     chance = _by_chance(values[telling], widths[telling], step) + 2.0 ** (1 - count)
-    return Step(step, float(highs[best]), count, chance) if chance <= CHANCE_MAX else None
+    return Step(step, high, count, chance) if chance <= CHANCE_MAX else None
 
 
 def _distinct(values: Floats, halves: Floats) -> tuple[Floats, Floats]:
