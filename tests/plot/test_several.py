@@ -36,6 +36,12 @@ LIMITS = [bench(10 * number, case=f"limit {10 * number}") for number in (1, 4, 9
 SEEDS = [bench(90 + number, seed=number, case=case) for case in ("a", "b") for number in range(5)]
 
 
+LOSSES = [
+    bench(50, case=f"{cc} at {loss}", experiment={"path": {"loss": loss}, "flows": [{"cc": cc}]}, seed=seed)
+    for cc in ("reno", "bbr") for loss in ("0%", "1%", "10%") for seed in (1, 2)
+]  # fmt: skip
+
+
 # `downloads` is of what fetch wrote: tests/transfer draws it.
 @pytest.mark.parametrize(
     "entry",
@@ -46,10 +52,21 @@ def test_every_figure_of_the_catalogue_is_a_picture(entry: Any, tmp_path: Path) 
     runs = SEEDS if entry.runs == "several" else [ONE]
     if entry.name == "fairness" and entry.runs == "several":
         runs = [ONE, ONE]
+    if entry.name == "cases":
+        runs = LOSSES
     metric = "utilisation" if entry.name == "box" else None
     save(draw(runs, entry.name, 300, metric=metric), tmp_path / "figure.svg")
     assert (tmp_path / "figure.svg").read_text().startswith("<svg")
     assert entry.about
+
+
+def test_cases_of_one_number_are_drawn_by_it() -> None:
+    spec = draw(LOSSES, "cases").to_dict()
+    (panel,) = spec["vconcat"]  # These flows have no size, so no completion time.
+    assert {layer["encoding"]["x"]["title"] for layer in panel["layer"]} == {"path.loss, %"}
+    assert panel["layer"][1]["encoding"]["y"]["title"][0] == "Throughput, Mbit/s"
+    with pytest.raises(ResultError, match="do not differ in exactly one number"):
+        draw(LIMITS, "cases")
 
 
 def test_queues_of_several_limits_share_an_axis() -> None:

@@ -36,6 +36,7 @@ super_packets  how many segments one loss takes
 rtts      base round-trip times
 conditions  under which conditions a log was written, with the evidence
 settings    what would put a run under a log's conditions
+parameter  several runs by the one number in which their experiments differ
 repeats   these numbers over several runs: mean, least, largest
 difference  how far apart two samples of runs are, and whether that is too far
 tolerance   a tolerance as people write it

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from dumbbell.analysis import Compared, Outcome, Reader, compare_seen
 from dumbbell.analysis.known import mean_of_known
+from dumbbell.analysis.parameter import by_parameter, parameter_of, wide
 from dumbbell.analysis.repeats import EXTENT
 from dumbbell.analysis.shares import percents
 from dumbbell.cli.cells import digits, grid, percent
@@ -72,6 +73,7 @@ def show_cases(out: Console, done: "Done") -> None:
     out.print(f"{len(done.runs)} runs on {done.engine}, {done.wall_s:.1f} s", style="dim")
     out.print()
     out.print(_cases(done))
+    _show_by_parameter(out, done.runs)
     _show_repeated(out, done)
     _show_seen_cases(out, done)
     for run, outcomes in zip(done.runs, done.outcomes, strict=True):
@@ -116,6 +118,19 @@ def _cases(done: "Done") -> Table:
 def case_name(run: Run) -> str:
     """The case's name, or the experiment's where it has none."""
     return str(run.birth["case"] or run.birth["name"])
+
+
+def _show_by_parameter(out: Console, runs: Sequence[Run]) -> None:
+    """Means by the one number in which the cases differ, where there is one: a row a value."""
+    if (found := parameter_of(runs)) is None:
+        return
+    heads, rows = wide(by_parameter(runs, found))
+    table = grid([found.title], heads)
+    for value, *means in rows:
+        table.add_row(f"{value:g}", *map(digits, means))
+    if rows:
+        out.print()
+        out.print(table)
 
 
 def _show_repeated(out: Console, done: "Done") -> None:

@@ -17,6 +17,7 @@ from dumbbell.plot.figure import figure
 from dumbbell.plot.frame import WIDTH
 from dumbbell.plot.overlay import OVERLAYS, overlay
 from dumbbell.plot.panels import PANELS, lacks
+from dumbbell.plot.parametric import parametric
 from dumbbell.plot.scatter import throughput_delay
 from dumbbell.plot.thin import POINTS
 from dumbbell.result import Run
@@ -32,6 +33,7 @@ OF_ONE = {
 OF_SEVERAL = {
     **{name: kind.about for name, kind in OVERLAYS.items()},
     "throughput-delay": "throughput against 95th-percentile delay; an ellipse for each controller from three runs on",
+    "cases": "completion time and throughput by the one number in which cases differ (a loss); a line a controller",
     "box": "one metric (--metric) over the seeds of each set-up",
 }
 
@@ -70,6 +72,8 @@ def draw(
         return ALONE[name](runs[0], width)
     if name == "throughput-delay":
         return throughput_delay(runs, width)
+    if name == "cases":
+        return parametric(runs, width)
     if metric is not None:
         return box(runs, metric, width)
     return overlay(runs, name, width, points) if len(runs) > 1 else figure(runs[0], [name], width, points=points)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dumbbell.analysis import measures
+from dumbbell.analysis.parameter import by_parameter, parameter_of, wide
 from dumbbell.analysis.shares import percents
 from dumbbell.plot import available, draw
 from dumbbell.plot.box import natural
@@ -31,6 +32,7 @@ def contents(pairs: Sequence[tuple[Run, dict[str, Any]]], figures: Figures) -> M
         element("p", _subject(runs), css="quiet"),
         _banner(runs),
         _completion(pairs),
+        *_by_parameter(runs, figures),
         element("h2", "Side by side"),
         _table(pairs),
         _measures(runs),
@@ -116,6 +118,21 @@ def _shares(numbers: dict[str, Any]) -> str:
     texts = percents([group["share"] for group in numbers["groups"].values()])
     named = zip(numbers["groups"], texts, strict=True)
     return ", ".join(f"{name} {UNKNOWN if text is None else f'{text} %'}" for name, text in named)
+
+
+def _by_parameter(runs: Sequence[Run], figures: Figures) -> list[Markup]:
+    """Times and throughput by the one number in which the cases differ, where there is one: figure and table."""
+    if (found := parameter_of(runs)) is None:
+        return []
+    heads, rows = wide(by_parameter(runs, found))
+    if not rows:
+        return []
+    cells = [(f"{value:g}", *map(number, means)) for value, *means in rows]
+    return [
+        element("h2", f"By {found.name}"),
+        figures.box(draw(runs, "cases")),
+        table((found.title, *heads), cells),
+    ]
 
 
 def _measures(runs: Sequence[Run]) -> Markup:
