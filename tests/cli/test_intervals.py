@@ -27,9 +27,9 @@ def test_intervals_of_a_run_add_up_to_its_totals(dumbbell: Dumbbell, tmp_path: P
     (tmp_path / "mine.toml").write_text(experiment(CUBIC + CUBIC.replace("cubic", "bbr"), duration="1500ms"))
     done = dumbbell("run", "mine.toml", "--engine", engine, "--out", "result", "--json")
     totals = {flow["name"]: flow for flow in json.loads(done.stdout)["flows"]}
-    told = json.loads(dumbbell("stats", "result", "--every", "400ms", "--json").stdout)
-    assert (told["every_s"], [flow["name"] for flow in told["flows"]]) == (0.4, [*totals])
-    for flow in told["flows"]:
+    shown = json.loads(dumbbell("stats", "result", "--every", "400ms", "--json").stdout)
+    assert (shown["every_s"], [flow["name"] for flow in shown["flows"]]) == (0.4, [*totals])
+    for flow in shown["flows"]:
         rows = flow.pop("intervals")
         assert flow == totals[flow["name"]]
         assert [row["to_s"] for row in rows] == [0.4, 0.8, 1.2, 1.5]
@@ -57,10 +57,10 @@ def two(dumbbell: Dumbbell, tmp_path: Path) -> Dumbbell:
 
 
 def test_flows_and_groups_are_chosen_by_name(two: Dumbbell) -> None:
-    told = json.loads(two("stats", "run", "--every", "5s", "--flow", "bbr", "--flow", "cubic", "--json").stdout)
-    assert [flow["name"] for flow in told["flows"]] == ["bbr-1", "bbr-2", "cubic"]
-    told = json.loads(two("stats", "run", "--every", "5s", "--flow", "bbr-2", "--json").stdout)
-    assert [flow["name"] for flow in told["flows"]] == ["bbr-2"]
+    shown = json.loads(two("stats", "run", "--every", "5s", "--flow", "bbr", "--flow", "cubic", "--json").stdout)
+    assert [flow["name"] for flow in shown["flows"]] == ["bbr-1", "bbr-2", "cubic"]
+    shown = json.loads(two("stats", "run", "--every", "5s", "--flow", "bbr-2", "--json").stdout)
+    assert [flow["name"] for flow in shown["flows"]] == ["bbr-2"]
 
 
 @pytest.mark.parametrize(

@@ -234,8 +234,8 @@ def test_netem_takes_nothing_else(option: str, value: object) -> None:
 def test_of_many_names_the_nearest_are_suggested_and_the_related_listed() -> None:
     metrics = [f"flows.bbr-{number}.throughput_mbps" for number in range(500)]
     metrics += ["groups.bbr.share", "groups.cubic.share", "groups.bbr.fct_s", "jain"]
-    said = suggest("groups.brb.share", metrics)
-    assert said.startswith("did you mean 'groups.bbr.share' or ")
-    assert said.endswith("there is: groups.bbr.fct_s, groups.bbr.share, groups.cubic.share, and 501 more")
+    text = suggest("groups.brb.share", metrics)
+    assert text.startswith("did you mean 'groups.bbr.share' or ")
+    assert text.endswith("there is: groups.bbr.fct_s, groups.bbr.share, groups.cubic.share, and 501 more")
     assert suggest("zzzzzz", metrics).endswith("and 444 more")
     assert suggest("jian", metrics).startswith("did you mean 'jain'? there is: ")

@@ -238,9 +238,7 @@ def stats(
         from dumbbell.cli.intervals import every
 
         if counters or sockets:
-            raise ExperimentError(
-                "intervals beside --counters or --sockets", key="--every", right="one of them at a time"
-            )
+            raise ExperimentError("intervals and --counters or --sockets", key="--every", right="one of them at a time")
         table = every(pairs, step, names)
         if as_json:
             print_json(table.as_json(runs[0]))

@@ -51,7 +51,7 @@ class Every:
                 out.print(f"no data in {silent} of {rows.height} intervals ({percent(flow['no_data_share'])})")
 
     def as_json(self, run: Run) -> dict[str, Any]:
-        """As one object: `intervals` of each flow, beside its totals as `stats --json` has them."""
+        """As one object: `intervals` of each flow, with its totals as `stats --json` has them."""
         rows = self.rows.partition_by("flow", as_dict=True, include_key=False)
         empty = self.rows.clear().drop("flow")
         return {
