@@ -6,7 +6,7 @@ refuses unknown keys; an error here is a `Wrong`, which `document` turns into on
 file and key.
 """
 
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -30,10 +30,10 @@ from dumbbell.spec.programs import Program, check_programs
 from dumbbell.spec.qdisc import parse_qdisc
 from dumbbell.spec.seen import Source
 from dumbbell.spec.strict import Strict
+from dumbbell.spec.tcp_defaults import TCP_DEFAULTS
 from dumbbell.spec.units import Wrong
 
 __all__ = [
-    "TCP_DEFAULTS",
     "Access",
     "Bottleneck",
     "Change",
@@ -266,21 +266,6 @@ class Probe(Strict):
     interval: Duration = 100_000_000
     start: Time = 0
     payload: Annotated[int, Field(ge=4, le=1400)] = 56
-
-
-class Limits(NamedTuple):
-    """How far autotuning lets a socket's buffers grow, in bytes: `tcp_rmem[2]` and `tcp_wmem[2]`."""
-
-    rmem_max: int
-    wmem_max: int
-
-
-TCP_DEFAULTS = {
-    "dumbbell": Limits(64 << 20, 64 << 20),
-    # Linux 6.12 with at least 768 MiB of memory for buffers; less memory, lower limits (net/ipv4/tcp.c, tcp_init).
-    "linux": Limits(6 << 20, 4 << 20),
-}
-"""The limits that an experiment has which names none of its own, by `tcp.defaults`."""
 
 
 class Tcp(Strict):
