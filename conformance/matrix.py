@@ -27,7 +27,9 @@ from dumbbell.spec import Case, find, load
 
 MATRIX = Path(__file__).parent / "matrix"
 ENGINES = ("kernel", "sim")
-SCENARIOS = ("cyclic", "two-classes", "lossy-download-plain", "lossy-lan-plain", "bufferbloat-plain", "bufferbloat-cured")
+SCENARIOS = (
+    "cyclic", "two-classes", "lossy-download-plain", "lossy-lan-plain", "bufferbloat-plain", "bufferbloat-cured",
+)  # fmt: skip
 
 
 def main() -> int:

@@ -17,7 +17,9 @@ from typing import Any
 
 import polars as pl
 
-SCENARIOS = ("cyclic", "two-classes", "lossy-lan-plain", "lossy-download-plain", "bufferbloat-plain", "bufferbloat-cured")
+SCENARIOS = (
+    "cyclic", "two-classes", "lossy-lan-plain", "lossy-download-plain", "bufferbloat-plain", "bufferbloat-cured",
+)  # fmt: skip
 SEEDS = {"two-classes": "1..10", "lossy-lan-plain": "1..20", "lossy-download-plain": "1..20"}
 """Random losses spread the figures, and three runs tell little."""
 COMMAND = Path(sys.executable).with_name("dumbbell")

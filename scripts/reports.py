@@ -8,6 +8,7 @@ comparison. Runs that are there already are not run again; `make clean` removes 
 """
 
 import argparse
+import math
 import subprocess
 import sys
 import tomllib
@@ -16,11 +17,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
+import polars as pl
 from reports_figures import draw
 
 from dumbbell import result
-from dumbbell.analysis import Compared, Reader, compare_seen
+from dumbbell.analysis import Compared, Reader, compare_seen, group_throughput
 from dumbbell.result import Run
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,6 +32,11 @@ TEXT = ROOT / "scripts" / "reports.toml"
 """Which scenarios belong to a report, and what explains each figure that is not reproduced."""
 LOGS = tuple(ROOT / "examples" / "logs" / f"iperf3-{cc}.txt" for cc in ("bbr", "cubic"))
 ENGINES = ("sim", "kernel")
+Runs = dict[tuple[str, str], list[Run]]
+"""By scenario and engine."""
+SECOND_NS = 1_000_000_000
+SETTLED_NS = 5 * SECOND_NS
+"""From here on the groups' rates are taken: past slow start."""
 CLOSE = 0.25
 """The largest difference from a report that counts as reproduced."""
 
@@ -41,6 +49,8 @@ class Row:
     seen: Compared
     sim: float | None
     kernel: float | None
+    plain: float | None
+    """The kernel's without the conditions that were found: seed 1 of the scenario's plain variant."""
 
     def difference(self) -> float | None:
         """The kernel's figure minus the report's, as a share of the report's; 0 inside a range."""
@@ -59,12 +69,10 @@ def main() -> int:
     parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "reports")
     asked = parser.parse_args()
     text = tomllib.loads(TEXT.read_text(encoding="utf-8"))
-    runs = {
-        (name, engine): ran(name, engine, seeds, asked.runs)
-        for report in text["reports"]
-        for name, seeds in report["scenarios"].items()
-        for engine in ENGINES
-    }
+    reports = text["reports"]
+    wanted = [(*each, engine) for report in reports for each in report["scenarios"].items() for engine in ENGINES]
+    wanted += [(name, "1", "kernel") for report in reports for name in report.get("plain", {}).values()]
+    runs = {(name, engine): ran(name, engine, seeds, asked.runs) for name, seeds, engine in wanted}
     log = imported(asked.runs)
     asked.output.parent.mkdir(parents=True, exist_ok=True)
     draw(runs, log, asked.output.parent)
@@ -107,18 +115,29 @@ def called(*words: str) -> str:
     return done.stdout
 
 
-def rows(runs: dict[tuple[str, str], list[Run]], scenario: str) -> Iterator[Row]:
-    """A row for each figure and case, except for the case "plain"."""
+def rows(runs: Runs, scenario: str, plain: str | None) -> Iterator[Row]:
+    """A row for each figure and case under the report's conditions."""
     found: dict[tuple[str, str], dict[str, list[Compared]]] = defaultdict(lambda: defaultdict(list))
+    for run, side in sides(runs, scenario, plain):
+        case = run.birth["case"] or ""
+        for seen in compare_seen(run.birth, Reader(run)):
+            # A case called plain stands beside the others; a plain scenario has the same cases.
+            found["as reported" if case == "plain" else case, seen.what][side].append(seen)
+    order = {run.birth["case"] or "": number for number, run in enumerate(in_file_order(runs[scenario, "sim"]))}
+    for (case, _), by_side in sorted(found.items(), key=lambda item: order[item[0][0]]):
+        yield Row(case, by_side["sim"][0], *(mean(by_side[side]) for side in (*ENGINES, "plain")))
+
+
+def sides(runs: Runs, scenario: str, plain: str | None) -> Iterator[tuple[Run, str]]:
+    """Each run with the column it belongs to."""
     for engine in ENGINES:
         for run in runs[scenario, engine]:
-            case = run.birth["case"] or ""
-            if case != "plain":
-                for seen in compare_seen(run.birth, Reader(run)):
-                    found[case, f"{seen.what} {seen.metric}"][engine].append(seen)
-    order = {run.birth["case"] or "": number for number, run in enumerate(in_file_order(runs[scenario, "sim"]))}
-    for (case, _), by_engine in sorted(found.items(), key=lambda item: order[item[0][0]]):
-        yield Row(case, by_engine["sim"][0], *(mean(by_engine[engine]) for engine in ENGINES))
+            if run.birth["case"] != "plain":
+                yield run, engine
+            elif engine == "kernel" and run.birth["seed"] == 1:
+                yield run, "plain"
+    for run in runs[plain, "kernel"] if plain else ():
+        yield run, "plain"
 
 
 def in_file_order(runs: Sequence[Run]) -> list[Run]:
@@ -133,13 +152,15 @@ def mean(seen: Sequence[Compared]) -> float | None:
     return fmean(known) if known else None
 
 
-def page(text: dict, runs: dict[tuple[str, str], list[Run]], compared: str) -> Iterator[str]:
+def page(text: dict[str, Any], runs: Runs, compared: str) -> Iterator[str]:
     """The lines of the page."""
     yield from ("# The five reports, figure by figure", "", text["introduction"].strip(), "")
     for report in text["reports"]:
         yield from (f"## {report['title']}", "", report["text"].strip(), "")
         for name, seeds in report["scenarios"].items():
-            yield from table(name, seeds, list(rows(runs, name)), report.get("reasons", {}))
+            found = list(rows(runs, name, report.get("plain", {}).get(name)))
+            yield from table(name, seeds, found, report.get("reasons", {}))
+            yield from swings(runs[name, "kernel"][0]) if report.get("swings") else ()
         for file, caption in report["figures"].items():
             yield from (f"![{caption}]({file})", "", caption, "")
         if report.get("log"):
@@ -160,8 +181,8 @@ def table(name: str, seeds: str, found: Sequence[Row], reasons: dict[str, str]) 
     yield from (
         f"`dumbbell run {name}`{many}:",
         "",
-        "| case | figure | report | simulator | kernel | difference | |",
-        "| --- | --- | ---: | ---: | ---: | ---: | --- |",
+        "| case | figure | report | simulator | kernel | difference | | kernel, plain |",
+        "| --- | --- | ---: | ---: | ---: | ---: | --- | ---: |",
     )
     for row in found:
         off = row.difference()
@@ -172,16 +193,27 @@ def table(name: str, seeds: str, found: Sequence[Row], reasons: dict[str, str]) 
             *("–" if value is None else shown(value) for value in (row.sim, row.kernel)),
             "–" if off is None else f"{off:+.0%}".replace("%", " %"),
             verdict(row, off, name, reasons),
+            "" if row.plain is None else shown(row.plain),
         )
         yield f"| {' | '.join(cells)} |"
     yield ""
 
 
+def swings(run: Run) -> Iterator[str]:
+    """Between which rates each group swings."""
+    rates = group_throughput(run, SECOND_NS, (SETTLED_NS, round(run.birth["duration_s"] * SECOND_NS)))
+    spans = rates.group_by("group", maintain_order=True).agg(
+        least=pl.col("throughput_bps").min() / 1e6, most=pl.col("throughput_bps").max() / 1e6
+    )
+    each = "; ".join(f"{group} {shown(low)} to {shown(high)}" for group, low, high in spans.iter_rows())
+    yield from (f"Mbit/s of each group in seconds of seed {run.birth['seed']} on the kernel, after 5 s: {each}.", "")
+
+
 def verdict(row: Row, off: float | None, name: str, reasons: dict[str, str]) -> str:
     """`reproduced within 8 %`, or why not."""
     if off is not None and abs(off) <= CLOSE:
-        ranged = row.seen.low != row.seen.high
-        return "inside" if ranged and off == 0 else f"reproduced within {max(1, round(abs(off) * 100))} %"
+        exact = "inside" if row.seen.low != row.seen.high else "equal"
+        return exact if off == 0 else f"reproduced within {max(1, math.ceil(abs(off) * 100))} %"
     why = reasons.get(f"{name}, {row.case}, {row.seen.what}") or reasons.get(f"{name}, {row.seen.what}") or "not known"
     return f"not reproduced: {why}"
 
