@@ -4,6 +4,7 @@ On the kernel: what Linux does. Every picture's command stands beside it, so tha
 `make gallery` calls this.
 """
 
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -29,14 +30,12 @@ class Picture:
     of: str
     words: str
     sentence: str
-    case: str = ""
-    """The folder of the one case that is drawn, where the experiment has several and the figure shows one run."""
 
 
 RUNS = {
     "cyclic": "cyclic",
     "cyclic-seeds": "cyclic --seed 1..6 --set duration=40s",
-    "two-classes": "two-classes",
+    "two-classes": "two-classes --case 'as reported'",
     "lossy-lan": "lossy-lan --seed 1..3",
     "lossy-download": "lossy-download --seed 1..5",
     "bufferbloat": "bufferbloat",
@@ -72,7 +71,6 @@ PICTURES = [
         "two-classes", "two-classes", "--panels throughput,cwnd,rates",
         "1 % loss and 10 ms for each: BBR's throughput and window dip in PROBE_RTT, while the socket keeps its last "
         "sample of the delivery rate; CUBIC stays far below.",
-        "as-reported",
     ),
     Picture(
         "lossy-lan", "lossy-lan", "--figure box --metric flows.0.throughput_mbps",
@@ -102,7 +100,7 @@ def main() -> int:
     GALLERY.mkdir(parents=True, exist_ok=True)
     if not all(_run(WORK / name, words) for name, words in RUNS.items()):
         return 1
-    if not all(_draw(picture, WORK / picture.of / picture.case) for picture in PICTURES):
+    if not all(_draw(picture, WORK / picture.of) for picture in PICTURES):
         return 1
     parts = [_HEAD, *map(_part, PICTURES)]
     (GALLERY / "README.md").write_text("\n".join(parts), encoding="utf-8")
@@ -152,7 +150,7 @@ def _part(picture: Picture) -> str:
         "",
         "```sh",
         f"dumbbell run {RUNS[picture.of]} --engine kernel --out runs/{picture.of}",
-        f"dumbbell plot runs/{Path(picture.of, picture.case)}{several} {picture.words} -o {picture.name}.png",
+        f"dumbbell plot runs/{picture.of}{several} {picture.words} -o {picture.name}.png",
         "```",
         "",
     ]
@@ -160,7 +158,7 @@ def _part(picture: Picture) -> str:
 
 
 def _called(words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([DUMBBELL, *words.split()], capture_output=True, text=True, check=False)
+    return subprocess.run([DUMBBELL, *shlex.split(words)], capture_output=True, text=True, check=False)
 
 
 if __name__ == "__main__":

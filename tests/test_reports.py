@@ -1,0 +1,45 @@
+"""The page of the five reports: what stands around its figures names scenarios, cases and files that exist."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from dumbbell.spec import load, published, scenarios
+from dumbbell.spec.seen import Seen
+
+ROOT = Path(__file__).parents[1]
+REPORTS = tomllib.loads((ROOT / "scripts" / "reports.toml").read_text(encoding="utf-8"))["reports"]
+PAGE = ROOT / "docs" / "results" / "reports.md"
+NAMES = [name for report in REPORTS for name in report["scenarios"]]
+FILES = {**scenarios(), **published()}
+
+
+def seen(name: str) -> tuple[Seen, ...]:
+    source = load(FILES[name])[0].experiment.source
+    assert source is not None
+    return source.seen
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_has_a_row_for_each_figure_of_a_scenario(name: str) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    after = page.split(f"`dumbbell run {name}`", 1)[1].split("\n\n", 2)[1]
+    assert seen(name)
+    for each in seen(name):
+        assert any(f"| {each.what} |" in row and (each.case or "") in row for row in after.splitlines())
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=lambda report: report["title"].split(":")[0])
+def test_a_reason_belongs_to_a_figure_that_exists_and_a_figure_s_file_is_there(
+    report: dict[str, dict[str, str]],
+) -> None:
+    figures = {f"{name}, {each.case}, {each.what}" for name in report["scenarios"] for each in seen(name)}
+    assert report.get("reasons", {}).keys() <= figures
+    assert all((PAGE.parent / file).is_file() for file in report["figures"])
+    assert {*report.get("plain", {}).values()} <= FILES.keys()
+
+
+@pytest.mark.parametrize("name", ["bufferbloat", "lossy-lan", "lossy-download"])
+def test_a_plain_variant_compares_with_the_same_figures(name: str) -> None:
+    assert seen(name) == seen(f"{name}-plain")
