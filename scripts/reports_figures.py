@@ -13,6 +13,7 @@ import polars as pl
 from PIL import Image
 
 from dumbbell.analysis import Reader, compare_seen, throughput
+from dumbbell.plot.colours import CONTROLLERS
 from dumbbell.result import Run
 
 __all__ = ["draw"]
@@ -21,8 +22,7 @@ Runs = Mapping[tuple[str, str], Sequence[Run]]
 SECOND = 1_000_000_000
 MSS = 4148
 """Bytes in a segment at the two-class report's MTU of 4,200."""
-CONTROLLERS = alt.Scale(domain=["bbr", "cubic"], range=["#0072B2", "#D55E00"])
-"""Okabe and Ito's blue and vermilion, which colour-blind readers tell apart."""
+HUES = alt.Scale(domain=["bbr", "cubic"], range=[CONTROLLERS["bbr"], CONTROLLERS["cubic"]])
 WHO = alt.StrokeDash("who:N", title=None, scale=alt.Scale(domain=["report", "run"], range=[[4, 3], [1, 0]]))
 COLOURS = 128
 PANELS = {
@@ -66,7 +66,7 @@ def _by_loss(runs: Sequence[Run], title: str, *, log_scale: bool) -> alt.LayerCh
     scale = alt.Scale(type="log") if log_scale else alt.Scale()
     base = alt.Chart(means).encode(
         x=alt.X("loss:Q", title="loss, %", axis=alt.Axis(values=sorted(means["loss"].unique()))),
-        y=alt.Y("y:Q", title=title, scale=scale), color=alt.Color("cc:N", title=None, scale=CONTROLLERS),
+        y=alt.Y("y:Q", title=title, scale=scale), color=alt.Color("cc:N", title=None, scale=HUES),
     )  # fmt: skip
     dots = base.mark_point(filled=True, size=40)
     chart: alt.LayerChart = (base.mark_line().encode(strokeDash=WHO) + dots).properties(width=460, height=260)
@@ -102,7 +102,7 @@ def _panel(table: pl.DataFrame, title: str) -> alt.Chart:
     known = table.drop_nulls().filter(pl.col("y") > 0)
     chart: alt.Chart = alt.Chart(known).mark_line(clip=True).encode(
         x=alt.X("s:Q", title="time, s"), y=alt.Y("y:Q", title=title),
-        color=alt.Color("flow:N", title=None, scale=CONTROLLERS, legend=None), strokeDash=WHO,
+        color=alt.Color("flow:N", title=None, scale=HUES, legend=None), strokeDash=WHO,
     ).properties(width=640, height=120)  # fmt: skip
     return chart
 
