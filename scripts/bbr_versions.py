@@ -16,7 +16,7 @@ from typing import Any
 
 import altair as alt
 import polars as pl
-from PIL import Image
+from pictures import shrink
 
 import dumbbell as db
 
@@ -236,7 +236,7 @@ def draw(name: str, table: pl.DataFrame) -> None:
     ]
     file = PICTURES / f"{name}.png"
     alt.hconcat(*charts).configure_view(stroke=None).save(file, scale_factor=1.5)
-    Image.open(file).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(file, optimize=True)
+    shrink(file, 64)
 
 
 def page(tables: Mapping[str, pl.DataFrame], seeds: int) -> str:

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image
+from pictures import shrink
 
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY = ROOT / "docs" / "gallery"
@@ -18,8 +18,6 @@ DUMBBELL = Path(sys.executable).parent / "dumbbell"
 WORK = ROOT / "runs" / "gallery"
 """Runs that are there already are not run again; `make clean` removes them."""
 SCALE = "1.25"
-COLOURS = 128
-"""Of a picture: enough for its lines and their soft edges, and a fifth of the bytes."""
 
 
 @dataclass(frozen=True)
@@ -127,9 +125,7 @@ def _draw(picture: Picture, folder: Path) -> bool:
     done = _called(f"plot {names} {picture.words} --scale {SCALE} -o {file}")
     sys.stderr.write(done.stderr)
     if done.returncode == 0:
-        # By coverage, not by area: the colours of a legend's small squares stay.
-        few = Image.open(file).convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        few.save(file, optimize=True)
+        shrink(file)
     return done.returncode == 0
 
 

@@ -191,7 +191,7 @@ def table(name: str, seeds: str, found: Sequence[Row], reasons: dict[str, str]) 
             row.seen.what,
             row.seen.reported(shown),
             *("–" if value is None else shown(value) for value in (row.sim, row.kernel)),
-            "–" if off is None else f"{off:+.0%}".replace("%", " %"),
+            "–" if off is None else f"{round(100 * off) or 0:+d} %".replace("+0", "0"),
             verdict(row, off, name, reasons),
             "" if row.plain is None else shown(row.plain),
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import altair as alt
 import polars as pl
-from PIL import Image
+from pictures import shrink
 
 from dumbbell.analysis import Reader, compare_seen, throughput
 from dumbbell.plot.colours import CONTROLLERS
@@ -23,8 +23,12 @@ SECOND = 1_000_000_000
 MSS = 4148
 """Bytes in a segment at the two-class report's MTU of 4,200."""
 HUES = alt.Scale(domain=["bbr", "cubic"], range=[CONTROLLERS["bbr"], CONTROLLERS["cubic"]])
-WHO = alt.StrokeDash("who:N", title=None, scale=alt.Scale(domain=["report", "run"], range=[[4, 3], [1, 0]]))
-COLOURS = 128
+WHO = alt.StrokeDash(
+    "who:N",
+    title=None,
+    scale=alt.Scale(domain=["report", "run"], range=[[4, 3], [1, 0]]),
+    legend=alt.Legend(symbolType="stroke", symbolSize=300),
+)
 PANELS = {
     "two-classes-run.png": ("two-classes", "--panels throughput,cwnd,rates,states"),
     "cyclic.png": ("cyclic", "--panels groups,cwnd,rtt,queue"),
@@ -47,7 +51,7 @@ def draw(runs: Runs, log: Run, folder: Path) -> None:
         chosen = [ours] if scenario == "two-classes" else _first_seed(runs[scenario, "kernel"])
         command = [Path(sys.executable).parent / "dumbbell", "plot", *(run.folder for run in chosen), *words.split()]
         subprocess.run([*map(str, command), "--scale", "1.25", "-o", str(folder / file)], check=True)
-        _shrink(folder / file)
+        shrink(folder / file)
 
 
 def _first_seed(runs: Sequence[Run]) -> list[Run]:
@@ -91,17 +95,17 @@ def _intervals(log: Run, ours: Run) -> alt.VConcatChart:
         ]
     )
     panels = [
-        _panel(table.filter(pl.col("flow") == flow), f"{flow.upper()}, {title}")
+        _panel(table.filter(pl.col("flow") == flow), f"{flow.upper()}, {title}", ours.birth["duration_s"])
         for flow in ("bbr", "cubic")
         for table, title in ((rates, "Mbit/s"), (windows, "cwnd, packets"))
     ]
     return alt.vconcat(*panels)
 
 
-def _panel(table: pl.DataFrame, title: str) -> alt.Chart:
+def _panel(table: pl.DataFrame, title: str, duration_s: float) -> alt.Chart:
     known = table.drop_nulls().filter(pl.col("y") > 0)
     chart: alt.Chart = alt.Chart(known).mark_line(clip=True).encode(
-        x=alt.X("s:Q", title="time, s"), y=alt.Y("y:Q", title=title),
+        x=alt.X("s:Q", title="time, s", scale=alt.Scale(domain=[0, duration_s])), y=alt.Y("y:Q", title=title),
         color=alt.Color("flow:N", title=None, scale=HUES, legend=None), strokeDash=WHO,
     ).properties(width=640, height=120)  # fmt: skip
     return chart
@@ -109,9 +113,4 @@ def _panel(table: pl.DataFrame, title: str) -> alt.Chart:
 
 def _save(chart: alt.TopLevelMixin, file: Path) -> None:
     chart.save(str(file), scale_factor=1.5)
-    _shrink(file)
-
-
-def _shrink(file: Path) -> None:
-    """Keep the colours that lines and their soft edges need, and a fifth of the bytes."""
-    Image.open(file).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
+    shrink(file)

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.kernel
 def test_doctor_reads_a_guest_s_host(dumbbell: Dumbbell, tmp_path: Path) -> None:
     doctor = [sys.executable, "-m", "dumbbell", "doctor", "--json", "--rate", "10mbit", "--rtt", "40ms"]
-    words = ["exec", "bufferbloat", "--no-flows", "--on", "sender", "--out", tmp_path / "run", "--", *doctor]
+    words = ["exec", "bufferbloat-plain", "--no-flows", "--on", "sender", "--out", tmp_path / "run", "--", *doctor]
     # Typed here, so that the guest sees this Python wherever it lies.
     done = dumbbell(*words, cwd=ROOT)
     assert done.returncode == 0, done.stderr
@@ -37,7 +37,7 @@ def test_enable_and_disable_work_in_a_guest_s_host(dumbbell: Dumbbell, tmp_path:
         "mount -t tmpfs none /etc/sysctl.d || exit 9", f"{ours} enable bbr", default, "ls /etc/sysctl.d",
         f"{ours} disable", default, "ls /etc/sysctl.d",
     ))  # fmt: skip
-    words = ["exec", "bufferbloat", "--no-flows", "--powers", "--on", "sender", "--out", tmp_path / "run"]
+    words = ["exec", "bufferbloat-plain", "--no-flows", "--powers", "--on", "sender", "--out", tmp_path / "run"]
     before = sorted(Path("/etc/sysctl.d").iterdir())
     done = dumbbell(*words, "--", "/bin/sh", "-c", script, cwd=ROOT)
     assert done.returncode == 0, done.stderr

@@ -138,9 +138,9 @@ def test_a_page_of_eight_runs_is_short_and_draws_a_run_when_it_is_opened(browser
     page = browser.new_page(viewport={"width": 1200, "height": 900})
     page.goto(path.as_uri())
     drawn = ".figure svg.marks"
-    page.wait_for_function(f'document.querySelectorAll("{drawn}").length === 3')
+    page.wait_for_function(f'document.querySelectorAll("{drawn}").length === 4')
     assert page.evaluate("document.documentElement.scrollHeight") < 4000
     page.locator("section > details > summary").first.click()
-    page.wait_for_function(f'document.querySelectorAll("{drawn}").length > 3')
+    page.wait_for_function(f'document.querySelectorAll("{drawn}").length > 4')
     assert page.locator("section > details[open] .figure").count() == page.locator(f"details[open] {drawn}").count()
     page.close()

@@ -145,7 +145,7 @@ def test_the_values_at_the_cursor_are_those_of_the_picture_on_the_screen(opened:
 def test_every_scenario_can_be_chosen(opened: Open) -> None:
     page = opened()
     chooser = page.get_by_label("Experiment", exact=True)
-    for name in ("cyclic", "two-classes", "dumbbell"):
+    for name in ("cyclic", "two-classes: plain", "dumbbell"):
         chooser.select_option(label=name)
         settled(page)
         expect(page.locator(".trouble")).to_have_count(0)

@@ -1,6 +1,6 @@
 """A tc script's disciplines and classes as a tree: what rate each lets through, and where a netem holds packets."""
 
-from collections.abc import Container, Iterator, Mapping, Set
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -8,7 +8,7 @@ from dumbbell.spec.qdisc import GRAMMAR, parse_qdisc
 from dumbbell.spec.script import Script
 from dumbbell.spec.units import rate_bps
 
-__all__ = ["Tree", "read_tree"]
+__all__ = ["Tree", "handle_of", "read_tree"]
 
 ROOT, CLASS = "root", "class"
 
@@ -35,11 +35,11 @@ class Tree:
 
         Traffic that no filter gives to a class passes htb unlimited, and is not counted here.
         """
-        return self.caps_bps[_normal(handle)]
+        return self.caps_bps[handle]
 
     def holds_netem(self, handle: str) -> bool:
         """Is there a netem at this place or below it?"""
-        return _normal(handle) in self.netems
+        return handle in self.netems
 
 
 def read_tree(script: Script) -> Tree:
@@ -62,8 +62,7 @@ def _nodes(script: Script) -> dict[str, _Node]:
         if words[1] == "qdisc":
             start = next(position for position, word in enumerate(words) if word in GRAMMAR)
             discipline = parse_qdisc(" ".join(words[start:]))
-            place = _normal(words[words.index("handle") + 1])
-            nodes[place] = _Node(_parent(words, classes), discipline.kind, discipline.shaped_rate_bps)
+            nodes[handle_of(words)] = _Node(_parent(words, classes), discipline.kind, discipline.shaped_rate_bps)
     for place, words in classes.items():
         limit = next((words[words.index(name) + 1] for name in ("ceil", "rate") if name in words), None)
         nodes[place] = _Node(_parent(words, classes), CLASS, None if limit is None else rate_bps(limit))
@@ -94,6 +93,11 @@ def _up(nodes: Mapping[str, _Node], place: str) -> Iterator[str]:
         passed.add(place)
         yield place
         place = nodes[place].parent
+
+
+def handle_of(words: Sequence[str]) -> str:
+    """The handle of a line's discipline; of `1:1` tc takes `1:` (`get_qdisc_handle` in tc/tc_util.c)."""
+    return _normal(words[words.index("handle") + 1].split(":")[0])
 
 
 def _parent(words: tuple[str, ...], classes: Container[str]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dumbbell.plan.building import Building
 from dumbbell.plan.layout import Command
 from dumbbell.plan.queues import QueuePlan
-from dumbbell.plan.scripttree import read_tree
+from dumbbell.plan.scripttree import handle_of, read_tree
 from dumbbell.plan.shaping import Device
 from dumbbell.spec.qdisc import GRAMMAR
 from dumbbell.spec.script import DEVICE, Script
@@ -35,10 +35,11 @@ def _queues(script: Script, device: Device, suffix: str) -> Iterator[QueuePlan]:
         if words[1] != "qdisc":
             continue
         handle = words[words.index("handle") + 1].split(":")[0] + ":"
+        place = handle_of(words)
         kind = next(position for position, word in enumerate(words) if word in GRAMMAR)
         name = f"tc.{handle.rstrip(':')}{suffix}"
         text = " ".join(words[kind:])
         yield QueuePlan(
             name, device.host, device.name, handle, text, under_test=True, key=f"path.tc, {handle}", may_drop=True,
-            capped_bps=tree.capped_bps(handle), holds_netem=tree.holds_netem(handle),
+            capped_bps=tree.capped_bps(place), holds_netem=tree.holds_netem(place),
         )  # fmt: skip
