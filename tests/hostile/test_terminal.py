@@ -34,7 +34,7 @@ from workbench.serving import served
 
 EXPERIMENT: dict[str, Any] = {
     "title": "t", "duration": "1s", "expect": ["jain > 0"],
-    "source": {"title": "s", "url": "u", "note": "n", "seen": [{"what": "w", "value": 1, "unit": "", "metric": "jain"}]},
+    "source": {"title": "s", "url": "u", "note": "n", "seen": [{"what": "w", "value": 1, "metric": "jain"}]},
     "path": {"rtt": "10ms", "bottleneck": {"rate": "1mbit", "qdisc": "fq"}},
     "flows": [{"name": "n", "cc": "bbr"}],
     "cases": [{"name": "a", "set": {"path.rtt": "20ms"}}, {"name": "b", "set": {"path.rtt": ["30ms", "40ms"]}}],
