@@ -347,6 +347,9 @@ SEVERAL: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def test_the_command_says_it_in_one_line(dumbbell: Dumbbell) -> None:
+def test_the_command_says_it_in_one_line(dumbbell: Dumbbell, tmp_path: Path) -> None:
     done = dumbbell("compare", "nowhere", "nowhere-else")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "dumbbell: nowhere: no such result folder\n")
+    (tmp_path / "ss.log").write_text("")
+    done = dumbbell("compare", "ss.log", "mine", cwd=tmp_path)
+    assert done.stderr == "dumbbell: ss.log: a file; import a log first: dumbbell import ss.log -o log\n"
