@@ -127,6 +127,21 @@ def test_several_seeds_side_by_side_are_what_each_is_alone(dumbbell: Dumbbell, e
     ) == tables(tmp_path / "alone")
 
 
+def test_one_case_or_some_of_them_can_be_named(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    words = ("bufferbloat", "--set", "duration=1s")
+    run(dumbbell, "sim", *words, "--case", "maxq 100", "--out", "one")
+    manifest = json.loads((tmp_path / "one" / "run.json").read_text())
+    assert manifest["case"] == "maxq 100"
+    assert manifest["command"].endswith("--case 'maxq 100' --set duration=1s")
+    some = run(dumbbell, "sim", *words, "--case", "maxq 200", "--case", "maxq 10", "--out", "some")
+    assert [case["name"] for case in some["cases"]] == ["maxq 200", "maxq 10"]
+    done = dumbbell("run", *words, "--case", "maxq 7")
+    assert (done.returncode, "no case is called 'maxq 7'; there is: maxq 10; maxq 100; maxq 200" in done.stderr) == (
+        2,
+        True,
+    )
+
+
 def test_seeds_and_cases_are_summed_up_by_mean_and_extent(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
     cases = '[[cases]]\nname = "{path.loss}"\nset = { "path.loss" = ["1%", "3%"] }\n'
     (tmp_path / "mine.toml").write_text(experiment(CUBIC, duration="1s") + cases)

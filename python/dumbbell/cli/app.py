@@ -93,7 +93,10 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
     ] = None,
     hosts: Hosts = None,
     seed: Annotated[str | None, typer.Option(metavar="N", help="A seed, or several: 1..5.")] = None,
-    settings: Settings = [],  # noqa: B006 — typer copies it
+    case: Annotated[
+        list[str], typer.Option(metavar="NAME", help="Only this case of the experiment; repeatable. Default: all.")
+    ] = [],  # noqa: B006 — typer copies it
+    settings: Settings = [],  # noqa: B006
     folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the result goes.")] = None,
     kernel: Annotated[str | None, typer.Option(metavar="NAME", help="Which kernel; see kernel list.")] = None,
     jobs: Annotated[
@@ -129,7 +132,7 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
     engine = engine or ("kernel" if kernel else "sim")
     done = run_all(
         scenario, engine=engine, seed=seed, settings=settings, out=folder, kernel=kernel, jobs=jobs, capture=pcap,
-        inside=inside, wall_limit_s=wall_limit, hosts=hosts,
+        inside=inside, wall_limit_s=wall_limit, hosts=hosts, only=case,
     )  # fmt: skip
     if as_json:
         print_json(done.as_json())

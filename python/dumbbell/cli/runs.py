@@ -22,6 +22,7 @@ from dumbbell.plan.inside import Inside
 from dumbbell.publish import staged
 from dumbbell.result import Run
 from dumbbell.spec import Case, find, load
+from dumbbell.spec.document import chosen as case_called
 
 __all__ = ["ALL_CASES", "Done", "Repeated", "run_all"]
 
@@ -117,15 +118,17 @@ def _repeated(name: str, runs: Sequence[Run]) -> Repeated:
 def run_all(  # noqa: PLR0913 — what `run` may be asked
     scenario: str, *, engine: str, seed: str | None, settings: Sequence[str], out: Path | None, kernel: str | None,
     jobs: int | None, capture: Path | None = None, inside: Inside | None = None,
-    wall_limit_s: float | None = None, hosts: str | None = None,
+    wall_limit_s: float | None = None, hosts: str | None = None, only: Sequence[str] = (),
 ) -> Done:  # fmt: skip
-    """Run every case with every seed.
+    """Run every case, or those named in `only`, with every seed.
 
     Raises `DumbbellError`; `Interrupted` once everything that was started has ended.
     """
     began = time.perf_counter()
     file = find(scenario)
     cases = load(file, settings)
+    if only:
+        cases = [case_called(cases, name, str(file)) for name in dict.fromkeys(only)]
     allowed = permitted([engine], hosts, [kernel])
     chosen = engine_called(engine, kernel, allowed=allowed, wall_limit_s=wall_limit_s)
     asked_seeds = seeds_of(seed, "--seed")
@@ -138,7 +141,8 @@ def run_all(  # noqa: PLR0913 — what `run` may be asked
     several = len(cases) > 1 or len(wanted) > 1
 
     def asked(case: Case, number: int, place: Path) -> tuple[Engine, Request]:
-        command = repeat_command(scenario, engine, number, settings, kernel, allowed.hosts)
+        named = case.name if only else None
+        command = repeat_command(scenario, engine, number, settings, kernel, allowed.hosts, named)
         return chosen, Request(file.stem, case, number, place, command, capture, inside or Inside())
 
     if not several:

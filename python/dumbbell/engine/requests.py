@@ -58,12 +58,13 @@ def plain(text: str) -> str:
 
 def repeat_command(
     scenario: str, engine: str, seed: int, settings: Sequence[str], kernel: str | None = None,
-    hosts: Sequence[str] = (),
+    hosts: Sequence[str] = (), case: str | None = None,
 ) -> str:  # fmt: skip
-    """What a person would type to get the same run again."""
+    """What a person would type to get the same run again; without a `case`, all of them."""
     words = ["dumbbell", "run", scenario, "--engine", engine, "--seed", str(seed)]
     words += ["--hosts", ",".join(hosts)] if hosts and engine == "host" else []
     words += ["--kernel", kernel] if kernel else []
+    words += ["--case", case] if case else []
     return shlex.join(words + [word for setting in settings for word in ("--set", setting)])
 
 
