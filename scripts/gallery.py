@@ -76,7 +76,7 @@ PICTURES = [
     ),
     Picture(
         "lossy-download", "lossy-download", "--figure box --metric flows.0.throughput_mbps",
-        "Five seeds of 61 MB at 0, 1, 5 and 10 % loss: the boxes show how much luck there is in it.",
+        "Five seeds of 61 MB at 0, 1, 5 and 10 % loss: the boxes show how far five seeds differ.",
     ),
     Picture(
         "bufferbloat", "bufferbloat", "--figure queue",
