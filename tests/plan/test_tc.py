@@ -32,8 +32,7 @@ def config(words: str) -> dict[str, Any]:
     return found
 
 
-PER_CENT = ALWAYS / 100
-MS = 1_000_000
+PER_CENT, MS = ALWAYS / 100, 1_000_000
 
 
 def link(overhead: int, *, raw: bool = False, least: int = 0, framing: str = "plain") -> dict[str, Any]:
