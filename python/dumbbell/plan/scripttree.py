@@ -4,6 +4,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import takewhile
 
+from dumbbell.plan.tc.reader import handle
 from dumbbell.spec.qdisc import GRAMMAR, parse_qdisc
 from dumbbell.spec.script import Script
 from dumbbell.spec.units import rate_bps
@@ -97,7 +98,7 @@ def _up(nodes: Mapping[str, _Node], place: str) -> Iterator[str]:
 
 def handle_of(words: Sequence[str]) -> str:
     """The handle of a line's discipline; of `1:1` tc takes `1:` (`get_qdisc_handle` in tc/tc_util.c)."""
-    return _normal(words[words.index("handle") + 1].split(":")[0])
+    return handle(words[words.index("handle") + 1])
 
 
 def _parent(words: tuple[str, ...], classes: Container[str]) -> str:
