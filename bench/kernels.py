@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from spent import Spent, spent
+from command_cost import Spent, spent
 
 EDITED = "net/ipv4/tcp_bbr.c"
 

@@ -1,7 +1,6 @@
-"""ns-3 as a contestant: which builds of it are here, our program against each, an experiment in ns-3's numbers.
+"""ns-3 as a contestant: find its builds, compile `ns3/experiment.cc` against each, run it, and compute the metrics.
 
-The program is `ns3/experiment.cc`; what it counts becomes the metrics of `dumbbell compare` here. Who runs when is
-`peers.py`'s; what is installed `scripts/setup.sh bench` sees to.
+`scripts/setup.sh bench` and `scripts/ns3.sh` install ns-3.
 """
 
 import json
@@ -18,7 +17,7 @@ from dumbbell.analysis import spread
 from dumbbell.plan import Plan, plan_case
 from dumbbell.spec import Case
 
-__all__ = ["ETHERNET_BYTES", "Ns3", "builds", "measured", "words"]
+__all__ = ["ETHERNET_BYTES", "Ns3", "arguments", "builds", "measured"]
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(__file__).parent / "ns3" / "experiment.cc"
@@ -26,7 +25,7 @@ PEERS = ROOT / "target" / "peers"
 MODULES = ("core", "network", "internet", "point-to-point", "traffic-control", "applications")
 CONTROLLERS = {"bbr": "TcpBbr", "cubic": "TcpCubic"}
 ETHERNET_BYTES, NS3_BYTES = 1514, 1502
-"""A full packet on the bottleneck's wire: there with an Ethernet header, in ns-3 with the 2 bytes of PPP."""
+"""A full packet on the bottleneck link: with an Ethernet header in Dumbbell, with 2 bytes of PPP in ns-3."""
 
 
 @dataclass(frozen=True)
@@ -38,25 +37,25 @@ class Ns3:
     """`release`, `package` or `wheel`."""
     origin: str
     library: str
-    """What a module's library is called, such as `ns3-{}`."""
+    """The name of a module's library, such as `ns3-{}`."""
     standard: str
-    """The C++ that its headers are written in."""
+    """The C++ standard of its headers."""
     headers: Path | None = None
     libraries: Path | None = None
-    """None: where compilers look anyway."""
+    """None: in the compiler's default path."""
 
     @property
     def name(self) -> str:
-        """In tables."""
+        """The name in tables."""
         return f"ns-{self.version} {self.kind}"
 
     @property
     def program(self) -> Path:
-        """Where ours is, built against it."""
+        """Our program, built against this ns-3."""
         return PEERS / f"experiment-{self.version}-{self.kind}"
 
     def build(self) -> None:
-        """Compile our program, optimised, where it is older than its source."""
+        """Compile our program if it is older than its source."""
         if self.program.exists() and self.program.stat().st_mtime > SOURCE.stat().st_mtime:
             return
         self.program.parent.mkdir(parents=True, exist_ok=True)
@@ -76,22 +75,22 @@ class Ns3:
         subprocess.run(command, check=True)
 
     def run(self, case: Case, seed: int, wall_limit_s: int) -> dict[str, Any]:
-        """An experiment, up to its end or for so many seconds."""
+        """Run an experiment to its end or to the limit."""
         plan = plan_case(case, seed)
-        told = json.loads(output([self.program, *words(case, plan, seed), f"--wall-limit={wall_limit_s}"]))
+        counts = json.loads(output([self.program, *arguments(case, plan, seed), f"--wall-limit={wall_limit_s}"]))
         return {
-            "wall_s": told["wall_s"],
-            "events": told["events"],
-            "packets": told["sent_packets"],
-            "reached_s": told["reached_s"],
-            "process_mib": told["peak_kib"] / 1024,
-            "run_mib": (told["peak_kib"] - told["before_kib"]) / 1024,
-            "measures": measured(told, plan) if told["reached_s"] >= plan.duration_ns / 1e9 else {},
+            "wall_s": counts["wall_s"],
+            "events": counts["events"],
+            "packets": counts["sent_packets"],
+            "reached_s": counts["reached_s"],
+            "process_mib": counts["peak_kib"] / 1024,
+            "run_mib": (counts["peak_kib"] - counts["before_kib"]) / 1024,
+            "measures": measured(counts, plan) if counts["reached_s"] >= plan.duration_ns / 1e9 else {},
         }
 
 
 def builds() -> list[Ns3]:
-    """The builds of ns-3 that this machine has: `scripts/ns3.sh` says which there may be."""
+    """The installed builds of ns-3; `scripts/ns3.sh` lists the possible ones."""
     return [*_of_source(), *_of_distribution(), *_of_wheel()]
 
 
@@ -117,21 +116,21 @@ def _of_wheel() -> Iterator[Ns3]:
 
 def _found(cores: Iterable[Path], kind: str, origin: str, standard: str) -> Iterator[Ns3]:
     for core in cores:
-        if named := re.fullmatch(r"lib(ns(3\.\d+)-)core(.*)\.so", core.name):
-            library, version = f"{named[1]}{{}}{named[3]}", named[2]
+        if match := re.fullmatch(r"lib(ns(3\.\d+)-)core(.*)\.so", core.name):
+            library, version = f"{match[1]}{{}}{match[3]}", match[2]
             yield Ns3(version, kind, origin, library, standard, core.parents[1] / "include", core.parent)
 
 
-def words(case: Case, plan: Plan, seed: int) -> list[str]:
-    """An experiment as our program takes it.
+def arguments(case: Case, plan: Plan, seed: int) -> list[str]:
+    """The arguments of our program for an experiment.
 
-    Full packets a second and full packets in the queue are those of the plan, though ns-3's have other headers.
+    Full packets per second and full packets in the queue are those of the plan; ns-3's headers differ in size.
     """
     bottleneck = next(queue for queue in plan.queues if queue.under_test)
     kind, _, limit = bottleneck.text.split()
     (_, rate_bps), *changes = bottleneck.rates
     if changes or kind not in ("bfifo", "codel") or rate_bps is None:
-        sys.exit(f"not told to ns-3 yet: {bottleneck.text}, rates {bottleneck.rates}")
+        sys.exit(f"cannot express this in ns-3: {bottleneck.text}, rates {bottleneck.rates}")
     counts: dict[str, int] = {}
     for flow in plan.flows:
         counts[CONTROLLERS[flow.cc or ""]] = counts.get(CONTROLLERS[flow.cc or ""], 0) + 1
@@ -147,35 +146,37 @@ def words(case: Case, plan: Plan, seed: int) -> list[str]:
     ]
 
 
-def measured(told: Mapping[str, Any], plan: Plan) -> dict[str, float]:
-    """The metrics of `dumbbell compare` that ns-3's counts give, each by the formula that it has there."""
+def measured(counts: Mapping[str, Any], plan: Plan) -> dict[str, float]:
+    """The metrics of `dumbbell compare` from ns-3's counts, by the same formulas."""
     bottleneck = next(queue for queue in plan.queues if queue.under_test)
     rate_bps, length_s = float(bottleneck.rates[0][1] or math.nan), plan.duration_ns / 1e9
     packet_s = 8 * ETHERNET_BYTES / rate_bps
     groups = list(dict.fromkeys(flow.group for flow in plan.flows))
-    total = sum(told["bytes_received"])
+    total = sum(counts["bytes_received"])
     found = {}
     for number, group in enumerate(groups):
-        received, again, sent = (_of_group(told, key, number) for key in ("bytes_received", "retransmits", "segments"))
+        received, retransmitted, sent = (
+            _of_group(counts, key, number) for key in ("bytes_received", "retransmits", "segments")
+        )
         found[f"groups.{group}.throughput_mbps"] = 8 * received / length_s / 1e6
         if len(groups) > 1:
             found[f"groups.{group}.share"] = received / total
-        found[f"groups.{group}.retransmit_rate"] = again / sent
-    backlog = spread(told["backlog_packets"])
-    for part in ("mean", "p95"):
-        packets = backlog[part]
+        found[f"groups.{group}.retransmit_rate"] = retransmitted / sent
+    backlog = spread(counts["backlog_packets"])
+    for statistic in ("mean", "p95"):
+        packets = backlog[statistic]
         assert packets is not None
-        found[f"queue.packets.{part}"] = packets
-        found[f"queue.delay_ms.{part}"] = packets * packet_s * 1e3
-    return found | {"queue.drops": told["drops"], "utilisation": told["sent_packets"] * packet_s / length_s}
+        found[f"queue.packets.{statistic}"] = packets
+        found[f"queue.delay_ms.{statistic}"] = packets * packet_s * 1e3
+    return found | {"queue.drops": counts["drops"], "utilisation": counts["sent_packets"] * packet_s / length_s}
 
 
-def _of_group(told: Mapping[str, Any], key: str, number: int) -> int:
-    return sum(count for count, group in zip(told[key], told["groups"], strict=True) if group == number)
+def _of_group(counts: Mapping[str, Any], key: str, number: int) -> int:
+    return sum(count for count, group in zip(counts[key], counts["groups"], strict=True) if group == number)
 
 
 def output(command: Sequence[str | Path]) -> str:
-    """What a program prints; a failure ends the benchmark with what it said."""
+    """The output of a program; a failure ends the benchmark with its error."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}: status {done.returncode}: {done.stderr.strip()}")

@@ -1,6 +1,6 @@
-"""The page about Dumbbell and its peers: tables of what `peers.py` measured, and the arithmetic between the two.
+"""Write the page of `peers.py`: tables, and ratios between contestants.
 
-What was found about the why is a person's: the part of the page below `## What it means` is kept.
+The part of the page below `## Discussion` is written by hand and kept.
 """
 
 import os
@@ -20,10 +20,10 @@ from speed import processor
 
 from dumbbell import __version__
 
-__all__ = ["Figures", "agreement", "page", "ratios", "spread_of", "why"]
+__all__ = ["Figures", "agreement", "discussion", "numbers", "page", "ratios", "spread_of"]
 
-WHY = "## What it means"
-METRICS = ("utilisation", "groups.*.share", "groups.*.throughput_mbps", "queue.delay_ms.mean", "queue.delay_ms.p95",
+DISCUSSION = "## Discussion"
+METRICS = ("utili?ation", "groups.*.share", "groups.*.throughput_mbps", "queue.delay_ms.mean", "queue.delay_ms.p95",
            "groups.*.retransmit_rate", "queue.drops")  # fmt: skip
 REFERENCE = "kernel engine"
 
@@ -34,60 +34,84 @@ Runs = Mapping[str, Sequence[Run]]
 
 @dataclass(frozen=True)
 class Figures:
-    """All that was measured."""
+    """All measurements."""
 
     began: datetime
     benches: Sequence[Bench]
     contestants: Sequence[str]
-    """The first is the one that ratios are to."""
+    """Ratios refer to the first."""
     runs: Mapping[str, Runs]
     instructions: Mapping[str, Mapping[str, float]]
-    """A data packet, by experiment and contestant; empty where nobody counted."""
+    """A data packet, by experiment and contestant; empty if not counted."""
     peers: Sequence[Ns3]
 
 
-def page(figures: Figures, limits_s: Sequence[int], kept: str) -> str:
-    """The whole of it."""
-    parts = [head(figures, limits_s), speed(figures), against(figures), instructions(figures), near(figures), kept]
+def page(figures: Figures, limits_s: Sequence[int], by_hand: str) -> str:
+    """The page as Markdown."""
+    parts = [head(figures, limits_s), speed(figures), against(figures), instructions(figures), near(figures), by_hand]
     return "\n\n".join(part for part in parts if part).rstrip() + "\n"
 
 
-def why(path: Path | None) -> str:
-    """What somebody wrote below the tables of the page that is there."""
+def discussion(path: Path | None) -> str:
+    """The part of an existing page that is written by hand."""
     text = path.read_text(encoding="utf-8") if path and path.is_file() else ""
-    return text[text.index(WHY) :].rstrip() if WHY in text else ""
+    return text[text.index(DISCUSSION) :].rstrip() if DISCUSSION in text else ""
+
+
+def numbers(figures: Figures) -> dict[str, Any]:
+    """The ratios of the page as numbers."""
+    first, *others = figures.contestants
+    return {
+        "times_as_fast": {
+            bench.name: {
+                name: {"median": median(found), "least": min(found), "most": max(found)}
+                for name in others
+                for found in [ratios(figures.runs[bench.name][first], figures.runs[bench.name][name])]
+            }
+            for bench in figures.benches
+        },
+        "instructions_a_packet": {name: dict(counts) for name, counts in figures.instructions.items()},
+        "speed": {
+            bench.name: {
+                name: {"packets_a_second": median(rate(run) for run in figures.runs[bench.name][name])}
+                for name in figures.contestants
+            }
+            for bench in figures.benches
+        },
+    }
 
 
 def head(figures: Figures, limits_s: Sequence[int]) -> str:
-    """Where, when, who, and what is the same for all."""
+    """Host, date, contestants and common settings."""
     rounds = max(len(runs) for each in figures.runs.values() for runs in each.values())
-    machine = f"{os.cpu_count()} cores ({processor()}), Linux {platform.release()}, load {os.getloadavg()[0]:.1f}"
+    host = f"{os.cpu_count()} cores ({processor()}), Linux {platform.release()}, load {os.getloadavg()[0]:.1f}"
     peers = "; ".join(f"{peer.name}: {peer.origin}" for peer in figures.peers)
     first_s, later_s = limits_s
-    return f"""# Dumbbell beside its peers
+    return f"""# Dumbbell and ns-3
 
-{figures.began:%d %B %Y}, {machine} at the end; one core used by each.
+{figures.began:%d %B %Y}, {host} at the end; one core used by each.
 Dumbbell {__version__}; {peers}. Made by `make bench`, or alone by
 `scripts/setup.sh bench && scripts/ns3.sh && .venv/bin/python bench/peers.py -o docs/benchmarks.md`.
 
-The experiments are those of [bench/experiments.py](../bench/experiments.py). Contestants take turns: {rounds}
-rounds, the seed of each its number. ns-3 runs [our program](../bench/ns3/experiment.cc): as many full packets a
+The experiments are those of [bench/experiments.py](../bench/experiments.py). Contestants alternate for {rounds}
+rounds; the round is the seed. ns-3 runs [our program](../bench/ns3/experiment.cc): as many full packets a
 second at the bottleneck, as many in its buffer, the same base RTT, MSS 1448, SACK, timestamps, delayed ACKs of 2
-segments, an initial window of 10, a minimum RTO of 200 ms, buffers of 64 MiB, no other queue on the way; what else
-there is, is ns-3's own default. It reads the backlog as often as Dumbbell samples; Dumbbell samples every socket
+segments, an initial window of 10, a minimum RTO of 200 ms, buffers of 64 MiB, no other queue on the path;
+everything else is ns-3's default. It reads the backlog as often as Dumbbell samples; Dumbbell samples every socket
 too, sends pings and makes tables, all within its time. A run of ns-3 is stopped after {later_s} wall seconds, in
-the first round after {first_s}, and counts with what it did until then: its rate is that of a younger experiment."""
+the first round after {first_s}, and counts with the virtual time reached: its rate is that of an earlier part of the
+experiment."""
 
 
 def speed(figures: Figures) -> str:
-    """Times and memory of everybody."""
+    """Times and memory of all contestants."""
     lines = [
         "## Speed and memory",
         "",
-        "Medians over the rounds; in brackets the least and the most. Wall time is the simulation's; of the",
+        "Medians over the rounds, least and most in brackets. Wall time is the simulation's; of the",
         "kernel engine the whole run's, with boot and decoding. Data packets are those that the bottleneck sent.",
-        "Memory is the process's, and by how much the run made it grow; Dumbbell's holds Python and its",
-        "libraries. Of the kernel engine it is the guest's.",
+        "Memory is that of the process, and its growth during the run; Dumbbell's includes Python and its",
+        "libraries. For the kernel engine it is the guest's.",
         "",
         "| experiment | contestant | wall s | of virtual s | data packets a second | events a second "
         "| process MiB | run MiB |",
@@ -133,11 +157,11 @@ def instructions(figures: Figures) -> str:
     lines = [
         "## Instructions a data packet",
         "",
-        "By `valgrind --tool=cachegrind`, over a short span of virtual time that ns-3 can do too: what a run up",
-        "to its end has beyond a run up to its start. So starting counts for nothing, but it is a young",
-        "experiment, with the losses of slow start. Packets here are those that senders sent. The simulator is",
-        "counted without Python around it (`crates/sim/src/bin/time_plan.rs`). A guest can't be counted:",
-        "valgrind carries no program that traces others, and few virtual machines give their processor's counters.",
+        "By `valgrind --tool=cachegrind`, over a short span of virtual time that ns-3 reaches too: a run to its",
+        "end minus a run to its start. This excludes start-up, but it is an early part of the experiment, with",
+        "the losses of slow start. Packets are those that senders sent. The simulator is counted without Python",
+        "(`crates/sim/src/bin/time_plan.rs`). A guest cannot be counted: valgrind does not run programs that",
+        "trace others, and few virtual machines expose CPU counters.",
         "",
         "| experiment | span, s | " + " | ".join(names) + " |",
         "| --- | ---: |" + " ---: |" * len(names),
@@ -150,11 +174,11 @@ def instructions(figures: Figures) -> str:
 
 def near(figures: Figures) -> str:
     lines = [
-        "## How near to the kernel",
+        "## Difference from the kernel",
         "",
-        "Means over the seeds ± their standard deviation, of runs that came to their end, by the definitions",
-        f"of `dumbbell compare`. The {REFERENCE} is the truth here: it runs Linux itself. In brackets: how far",
-        "off the mean is.",
+        "Means over the seeds ± their standard deviation, of runs that reached their end, by the definitions",
+        f"of `dumbbell compare`. The {REFERENCE}, which runs Linux, is the reference. In brackets: the",
+        "difference of the mean.",
         "",
     ]
     for bench in figures.benches:
@@ -163,7 +187,7 @@ def near(figures: Figures) -> str:
         missing = [name for name in figures.contestants if name not in names]
         counts = ", ".join(f"{name} {len(finished(runs[name]))}" for name in names)
         lines += [f"### `{bench.name}`", "", f"Runs: {counts}."]
-        lines += [f"Never came to its end: {', '.join(missing)}."] if missing else []
+        lines += [f"Never reached its end: {', '.join(missing)}."] if missing else []
         lines += ["", "| metric | " + " | ".join(names) + " |", "| --- |" + " ---: |" * len(names)]
         lines += agreement({name: finished(runs[name]) for name in names})
         lines.append("")
@@ -171,14 +195,14 @@ def near(figures: Figures) -> str:
 
 
 def agreement(runs: Mapping[str, Sequence[Mapping[str, float]]]) -> Iterator[str]:
-    """A row a metric: the reference's mean and spread, then the others' with how far off they are."""
+    """A row per metric: mean and spread of the reference, then of the others with their difference."""
     reference, *_ = runs.values()
     for metric in _metrics(reference[0]):
-        truth = mean(run[metric] for run in reference)
+        expected = mean(run[metric] for run in reference)
         cells = []
         for number, measures in enumerate(runs.values()):
             values = [run[metric] for run in measures if metric in run]
-            off = f" ({(mean(values) - truth) / abs(truth):+.1%})" if values and number and truth else ""
+            off = f" ({(mean(values) - expected) / abs(expected):+.1%})" if values and number and expected else ""
             cells.append(f"{_with_sd(values)}{off}")
         yield f"| {metric} | " + " | ".join(cells) + " |"
 
@@ -198,7 +222,7 @@ def _short(value: float, digits: int) -> str:
 
 
 def finished(runs: Sequence[Run]) -> list[Mapping[str, float]]:
-    """The measures of the runs that came to their end."""
+    """The measures of the runs that reached their end."""
     return [run["measures"] for run in runs if run["measures"]]
 
 
@@ -208,19 +232,19 @@ def rate(run: Run) -> float:
 
 
 def ratios(first: Sequence[Run], second: Sequence[Run]) -> list[float]:
-    """How many times as fast the first is, round by round."""
+    """The ratio of the rates in each round."""
     return [rate(one) / rate(other) for one, other in zip(first, second, strict=True)]
 
 
 def spread_of(values: Sequence[float], form: str) -> str:
-    """Median, and in brackets the least and the most where they don't read the same."""
+    """Median, with the least and the most in brackets if they differ."""
     least, most = form.format(min(values)), form.format(max(values))
     return form.format(median(values)) + (f" ({least} to {most})" if least != most else "")
 
 
 def events(runs: Sequence[Run]) -> str:
     if runs[0]["events"] is None:
-        return "not told"
+        return "not reported"
     return f"{median(run['events'] / run['wall_s'] for run in runs):,.0f}"
 
 

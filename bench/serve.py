@@ -1,7 +1,7 @@
-"""The server under load: 2,000 clients at once, and those who mean no good; memory, and what a good client feels.
+"""Load the server with 2,000 clients at once and with hostile ones; measure its memory and a normal client's time.
 
-Everything is on the loopback of a network of its own (`unshare -n`), bounded in number and time. Each scene gets a new
-server; a good client downloads 5 MB again and again beside it.
+Runs on the loopback device of a network namespace (`unshare -n`). Each scene has a limited duration and a new server; a
+normal client downloads 5 MB repeatedly.
 """
 
 import argparse
@@ -28,48 +28,48 @@ Act = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path, default=Path(__file__).with_name("serve.md"))
-    parser.add_argument("--inside", action="store_true", help="already in a network of its own")
-    asked = parser.parse_args()
-    if not asked.inside:
-        again = [sys.executable, __file__, "--inside", "-o", str(asked.output)]
-        sys.exit(subprocess.run(["unshare", "-n", *again], check=False).returncode)
+    parser.add_argument("--inside", action="store_true", help="already in a network namespace")
+    options = parser.parse_args()
+    if not options.inside:
+        command = [sys.executable, __file__, "--inside", "-o", str(options.output)]
+        sys.exit(subprocess.run(["unshare", "-n", *command], check=False).returncode)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
     scenes: dict[str, Scene] = {
-        "nobody else": nobody,
-        f"{CLIENTS:,} clients at once, 100 kB each, again and again": crowd,
+        "no other client": idle,
+        f"{CLIENTS:,} clients at once, 100 kB each, repeatedly": crowd,
         f"{CLIENTS:,} clients that read 1 kB/s of 900 MB": slow,
-        f"{CLIENTS:,} connections that say nothing": silent,
+        f"{CLIENTS:,} connections that send nothing": silent,
         f"{CLIENTS:,} connections that send a byte of a request a second": loris,
-        "random bytes, as fast as they are answered, from 50": nonsense,
+        "random bytes, as fast as the server answers, from 50": nonsense,
         "requests with 100 kB of fields, from 50": oversized,
-        "500 clients that go away in the middle, again and again": leavers,
+        "500 clients that disconnect in the middle, repeatedly": leavers,
     }
     rows = [row(name, scene) for name, scene in scenes.items()]
-    asked.output.write_text(page(rows, cpu_of_a_download()), encoding="utf-8")
+    options.output.write_text(page(rows, cpu_of_a_download()), encoding="utf-8")
 
 
 def row(name: str, scene: Scene) -> str:
     with served() as (process, port):
         calm_mb = memory_mb(process.pid, "VmRSS")
         spent = cpu_s(process.pid)
-        times, said = asyncio.run(beside(scene, port))
+        times, outcome = asyncio.run(with_client(scene, port))
         spent = cpu_s(process.pid) - spent
         peak_mb, after = memory_mb(process.pid, "VmHWM"), asyncio.run(good(port))
     middle = f"{1e3 * statistics.median(times):.0f}" if times else "none ended"
     worst = f"{1e3 * max(times):.0f}" if times else ""
-    print(name, said, middle, flush=True)
-    cells = [name, said, f"{calm_mb:.0f}", f"{peak_mb:.0f}", f"{100 * spent / SCENE_S:.0f} %", middle, worst]
+    print(name, outcome, middle, flush=True)
+    cells = [name, outcome, f"{calm_mb:.0f}", f"{peak_mb:.0f}", f"{100 * spent / SCENE_S:.0f} %", middle, worst]
     return "| " + " | ".join([*cells, f"{1e3 * after:.0f}"]) + " |"
 
 
 @contextlib.contextmanager
 def served() -> Iterator[tuple["subprocess.Popen[str]", int]]:
-    """A server, and its port."""
-    words = [sys.executable, "-m", "dumbbell", "serve", "--port", "0", "--quiet", "--timeout", "4s"]
-    words += ["--max-clients", "2200", "--max-per-address", "2200"]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    """Start a server; yield it with its port."""
+    command = [sys.executable, "-m", "dumbbell", "serve", "--port", "0", "--quiet", "--timeout", "4s"]
+    command += ["--max-clients", "2200", "--max-per-address", "2200"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
         line = process.stderr.readline()
@@ -79,8 +79,8 @@ def served() -> Iterator[tuple["subprocess.Popen[str]", int]]:
         process.wait(30)
 
 
-async def beside(scene: Scene, port: int) -> tuple[list[float], str]:
-    """The scene for its time, and the times of a good client meanwhile."""
+async def with_client(scene: Scene, port: int) -> tuple[list[float], str]:
+    """Run the scene, and return the times of a normal client during it."""
     end = time.monotonic() + SCENE_S
     working = asyncio.ensure_future(scene(port, end))
     await asyncio.sleep(1.0)
@@ -93,30 +93,30 @@ async def beside(scene: Scene, port: int) -> tuple[list[float], str]:
 
 
 async def good(port: int) -> float:
-    """A process of its own, which times itself: in this one it would wait for the other clients' turns."""
+    """A download by curl, which times itself: this process is busy with the other clients."""
     url = f"http://127.0.0.1:{port}/bytes/{GOOD_BYTES}"
-    words = ["curl", "-s", "-f", "-o", "/dev/null", "--max-time", "20", "-w", "%{time_total}", url]
-    curl = await asyncio.create_subprocess_exec(*words, stdout=subprocess.PIPE)
-    said, _ = await curl.communicate()
+    command = ["curl", "-s", "-f", "-o", "/dev/null", "--max-time", "20", "-w", "%{time_total}", url]
+    curl = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+    printed, _ = await curl.communicate()
     if curl.returncode:
         raise ConnectionError(f"curl ended with {curl.returncode}")
-    return float(said)
+    return float(printed)
 
 
-async def nobody(_port: int, end: float) -> str:
+async def idle(_port: int, end: float) -> str:
     await asyncio.sleep(max(0.0, end - time.monotonic()))
     return ""
 
 
 async def crowd(port: int, end: float) -> str:
-    done = await many(CLIENTS, port, end, lambda reader, writer: whole(reader, writer, 100_000))
+    done = await many(CLIENTS, port, end, lambda reader, writer: download(reader, writer, 100_000))
     return f"{done} downloads"
 
 
 async def slow(port: int, end: float) -> str:
     async def sip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        ask(writer, 900_000_000)
+        request(writer, 900_000_000)
         while await reader.read(1000):
             await asyncio.sleep(1.0)
 
@@ -142,10 +142,10 @@ async def loris(port: int, end: float) -> str:
 
 
 async def nonsense(port: int, end: float) -> str:
-    dice = random.Random(8)
+    rng = random.Random(8)
 
     async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(dice.randbytes(300))
+        writer.write(rng.randbytes(300))
         writer.write_eof()
         await reader.read()
 
@@ -162,15 +162,15 @@ async def oversized(port: int, end: float) -> str:
 
 async def leavers(port: int, end: float) -> str:
     async def leave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        ask(writer, 50_000_000)
+        request(writer, 50_000_000)
         await reader.readexactly(20_000)
         writer.transport.abort()
 
-    return f"{await many(500, port, end, leave)} went away"
+    return f"{await many(500, port, end, leave)} disconnected"
 
 
 async def many(count: int, port: int, end: float, act: Act) -> int:
-    """So many at once, each again when it is done; how many were done when the time is up."""
+    """Run `count` clients at once, each repeatedly until the end; return how many finished."""
     done = 0
 
     async def one() -> None:
@@ -194,13 +194,13 @@ async def many(count: int, port: int, end: float, act: Act) -> int:
     return done
 
 
-async def whole(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, size: int) -> None:
-    ask(writer, size)
+async def download(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, size: int) -> None:
+    request(writer, size)
     while await reader.read(65536):
         pass
 
 
-def ask(writer: asyncio.StreamWriter, size: int) -> None:
+def request(writer: asyncio.StreamWriter, size: int) -> None:
     writer.write(f"GET /bytes/{size} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
 
 
@@ -215,7 +215,7 @@ def cpu_s(pid: int) -> float:
 
 
 def cpu_of_a_download() -> float:
-    """Processor seconds of the server for 61 MB, the mean of 20."""
+    """CPU seconds of the server for 61 MB, the mean of 20."""
     with served() as (process, port):
         asyncio.run(good(port))
         before = cpu_s(process.pid)
@@ -245,8 +245,8 @@ its time when the scene is over.
 61 MB by sendfile cost the server {cpu:.0f} ms of processor time, the kernel's TCP included (mean of 20, curl at the
 other end).
 
-Memory grows by about 10 KB a client, whatever it does. A good client beside 2,000 downloads, or 500 that begin anew all
-the time, gets its share of the turns of one process; nobody is refused, and its time is back when they are gone.
+Memory grows by about 10 KB per client in every scenario. Next to 2,000 downloads, or 500 that restart all the time, the
+well-behaved client gets its share of one process; no client is refused, and its time recovers when they end.
 """
 
 

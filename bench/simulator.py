@@ -1,9 +1,10 @@
-"""How fast is the simulator, and how much memory does it take?
+"""Measure the speed and memory of the simulator.
 
     python bench/simulator.py [-o bench/simulator.md] [--runs 7] [--plans DIR]
 
-Each run has a process of its own; the wall time is that of the simulation, tables included, without planning and
-writing. `--plans` only writes the simulator's plans, for `cargo run --profile wheel -p dumbbell-sim --bin time_plan`.
+Each run has its own process. The wall time covers the simulation with its tables, not planning or writing. `--plans`
+only writes the simulator's plans, for `cargo run --profile wheel -p dumbbell-sim --bin time_plan`. `-o` also writes
+`results/simulator.json`.
 """
 
 import argparse
@@ -18,14 +19,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from experiments import EXPERIMENTS, MANY, Bench
+from experiments import EXPERIMENTS, MANY, Bench, write_results
 from speed import processor
 
 BENCHES = (*EXPERIMENTS, *MANY)
 TARGETS = {"cyclic": "0.1 s", "hundred-cubic": "0.25 s", "ten-bbr": "1 s"} | dict.fromkeys(
     ("many-1000", "many-10000"), "2 × many-10 a packet"
 )
-"""What each is good for."""
+"""Targets of wall time."""
 
 
 def main() -> int:
@@ -34,33 +35,52 @@ def main() -> int:
     arguments.add_argument("--runs", type=int, default=7)
     arguments.add_argument("--plans", type=Path)
     arguments.add_argument("--one", help=argparse.SUPPRESS)
-    asked = arguments.parse_args()
-    if asked.one:
-        print(json.dumps(one(next(bench for bench in BENCHES if bench.name == asked.one))))
+    options = arguments.parse_args()
+    if options.one:
+        print(json.dumps(one(next(bench for bench in BENCHES if bench.name == options.one))))
         return 0
-    if asked.plans:
-        asked.plans.mkdir(parents=True, exist_ok=True)
+    if options.plans:
+        options.plans.mkdir(parents=True, exist_ok=True)
         for bench in BENCHES:
-            (asked.plans / f"{bench.name}.json").write_text(bench.world(), encoding="utf-8")
+            (options.plans / f"{bench.name}.json").write_text(bench.world(), encoding="utf-8")
         return 0
     lines = [
         "# The simulator's speed and memory",
         "",
-        f"{asked.runs} runs of each on {os.cpu_count()} cores ({processor()}), one core used; wall seconds of the",
+        f"{options.runs} runs of each on {os.cpu_count()} cores ({processor()}), one core used; wall seconds of the",
         "simulation with its tables. Made by `make bench`.",
         "",
         "| experiment | s, median | s, least | target | data packets | million a second | ns a packet "
         "| events a packet | peak MiB | packets alive |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
+    measured: dict[str, Any] = {}
     for bench in BENCHES:
-        lines.append(row(bench, [measure(bench) for _ in range(asked.runs)]))
+        runs = [measure(bench) for _ in range(options.runs)]
+        lines.append(row(bench, runs))
+        measured[bench.name] = figures(runs)
         print(lines[-1], file=sys.stderr)
     text = "\n".join(lines) + "\n"
     print(text)
-    if asked.output:
-        asked.output.write_text(text, encoding="utf-8")
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
+        rates = [each["million_packets_a_second"] for each in measured.values()]
+        total = {"experiments": measured, "million_packets_a_second": {"least": min(rates), "most": max(rates)}}
+        write_results("simulator", total)
     return 0
+
+
+def figures(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The figures of a line of the table."""
+    walls, run = [run["wall_s"] for run in runs], runs[0]
+    return {
+        "seconds_median": round(median(walls), 3),
+        "seconds_least": round(min(walls), 3),
+        "data_packets": run["data_packets"],
+        "million_packets_a_second": round(run["data_packets"] / median(walls) / 1e6, 2),
+        "events_a_packet": round(run["events"] / run["data_packets"], 2),
+        "peak_mib": round(median(run["peak_mib"] for run in runs), 1),
+    }
 
 
 def row(bench: Bench, runs: Sequence[dict[str, Any]]) -> str:
@@ -76,10 +96,10 @@ def row(bench: Bench, runs: Sequence[dict[str, Any]]) -> str:
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Run it in a process of its own, so that its peak memory is its own."""
+    """Run it in its own process, which has its own peak memory."""
     command = [sys.executable, __file__, "--one", bench.name]
-    told: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return told
+    cost: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return cost
 
 
 def one(bench: Bench) -> dict[str, Any]:

@@ -107,22 +107,22 @@ def measure(name: str, *settings: str, at_once: int = 1) -> list[Measured]:
 
 
 def one(name: str, *settings: str) -> dict[str, float | int | bool]:
-    from dumbbell import result
     from dumbbell.analysis import summary
-    from dumbbell.engine import KernelEngine, Request
+    from dumbbell.engines import KernelEngine, Request
+    from dumbbell.results import result
 
     with tempfile.TemporaryDirectory() as folder:
         out = KernelEngine().run(Request(name, bench(name).case(*settings), 1, Path(folder) / "run"), lambda _: None)
         run = result.load(out)
-    bottleneck = next(queue for queue in run.birth["queues"] if queue["name"] == "bottleneck")
+    bottleneck = next(queue for queue in run.manifest["queues"] if queue["name"] == "bottleneck")
     return {
-        "wall_s": run.birth["wall_s"],
-        "guest_s": run.birth["phases_s"]["guest"],
-        "duration_s": run.birth["duration_s"],
+        "wall_s": run.manifest["wall_s"],
+        "guest_s": run.manifest["phases_s"]["guest"],
+        "duration_s": run.manifest["duration_s"],
         "packets": bottleneck["sent_packets"],
-        "peak_mib": run.birth["guest_peak_bytes"] / 2**20,
+        "peak_mib": run.manifest["guest_peak_bytes"] / 2**20,
         "utilisation": summary(run)["utilisation"],
-        "valid": run.birth["valid"],
+        "valid": run.manifest["valid"],
     }
 
 

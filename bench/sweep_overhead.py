@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 from speed import processor
 
 from dumbbell.analysis import measures
-from dumbbell.engine import Request, Simulator
-from dumbbell.engine.sim import Lived, Ready
-from dumbbell.result import Run
+from dumbbell.engines import Request, Simulator
+from dumbbell.engines.sim.sim_engine import Ready, SimulatedRun
+from dumbbell.results.result import Run
 from dumbbell.spec import Case
 from dumbbell.spec.document import read, with_settings
 
@@ -89,8 +89,8 @@ def go(runs: int, batch: int) -> Clock:
         )
         wanted = [Request("sweep", case, seed, Path("/")) for case, seed in zip(cases, seeds, strict=True)]
         ready: list[Ready] = clock.times("prepare", simulator.prepare, wanted)
-        lived: list[Lived] = clock.times("simulate", Ready.carried_out, ready)
-        ended: list[Run] = clock.times("tables", Lived.run, lived)
+        lived: list[SimulatedRun] = clock.times("simulate", Ready.run_simulation, ready)
+        ended: list[Run] = clock.times("tables", SimulatedRun.run, lived)
         clock.times("measures", measures, ended)
         for run in ended:
             run.remembered.clear()

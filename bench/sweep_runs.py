@@ -22,7 +22,7 @@ from speed import processor
 
 HERE = Path(__file__).parent
 COMMAND = Path(sys.executable).with_name("dumbbell")
-LOOK_S = 0.5
+SAMPLE_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _swept(file: Path, seeds: int, jobs: int) -> Swept:
         memory = []
         while process.poll() is None:
             memory.append((time.monotonic() - began, _held(process.pid)))
-            time.sleep(LOOK_S)
+            time.sleep(SAMPLE_S)
         assert process.stdout is not None
         told = json.loads(process.stdout.read())
         wall_s = _rows_took_s(Path(room) / "out" / "rows.sqlite")

@@ -18,14 +18,14 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from dumbbell.analysis.live import Live
-from dumbbell.cli.watching.app import Watch
-from dumbbell.machine.connections import table
-from dumbbell.machine.stream import Frame, Stream
+from dumbbell.analysis.live_sockets import Live
+from dumbbell.cli.watching.screen import Watch
+from dumbbell.host.stream import Frame, Stream
+from dumbbell.host.tcp_connections import table
 
 BUSY = 5
 KEYS = ("down", "pagedown", "up", "pageup", "greater_than_sign", "r")
-WARM_LOOKS = 4
+WARM_UP_SAMPLES = 4
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -91,7 +91,7 @@ async def use(seconds: float) -> None:
     with Stream(10**9) as stream:
         app = Watch(stream, sort="rate")
         async with app.run_test(size=(120, 40)) as pilot:
-            while app.live.looks < WARM_LOOKS:
+            while app.live.looks < WARM_UP_SAMPLES:
                 await asyncio.sleep(0.1)
             ours, agent = os.getpid(), stream.process_id
             began, cpu, agents = time.monotonic(), spent_s(ours), spent_s(agent)

@@ -2,16 +2,16 @@
 /*
  * Target: a window that holds a queue of so many milliseconds, and no longer one.
  *
- * Once a round (the time in which a window is acknowledged) the shortest RTT of the round tells the queue:
+ * Once a round (the time in which a window is acknowledged) the shortest RTT of the round gives the queue:
  *
  *	queue = shortest RTT of the round - shortest RTT of the path
  *
- * Below the target the window grows by a packet a round; above it, it gives half of what is too much back, so that
- * flows which share a queue come to equal windows (additive increase, multiplicative decrease, as in Swift: Kumar et
+ * Below the target the window grows by a packet a round; above it, it gives back half of the excess, so that
+ * flows that share a queue reach equal windows (additive increase, multiplicative decrease, as in Swift: Kumar et
  * al., SIGCOMM 2020). Slow start ends where the target is passed. A loss takes three tenths of the window, as CUBIC's.
  *
- * Where there is always a queue the path's own RTT is never seen again; so whoever has not seen it for ten seconds
- * keeps to three quarters of the path's window for two rounds, one that empties the queue and one that looks.
+ * With a standing queue the path's own RTT is never measured; so a flow that has not measured it for ten seconds
+ * uses three quarters of the path's window for two rounds, one that drains the queue and one that measures.
  */
 #include <linux/module.h>
 #include <net/tcp.h>

@@ -40,7 +40,7 @@ def rust() -> bool:
 def python() -> bool:
     """The locked versions."""
     words = ["--progress-spinner", "off", "--disable-pip", "--require-hashes", "-r", "requirements.lock", "-f", "json"]
-    audited = asked([str(ROOT / ".venv" / "bin" / "uv"), "tool", "run", "--quiet", PIP_AUDIT, *words])
+    audited = answer_of([str(ROOT / ".venv" / "bin" / "uv"), "tool", "run", "--quiet", PIP_AUDIT, *words])
     packages = audited.get("dependencies", [])
     if not any("vulns" in package for package in packages):
         return unreachable("Python")
@@ -49,14 +49,14 @@ def python() -> bool:
 
 def page() -> bool:
     """The packages of the workbench's page."""
-    audited = asked([str(ROOT / ".venv" / "bin" / "npm"), "--prefix", "ui", "audit", "--json"])
+    audited = answer_of([str(ROOT / ".venv" / "bin" / "npm"), "--prefix", "ui", "audit", "--json"])
     if "vulnerabilities" not in audited:
         return unreachable("the workbench's page")
     return clean("the workbench's page", list(audited["vulnerabilities"]))
 
 
-def asked(command: list[str]) -> Any:
-    """What a tool answers in JSON; nothing when it gets no answer itself."""
+def answer_of(command: list[str]) -> Any:
+    """The JSON output of a tool; empty if it cannot reach its database."""
     answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
     return json.loads(answer or b"{}")
 

@@ -3,7 +3,7 @@
     python scripts/bbr_versions.py [--seeds 3] [--draw]
 
 On the simulator: no Linux has all versions. `make versions` calls this. The experiments are dictionaries below, so that
-each number can be made anew with `dumbbell.experiment`; the page's sentences take their numbers from the tables.
+each number can be reproduced with `dumbbell.experiment`; the page's sentences take their numbers from the tables.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from typing import Any
 
 import altair as alt
 import polars as pl
-from pictures import shrink
+from png import shrink
 
 import dumbbell as db
 
@@ -87,7 +87,7 @@ def _of_buffers(run: db.Run) -> dict[str, float]:
 
 
 def company() -> ROWS:
-    """One flow beside one CUBIC flow, 50 Mbit/s and 30 ms (Google's `coexist`)."""
+    """One flow against one CUBIC flow, 50 Mbit/s and 30 ms (Google's `coexist`)."""
     for version in VERSIONS:
         for buffer in (0.1, 0.5, 1, 2, 4, 8, 16):
             flows = [{"name": "it", "cc": version}, {"name": "cubic", "cc": "cubic"}]
@@ -154,14 +154,14 @@ def downloads() -> ROWS:
             }
 
 
-def turns() -> ROWS:
-    """`cyclic`: two flows beside two CUBIC flows at a shallow buffer."""
+def alternation() -> ROWS:
+    """`cyclic`: two flows and two CUBIC flows at a shallow buffer."""
     for version in VERSIONS:
-        told = db.scenario("cyclic").set(**{"flows.0.cc": version, "flows.0.name": "it", "duration": "60s"})
-        yield {"labels": {"cc": version}, "run": told, "read": _of_turns}
+        scenario = db.scenario("cyclic").set(**{"flows.0.cc": version, "flows.0.name": "it", "duration": "60s"})
+        yield {"labels": {"cc": version}, "run": scenario, "read": _of_alternation}
 
 
-def _of_turns(run: db.Run) -> dict[str, float]:
+def _of_alternation(run: db.Run) -> dict[str, float]:
     flows = run.summary["flows"]
     return {
         "share": run.summary["groups"]["it"]["share"],
@@ -196,7 +196,7 @@ EXPERIMENTS = {
     "trips": trips,
     "nine": nine,
     "downloads": downloads,
-    "turns": turns,
+    "alternation": alternation,
 }
 COLOURS = {"BBR 1": "#0072B2", "BBR 2": "#009E73", "BBR 3": "#D55E00", "CUBIC": "#222222"}
 AXES: Mapping[str, tuple[str, str, list[tuple[str, str]]]] = {
@@ -204,7 +204,7 @@ AXES: Mapping[str, tuple[str, str, list[tuple[str, str]]]] = {
         "buffer", "Buffer, BDP",
         [("loss_percent", "Retransmitted, %"), ("queue_ms", "Mean queue, ms"), ("mbps", "Mbit/s")],
     ),
-    "company": ("buffer", "Buffer, BDP", [("share", "Share beside one CUBIC flow")]),
+    "company": ("buffer", "Buffer, BDP", [("share", "Share against one CUBIC flow")]),
     "trips": ("buffer", "Buffer, BDP of 50 ms", [("share", "Share of the flow of 50 ms")]),
     "downloads": ("loss", "Random loss, %", [("seconds", "Seconds for 61 MB")]),
 }  # fmt: skip
@@ -273,7 +273,8 @@ def of_buffers(table: pl.DataFrame) -> str:
 Four flows of a kind, 50 Mbit/s, 30 ms, 30 s. In a tenth of a bandwidth-delay product version 1 retransmits
 {at["bbr"]:.1f} % of its packets, version 2 {at["bbr2"]:.1f} % and version 3 {at["bbr3"]:.1f} %. In one product the
 mean queue is {one["bbr"]:.0f} ms with version 1, {one["bbr2"]:.0f} ms with version 2 and {one["bbr3"]:.0f} ms with
-version 3: loss tells the later ones where the buffer ends. In ten products the mean queue is {deep["bbr"]:.0f} ms
+version 3: loss signals the end of the buffer to the later versions. In ten products the mean queue is
+{deep["bbr"]:.0f} ms
 with version 1, {deep["bbr2"]:.0f} ms with version 2, {deep["bbr3"]:.0f} ms with version 3 and {deep["cubic"]:.0f}
 ms with CUBIC: without loss only the window of two products bounds the queue, and each flow's two products are of
 the largest bandwidth that it ever had in two cycles, not of its share.
@@ -281,11 +282,11 @@ the largest bandwidth that it ever had in two cycles, not of its share.
 
 
 def of_company(table: pl.DataFrame) -> str:
-    """Sentences about CUBIC as company."""
+    """Sentences about CUBIC as competitor."""
     share = {(cc, buffer): value(table, "share", cc=cc, buffer=buffer) for cc in VERSIONS for buffer in (0.5, 1, 8)}
-    return f"""## Beside CUBIC
+    return f"""## Against CUBIC
 
-One flow beside one CUBIC flow on the same path, 60 s. Half of the link would be fair. At half a product version 1
+One flow against one CUBIC flow on the same path, 60 s. Half of the link would be fair. At half a product version 1
 has {share["bbr", 0.5]:.0%}, version 3 {share["bbr3", 0.5]:.0%}; at one product {share["bbr", 1]:.0%} and
 {share["bbr3", 1]:.0%}; at eight {share["bbr", 8]:.0%} and {share["bbr3", 8]:.0%}.
 """
@@ -310,8 +311,8 @@ def of_nine(table: pl.DataFrame) -> str:
 
 Nine flows of 8 to 204 ms in equal steps, 100 Mbit/s, 60 s; buffers in products of their mean. Jain's index of
 version 3 at 0.5, 1, 2 and 10 products is {ours}; Piotrowska (Appl. Sci. 14:5053, 2024) measured 0.70, 0.62, 0.81
-and 0.86 with Google's module in Linux. Which round trip the buffers there are products of is not said in what we
-could read, so the columns may not be the same.
+and 0.86 with Google's module in Linux. The source does not state the RTT of its buffer sizes, so the columns may
+not correspond.
 """
 
 
@@ -326,21 +327,21 @@ s; at 10 % {took["bbr", 10]:.2f} and {took["bbr3", 10]:.2f} s.
 """
 
 
-def of_turns(table: pl.DataFrame) -> str:
+def of_alternation(table: pl.DataFrame) -> str:
     """Sentences about the cycle."""
     fields = ("share", "swing", "its_loss_percent")
     of = {(cc, field): value(table, field, cc=cc) for cc in VERSIONS for field in fields}
     return f"""## `cyclic`
 
-Two flows of a kind beside two CUBIC flows at 80 Mbit/s, 13 ms and 225 kB. Version 1 has {of["bbr", "share"]:.0%} of
+Two BBR flows and two CUBIC flows at 80 Mbit/s, 13 ms and 225 kB. Version 1 has {of["bbr", "share"]:.0%} of
 the link, and from second to second that share swings by {of["bbr", "swing"]:.2f} (standard deviation); version 3
-has {of["bbr3", "share"]:.0%} and swings by {of["bbr3", "swing"]:.2f}. Version 1 repeats
+has {of["bbr3", "share"]:.0%} and swings by {of["bbr3", "swing"]:.2f}. Version 1 retransmits
 {of["bbr", "its_loss_percent"]:.1f} % of its packets, version 3 {of["bbr3", "its_loss_percent"]:.1f} %.
 """
 
 
 SECTIONS = {
-    "turns": of_turns,
+    "alternation": of_alternation,
     "downloads": of_downloads,
     "buffers": of_buffers,
     "company": of_company,
@@ -365,7 +366,7 @@ HEADINGS = {
 
 
 def as_table(table: pl.DataFrame) -> str:
-    """The numbers, for those who want them."""
+    """The numbers as a table."""
     names = NAMES | {"cubic": "CUBIC"}
     head = "| " + " | ".join(HEADINGS[column] for column in table.columns) + " |\n" + "| --- " * table.width + "|\n"
     cells = (
@@ -376,18 +377,19 @@ def as_table(table: pl.DataFrame) -> str:
 
 HEAD = """# BBR 1 against BBR 3
 
-What changed between the BBR that Linux has and the one that the IETF is writing down, on the paths where version 1
-is known to do badly. BBR 2 stands between them. All on the simulator, means of {seeds} seeds; `make versions`
-measures it anew and writes this page. Version 3 is the draft's (`dumbbell explain bbr3`); there is no Linux here
-that has it.
+Differences between Linux's BBR (version 1) and the IETF draft's (version 3), with BBR 2 in between, on paths where
+version 1 is known to do badly. All on the simulator, means of {seeds} seeds; `make versions`
+measures again and writes this page. Version 3 is the draft's (`dumbbell explain bbr3`); mainline Linux does not
+have it.
 """
-TAIL = """## What one learns
+TAIL = """## Conclusions
 
-- Version 3 minds loss. In shallow buffers it repeats a tenth of what version 1 repeats, and beside CUBIC it takes less
-  beyond its half; in deep ones it loses less to CUBIC than version 1 does.
-- It is no gain everywhere. In deep buffers without loss its queue is as long as version 1's; of two flows of unequal
-  round trips the longer one is still ahead from half a product on, and below that the shorter one is.
-- Minding loss costs where loss means nothing: at 1 Gbit/s, 100 ms and 1 % of random loss (`google-random-loss`) Startup
+- Version 3 responds to loss. In shallow buffers it retransmits a tenth of what version 1 does, and takes less than
+  version 1 from CUBIC; in deep ones it loses less to CUBIC.
+- It is not better everywhere. In deep buffers without loss its queue is as long as version 1's; of two flows with
+  unequal RTTs the longer one still gets more from half a product on, and below that the shorter one.
+- The response costs throughput where loss is random: at 1 Gbit/s, 100 ms and 1 % of random loss
+  (`google-random-loss`) Startup
   ended at 34, 74, 956, 959 and 1071 Mbit/s with seeds 1 to 5; with the first because six of 300 packets were lost.
 """
 

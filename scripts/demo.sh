@@ -1,6 +1,6 @@
 #!/bin/sh
-# The main job: one experiment on the simulator, then the same on the real kernel, side by side.
-# Answers at once with the simulator; a kernel that can't be had here is told and is no failure.
+# Runs one experiment on the simulator and on the real kernel, and compares both.
+# Without a kernel (it cannot be built on every host) the simulator's result is shown alone; that is not a failure.
 set -eu
 cd "$(dirname "$0")/.."
 out="runs/demo-$(date +%Y%m%d-%H%M%S)"
@@ -10,7 +10,7 @@ mkdir -p "$out"
 runs="$out/sim"
 
 echo
-echo "Now the same on the real Linux kernel (built once: some minutes)."
+echo "Now the same experiment on the real Linux kernel (built once; takes some minutes)."
 status=0
 .venv/bin/dumbbell kernel build || status=$?
 [ "$status" != 130 ] || exit 130
@@ -20,10 +20,10 @@ if [ "$status" = 0 ]; then
     echo
     .venv/bin/dumbbell stats "$out/sim" "$out/kernel"
 else
-    echo "No kernel can be built here (see above), so the simulator's answer stands alone."
+    echo "The kernel could not be built (see above). The report shows the simulator only."
 fi
 
 # shellcheck disable=SC2086
 .venv/bin/dumbbell report $runs -o "$out/report.html" 2>/dev/null
 echo
-echo "the report: $PWD/$out/report.html"
+echo "Report: $PWD/$out/report.html"

@@ -1,6 +1,5 @@
-"""Makes docs/gallery: runs the six scenarios, draws their figures, writes the page that shows them.
+"""Write docs/gallery: run the six scenarios on the kernel engine, draw their figures, list each with its command.
 
-On the kernel: what Linux does. Every picture's command stands beside it, so that anybody can make it anew.
 `make gallery` calls this.
 """
 
@@ -10,19 +9,19 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from pictures import shrink
+from png import shrink
 
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY = ROOT / "docs" / "gallery"
 DUMBBELL = Path(sys.executable).parent / "dumbbell"
 WORK = ROOT / "runs" / "gallery"
-"""Runs that are there already are not run again; `make clean` removes them."""
+"""Existing runs are reused; `make clean` removes them."""
 SCALE = "1.25"
 
 
 @dataclass(frozen=True)
-class Picture:
-    """One picture: of which run, by which words to `dumbbell plot`, and what to see in it."""
+class Figure:
+    """One figure: its run, the arguments of `dumbbell plot`, and a caption."""
 
     name: str
     of: str
@@ -39,54 +38,54 @@ RUNS = {
     "bufferbloat": "bufferbloat",
     "bufferbloat-cured": "bufferbloat-cured",
 }
-"""Folder, and the words to `dumbbell run` that fill it."""
+"""Folders, and the arguments of `dumbbell run` that fill them."""
 
-PICTURES = [
-    Picture(
-        "cyclic-turns", "cyclic", "--panels groups,cwnd,rtt,queue",
-        "Two BBR and two CUBIC flows at a shallow buffer: BBR takes the link and gives it back, while the queue stands "
-        "at its limit but for the moments at which BBR probes for the RTT.",
+FIGURES = [
+    Figure(
+        "cyclic-alternation", "cyclic", "--panels groups,cwnd,rtt,queue",
+        "Two BBR and two CUBIC flows at a shallow buffer: BBR takes the link and releases it, while the queue "
+        "stays at its limit except when BBR probes for the RTT.",
     ),
-    Picture(
+    Figure(
         "cyclic-states", "cyclic", "--panels states,inflight,loss,loss-rate",
-        "The same run: a turn ends with a PROBE_RTT (orange bands); while BBR has more than a BDP in flight the "
-        "queue drops, and all flows repeat packets.",
+        "The same run: BBR's lead ends with a PROBE_RTT (orange bands); while BBR has more than a BDP in "
+        "flight the queue drops packets, and all flows retransmit.",
     ),
-    Picture(
+    Figure(
         "cyclic-fairness", "cyclic", "--panels fairness,bandwidth,rates",
-        "Jain's index falls towards one half when only the two BBR flows get something; below, what they believe "
-        "the bandwidth to be, and their delivery and pacing rates.",
+        "Jain's index falls towards one half while the two BBR flows have the link; below, their bandwidth "
+        "estimates, delivery rates and pacing rates.",
     ),
-    Picture(
+    Figure(
         "cyclic-rtt-cdf", "cyclic", "--figure rtt-cdf",
-        "How the RTT of each flow is distributed: the queue is nearly always full.",
+        "Distribution of each flow's RTT: the queue is nearly always full.",
     ),
-    Picture(
+    Figure(
         "cyclic-throughput-delay", "cyclic-seeds", "--figure throughput-delay",
         "Six seeds: each controller's throughput against its delay, with an ellipse of one standard deviation.",
     ),
-    Picture(
+    Figure(
         "two-classes", "two-classes", "--panels throughput,cwnd,rates",
-        "1 % loss and 10 ms for each: BBR's throughput and window dip in PROBE_RTT, while the socket keeps its last "
-        "sample of the delivery rate; CUBIC stays far below.",
+        "1 % loss and 10 ms for each: BBR's throughput and window fall in PROBE_RTT, while the socket keeps its last "
+        "delivery rate; CUBIC stays far below.",
     ),
-    Picture(
+    Figure(
         "lossy-lan", "lossy-lan", "--figure box --metric flows.0.throughput_mbps",
-        "512 MB at 1 Gbit/s with 0 to 3 % loss, three seeds: what loss costs each controller.",
+        "512 MB at 1 Gbit/s with 0 to 3 % loss, three seeds: the cost of loss for each controller.",
     ),
-    Picture(
+    Figure(
         "lossy-download", "lossy-download", "--figure box --metric flows.0.throughput_mbps",
-        "Five seeds of 61 MB at 0, 1, 5 and 10 % loss: the boxes show how far five seeds differ.",
+        "Five seeds of 61 MB at 0, 1, 5 and 10 % loss: the boxes show the spread over five seeds.",
     ),
-    Picture(
+    Figure(
         "bufferbloat", "bufferbloat", "--figure queue",
         "Drop-tail queues of 10, 100 and 200 packets, one flow in each, on one axis: fill, drop, halve, fill again.",
     ),
-    Picture(
+    Figure(
         "bufferbloat-cwnd", "bufferbloat", "--figure cwnd",
         "The congestion windows of the same three runs: slow start overshoots, then a sawtooth about the limit.",
     ),
-    Picture(
+    Figure(
         "bufferbloat-cured", "bufferbloat-cured", "--figure rtt",
         "The RTT on a log axis while the rate steps 100, 10, 1, 50, 1, 100 Mbit/s: drop-tail worst, CoDel lowest.",
     ),
@@ -98,16 +97,16 @@ def main() -> int:
     GALLERY.mkdir(parents=True, exist_ok=True)
     if not all(_run(WORK / name, words) for name, words in RUNS.items()):
         return 1
-    if not all(_draw(picture, WORK / picture.of) for picture in PICTURES):
+    if not all(_draw(figure, WORK / figure.of) for figure in FIGURES):
         return 1
-    parts = [_HEAD, *map(_part, PICTURES)]
-    (GALLERY / "README.md").write_text("\n".join(parts), encoding="utf-8")
+    parts = [_HEAD, *map(_section, FIGURES)]
+    (GALLERY / "index.md").write_text("\n".join(parts), encoding="utf-8")
     return 0
 
 
 _HEAD = """# Gallery
 
-Figures of the six built-in scenarios on the real kernel. `make gallery` runs them and makes this page;
+Figures of the six built-in scenarios on the kernel engine. `make gallery` writes this page;
 `dumbbell plot --list` names every figure.
 """
 
@@ -119,10 +118,10 @@ def _run(folder: Path, words: str) -> bool:
     return folder.exists()
 
 
-def _draw(picture: Picture, folder: Path) -> bool:
-    file = GALLERY / f"{picture.name}.png"
+def _draw(figure: Figure, folder: Path) -> bool:
+    file = GALLERY / f"{figure.name}.png"
     names = " ".join(map(str, _folders(folder)))
-    done = _called(f"plot {names} {picture.words} --scale {SCALE} -o {file}")
+    done = _called(f"plot {names} {figure.words} --scale {SCALE} -o {file}")
     sys.stderr.write(done.stderr)
     if done.returncode == 0:
         shrink(file)
@@ -130,23 +129,23 @@ def _draw(picture: Picture, folder: Path) -> bool:
 
 
 def _folders(folder: Path) -> list[Path]:
-    """The run, or its cases as a shell's * gives them."""
+    """The folder of the run, or those of its cases in alphabetical order."""
     cases = sorted(path for path in folder.iterdir() if (path / "run.json").exists())
     return [folder] if (folder / "run.json").exists() else cases
 
 
-def _part(picture: Picture) -> str:
-    several = "" if picture.words.startswith("--panels") or picture.name == "cyclic-rtt-cdf" else "/*"
+def _section(figure: Figure) -> str:
+    several = "" if figure.words.startswith("--panels") or figure.name == "cyclic-rtt-cdf" else "/*"
     lines = [
-        f"## {picture.name}",
+        f"## {figure.name}",
         "",
-        picture.sentence,
+        figure.sentence,
         "",
-        f"![{picture.sentence}]({picture.name}.png)",
+        f"![{figure.sentence}]({figure.name}.png)",
         "",
         "```sh",
-        f"dumbbell run {RUNS[picture.of]} --engine kernel --out runs/{picture.of}",
-        f"dumbbell plot runs/{picture.of}{several} {picture.words} -o {picture.name}.png",
+        f"dumbbell run {RUNS[figure.of]} --engine kernel --out runs/{figure.of}",
+        f"dumbbell plot runs/{figure.of}{several} {figure.words} -o {figure.name}.png",
         "```",
         "",
     ]

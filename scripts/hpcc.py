@@ -14,9 +14,9 @@ import polars as pl
 import vl_convert
 
 import dumbbell as db
-from dumbbell import result
 from dumbbell.analysis import Reader
-from dumbbell.cli.learn import entries
+from dumbbell.cli.list_commands import entries
+from dumbbell.results import result
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, FIGURE = ROOT / "docs" / "hpcc.md", ROOT / "docs" / "hpcc.png"
@@ -28,28 +28,28 @@ DURATION = "10ms"
 MICROSECONDS = 1e3
 """Nanoseconds of one."""
 
-HEAD = """# HPCC beside others: sixteen senders at once
+HEAD = """# HPCC under incast
 
-Sixteen senders, each with a link of 100 Gbit/s of its own, begin 1 us apart to send into one link of 100 Gbit/s. The
+Sixteen senders, each with a link of 100 Gbit/s of its own, start 1 us apart and send into one link of 100 Gbit/s. The
 base round trip is 13 us, packets carry 1000 bytes, the buffer holds 32 MB. It is `scenarios/hpcc-incast.toml` for 10 ms
 on the simulator, with only the controller changed; for DCTCP the queue marks from 5 us on. Made by `make hpcc`.
 
 ![The queue of sixteen flows under each controller](hpcc.png)
 
-Delays are of the queue, in us; all but the first from 2 ms on, as are Jain's index and the share of the link in use.
+Queueing delays are in us, all but the maximum from 2 ms on, as are Jain's index and utilization.
 
-| controller | at most | median | 95th percentile | used | retransmissions | Jain's index |
+| controller | maximum | median | 95th percentile | utilization | retransmissions | Jain's index |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 """
 TAIL = """
-All begin with what a link of their own holds in a round trip, so the first peak is the same for all. The first packets
-that come back bring the queue's length to HPCC's senders, which divide their windows by it: the queue
-is gone when the others' begins to grow. From then on HPCC leaves 5 % of the link free, and the queue empty.
+All start with the bandwidth-delay product of their own link, so the first peak is the same. The first ACKs carry
+the queue length to HPCC's senders, which divide their windows by it: its queue is empty when the others' starts to
+grow. From then on HPCC leaves 5 % of the link free and the queue empty.
 
-DCTCP, whose queue marks, comes nearest: it fills the link and keeps the queue about where the marks begin.
-CUBIC's slow start goes on until something is lost, and this buffer loses nothing. BBR keeps what its windows of two
-bandwidth-delay products leave standing, and those are reckoned from round trips that held the queue already. (A share
-above 1: a packet of 1066 bytes takes 85.28 ns here, and a shaper counts 85.)
+DCTCP, whose queue marks, is closest: it fills the link and keeps the queue near the marking threshold.
+CUBIC's slow start continues until a loss, and this buffer loses nothing. BBR's windows of two bandwidth-delay
+products keep a queue, computed from round trips that already contained it. (Utilization above 1: a packet of 1066
+bytes takes 85.28 ns here, and a shaper counts 85.)
 """
 
 
@@ -60,7 +60,7 @@ def main() -> int:
     with TemporaryDirectory() as work:
         runs = {name: incast(name, Path(work)) for name in names}
         rows = [row(name, run) for name, run in runs.items()]
-        FIGURE.write_bytes(picture(runs))
+        FIGURE.write_bytes(figure(runs))
     PAGE.write_text(HEAD + "\n".join(rows) + "\n" + TAIL, encoding="utf-8")
     sys.stderr.write(f"{PAGE}: {', '.join(names)}\n")
     return 0
@@ -95,7 +95,7 @@ def row(name: str, run: db.Run) -> str:
     )
 
 
-def picture(runs: dict[str, db.Run]) -> bytes:
+def figure(runs: dict[str, db.Run]) -> bytes:
     """The queue over time: the first 200 us, and all of it."""
     frames = [queue(run).with_columns(controller=pl.lit(name)) for name, run in runs.items()]
     rows = pl.concat(frames).with_columns(delay_us=pl.col("delay_us").clip(0.05))
@@ -103,7 +103,7 @@ def picture(runs: dict[str, db.Run]) -> bytes:
         "controller:N", sort=list(runs), scale=alt.Scale(domain=list(runs), range=[COLOURS[name] for name in runs])
     )
 
-    def part(until_us: float, step_us: float, title: str) -> alt.Chart:
+    def panel(until_us: float, step_us: float, title: str) -> alt.Chart:
         shown = rows.filter(pl.col("time_us") <= until_us)
         bins = shown.group_by("controller", (pl.col("time_us") // step_us * step_us).alias("time_us"))
         thin = bins.agg(pl.col("delay_us").max()).sort("controller", "time_us")
@@ -118,7 +118,7 @@ def picture(runs: dict[str, db.Run]) -> bytes:
         )
 
     both = alt.vconcat(
-        part(200, 1, "The first 200 us"), part(10_000, 20, "10 ms, the most in each 20 us")
+        panel(200, 1, "The first 200 us"), panel(10_000, 20, "10 ms, the most in each 20 us")
     ).configure_view(stroke=None)
     return vl_convert.vegalite_to_png(both.to_json(), scale=1.5)
 

@@ -90,7 +90,7 @@ def page(asked: argparse.Namespace, done: dict[str, dict[str, Any]]) -> str:
     judged = [row for _, case in cases for row in case["metrics"] if row["verdict"] != "shown"]
     outside = [(name, case, row) for name, case in cases for row in case["metrics"] if row["verdict"] == "differs"]
     outside.sort(key=lambda each: -abs(each[2]["relative"] or 0))
-    by_chance = sum(row["verdict"] == "chance" for row in judged)
+    by_chance = sum(row["verdict"] == "inconclusive" for row in judged)
     alone = [f"{name} {case['name']}: {', '.join(case['one_sided'])}" for name, case in cases if case["one_sided"]]
     invalid = [f"{name} {case['name']}".strip() for name, case in cases if not case["valid"]]
     head = f"| scenario | case | seeds | figure | {asked.first} | {asked.second} | difference | 95 % interval |"
@@ -98,17 +98,17 @@ def page(asked: argparse.Namespace, done: dict[str, dict[str, Any]]) -> str:
         f"# Linux {asked.first} against Linux {asked.second}",
         "",
         f"Made by `python scripts/kernels.py {asked.first} {asked.second} {' '.join(done)}`: each scenario is run with "
-        f"`--engine kernel` on `--kernel {asked.first}` and on `--kernel {asked.second}`, then `dumbbell compare` says "
-        f"what differs. A difference is {asked.second} minus {asked.first}, as a share of {asked.first}; figures are "
-        "means over the seeds ± their standard deviation.",
+        f"`--engine kernel` on `--kernel {asked.first}` and on `--kernel {asked.second}`, then `dumbbell compare` "
+        f"lists the differences. A difference is {asked.second} minus {asked.first}, as a share of {asked.first}; "
+        "figures are means over the seeds ± their standard deviation.",
         "",
-        f"Of {len(judged)} judged figures in {len(cases)} cases, **{len(outside)} differ by more than is allowed and "
-        f"by more than the seeds do**; {by_chance} more are outside their tolerance, but can't be told from "
-        "chance by these seeds ([compare.md](compare.md) has the tolerances).",
-        *([f"Known of one kernel only: {'; '.join(alone)}."] if alone else []),
+        f"Of {len(judged)} judged figures in {len(cases)} cases, **{len(outside)} exceed their tolerance and random "
+        f"variation**; {by_chance} more exceed their tolerance, but not random variation with "
+        "these seeds ([compare.md](compare.md) has the tolerances).",
+        *([f"On one kernel only: {'; '.join(alone)}."] if alone else []),
         *([f"Invalid: {'; '.join(invalid)}."] if invalid else []),
         "",
-        "## Outside the tolerance and beyond the seeds",
+        "## Differences",
         "",
         *(
             [
@@ -122,8 +122,7 @@ def page(asked: argparse.Namespace, done: dict[str, dict[str, Any]]) -> str:
         "",
         "## Every case",
         "",
-        "The figure that is furthest out or nearest to it, and when in the first seed's two runs a sample of a flow "
-        "first differs, and in what.",
+        "The worst metric of each case, and the first sample of a flow that differs in the first seed's two runs.",
         "",
         f"{head} verdict | first sample that differs |",
         f"{LINE} --- | --- |",

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the Python tests with the oldest packages that pyproject.toml allows, in an environment of their own.
+# Runs the Python tests with the oldest package versions that pyproject.toml allows, in a separate environment.
 set -eu
 cd "$(dirname "$0")/.."
 .venv/bin/uv venv --quiet --clear --python .venv/bin/python target/lowest

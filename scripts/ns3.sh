@@ -1,8 +1,8 @@
 #!/bin/sh
-# What `make bench` holds Dumbbell against, below target/peers: ns-3 as PyPI has it, and the distribution's source of it
-# built as ns-3's profile "release": -O3, no logging, no assertions, which the packages have or half have. "optimized" has
-# this processor's own instructions beside, of which valgrind doesn't know all. The distribution's package libns3-dev is
-# scripts/setup.sh's. What can't be had is said and left out.
+# Installs the ns-3 builds that `make bench` compares with, in target/peers: the wheel from PyPI, and the distribution's
+# source package built with ns-3's profile "release" (-O3, no logging, no assertions; packages differ in these). The profile
+# "optimized" also uses instructions of this processor, not all of which valgrind supports. scripts/setup.sh installs
+# libns3-dev. Builds that are not available are reported and skipped.
 set -eu
 cd "$(dirname "$0")/.."
 peers=$PWD/target/peers
@@ -12,13 +12,13 @@ say() { echo "bench: $*" >&2; }
 if [ ! -e "$peers/ns3" ]; then
     say "installing the wheel ns3"
     .venv/bin/uv pip install --quiet --no-deps --target "$peers/ns3.partial" ns3 && mv "$peers/ns3.partial" "$peers/ns3" ||
-        say "no wheel of ns3 for this machine: left out"
+        say "no wheel of ns3 for this host: skipped"
 fi
 
-# Its libraries and headers know where they were built, so it is built in its place; the stamp says that it is whole.
+# Libraries and headers contain their build path, so build in the final location; the stamp marks a complete build.
 built=$peers/ns-3-release
 [ ! -e "$built/made" ] || exit 0
-# Package lists of sources, beside the machine's own, which stay as they are.
+# Lists of source packages, separate from the host's own lists.
 lists=$peers/apt
 mkdir -p "$lists/lists/partial" "$lists/cache/archives/partial" "$lists/sources.list.d"
 for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
@@ -29,10 +29,10 @@ apt="apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts=$lis
     -o Dir::State::lists=$lists/lists -o Dir::Cache=$lists/cache -o APT::Sandbox::User=root"
 $apt update >/dev/null 2>&1 || true
 if ! (cd "$lists" && $apt source --download-only ns3 >/dev/null 2>&1); then
-    say "no source package of ns3: its own build is left out"
+    say "no source package of ns3: the release build is skipped"
     exit 0
 fi
-say "building ns-3 from its source, once; this takes some minutes"
+say "building ns-3 from source (once; takes some minutes)"
 rm -rf "$built"
 mkdir "$built"
 tar -xf "$lists"/ns3_*.orig.tar.* -C "$built"
@@ -44,5 +44,5 @@ if cmake -S "$source" -B "$built/cmake" -DCMAKE_BUILD_TYPE=Release -DNS3_NATIVE_
         --target libapplications libinternet libpoint-to-point libtraffic-control >>"$built/log" 2>&1; then
     touch "$built/made"
 else
-    say "ns-3 doesn't build here, see $built/log: its own build is left out"
+    say "building ns-3 failed, see $built/log: the release build is skipped"
 fi

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import dumbbell as db
-from dumbbell import result
 from dumbbell.analysis import summary
-from dumbbell.cli.learn import entries
+from dumbbell.cli.list_commands import entries
+from dumbbell.results import result
 from dumbbell.spec.pages import KINDS, pages
 
 TOGETHER = (20 * 10**9, 30 * 10**9)
@@ -72,9 +72,9 @@ def main(asked: list[str]) -> int:
 
 def measure(kind: str, name: str, file: Path, engines: list[str]) -> str:
     """Run the page's cases, draw its figure, write its last section."""
-    told = experiments(kind, name).relative_to(ROOT)
-    lines = [MARK, "", f"`{told}`, seed 1: `make pages` runs it.", ""]
-    lines += ["| case | engine | Mbit/s | share | retransmits | queue, ms (mean, p95) | ping p95, ms | utilisation |"]
+    source = experiments(kind, name).relative_to(ROOT)
+    lines = [MARK, "", f"`{source}`, seed 1, run by `make pages`.", ""]
+    lines += ["| case | engine | Mbit/s | share | retransmits | queue, ms (mean, p95) | ping p95, ms | utilization |"]
     lines += ["| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     shown = None
     for title, case in experiment(kind, name):
@@ -86,16 +86,16 @@ def measure(kind: str, name: str, file: Path, engines: list[str]) -> str:
             if joined and (shown is None or engine == "kernel"):
                 shown = run
     if shown is not None:
-        picture = file.with_suffix(".svg")
-        shown.plot(*FIGURE[kind]).save(picture)
-        lines += ["", f"![{name}: {', '.join(FIGURE[kind])}]({picture.name})", "", caption(shown)]
+        figure = file.with_suffix(".svg")
+        shown.plot(*FIGURE[kind]).save(figure)
+        lines += ["", f"![{name}: {', '.join(FIGURE[kind])}]({figure.name})", "", caption(shown)]
     head = file.read_text(encoding="utf-8").partition(MARK)[0]
     file.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
     return name
 
 
 def experiments(kind: str, name: str) -> Path:
-    """The file that the page's cases are in."""
+    """The file with the page's cases."""
     own = ROOT / "docs" / kind / f"{name}.toml"
     return own if own.exists() else own.with_name("measured.toml")
 
@@ -120,15 +120,15 @@ def experiment(kind: str, name: str) -> Iterator[tuple[str, Any]]:
             yield f"{where}{qdisc}", base.case(case)
 
 
-def _play(place: Any, role: dict[str, Any]) -> None:
-    """Give the role to every group that is called `it`, wherever in the document it stands."""
-    if isinstance(place, dict):
-        if place.get("name") == "it":
-            place.update(role)
-        for inner in place.values():
+def _play(node: Any, role: dict[str, Any]) -> None:
+    """Give the role to every group named `it` in the document."""
+    if isinstance(node, dict):
+        if node.get("name") == "it":
+            node.update(role)
+        for inner in node.values():
             _play(inner, role)
-    elif isinstance(place, list):
-        for inner in place:
+    elif isinstance(node, list):
+        for inner in node:
             _play(inner, role)
 
 
@@ -155,9 +155,9 @@ def number(value: float | None) -> str:
 
 
 def caption(run: Any) -> str:
-    """What the figure is of."""
-    where = "the kernel" if run.birth["engine"] == "kernel" else "the simulator"
-    return f"*{run.birth['title']}: {run.birth['case']}, on {where}.*"
+    """The figure's caption."""
+    where = "the kernel" if run.manifest["engine"] == "kernel" else "the simulator"
+    return f"*{run.manifest['title']}: {run.manifest['case']}, on {where}.*"
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dumbbell.analysis.difference import Sample, interval
-from dumbbell.result import load_birth
+from dumbbell.results.result import load_manifest
 from dumbbell.spec import find, load
 
 ROOT = Path(__file__).parents[1]
@@ -63,20 +63,20 @@ def measured(name: str, seeds: str, jobs: str) -> dict[str, Times]:
         if done.returncode == 2:
             sys.exit(done.stderr)
         for folder in sorted(path.parent for path in out.rglob("run.json")):
-            birth = load_birth(folder)
-            if not birth["valid"]:
-                sys.exit(f"{name}, {birth['case']}, seed {birth['seed']}: {birth['invalid']}")
-            times = found[birth["case"]]
-            times.transfer_s.append(transfer_s(birth, folder))
-            times.wall_s.append(birth["wall_s"])
+            manifest = load_manifest(folder)
+            if not manifest["valid"]:
+                sys.exit(f"{name}, {manifest['case']}, seed {manifest['seed']}: {manifest['invalid']}")
+            times = found[manifest["case"]]
+            times.transfer_s.append(transfer_s(manifest, folder))
+            times.wall_s.append(manifest["wall_s"])
     return found
 
 
-def transfer_s(birth: dict[str, object], folder: Path) -> float:
+def transfer_s(manifest: dict[str, object], folder: Path) -> float:
     """As the generator itself tells it."""
-    if "programs" in birth:
+    if "programs" in manifest:
         return float((folder / "programs" / "client.out").read_text())
-    flows = json.loads(json.dumps(birth["flows"]))
+    flows = json.loads(json.dumps(manifest["flows"]))
     return float(flows[0]["fct_s"])
 
 
@@ -104,15 +104,15 @@ def verdict(agent: Times, nginx: Times) -> str:
 
 
 HEADINGS = [
-    "| case | agent, s | nginx and curl, s | difference | 95 % of it, s | wall, agent | wall, nginx |",
+    "| case | agent, s | nginx and curl, s | difference | 95 % interval, s | wall, agent | wall, nginx |",
     "| --- | --- | --- | --- | --- | --- | --- |",
 ]
-HEAD = """# Real programs against the agent's own generator
+HEAD = """# nginx and curl against the built-in sender
 
-Written by `scripts/programs.py` (`make programs`) on {date}: seeds {seeds}, {jobs} guests side by side on two shared
-cores. Times of the transfer are means ± standard deviations over the seeds: of the agent's flow from its connect to
-the receiver's last byte, of curl `time_total`. Wall times are seconds of a whole run, the guest's boot included:
-compare them with each other only.
+Written by `scripts/programs.py` (`make programs`) on {date}: seeds {seeds}, {jobs} guests in parallel on two shared
+cores. Transfer times are means ± standard deviations over the seeds: of the agent's flow from connect to the
+receiver's last byte, of curl `time_total`. Wall times are seconds of a whole run including boot; compare them
+only with each other.
 """
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ from typing import Any
 import polars as pl
 from reports_figures import draw
 
-from dumbbell import result
-from dumbbell.analysis import Compared, Reader, compare_seen, group_throughput
-from dumbbell.result import Run
+from dumbbell.analysis import FigureComparison, Reader, compare_source_figures, group_throughput
+from dumbbell.results import result
+from dumbbell.results.result import Run
 
 ROOT = Path(__file__).resolve().parents[1]
 DUMBBELL = Path(sys.executable).parent / "dumbbell"
@@ -46,7 +46,7 @@ class Row:
     """One figure of a report, with the means over seeds of the simulator's and of the kernel's."""
 
     case: str
-    seen: Compared
+    seen: FigureComparison
     sim: float | None
     kernel: float | None
     plain: float | None
@@ -78,7 +78,7 @@ def main() -> int:
     draw(runs, log, asked.output.parent)
     compared = against_log(log, runs["two-classes", "kernel"])
     asked.output.write_text("\n".join(page(text, runs, compared)).rstrip() + "\n", encoding="utf-8")
-    wrong = [str(run.folder) for each in runs.values() for run in each if not run.birth["valid"]]
+    wrong = [str(run.folder) for each in runs.values() for run in each if not run.manifest["valid"]]
     for folder in wrong:
         sys.stderr.write(f"invalid: {folder}\n")
     return 1 if wrong else 0
@@ -101,8 +101,8 @@ def imported(folder: Path) -> Run:
 
 
 def against_log(log: Run, runs: Sequence[Run]) -> str:
-    """What `dumbbell compare` says of the log and the first seed under the report's conditions."""
-    ours = next(run for run in runs if run.birth["case"] == "as reported" and run.birth["seed"] == 1)
+    """The output of `dumbbell compare` for the log and the first seed under the report's conditions."""
+    ours = next(run for run in runs if run.manifest["case"] == "as reported" and run.manifest["seed"] == 1)
     return called("compare", str(log.folder), str(ours.folder))
 
 
@@ -117,24 +117,24 @@ def called(*words: str) -> str:
 
 def rows(runs: Runs, scenario: str, plain: str | None) -> Iterator[Row]:
     """A row for each figure and case under the report's conditions."""
-    found: dict[tuple[str, str], dict[str, list[Compared]]] = defaultdict(lambda: defaultdict(list))
-    for run, side in sides(runs, scenario, plain):
-        case = run.birth["case"] or ""
-        for seen in compare_seen(run.birth, Reader(run)):
+    found: dict[tuple[str, str], dict[str, list[FigureComparison]]] = defaultdict(lambda: defaultdict(list))
+    for run, column in by_column(runs, scenario, plain):
+        case = run.manifest["case"] or ""
+        for seen in compare_source_figures(run.manifest, Reader(run)):
             # A case called plain stands beside the others; a plain scenario has the same cases.
-            found["as reported" if case == "plain" else case, seen.what][side].append(seen)
-    order = {run.birth["case"] or "": number for number, run in enumerate(in_file_order(runs[scenario, "sim"]))}
-    for (case, _), by_side in sorted(found.items(), key=lambda item: order[item[0][0]]):
-        yield Row(case, by_side["sim"][0], *(mean(by_side[side]) for side in (*ENGINES, "plain")))
+            found["as reported" if case == "plain" else case, seen.what][column].append(seen)
+    order = {run.manifest["case"] or "": number for number, run in enumerate(in_file_order(runs[scenario, "sim"]))}
+    for (case, _), by_column_of in sorted(found.items(), key=lambda item: order[item[0][0]]):
+        yield Row(case, by_column_of["sim"][0], *(mean(by_column_of[column]) for column in (*ENGINES, "plain")))
 
 
-def sides(runs: Runs, scenario: str, plain: str | None) -> Iterator[tuple[Run, str]]:
+def by_column(runs: Runs, scenario: str, plain: str | None) -> Iterator[tuple[Run, str]]:
     """Each run with the column it belongs to."""
     for engine in ENGINES:
         for run in runs[scenario, engine]:
-            if run.birth["case"] != "plain":
+            if run.manifest["case"] != "plain":
                 yield run, engine
-            elif engine == "kernel" and run.birth["seed"] == 1:
+            elif engine == "kernel" and run.manifest["seed"] == 1:
                 yield run, "plain"
     for run in runs[plain, "kernel"] if plain else ():
         yield run, "plain"
@@ -142,11 +142,11 @@ def sides(runs: Runs, scenario: str, plain: str | None) -> Iterator[tuple[Run, s
 
 def in_file_order(runs: Sequence[Run]) -> list[Run]:
     """Runs in the order of the cases for which their source reports figures."""
-    cases = [seen.get("case") for seen in runs[0].birth["source"]["seen"]]
-    return sorted(runs, key=lambda run: cases.index(run.birth["case"]) if run.birth["case"] in cases else -1)
+    cases = [seen.get("case") for seen in runs[0].manifest["source"]["seen"]]
+    return sorted(runs, key=lambda run: cases.index(run.manifest["case"]) if run.manifest["case"] in cases else -1)
 
 
-def mean(seen: Sequence[Compared]) -> float | None:
+def mean(seen: Sequence[FigureComparison]) -> float | None:
     """The mean over the seeds that know the figure."""
     known = [each.here for each in seen if each.here is not None]
     return fmean(known) if known else None
@@ -154,7 +154,7 @@ def mean(seen: Sequence[Compared]) -> float | None:
 
 def page(text: dict[str, Any], runs: Runs, compared: str) -> Iterator[str]:
     """The lines of the page."""
-    yield from ("# The five reports, figure by figure", "", text["introduction"].strip(), "")
+    yield from ("# Five reports, figure by figure", "", text["introduction"].strip(), "")
     for report in text["reports"]:
         yield from (f"## {report['title']}", "", report["text"].strip(), "")
         for name, seeds in report["scenarios"].items():
@@ -172,7 +172,7 @@ def page(text: dict[str, Any], runs: Runs, compared: str) -> Iterator[str]:
                 "```",
                 "",
             )
-    yield from ("`make reports` runs all of it and writes this page.",)
+    yield from ("`make reports` writes this page.",)
 
 
 def table(name: str, seeds: str, found: Sequence[Row], reasons: dict[str, str]) -> Iterator[str]:
@@ -201,12 +201,12 @@ def table(name: str, seeds: str, found: Sequence[Row], reasons: dict[str, str]) 
 
 def swings(run: Run) -> Iterator[str]:
     """Between which rates each group swings."""
-    rates = group_throughput(run, SECOND_NS, (SETTLED_NS, round(run.birth["duration_s"] * SECOND_NS)))
+    rates = group_throughput(run, SECOND_NS, (SETTLED_NS, round(run.manifest["duration_s"] * SECOND_NS)))
     spans = rates.group_by("group", maintain_order=True).agg(
         least=pl.col("throughput_bps").min() / 1e6, most=pl.col("throughput_bps").max() / 1e6
     )
     each = "; ".join(f"{group} {shown(low)} to {shown(high)}" for group, low, high in spans.iter_rows())
-    yield from (f"Mbit/s of each group in seconds of seed {run.birth['seed']} on the kernel, after 5 s: {each}.", "")
+    yield from (f"Mbit/s of each group in seconds of seed {run.manifest['seed']} on the kernel, after 5 s: {each}.", "")
 
 
 def verdict(row: Row, off: float | None, name: str, reasons: dict[str, str]) -> str:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import altair as alt
 import polars as pl
-from pictures import shrink
+from png import shrink
 
-from dumbbell.analysis import Reader, compare_seen, throughput
-from dumbbell.plot.colours import CONTROLLERS
-from dumbbell.result import Run
+from dumbbell.analysis import Reader, compare_source_figures, throughput
+from dumbbell.plots.colours import CONTROLLERS
+from dumbbell.results.result import Run
 
 __all__ = ["draw"]
 
@@ -45,7 +45,7 @@ def draw(runs: Runs, log: Run, folder: Path) -> None:
     _save(_by_loss(runs["lossy-lan", "kernel"], "throughput, MB/s", log_scale=False), folder / "lossy-lan.png")
     _save(_by_loss(runs["lossy-download", "kernel"], "time of the download, s", log_scale=True),
           folder / "lossy-download.png")  # fmt: skip
-    ours = next(run for run in _first_seed(runs["two-classes", "kernel"]) if run.birth["case"] == "as reported")
+    ours = next(run for run in _first_seed(runs["two-classes", "kernel"]) if run.manifest["case"] == "as reported")
     _save(_intervals(log, ours), folder / "two-classes.png")
     for file, (scenario, words) in PANELS.items():
         chosen = [ours] if scenario == "two-classes" else _first_seed(runs[scenario, "kernel"])
@@ -55,15 +55,20 @@ def draw(runs: Runs, log: Run, folder: Path) -> None:
 
 
 def _first_seed(runs: Sequence[Run]) -> list[Run]:
-    return [run for run in runs if run.birth["seed"] == 1]
+    return [run for run in runs if run.manifest["seed"] == 1]
 
 
 def _by_loss(runs: Sequence[Run], title: str, *, log_scale: bool) -> alt.LayerChart:
     """A figure against the loss rate, in the report and in the mean over our seeds."""
     found = [
-        {"cc": run.birth["flows"][0]["cc"], "loss": float(run.birth["case"].split()[2].rstrip("%")), "who": who, "y": y}
+        {
+            "cc": run.manifest["flows"][0]["cc"],
+            "loss": float(run.manifest["case"].split()[2].rstrip("%")),
+            "who": who,
+            "y": y,
+        }
         for run in runs
-        for seen in compare_seen(run.birth, Reader(run))
+        for seen in compare_source_figures(run.manifest, Reader(run))
         for who, y in (("report", seen.low), ("run", seen.here))
     ]
     means = pl.DataFrame(found).group_by("cc", "loss", "who").agg(pl.col("y").mean())
@@ -95,7 +100,7 @@ def _intervals(log: Run, ours: Run) -> alt.VConcatChart:
         ]
     )
     panels = [
-        _panel(table.filter(pl.col("flow") == flow), f"{flow.upper()}, {title}", ours.birth["duration_s"])
+        _panel(table.filter(pl.col("flow") == flow), f"{flow.upper()}, {title}", ours.manifest["duration_s"])
         for flow in ("bbr", "cubic")
         for table, title in ((rates, "Mbit/s"), (windows, "cwnd, packets"))
     ]

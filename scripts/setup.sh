@@ -1,12 +1,12 @@
 #!/bin/sh
-# Installs what Dumbbell needs: apt packages (as root or with sudo), a virtual environment, the simulator, the agent.
-# Quick when there is nothing to do.
+# Installs Dumbbell's requirements: apt packages (as root or with sudo), a virtual environment, the simulator, the agent.
+# Fast if everything is up to date.
 set -eu
 cd "$(dirname "$0")/.."
 
 fail() { echo "setup: $*" >&2; exit 1; }
 
-# Programs and the Debian packages that have them.
+# Programs and their Debian packages.
 packages=""
 need() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ] || packages="$packages $2"; }
 need gcc gcc
@@ -19,13 +19,13 @@ need ip iproute2
 need tc iproute2
 need setarch util-linux
 need git git
-# Tests of real hosts start an sshd of their own. Where an init system would start the machine's at once, nobody asked for it.
+# Tests of remote hosts start their own sshd. With systemd, installing the package would also start the host's sshd: skip it.
 if [ "${1:-}" = tests ] && [ "$(id -u)" = 0 ] && [ ! -d /run/systemd/system ]; then
     need sshd openssh-server
     need ssh openssh-client
     need ethtool ethtool
 fi
-# Benchmarks run beside ns-3, of which scripts/ns3.sh builds more, and count instructions.
+# Benchmarks compare with ns-3 (scripts/ns3.sh builds more of it) and count instructions.
 if [ "${1:-}" = bench ]; then
     need g++ g++
     need cmake cmake
@@ -34,14 +34,14 @@ if [ "${1:-}" = bench ]; then
     [ -e /usr/include/ns3/core-module.h ] || packages="$packages libns3-dev"
 fi
 [ -e /usr/include/stdio.h ] || packages="$packages libc6-dev"
-# A virtual environment needs ensurepip, which Debian keeps in a package of its own.
+# A virtual environment needs ensurepip, which is a separate package in Debian.
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages="$packages python3-venv"
 
 if [ -n "$packages" ] || ! apt-cache show linux-source >/dev/null 2>&1; then
     if [ "$(id -u)" = 0 ]; then sudo=""
     elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then sudo="sudo"
-    elif [ -n "$packages" ]; then fail "please install these packages first: sudo apt-get install -y$packages"
-    else sudo="none"; echo "setup: no package lists; if the kernel's source can't be found, run: sudo apt-get update" >&2
+    elif [ -n "$packages" ]; then fail "missing packages; install them first: sudo apt-get install -y$packages"
+    else sudo="none"; echo "setup: no package lists; if the kernel source is not found, run: sudo apt-get update" >&2
     fi
     if [ "$sudo" != none ]; then
         echo "setup: apt-get update" >&2
@@ -55,18 +55,18 @@ if [ -n "$packages" ] || ! apt-cache show linux-source >/dev/null 2>&1; then
     fi
 fi
 
-python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "Python 3.11 or newer is needed; this is $(python3 -V)"
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "$(python3 -V) is too old; Python 3.11 or newer is required"
 command -v cargo >/dev/null 2>&1 || PATH="$HOME/.cargo/bin:$PATH"
-command -v cargo >/dev/null 2>&1 || fail "Rust is needed (1.88 or newer, with rustfmt and clippy): https://rustup.rs"
+command -v cargo >/dev/null 2>&1 || fail "cargo not found; Rust 1.88 or newer with rustfmt and clippy is required: https://rustup.rs"
 
-# The environment is made again when what it was made from changes.
+# Recreate the environment when its inputs change.
 stamp=.venv/made-from
 wanted="$(cat pyproject.toml requirements.lock build_native.py | cksum) $(python3 -V)"
 if [ ! -x .venv/bin/dumbbell ] || [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; then
-    echo "setup: making .venv" >&2
+    echo "setup: creating .venv" >&2
     [ -x .venv/bin/python ] || python3 -m venv .venv
     .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
-    # pip installs the locked uv; uv installs exactly what is locked, each file by its hash, and nothing else.
+    # pip installs the locked uv; uv installs exactly the locked files, verified by hash.
     sed -n '/^uv==/,/[^\\]$/p' requirements.lock > .venv/uv.lock
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r .venv/uv.lock
     .venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock

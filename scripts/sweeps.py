@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from dumbbell.plot import save
-from dumbbell.plot.swept import draw_map, mapped_cells, told
+from dumbbell.plots import save
+from dumbbell.plots.sweep_map import draw_map, map_notes, mapped_cells
 from dumbbell.spec.scenarios import sweeps
 from dumbbell.spec.sweep import Map, Sweep, load_sweep
 from dumbbell.sweeps import folder
@@ -28,7 +28,7 @@ def main() -> int:
     """Run what isn't there yet, draw, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=sorted(sweeps()))
-    parser.add_argument("--from", dest="finished", type=Path, help="where finished sweeps lie")
+    parser.add_argument("--from", dest="finished", type=Path, help="folder of finished sweeps")
     asked = parser.parse_args()
     for name in asked.names:
         place = (asked.finished or ROOT / "runs" / "sweeps") / name
@@ -50,7 +50,7 @@ def page(name: str, swept: folder.Sweep) -> Iterator[str]:
     for number, look in enumerate(asked.maps, start=1):
         yield from (*figure(name, number, look, swept), "")
     yield from (
-        "## Again",
+        "## Repeat",
         "",
         "```sh",
         f"dumbbell sweep {name} --out {name}",
@@ -82,7 +82,7 @@ def figure(name: str, number: int, look: Map, swept: folder.Sweep) -> Iterator[s
     file = PAGES / f"{name}-{number}.svg"
     save(draw_map(swept, look, WIDTH), file)
     yield from (f"## {look.title or look.value}", "", f"![{look.title or look.value}]({file.name})", "")
-    yield f"`{look.value}`: {'; '.join(told(swept, look, mapped_cells(swept, look)))}."
+    yield f"`{look.value}`: {'; '.join(map_notes(swept, look, mapped_cells(swept, look)))}."
     if look.text:
         yield from ("", look.text.strip())
 

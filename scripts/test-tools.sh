@@ -1,6 +1,6 @@
 #!/bin/sh
-# Programs that tests run: tshark on the simulator's captures, Chromium on pages, valgrind for instructions, iperf3 in a guest.
-# Without one its tests are skipped. Ubuntu's package of Chromium is a snap, which needs more than apt, so there it is the user's to bring.
+# Installs programs for tests: tshark (captures), Chromium (pages), valgrind (instruction counts), iperf3 (in a guest).
+# Tests of a missing program are skipped. On Ubuntu, Chromium is a snap, which apt alone cannot install: install it yourself.
 missing=""
 command -v valgrind >/dev/null 2>&1 || missing="$missing valgrind"
 command -v iperf3 >/dev/null 2>&1 || missing="$missing iperf3"
@@ -14,6 +14,6 @@ elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then sudo="sud
 else exit 0
 fi
 for package in $missing; do
-	echo "setup: installing $package, for a test" >&2
+	echo "setup: installing $package for tests" >&2
 	DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1 || true
 done

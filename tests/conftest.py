@@ -1,4 +1,4 @@
-"""What every room's tests share: a kernel or a clear skip, the command as a process, dice that repeat."""
+"""Fixtures of all tests: a kernel or a skip with its reason, the command as a process, a repeatable Hypothesis."""
 
 import os
 import shutil
@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from dumbbell.errors import KernelError
-from dumbbell.kernel import kernels
+from dumbbell.kernels import kernels
 from warm import Warm
 
-# A shell ignores SIGINT in what it starts in the background, and every command that a test starts would inherit that.
+# A shell ignores SIGINT in background jobs, and every command that a test starts would inherit that.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Derandomised: a test says the same thing every time. No database: nothing is left in the checkout.
+# Derandomized, so that a test gives the same result every time. No database, so that no file is left in the checkout.
 settings.register_profile(
     "dumbbell", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -52,7 +52,7 @@ MAY_BE_SKIPPED_IN_CI = (
     "this kernel allows no bbr",
     "this machine lets nobody use bbr",
 )
-"""How the reasons begin; CI's machine need not have these. Whatever else is skipped there is a failure."""
+"""Prefixes of reasons to skip a test in CI. Any other skip is a failure."""
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""A Dask scheduler and workers as processes of their own, over TCP on this machine; all of them end with the block."""
+"""A Dask scheduler and workers as processes on this host, over TCP; they end with the `with` block."""
 
 import json
 import os
@@ -14,26 +14,26 @@ from typing import Self
 
 START_S = 60.0
 LONGEST = "600s"
-"""Should the test be killed, its processes end by themselves; longer than any test lets a scheduler idle."""
+"""If the test is killed, its processes end after this time; longer than any idle time of a scheduler in a test."""
 
 
 class Site:
-    """A scheduler, and those who work for it."""
+    """A scheduler with its workers."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str] | None = None, *, secure: bool = False) -> None:
         self.folder = folder
         self.protocol = "tls" if secure else "tcp"
-        # A scheduler needs no Dumbbell: whoever imports this one fails.
+        # A scheduler needs no Dumbbell: importing this one fails.
         broken = folder / "none" / "dumbbell"
         broken.mkdir(parents=True)
         (broken / "__init__.py").write_text("raise ModuleNotFoundError('there is no Dumbbell here')\n")
         self.without = {"PYTHONPATH": str(broken.parent)}
-        # It takes a free port itself and writes it down: one that is chosen here may be another program's by then.
-        said = folder / "scheduler.json"
-        where = ("--protocol", self.protocol, "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(said))
+        # The scheduler takes a free port and writes it down: another program could take a port chosen here.
+        written = folder / "scheduler.json"
+        where = ("--protocol", self.protocol, "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(written))
         words = ("scheduler", *where, "--no-show", "--no-dashboard", "--idle-timeout", LONGEST)
         self.scheduler = self._started("scheduler", words, self.without | dict(environment or {}))
-        self.address = self._address(said)
+        self.address = self._address(written)
 
     def __enter__(self) -> Self:
         return self

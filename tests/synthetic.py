@@ -1,6 +1,6 @@
-"""Runs whose numbers are known in closed form; every room's tests read them.
+"""Runs with known closed-form numbers, for tests of all packages.
 
-`make()` gives a `Run` in memory; `make_folder()` writes it as an engine would.
+`make()` returns a `Run` in memory; `make_folder()` writes it as an engine does.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from dumbbell.result import FORMAT, TABLES, Run, write
+from dumbbell.results.result import FORMAT, TABLES, Run, write
 
 NS = 1_000_000_000
 MSS = 1448
@@ -25,7 +25,7 @@ Rate = Callable[[Floats], Floats]
 
 @dataclass
 class Flow:
-    """One flow: its rate as a function of time in seconds, its window likewise."""
+    """One flow: its rate and its window as functions of time in seconds."""
 
     name: str
     group: str
@@ -43,7 +43,7 @@ class Flow:
 
 @dataclass
 class Bench:
-    """What is made; change a field, call `make`."""
+    """The run to make; change a field, call `make`."""
 
     flows: list[Flow] = field(default_factory=list)
     duration_s: float = 10.0
@@ -55,14 +55,14 @@ class Bench:
     marks: int | None = None
     ping_ms: float | Rate = 30.0
     lost_pings: int = 0
-    birth: dict[str, Any] = field(default_factory=dict)
+    manifest: dict[str, Any] = field(default_factory=dict)
 
     def make(self, folder: Path = Path("synthetic")) -> Run:
-        return Run(folder, self._birth(), **self.tables())
+        return Run(folder, self._manifest(), **self.tables())
 
     def make_folder(self, folder: Path) -> Path:
         folder.mkdir(parents=True)
-        write(folder, self._birth(), self.tables())
+        write(folder, self._manifest(), self.tables())
         return folder
 
     def times_s(self) -> Floats:
@@ -72,9 +72,9 @@ class Bench:
         flows = [self._flow(flow) for flow in self.flows]
         order = pl.concat(flows, how="diagonal") if flows else pl.DataFrame({"time_ns": []})
         return {
-            "flows": _whole("flows", order.sort("time_ns", maintain_order=True)),
-            "queues": _whole("queues", self._queue()),
-            "probes": _whole("probes", self._pings()),
+            "flows": _with_schema("flows", order.sort("time_ns", maintain_order=True)),
+            "queues": _with_schema("queues", self._queue()),
+            "probes": _with_schema("probes", self._pings()),
         }
 
     def received(self, flow: Flow) -> int:
@@ -155,7 +155,7 @@ class Bench:
             }
         )
 
-    def _birth(self) -> dict[str, Any]:
+    def _manifest(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "dumbbell": "0.1.0",
@@ -177,7 +177,7 @@ class Bench:
             "host": {"machine": "x86_64"},
             "commands": ["tc qdisc add dev r1 root pfifo limit 150"],
             "generator": "tests",
-            "flows": [self._birth_flow(flow) for flow in self.flows],
+            "flows": [self._manifest_flow(flow) for flow in self.flows],
             "queues": [
                 {
                     "name": "bottleneck",
@@ -194,9 +194,9 @@ class Bench:
             "bottleneck": "bottleneck",
             "probes": [{"name": "ping", "kind": "ping"}],
             "counters": {},
-        } | self.birth
+        } | self.manifest
 
-    def _birth_flow(self, flow: Flow) -> Mapping[str, Any]:
+    def _manifest_flow(self, flow: Flow) -> Mapping[str, Any]:
         segments = round(self.received(flow) / MSS)
         tcp = flow.kind == "tcp"
         return {
@@ -218,46 +218,46 @@ class Bench:
 
 
 def with_bbr(bench: Bench) -> "Measured":
-    """The same, whose sockets say more: a smallest RTT of 20 ms, and BBR's gains of 10 s and PROBE_RTT at their end."""
+    """The same with more socket fields: a smallest RTT of 20 ms, and BBR's gains over 10 s, with PROBE_RTT last."""
     return Measured(bench)
 
 
 @dataclass
 class Measured:
-    """A bench whose flows tell what BBR tells."""
+    """A bench whose flows report BBR's fields."""
 
     bench: Bench
 
     def make(self) -> Run:
         run = self.bench.make()
         rest = pl.col("time_ns") % (10 * NS) >= 9 * NS
-        said = {
+        fields = {
             "min_rtt_ns": pl.lit(20_000_000, pl.Int64),
             "bbr_bw_bps": pl.col("delivery_rate_bps"),
             "bbr_pacing_gain": pl.when(pl.col("time_ns") < NS).then(2.885).otherwise(1.0),
             "bbr_cwnd_gain": pl.when(pl.col("time_ns") < NS).then(2.885).when(rest).then(1.0).otherwise(2.0),
         }
-        flows = run.flows.with_columns(**said)
-        return Run(run.folder, run.birth, flows, run.queues, run.probes)
+        flows = run.flows.with_columns(**fields)
+        return Run(run.folder, run.manifest, flows, run.queues, run.probes)
 
 
-def turns(period_s: float, high_bps: float, low_bps: float, *, first: bool = True) -> Rate:
+def alternating_rate(period_s: float, high_bps: float, low_bps: float, *, first: bool = True) -> Rate:
     """A square wave: `high` for half a period, `low` for the other; the second group gets the reverse."""
     return lambda times: np.where(((times % period_s) < period_s / 2) == first, high_bps, low_bps)
 
 
 def sawtooth(low: float, high: float, period_s: float) -> Rate:
-    """From low to high in a straight line, again and again."""
+    """Rises linearly from low to high, periodically."""
     return lambda times: low + (high - low) * ((times % period_s) / period_s)
 
 
-def taking_turns(duration_s: float = 60.0, period_s: float = 10.0, sample_s: float = 0.01) -> Bench:
-    """Two BBR and two CUBIC flows at 80 Mbit/s that take turns, as in the scenario `cyclic`."""
+def alternating(duration_s: float = 60.0, period_s: float = 10.0, sample_s: float = 0.01) -> Bench:
+    """Two BBR and two CUBIC flows at 80 Mbit/s that alternate, as in the scenario `cyclic`."""
     flows = [
         Flow(
             f"{cc}-{number}",
             cc,
-            rate_bps=turns(period_s, 34e6, 4e6, first=cc == "bbr"),
+            rate_bps=alternating_rate(period_s, 34e6, 4e6, first=cc == "bbr"),
             cwnd=sawtooth(20 + 30 * number, 100 + 30 * number, 2.0 + number),
             rtt_ms=sawtooth(15 + number, 35 + number, 2.0),
             cc=cc,
@@ -282,8 +282,8 @@ def _at(value: float | Rate, times: Floats) -> Floats:
     return value(times) if callable(value) else np.full(times.size, float(value))
 
 
-def _whole(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The table with every column that its schema asks for; what wasn't made is null."""
+def _with_schema(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with all columns of its schema; missing ones are null."""
     have = [
         pl.col(column).cast(kind) if column in frame.columns else pl.lit(None, kind).alias(column)
         for column, kind in TABLES[name].items()

@@ -1,4 +1,4 @@
-"""Dumbbell from Python, on the simulator itself."""
+"""The Python API on the simulator."""
 
 import gc
 import subprocess
@@ -23,18 +23,18 @@ def small() -> db.Run:
     return db.run(db.experiment(SMALL))
 
 
-def test_a_run_has_tables_numbers_and_a_certificate(small: db.Run) -> None:
+def test_a_run_has_tables_numbers_and_a_manifest(small: db.Run) -> None:
     assert small.valid
     assert isinstance(small.flows, pl.DataFrame)
     assert set(small.flows["flow"]) == {"bbr", "cubic"}
     assert small.queues.height > 0
     assert small.probes.height > 0
     assert small.summary["groups"].keys() == {"bbr", "cubic"}
-    assert small.birth["duration_s"] == 2
-    assert small.birth["command"] is None  # There is no file to run again.
+    assert small.manifest["duration_s"] == 2
+    assert small.manifest["command"] is None  # No file to rerun.
 
 
-def test_it_shows_itself_in_a_notebook(small: db.Run) -> None:
+def test_notebook_representations(small: db.Run) -> None:
     text = small._repr_html_()
     assert "of the goodput" in text
     assert "<th>cubic</th>" in text
@@ -44,14 +44,14 @@ def test_it_shows_itself_in_a_notebook(small: db.Run) -> None:
 
 def test_figures_and_pages_are_the_command_s(small: db.Run, tmp_path: Path) -> None:
     assert small.plot("rtt", "queue").save(tmp_path / "two.png").stat().st_size > 1000
-    assert "What happened" in small.report(tmp_path / "page.html").read_text()
-    with pytest.raises(ResultError, match="there is no figure 'cwmd'"):
+    assert "Summary" in small.report(tmp_path / "page.html").read_text()
+    with pytest.raises(ResultError, match="unknown figure 'cwmd'"):
         small.plot("cwmd")
     with pytest.raises(OutputError):
         small.report(tmp_path / "nowhere" / "page.html")
 
 
-def test_settings_change_an_experiment_and_leave_the_first_as_it_was() -> None:
+def test_settings_return_a_changed_copy() -> None:
     first = db.experiment(SMALL)
     second = first.set(duration="1s", path__rtt="40ms", **{"flows.bbr.count": 2})
     assert first.one().experiment.duration == 2_000_000_000
@@ -69,11 +69,11 @@ def test_the_same_seed_gives_the_same_run_and_compares_as_the_same(small: db.Run
     other = db.compare([small], [db.run(db.experiment(SMALL), path__bottleneck__rate="20mbit")], names=["slow", "fast"])
     assert not other.agrees
     assert "outside" in other.verdict
-    with pytest.raises(ExperimentError, match="a side without a run"):
+    with pytest.raises(ExperimentError, match="a list without runs"):
         db.compare([], small)
 
 
-def test_a_folder_that_nobody_named_goes_away_with_the_run(tmp_path: Path) -> None:
+def test_a_temporary_folder_is_deleted_with_the_run(tmp_path: Path) -> None:
     run = db.run(db.experiment(SMALL), duration="500ms")
     folder = run.folder
     assert folder.is_dir()
@@ -86,30 +86,30 @@ def test_a_folder_that_nobody_named_goes_away_with_the_run(tmp_path: Path) -> No
         db.run(db.experiment(SMALL), out=tmp_path / "kept")
 
 
-def test_a_scenario_tells_how_to_repeat_it() -> None:
+def test_a_scenario_has_a_repeat_command() -> None:
     run = db.run(db.scenario("cyclic"), seed=3, duration="1s")
-    assert run.birth["command"] == "dumbbell run cyclic --engine sim --seed 3 --set duration=1s"
+    assert run.manifest["command"] == "dumbbell run cyclic --engine sim --seed 3 --set duration=1s"
 
 
-def test_one_of_several_cases_is_chosen() -> None:
+def test_one_of_several_cases_is_selected() -> None:
     several = db.scenario("bufferbloat")
     assert several.cases == ["maxq 10", "maxq 100", "maxq 200"]
-    with pytest.raises(ExperimentError, match=r"3 cases and no one of them chosen.*maxq 10"):
+    with pytest.raises(ExperimentError, match=r"3 cases, and none is selected.*maxq 10"):
         db.run(several)
     assert [one.cases for one in several] == [several.cases] * 3
-    assert db.run(several.case("maxq 10"), duration="1s").birth["case"] == "maxq 10"
-    with pytest.raises(ExperimentError, match="no case is called 'maxq 1'"):
+    assert db.run(several.case("maxq 10"), duration="1s").manifest["case"] == "maxq 10"
+    with pytest.raises(ExperimentError, match="unknown case 'maxq 1'"):
         several.case("maxq 1")
 
 
-def test_what_is_wrong_is_an_exception_that_says_what_would_be_right(tmp_path: Path) -> None:
-    with pytest.raises(ExperimentError, match=r"no scenario is called 'cyclik'.*cyclic"):
+def test_errors_are_exceptions_with_suggestions(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match=r"unknown scenario 'cyclik'.*cyclic"):
         db.scenario("cyclik")
     with pytest.raises(ExperimentError, match="no such experiment file"):
         db.experiment(tmp_path / "none.toml")
     with pytest.raises(ExperimentError, match="unknown key 'fows'"):
         db.experiment({**SMALL, "fows": []})
-    with pytest.raises(ExperimentError, match="no engine is called that"):
+    with pytest.raises(ExperimentError, match="unknown engine"):
         db.run(db.experiment(SMALL), engine="simulator")
     with pytest.raises((PlanError, ExperimentError)):
         db.run(db.experiment(SMALL), flows__bbr__cc="no-such")

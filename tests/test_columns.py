@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell import result
-from dumbbell.columns import Column, Framed, Names, Table
-from dumbbell.engine import Request, Simulator
-from dumbbell.result import Run
+from dumbbell.engines import Request, Simulator
+from dumbbell.results import result
+from dumbbell.results.columns import Column, Framed, Names, Table
+from dumbbell.results.result import Run
 from dumbbell.spec.document import parse
 
 EXPERIMENT = """

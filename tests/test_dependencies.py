@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 RENEW = "pyproject.toml and requirements.lock disagree: run `make lock`"
 
 
-def wanted() -> list[Requirement]:
+def required() -> list[Requirement]:
     """Every requirement of pyproject.toml."""
     project = PROJECT["project"]
     groups = [
@@ -58,7 +58,7 @@ def test_each_required_package_is_locked_at_a_version_that_is_allowed(python: st
             assert entry.name not in versions, f"{entry.name} is locked twice for Python {python}"
             (exactly,) = entry.specifier
             versions[entry.name] = exactly.version
-    for requirement in wanted():
+    for requirement in required():
         version = versions.get(canonicalize_name(requirement.name))
         assert version is not None, f"{RENEW} ({requirement.name} is not locked)"
         assert requirement.specifier.contains(version), f"{RENEW} ({requirement}, locked is {version})"
@@ -66,7 +66,7 @@ def test_each_required_package_is_locked_at_a_version_that_is_allowed(python: st
 
 def test_nothing_is_locked_that_is_required_no_more() -> None:
     by_name = {entry.name for entry, _, is_direct in locked() if is_direct}
-    assert by_name <= {canonicalize_name(requirement.name) for requirement in wanted()}, RENEW
+    assert by_name <= {canonicalize_name(requirement.name) for requirement in required()}, RENEW
 
 
 def test_each_locked_file_is_known_by_its_hash_and_no_registry_is_named() -> None:

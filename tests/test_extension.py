@@ -18,7 +18,7 @@ HALF_MS = 500_000
 
 
 def plan(**changes: Any) -> str:
-    """A hundred datagrams over a wire."""
+    """A hundred datagrams over a link."""
     flow = {
         "name": "u", "sender": "a", "receiver": "b", "start": 0, "port": 5201,
         "traffic": {"udp": {"payload": 1000, "interval": HALF_MS}},
@@ -35,7 +35,7 @@ LONG = plan(duration=10**18, sample=10**18)
 """Thirty years of datagrams."""
 
 
-def test_tables_come_as_arrow() -> None:
+def test_tables_are_arrow_data() -> None:
     flows, queues, probes, report = _sim.simulate(plan())
     table = pl.DataFrame(flows)
     assert len(flows) == table.height == 5
@@ -54,31 +54,31 @@ def test_a_table_outlives_its_run_and_can_be_read_twice() -> None:
     assert first.equals(second)
 
 
-def test_progress_is_told_while_it_runs() -> None:
-    told: list[float] = []
+def test_progress_is_reported_during_a_run() -> None:
+    reported: list[float] = []
 
     class Enough(Exception):
         pass
 
     def progress(seconds: float) -> None:
-        told.append(seconds)
-        if len(told) == 3:
+        reported.append(seconds)
+        if len(reported) == 3:
             raise Enough
 
     with pytest.raises(Enough):
         _sim.simulate(LONG, progress)
-    assert told == sorted(told)
-    assert told[0] > 0
+    assert reported == sorted(reported)
+    assert reported[0] > 0
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("", "the plan can't be read at"),
+        ("", "invalid plan at"),
         ("{}", "missing field"),
         (plan(magic=1), "'magic': unknown field"),
-        (plan(hosts=["a"]), "no host is called 'b'"),
-        (plan(wires=[]), "no path leads from"),
+        (plan(hosts=["a"]), "unknown host 'b'"),
+        (plan(wires=[]), "no path from"),
         (plan(sample=0), "sample"),
         (
             plan(
@@ -93,15 +93,15 @@ def test_progress_is_told_while_it_runs() -> None:
         ),
     ],
 )
-def test_a_plan_that_can_not_be_is_refused(text: str, said: str) -> None:
+def test_an_invalid_plan_is_refused(text: str, message: str) -> None:
     with pytest.raises(_sim.Refused) as raised:
         _sim.check(text)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     with pytest.raises(_sim.Refused):
         _sim.simulate(text)
 
 
-def test_runs_side_by_side_are_what_each_is_alone() -> None:
+def test_parallel_runs_equal_single_runs() -> None:
     alone = [pl.DataFrame(_sim.simulate(plan(seed=seed, duration=2 * 10**9))[0]) for seed in range(4)]
     together: dict[int, pl.DataFrame] = {}
 
@@ -116,7 +116,7 @@ def test_runs_side_by_side_are_what_each_is_alone() -> None:
     assert all(together[seed].equals(alone[seed]) for seed in range(4))
 
 
-def test_the_interpreter_goes_on_while_a_world_runs() -> None:
+def test_the_gil_is_released_during_a_run() -> None:
     stop = threading.Event()
 
     def progress(_seconds: float) -> None:
@@ -139,29 +139,29 @@ def test_the_interpreter_goes_on_while_a_world_runs() -> None:
     assert [type(each) for each in failed] == [KeyboardInterrupt]
 
 
-def test_ctrl_c_ends_a_run_without_anybody_watching() -> None:
-    program = f"from dumbbell import _sim\nprint('on its way', flush=True)\n_sim.simulate({LONG!r})"
+def test_ctrl_c_ends_a_run_without_a_progress_callback() -> None:
+    program = f"from dumbbell import _sim\nprint('started', flush=True)\n_sim.simulate({LONG!r})"
     with subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
     ) as process:
         try:
             assert process.stdout is not None
-            assert process.stdout.readline() == "on its way\n"
+            assert process.stdout.readline() == "started\n"
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=60)
+            _, stderr = process.communicate(timeout=60)
         finally:
             process.kill()
-    assert said.strip().endswith("KeyboardInterrupt")
+    assert stderr.strip().endswith("KeyboardInterrupt")
     assert process.returncode == -signal.SIGINT
 
 
-def test_a_capture_is_a_file_of_packets(tmp_path: Path) -> None:
+def test_a_capture_is_a_pcap_file(tmp_path: Path) -> None:
     file = tmp_path / "x.pcap"
     _sim.simulate(plan(capture={"at": {"wire": 0, "side": "left"}}), capture=file)
     assert file.read_bytes()[:4] == b"\x4d\x3c\xb2\xa1"  # Nanoseconds, little endian.
     assert file.stat().st_size > 100 * 42
 
 
-def test_a_capture_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+def test_an_unwritable_capture_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         _sim.simulate(plan(), capture=tmp_path / "nowhere" / "x.pcap")

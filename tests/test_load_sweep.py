@@ -9,7 +9,7 @@ import pytest
 
 import dumbbell as db
 from dumbbell.errors import ResultError
-from made_sweeps import TWO, ran
+from sweep_fixtures import TWO, ran
 
 
 @pytest.fixture(scope="module")
@@ -33,27 +33,27 @@ def test_it_draws_asks_and_writes(folder: Path, tmp_path: Path) -> None:
     assert sweep.map("utilisation", x="buffer", panels="path.rtt")._repr_svg_().count(">rtt 5ms<") == 1
     assert sweep.sql("select count(*) as n from runs")["n"].to_list() == [36]
     assert pl.read_csv(sweep.export(tmp_path / "runs.csv")).height == 36
-    assert "--seed 2" in sweep.again(1)
+    assert "--seed 2" in sweep.command(1)
     assert sweep.report(tmp_path / "page.html", ["utilisation"]).stat().st_size > 100_000
 
 
 @pytest.mark.parametrize(
-    ("look", "said"),
+    ("options", "problem"),
     [
         ({"contours": 1}, "map: contours: "),
         ({"within": -1}, "map: within: "),
-        ({"panels": "path"}, "no axis is called"),
+        ({"panels": "path"}, "unknown axis"),
     ],
 )
-def test_a_slip_is_an_error_with_what_there_is(folder: Path, look: dict[str, Any], said: str) -> None:
+def test_a_wrong_map_is_an_error_with_the_valid_names(folder: Path, options: dict[str, Any], problem: str) -> None:
     with pytest.raises(ResultError) as error:
-        db.load_sweep(folder).map("utilisation", x="path.rtt", y="buffer", **look)
-    assert said in str(error.value)
-    assert "there is: " in str(error.value)
+        db.load_sweep(folder).map("utilisation", x="path.rtt", y="buffer", **options)
+    assert problem in str(error.value)
+    assert any(hint in str(error.value) for hint in ("options: ", "there is: ", "choose from: "))
 
 
 def test_a_sweep_whose_file_is_gone_has_no_commands(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     (copy / "sweep.toml").unlink()
-    assert db.load_sweep(copy).again(1) == ""
+    assert db.load_sweep(copy).command(1) == ""

@@ -1,11 +1,11 @@
-"""What `run.json` and `sweep.json` hold: the manual lists every key as `dumbbell.manifest` declares it."""
+"""Manifests of runs and sweeps: what is valid, and which key an error names."""
 
 from pathlib import Path
 
 import pytest
 
-from dumbbell.manifest import RUN, SWEEP
-from dumbbell.schema import ANY, Listed, Number, Object, Text, fault, keys, strange
+from dumbbell.results.manifest_schema import RUN, SWEEP
+from dumbbell.results.schema import ANY, Listed, Number, Object, Text, fault, keys, strange
 
 MANUAL = Path(__file__).parents[1] / "docs" / "result.md"
 
@@ -45,7 +45,7 @@ SMALL = Object(
         ),
         (
             {"name": "a", "flows": [{"name": "b", "start_s": 0}, {"name": "b", "start_s": 0}]},
-            '`flows[1].name` is "b" again; another one for each is expected',
+            '`flows[1].name` is "b" again; a unique value is expected',
         ),
     ],
 )
@@ -62,9 +62,9 @@ def test_what_fits_has_no_fault_and_other_keys_are_left_alone() -> None:
     [
         ({"a": [float("nan")]}, "`a[0]` is NaN"),
         ({"a": float("inf")}, "`a` is Infinity"),
-        ({"a": 10**5000}, "`a` is a number of too many digits"),
-        ({"a": "\ud800"}, "`a` is broken text"),
-        ({"\ud800": 1}, "the file has a key that is no text"),
+        ({"a": 10**5000}, "`a` is a number with too many digits"),
+        ({"a": "\ud800"}, "`a` is not valid text"),
+        ({"\ud800": 1}, "the file has a key that is not valid text"),
     ],
 )
 def test_what_no_manifest_holds_is_a_fault_wherever_it_stands(value: object, said: str) -> None:
@@ -75,4 +75,4 @@ def test_a_value_is_nested_no_deeper_than_any_writer_nests() -> None:
     value: object = 1
     for _ in range(100_000):
         value = [value]
-    assert "is nested too deeply; at most 64 levels is expected" in str(strange({"a": value}))
+    assert "is nested too deeply; nesting of at most 64 levels is expected" in str(strange({"a": value}))

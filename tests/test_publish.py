@@ -46,7 +46,7 @@ def test_a_folder_that_exists_is_never_touched(tmp_path: Path, kind: str) -> Non
         if kind == "full folder":
             (out / "mine").write_text("mine")
     with pytest.raises(
-        OutputError, match="exists already; results are never overwritten: name another folder with --out"
+        OutputError, match="exists already; results are never overwritten: choose another folder with --out"
     ):
         write(out)
     assert left(tmp_path) == ["run"]
@@ -57,7 +57,7 @@ def test_two_runs_into_one_folder_one_of_them_is_refused(tmp_path: Path) -> None
     out = tmp_path / "run"
     with staged(out) as folder:
         (folder / "run.json").write_text(CONTENT)
-        with pytest.raises(OutputError, match="another run is writing there now"):
+        with pytest.raises(OutputError, match="being written by another run"):
             write(out)
         assert (folder / "run.json").exists()
     assert left(tmp_path) == ["run"]
@@ -70,7 +70,7 @@ def test_what_appears_during_the_run_is_not_overwritten(tmp_path: Path) -> None:
         out.mkdir()
         (out / "mine").write_text("mine")
 
-    with pytest.raises(OutputError, match="appeared during the run; nothing was overwritten"):
+    with pytest.raises(OutputError, match="was created by another program during the run"):
         write(out, appear)
     assert left(tmp_path) == ["run"]
     assert left(out) == ["mine"]
@@ -140,7 +140,7 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
         with Path("/dev/full").open("wb", buffering=0) as full:
             full.write(b"x")
 
-    with pytest.raises(OutputError, match="the disk is full; the run left nothing behind"):
+    with pytest.raises(OutputError, match="the disk is full; nothing was written"):
         write(out, fill)
     assert left(tmp_path) == []
 
@@ -157,17 +157,17 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_an_ordinary_user_is_told_where_writing_is_forbidden(inner: str) -> None:
+def test_an_ordinary_user_sees_where_writing_is_forbidden(inner: str) -> None:
     """A child of ours gives its rights away."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "closed").mkdir(mode=0o700)
         folder.chmod(0o755)
-        assert status_as_nobody(lambda: write(folder / inner)) == "Permission denied"
+        assert status_as_other_user(lambda: write(folder / inner)) == "Permission denied"
         assert left(folder) == ["closed"]
 
 
-def status_as_nobody(attempt: Callable[[], None]) -> str:
+def status_as_other_user(attempt: Callable[[], None]) -> str:
     read, sent = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,14 +1,14 @@
-"""Published results as scenarios: each names its source, both engines can be told of it, the quick ones pass."""
+"""Published results as scenarios: each names its source, both engines have a plan for it, the quick ones pass."""
 
 from pathlib import Path
 
 import pytest
 
-from dumbbell import result
 from dumbbell.analysis import Reader
-from dumbbell.engine import Request, Simulator
+from dumbbell.engines import Request, Simulator
 from dumbbell.plan import plan_case
 from dumbbell.plan.world import as_world
+from dumbbell.results import result
 from dumbbell.spec import Case, find, load, published
 from dumbbell.spec.expectation import parse_expectation, parse_metric
 
@@ -35,7 +35,7 @@ QUICK = [
 ]
 
 
-def named(name: str, case: str) -> Case:
+def case_of(name: str, case: str) -> Case:
     return next(each for each in load(find(name)) if each.name == case)
 
 
@@ -74,9 +74,9 @@ def test_both_engines_can_be_told_of_it(name: str, case: Case) -> None:
 
 @pytest.mark.parametrize(("name", "case"), QUICK)
 def test_a_quick_one_passes_on_the_simulator(tmp_path: Path, name: str, case: str) -> None:
-    chosen = named(name, case)
+    chosen = case_of(name, case)
     run = result.load(Simulator().run(Request(name, chosen, 1, tmp_path / "run"), lambda _seconds: None))
-    assert run.birth["valid"], run.birth["invalid"]
+    assert run.manifest["valid"], run.manifest["invalid"]
     outcomes = Reader(run).check(chosen.experiment.expect)
     assert outcomes
     assert [outcome for outcome in outcomes if not outcome.passed] == []

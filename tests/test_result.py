@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 import synthetic
-from dumbbell import result
 from dumbbell.errors import ResultError
-from dumbbell.result import FORMAT, TABLES
+from dumbbell.results import result
+from dumbbell.results.result import FORMAT, TABLES
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_folder_is_read_as_it_was_written(folder: Path) -> None:
     made = synthetic.Bench([synthetic.Flow("bbr", "bbr")], duration_s=1.0).make(folder)
     read = result.load(folder)
-    assert read.birth == made.birth
+    assert read.manifest == made.manifest
     for name in TABLES:
         assert getattr(read, name).equals(getattr(made, name))
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -51,28 +51,28 @@ def test_two_writes_of_one_result_are_the_same_bytes(tmp_path: Path) -> None:
     )
 
 
-def test_a_folder_without_a_birth_certificate_is_no_result(tmp_path: Path) -> None:
+def test_a_folder_without_a_manifest_is_no_result(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(ResultError, match=f"{folder}: not a result folder: it has no run.json"):
             result.load(folder)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "1"}', "5", "null"])
-def test_a_damaged_birth_certificate_is_told(folder: Path, text: str) -> None:
+def test_a_damaged_manifest_is_an_error(folder: Path, text: str) -> None:
     (folder / "run.json").write_text(text)
-    with pytest.raises(ResultError, match=r"run\.json: (can't be read|not a run's birth certificate)"):
+    with pytest.raises(ResultError, match=r"run\.json: (can't be read|not a run's manifest)"):
         result.load(folder)
 
 
-def test_a_birth_certificate_that_is_no_text_is_told(folder: Path) -> None:
+def test_a_manifest_that_is_no_text_is_an_error(folder: Path) -> None:
     (folder / "run.json").write_bytes(b'{"format": "\xff"}')
     with pytest.raises(ResultError, match=r"run\.json: can't be read"):
         result.load(folder)
 
 
 def test_a_newer_format_is_refused(folder: Path) -> None:
-    birth = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps(birth | {"format": FORMAT + 1}))
+    manifest = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(manifest | {"format": FORMAT + 1}))
     with pytest.raises(ResultError, match=f"format {FORMAT + 1} is newer than this Dumbbell reads"):
         result.load(folder)
 

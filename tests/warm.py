@@ -1,6 +1,6 @@
 """The command as a process of its own that has its libraries already: forked from one that imported them.
 
-Starting Python and importing polars, altair and typer takes most of the time of a short command, and is not what a test
+Starting Python and importing polars and altair takes most of the time of a short command, and is not what a test
 of the command looks at. Nothing of ours is imported before the fork: each command imports what it needs, as ever.
 
 Run as a program it is the process that forks: a line of JSON asks for a command, a line with its status answers.
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Self
 
 LIBRARIES = (
-    "altair", "asyncio", "numpy", "polars", "pydantic", "rich.console", "rich.markdown", "rich.progress", "rich.table",
-    "ssl", "typer",
+    "altair", "asyncio", "click", "numpy", "polars", "pydantic", "rich.console", "rich.markdown", "rich.progress",
+    "rich.table", "ssl",
 )  # fmt: skip
 """None that starts threads which a fork would lose."""
 

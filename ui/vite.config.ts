@@ -4,7 +4,7 @@ import { defineConfig } from "vite";
 export default defineConfig({
   base: "./",
   build: {
-    outDir: "../python/dumbbell/workbench/page",
+    outDir: "../python/dumbbell/web/page",
     emptyOutDir: true,
     target: "es2022",
     modulePreload: { polyfill: false },

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
         Run,
         compare,
         experiment,
-        journeys,
         load,
         load_sweep,
+        packet_traces,
         run,
         scenario,
         sweep,
@@ -30,7 +30,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Experiment", "Run", "__version__", "compare", "experiment", "journeys", "load", "load_sweep", "run", "scenario",
+    "Experiment",
+    "Run",
+    "__version__",
+    "compare",
+    "experiment",
+    "load",
+    "load_sweep",
+    "packet_traces",
+    "run",
+    "scenario",
     "sweep",
 ]  # fmt: skip
 

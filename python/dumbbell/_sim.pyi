@@ -1,4 +1,4 @@
-"""The simulator as an extension, built from `crates/python`."""
+"""The simulator as a Python extension, built from `crates/python`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,39 +8,39 @@ VERSION: str
 CONTROLLERS: list[str]
 
 class Arrow:
-    """A table that speaks Arrow's PyCapsule protocol."""
+    """A result table; it supports Arrow's PyCapsule protocol."""
 
     def __len__(self) -> int: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def columns(self) -> list[str]:
-        """The columns' names, in order."""
+        """Column names in order."""
 
     def column(self, name: str) -> tuple[Numbers, Numbers | None]:
-        """A column of numbers, and which are known; None: all. Raises `KeyError`."""
+        """A numeric column and its validity (None: all valid). Raises `KeyError` if there is no such column."""
 
     def cell(self, name: str, row: int) -> Any:
-        """One value; None where it is not known."""
+        """One value; None if null."""
 
     def last(self, name: str) -> dict[str, int]:
-        """The last row of each name that a column of names has."""
+        """The last row of each name in a column of names."""
 
     def names(self, name: str) -> tuple[Numbers, Numbers | None, list[str]]:
-        """A column of names: codes, which are known, and the names that they stand for. Raises `KeyError`."""
+        """A column of names: codes, validity, and the list of names. Raises `KeyError`."""
 
 class Numbers:
-    """Numbers in a row, or truths: `numpy.asarray(numbers)` is an array of the same memory."""
+    """Numbers or booleans of one type; `numpy.asarray(numbers)` shares their memory."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
 
 class Refused(ValueError):
-    """The simulator can't carry out this plan."""
+    """The plan is invalid for the simulator."""
 
 class Outgrown(RuntimeError):
-    """A run holds more than it may: the seconds of the experiment that have passed, and the bytes."""
+    """A run exceeds its memory limit. Arguments: elapsed seconds of the experiment, and bytes."""
 
 class Fault(RuntimeError):
-    """The simulator broke a law of its own."""
+    """Internal error of the simulator."""
 
 def simulate(
     plan: str,
@@ -48,9 +48,9 @@ def simulate(
     capture: Path | None = None,
     most_bytes: int | None = None,
 ) -> tuple[Arrow, Arrow, Arrow, str]:
-    """Carries a plan out: flows, queues, probes, and a report in JSON."""
+    """Run a plan. Returns flows, queues, probes, and a report in JSON."""
 
-def journeys(
+def packet_trace(
     plan: str,
     start: int,
     stop: int,
@@ -58,10 +58,10 @@ def journeys(
     progress: Callable[[float], None] | None = None,
     most_bytes: int | None = None,
 ) -> tuple[Arrow, int]:
-    """Where packets were that were under way in a window (ns): the first `most_rows`, and how many more there were."""
+    """Trace packets in flight in a window (ns). Returns the first `most_rows`, and the number left out."""
 
 def check(plan: str) -> None:
-    """Can this plan be carried out? Raises `Refused` when not."""
+    """Check a plan. Raises `Refused` if it is invalid."""
 
 def parameters(controller: str) -> list[tuple[str, str, str]]:
-    """What can be set of a controller: name, default, and what it takes, of each parameter."""
+    """Parameters of a controller: name, default and accepted values of each."""

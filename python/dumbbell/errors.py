@@ -1,30 +1,30 @@
-"""Everything that can go wrong, as one tree.
+"""All errors, as one class tree.
 
 ```text
-DumbbellError                 2  the request was wrong, or can't be met here
-├── ExperimentError           2  an experiment file says something it can't
-├── PlanError                 2  a sound experiment that this engine can't run
+DumbbellError                 2  the request is wrong, or this host can't meet it
+├── ExperimentError           2  an experiment file is invalid
+├── PlanError                 2  the engine can't run a valid experiment
 ├── KernelError               2  a kernel can't be found, built or used
-│   ├── ToolMissing           2  a program that the build or the run needs
-│   └── BuildFailed           2  Linux's own make said no
-├── HostError                 2  a real host can't be reached or used
-├── OutputError               2  the result can't be put where it was asked
+│   ├── ToolMissing           2  a program that the build or the run needs is missing
+│   └── BuildFailed           2  Linux's make failed
+├── HostError                 2  a remote host can't be reached or used
+├── OutputError               2  the result can't be written
 ├── ResultError               2  a result folder can't be read
-├── ImportProblem             2  a log of another program can't be read as what it looks like
-├── MachineError              2  this machine can't be asked, or can't do what was asked
-├── FilterError               2  a filter of connections says something it can't
-├── ClusterError              2  a cluster can't be reached, or none of its workers can be used
-│   └── ClusterLost           1  a cluster went away in the middle of a sweep
-├── TransferError             1  a server, or the way to it, didn't do what was asked
+├── ImportProblem             2  a log of another program can't be parsed
+├── LocalHostError              2  this host can't be inspected, or can't be changed as requested
+├── FilterError               2  a connection filter is invalid
+├── ClusterError              2  a cluster can't be reached, or has no usable worker
+│   └── ClusterLost           1  the connection to a cluster was lost during a sweep
+├── TransferError             1  a download failed
 └── EngineError               1  a run started and gave no result
-    ├── HostLost              1  a real host went away in the middle of a run
-    ├── GuestPanic            1  the guest kernel died
-    ├── GuestHang             1  the guest outlived its limit in wall time
-    └── GuestOutOfMemory      1  the guest had too little memory
+    ├── HostLost              1  the connection to a remote host was lost during a run
+    ├── GuestPanic            1  the guest kernel panicked
+    ├── GuestHang             1  the guest exceeded its wall-clock limit
+    └── GuestOutOfMemory      1  the guest ran out of memory
 ```
 
-The number is the command's exit status. A run that ends with a result, but an
-invalid one, raises nothing: `run.json` says why.
+The number is the command's exit status. A run that ends with an invalid result
+raises nothing: `run.json` gives the reason.
 """
 
 from typing import ClassVar
@@ -44,7 +44,7 @@ __all__ = [
     "HostLost",
     "ImportProblem",
     "KernelError",
-    "MachineError",
+    "LocalHostError",
     "OutputError",
     "PlanError",
     "ResultError",
@@ -54,15 +54,15 @@ __all__ = [
 
 
 class DumbbellError(Exception):
-    """Root of the tree; its text is written for the person who asked."""
+    """Base class. The message is shown to the user."""
 
     exit_status: ClassVar[int] = 2
 
 
 class ExperimentError(DumbbellError):
-    """An experiment file says something it can't.
+    """An experiment file is invalid.
 
-    Names the file, the key, the value, what is wrong, and what would be right.
+    The message has the file, the key, the problem, the value, and what to write instead.
     """
 
     def __init__(
@@ -79,17 +79,17 @@ class ExperimentError(DumbbellError):
         self.key = key
         self.value = value
         self.right = right
-        super().__init__(_told((file, key), problem, value, right))
+        super().__init__(_message((file, key), problem, value, right))
 
     def within(self, file: str) -> "ExperimentError":
-        """The same error, with the file's name where it had none."""
+        """The same error, with the file name added if it has none."""
         if self.file:
             return self
         return ExperimentError(self.problem, file=file, key=self.key, value=self.value, right=self.right)
 
 
 class PlanError(DumbbellError):
-    """A sound experiment that this engine can't run."""
+    """A valid experiment that the engine can't run."""
 
 
 class KernelError(DumbbellError):
@@ -97,26 +97,25 @@ class KernelError(DumbbellError):
 
 
 class ToolMissing(KernelError):
-    """A program that the build or the run needs is not on this machine."""
+    """A program that the build or the run needs is not installed."""
 
     def __init__(self, tool: str, needed_for: str, package: str) -> None:
         self.tool = tool
         super().__init__(
-            f"'{tool}' is needed {needed_for} and is not on this machine; "
-            f"install it with: sudo apt-get install -y {package}"
+            f"'{tool}' is needed {needed_for} and is not installed; install it with: sudo apt-get install -y {package}"
         )
 
 
 class BuildFailed(KernelError):
-    """Linux's own make said no: the source, not the machine, is at fault, as far as one can tell."""
+    """Linux's make failed; most likely the source is at fault, not this host."""
 
 
 class HostError(DumbbellError):
-    """A real host can't be reached, or isn't as an experiment needs it; nothing on it was changed."""
+    """A remote host can't be reached, or lacks what the experiment needs. Nothing on it was changed."""
 
 
 class OutputError(DumbbellError):
-    """The result can't be put where it was asked."""
+    """The result can't be written."""
 
 
 class ResultError(DumbbellError):
@@ -124,9 +123,9 @@ class ResultError(DumbbellError):
 
 
 class ImportProblem(DumbbellError):
-    """A log of another program can't be read as what it looks like.
+    """A log of another program can't be parsed.
 
-    Names the file, the line (or, in a file without lines, the place), what stands there, and what would be right.
+    The message has the file, the line (or, in a file without lines, the position), the value, and what is expected.
     """
 
     def __init__(
@@ -145,10 +144,10 @@ class ImportProblem(DumbbellError):
         self.place = place
         self.value = value
         self.right = right
-        super().__init__(_told((file, "" if line is None else f"line {line}", place), problem, value, right))
+        super().__init__(_message((file, "" if line is None else f"line {line}", place), problem, value, right))
 
     def within(self, file: str) -> "ImportProblem":
-        """The same error, with the file's name where it had none."""
+        """The same error, with the file name added if it has none."""
         if self.file:
             return self
         return ImportProblem(
@@ -156,20 +155,20 @@ class ImportProblem(DumbbellError):
         )
 
 
-class MachineError(DumbbellError):
-    """The machine that we are on can't be asked, or can't do what was asked."""
+class LocalHostError(DumbbellError):
+    """The local host can't be inspected, or can't be changed as requested."""
 
 
 class TransferError(DumbbellError):
-    """A server, or the way to it, didn't do what was asked: refused, cut off, too slow, not what it says it is."""
+    """A download failed: refused, interrupted, timed out, or an untrusted certificate."""
 
     exit_status = 1
 
 
 class FilterError(DumbbellError):
-    """A filter of connections says something it can't.
+    """A connection filter is invalid.
 
-    Names the place in the text, from 0, what is wrong, and what would be right.
+    The message has the position in the text, the problem, and what to write instead. `place` counts from 0.
     """
 
     def __init__(self, problem: str, text: str, place: int, right: str = "") -> None:
@@ -178,15 +177,15 @@ class FilterError(DumbbellError):
         self.place = place
         self.right = right
         where = f"filter, at character {place + 1}" if place < len(text) else "filter, at its end"
-        super().__init__(_told((where,), problem, text, right))
+        super().__init__(_message((where,), problem, text, right))
 
 
 class ClusterError(DumbbellError):
-    """A cluster can't be reached, or none of its workers can be used; nothing ran."""
+    """A cluster can't be reached, or has no usable worker. Nothing ran."""
 
 
 class ClusterLost(ClusterError):
-    """A cluster went away in the middle of a sweep; the rows that came before are kept."""
+    """The connection to a cluster was lost during a sweep. Rows received before are kept."""
 
     exit_status = 1
 
@@ -198,30 +197,30 @@ class EngineError(DumbbellError):
 
 
 class HostLost(EngineError):
-    """A real host went away in the middle of a run, or broke it off; its warden puts everything back."""
+    """The connection to a remote host was lost during a run, or the host aborted it. Its watchdog restores the host."""
 
 
 class GuestPanic(EngineError):
-    """The guest kernel died."""
+    """The guest kernel panicked."""
 
 
 class GuestHang(EngineError):
-    """The guest outlived its limit in wall time."""
+    """The guest exceeded its wall-clock limit."""
 
 
 class GuestOutOfMemory(EngineError):
-    """The guest had too little memory."""
+    """The guest ran out of memory."""
 
 
-def _told(where: tuple[str, ...], problem: str, value: object, right: str) -> str:
-    """Where: what is wrong, what stands there; what would be right."""
+def _message(where: tuple[str, ...], problem: str, value: object, right: str) -> str:
+    """`WHERE: PROBLEM, got VALUE; RIGHT`."""
     text = ": ".join([*(part for part in where if part), problem])
     if value is not None:
-        text += f", got {_shown(value)}"
+        text += f", got {_quoted(value)}"
     return f"{text}; {right}" if right else text
 
 
-def _shown(value: object) -> str:
-    """A value as its writer would know it again, cut when long."""
+def _quoted(value: object) -> str:
+    """The `repr` of a value, cut to 80 characters."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"

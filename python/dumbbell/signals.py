@@ -1,8 +1,8 @@
-"""The signals that ask a command to end, each handled alike: it stops, cleans up and ends with status 130."""
+"""The signals that terminate a command. It stops, cleans up and exits with status 130."""
 
 import signal
 
 __all__ = ["ENDING"]
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""Ctrl-C, `kill`, a terminal that is closed, and Ctrl-backslash."""
+"""Ctrl-C, `kill`, a closed terminal, and Ctrl-backslash."""

@@ -1,10 +1,10 @@
-"""A run as iperf3's client prints it: intervals, three digits a size, no RTT."""
+"""A run in the format of iperf3's client: intervals, three digits per size, no RTT."""
 
 import numpy as np
 
 from dumbbell.analysis.counters import bytes_counters, counters
-from dumbbell.analysis.samples import by_flow
-from dumbbell.result import Run
+from dumbbell.analysis.sample_arrays import by_flow
+from dumbbell.results.result import Run
 
 __all__ = ["iperf3_text", "printed"]
 
@@ -17,7 +17,7 @@ Connecting to host 10.0.0.2, port 5201
 
 
 def printed(size: float) -> str:
-    """As `unit_snprintf` of iperf3 with three digits and the unit that fits."""
+    """Like `unit_snprintf` of iperf3: three digits and the fitting unit."""
     power = 0
     while size >= 1024 and power < 3:
         size, power = size / 1024, power + 1
@@ -27,13 +27,13 @@ def printed(size: float) -> str:
 
 def iperf3_text(run: Run, name: str, every_s: float = 1.0) -> str:
     """One flow's log."""
-    ends = np.arange(every_s, run.birth["duration_s"] + every_s / 2, every_s)
+    ends = np.arange(every_s, run.manifest["duration_s"] + every_s / 2, every_s)
     edges = np.concatenate([[0.0], ends]) * NS
     sent = np.diff(bytes_counters(run)[name].at(edges))
     again = np.diff(np.round(counters(run, "retrans_packets")[name].at(edges)))
     times, windows = by_flow(run, "cwnd_bytes")[name]
     cwnd = windows[np.clip(np.searchsorted(times, edges[1:], side="right") - 1, 0, None)]
-    cc = next(flow["cc"] for flow in run.birth["flows"] if flow["name"] == name)
+    cc = next(flow["cc"] for flow in run.manifest["flows"] if flow["name"] == name)
     rows = [
         f"[  5]  {end - every_s:6.2f}-{end:<6.2f} sec  {printed(count)}  {8 * count / every_s / 1e6:.1f} Mbits/sec"
         f"  {int(lost)}   {printed(window)}       \n"

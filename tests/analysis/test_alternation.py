@@ -1,4 +1,4 @@
-"""Which pairs of rates alternate, and what the others do."""
+"""Classification of pairs of rates: alternating or not."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from dumbbell.analysis import cycle
 from dumbbell.analysis.alternation import movement
 from dumbbell.analysis.cycles import Cycle
-from synthetic import Bench, Flow, turns
+from synthetic import Bench, Flow, alternating_rate
 
 TIME = np.arange(240) * 0.5
 HALVES = 12.0
@@ -25,7 +25,7 @@ WAVE = np.sin(2 * np.pi * TIME / 20)
         (np.full(240, 5.0), np.full(240, 2.0), "separate"),
     ],
 )
-def test_what_two_rates_do(first: np.ndarray, second: np.ndarray, kind: str) -> None:
+def test_joint_movement_of_two_rates(first: np.ndarray, second: np.ndarray, kind: str) -> None:
     assert movement(first, second, HALVES).kind == kind
 
 
@@ -48,25 +48,25 @@ def test_a_moderate_correlation_needs_many_half_periods(halves: float, kind: str
     assert found.kind == kind
 
 
-def test_independent_rates_hardly_ever_seem_to_alternate() -> None:
+def test_independent_rates_rarely_seem_to_alternate() -> None:
     rng = np.random.default_rng(20240104)
     kinds = [movement(10 + _red(rng), 10 + _red(rng), HALVES).kind for _ in range(200)]
     assert kinds.count("alternating") + kinds.count("opposed") <= 12
 
 
 def _red(rng: np.random.Generator) -> np.ndarray:
-    """Red noise that remembers 2.5 s, a quarter of half a period."""
+    """Red noise with a correlation time of 2.5 s, a quarter of half a period."""
     noise = rng.standard_normal(240)
     for row in range(1, 240):
         noise[row] += 0.8 * noise[row - 1]
     return noise
 
 
-def test_the_rhythm_of_one_group_is_not_alternation() -> None:
+def test_the_period_of_one_group_is_not_alternation() -> None:
     rng = np.random.default_rng(3)
     steps = 1e5 * rng.standard_normal(601)
     quiet = Flow("cubic", "cubic", rate_bps=lambda t: 3e6 + np.interp(t, np.arange(601) / 10, steps))
-    found = cycle(Bench([Flow("bbr", "bbr", rate_bps=turns(10, 90e6, 60e6)), quiet], 60, 0.1).make())
+    found = cycle(Bench([Flow("bbr", "bbr", rate_bps=alternating_rate(10, 90e6, 60e6)), quiet], 60, 0.1).make())
     assert isinstance(found, Cycle)
     assert (found.kind, found.second_leads) == ("separate", 0)
     assert found.half_period_s == found.period_s / 2

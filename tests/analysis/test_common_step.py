@@ -1,4 +1,4 @@
-"""The step of rounded windows: the one that they were made from, or none; never another."""
+"""Common step of rounded windows: the actual one, or none; never another."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SEGMENTS = st.integers(536, 8948)
 
 
 def read(size: float) -> int:
-    """A size as iperf3 prints it and the importer reads it."""
+    """A size as printed by iperf3 and read by the importer."""
     number, unit = printed(size).split()
     return iperf_bytes(number, unit.removesuffix("Bytes"))
 
@@ -25,7 +25,7 @@ def test_the_half_digit_holds_what_was_printed(size: float) -> None:
 
 
 @given(SEGMENTS, st.sets(st.integers(2, 80), min_size=1, max_size=60), st.lists(st.integers(500, 5000), max_size=9))
-def test_a_step_that_is_found_is_the_segment_or_a_rare_multiple(mss: int, counts: set[int], large: list[int]) -> None:
+def test_a_detected_step_is_the_segment_or_a_rare_multiple(mss: int, counts: set[int], large: list[int]) -> None:
     sizes = [read(count * mss) for count in (*counts, *large)]
     step = common_step(sizes, half_digit_bytes(sizes))
     common = int(np.gcd.reduce(np.array([*counts, *large])))
@@ -36,7 +36,7 @@ def test_a_step_that_is_found_is_the_segment_or_a_rare_multiple(mss: int, counts
 
 @given(SEGMENTS, st.integers(0, 2**32))
 def test_fifty_random_windows_give_their_segment_size(mss: int, seed: int) -> None:
-    """Of 50 draws from 2 to 60 segments."""
+    """50 draws from 2 to 60 segments."""
     sizes = [read(count * mss) for count in np.random.default_rng(seed).integers(2, 60, 50)]
     step = common_step(sizes, half_digit_bytes(sizes))
     assert step is not None
@@ -48,7 +48,7 @@ def test_fifty_random_windows_give_their_segment_size(mss: int, seed: int) -> No
 def test_windows_that_are_no_multiples_have_no_step(sizes: list[int]) -> None:
     shown = [read(size) for size in sizes]
     step = common_step(shown, half_digit_bytes(shown))
-    # Hypothesis also draws lists of multiples; a step that is found must then hold for every size in the list.
+    # Hypothesis also draws lists of multiples; a detected step must then fit every size in the list.
     if step is not None:
         halves = half_digit_bytes(shown)
         middle = step.middle
@@ -67,7 +67,7 @@ def test_random_windows_have_no_step() -> None:
 
 
 @pytest.mark.parametrize("sizes", [[], [14_480], [14_480] * 50, [1e6 * n for n in range(1, 90)], [0.0, 0.0]])
-def test_few_equal_or_coarse_windows_tell_nothing(sizes: list[float]) -> None:
+def test_few_equal_or_coarse_windows_have_no_step(sizes: list[float]) -> None:
     shown = [read(size) for size in sizes]
     assert common_step(shown, half_digit_bytes(shown)) is None
 

@@ -1,20 +1,20 @@
-"""Two sides of an experiment, and what weakens what they say."""
+"""Comparisons of two arms, and their caveats."""
 
 from pathlib import Path
 from typing import Any
 
-from dumbbell.analysis import Comparison, Measured, Side, confront, unlike
+from dumbbell.analysis import Arm, Comparison, Measured, compare_runs, unlike
 
-BIRTH = {"engine": "sim", "seed": 1, "valid": True, "invalid": [], "warnings": [], "experiment": {"duration": "9s"}}
+MANIFEST = {"engine": "sim", "seed": 1, "valid": True, "invalid": [], "warnings": [], "experiment": {"duration": "9s"}}
 
 
-def side(name: str, *values: dict[str, float], **birth: Any) -> Side:
-    return Side(name, tuple(Measured(Path(f"{name}/{n}"), BIRTH | birth, each) for n, each in enumerate(values)))
+def arm(name: str, *values: dict[str, float], **manifest: Any) -> Arm:
+    return Arm(name, tuple(Measured(Path(f"{name}/{n}"), MANIFEST | manifest, each) for n, each in enumerate(values)))
 
 
 def many_flows(count: int) -> Comparison:
     values = {f"flows.{number}.throughput_mbps": 1.0 for number in range(count)} | {"ping_ms.mean": 1.0}
-    return confront("", side("a", values), side("b", values))
+    return compare_runs("", arm("a", values), arm("b", values))
 
 
 def test_single_flows_are_shown_up_to_a_dozen() -> None:
@@ -24,57 +24,57 @@ def test_single_flows_are_shown_up_to_a_dozen() -> None:
 
 
 def test_nothing_judged_is_no_agreement() -> None:
-    found = confront("", side("a", {"free": 1.0}), side("b", {"free": 1.0}))
+    found = compare_runs("", arm("a", {"free": 1.0}), arm("b", {"free": 1.0}))
     assert (found.agrees, found.worst) == (False, None)
 
 
-def test_seeds_without_dice_are_told() -> None:
+def test_seeds_without_randomness_are_reported() -> None:
     same, other = {"ping_ms.mean": 1.0}, {"ping_ms.mean": 1.1}
-    warnings = confront("", side("a", same, same), side("b", same, other)).warnings
-    assert warnings == ["all 2 seeds of a gave the same numbers: nothing there is left to chance"]
+    warnings = compare_runs("", arm("a", same, same), arm("b", same, other)).warnings
+    assert warnings == ["all 2 seeds of a gave the same numbers: nothing in the experiment is random"]
 
 
 LOG = {"engine": "import", "seed": None, "flows": [{"name": "x-1", "group": "x"}, {"name": "x-2", "group": "x"}]}
 
 
-def test_what_a_log_lacks_is_left_out_and_listed_once() -> None:
+def test_unrecorded_metrics_are_omitted_and_listed_once() -> None:
     log = {"groups.x.throughput_mbps": 1.0}
     run = log | {"groups.x.rtt_ms.mean": 9.0, "groups.x.rtt_ms.p95": 9.9, "ping_ms.mean": 9.0, "cycle.period_s": 4.0}
-    found = confront("", side("log", log, **LOG), side("run", run))
+    found = compare_runs("", arm("log", log, **LOG), arm("run", run))
     assert (found.agrees, found.one_sided) == (True, [])
     assert found.not_in_log == ["groups.x.rtt_ms.mean", "groups.x.rtt_ms.p95", "ping_ms.mean"]
     assert found.as_json()["not_in_log"] == found.not_in_log
-    assert found.warnings[-1] == "not in the log, and left out: groups.*.rtt_ms, ping_ms"
-    turned = confront("", side("run", run), side("log", log, **LOG))
+    assert found.warnings[-1] == "omitted, because the log doesn't record it: groups.*.rtt_ms, ping_ms"
+    turned = compare_runs("", arm("run", run), arm("log", log, **LOG))
     assert (turned.agrees, turned.not_in_log) == (True, found.not_in_log)
 
 
-def test_a_group_that_the_log_does_not_have_is_no_silence_of_the_log() -> None:
+def test_a_group_that_the_log_lacks_is_not_an_unrecorded_metric() -> None:
     log, run = {"groups.x.throughput_mbps": 1.0}, {"groups.x.throughput_mbps": 1.0, "groups.y.throughput_mbps": 1.0}
-    found = confront("", side("log", log, **LOG), side("run", run))
+    found = compare_runs("", arm("log", log, **LOG), arm("run", run))
     assert (found.agrees, found.one_sided, found.not_in_log) == (False, ["groups.y.throughput_mbps"], [])
 
 
 def test_what_a_run_lacks_and_a_log_has_stays_one_sided() -> None:
     log, run = {"groups.x.throughput_mbps": 1.0, "ping_ms.mean": 2.0}, {"groups.x.throughput_mbps": 1.0}
-    found = confront("", side("log", log, **LOG), side("run", run))
+    found = compare_runs("", arm("log", log, **LOG), arm("run", run))
     assert (found.one_sided, found.not_in_log) == (["ping_ms.mean"], [])
 
 
-def test_downloads_that_did_not_end_are_told() -> None:
+def test_incomplete_downloads_are_reported() -> None:
     ended = {"groups.x.fct_s": 1.0}
     not_ended: dict[str, float] = {}
-    warnings = confront("", side("a", ended, {"groups.x.fct_s": 1.1}), side("b", ended, not_ended)).warnings
-    assert any(text.startswith("groups.x.fct_s is known of 2 of 2 runs of a and of 1 of 2 of b") for text in warnings)
+    warnings = compare_runs("", arm("a", ended, {"groups.x.fct_s": 1.1}), arm("b", ended, not_ended)).warnings
+    assert any(text.startswith("groups.x.fct_s is known in 2 of 2 runs of a and in 1 of 2 of b") for text in warnings)
 
 
-def test_a_run_s_own_warnings_are_told_once() -> None:
+def test_a_run_s_own_warnings_are_listed_once() -> None:
     values = ({"ping_ms.mean": 1.0}, {"ping_ms.mean": 1.2})
-    warnings = confront("", side("a", *values, warnings=["it was late"]), side("b", *values)).warnings
+    warnings = compare_runs("", arm("a", *values, warnings=["it was late"]), arm("b", *values)).warnings
     assert warnings == ["a: it was late"]
 
 
-def test_where_experiments_differ_is_named_by_key() -> None:
+def test_experiment_differences_are_listed_by_key() -> None:
     first = {"experiment": {"title": "x", "seeds": [1], "path": {"rtt": "1ms", "loss": None}, "flows": [{"cc": "bbr"}]}}
     second = {"experiment": {"title": "y", "path": {"rtt": "2ms", "loss": "1%"}, "flows": [{"cc": "bbr"}, {"cc": "x"}]}}
     assert unlike(first, first) == []
@@ -84,21 +84,25 @@ def test_where_experiments_differ_is_named_by_key() -> None:
 
 
 def test_kernels_that_take_no_seed_are_not_paired_with_those_that_do() -> None:
-    """Each seed's two runs go up and down together, so the difference is sure only where they are pairs."""
+    """Each seed's two runs vary together, so the difference is significant only in pairs."""
     left, right = ([{"ping_ms.mean": value + more} for value in (10.0, 20.0, 30.0)] for more in (0.0, 3.0))
     unseeded = {"kernel": {"name": "linux-6.1", "unseeded": True}}
 
     def verdict(first: dict[str, Any], second: dict[str, Any]) -> str:
         one, other = (
-            Side(
+            Arm(
                 name,
                 tuple(
-                    Measured(Path(f"{name}/{seed}"), BIRTH | {"seed": seed} | birth, each)
+                    Measured(Path(f"{name}/{seed}"), MANIFEST | {"seed": seed} | manifest, each)
                     for seed, each in enumerate(values)
                 ),
             )
-            for name, values, birth in (("a", left, first), ("b", right, second))
+            for name, values, manifest in (("a", left, first), ("b", right, second))
         )
-        return confront("", one, other).rows[0].verdict
+        return compare_runs("", one, other).rows[0].verdict
 
-    assert [verdict({}, {}), verdict(unseeded, unseeded), verdict(unseeded, {})] == ["differs", "differs", "chance"]
+    assert [verdict({}, {}), verdict(unseeded, unseeded), verdict(unseeded, {})] == [
+        "differs",
+        "differs",
+        "inconclusive",
+    ]

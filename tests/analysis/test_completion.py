@@ -17,7 +17,7 @@ def test_nothing_done_is_no_time() -> None:
 
 def test_answers_of_all_flows_of_a_group() -> None:
     run = Bench([Flow("a-1", "a"), Flow("a-2", "a"), Flow("shy", "shy"), Flow("bulk", "bulk")]).make()
-    for flow, times_s in zip(run.birth["flows"], ([0.1, 0.2], [0.6], []), strict=False):
+    for flow, times_s in zip(run.manifest["flows"], ([0.1, 0.2], [0.6], []), strict=False):
         flow["exchanges_s"] = times_s
     found = answer_times(run)
     assert list(found) == ["a", "shy"]

@@ -1,4 +1,4 @@
-"""Conditions that are inferred from logs, against those that the logs were made under; and what logs can't tell."""
+"""Conditions inferred from logs, compared with the actual ones; and conditions that logs don't reveal."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 from analysis.iperf3_log import iperf3_text
-from dumbbell import result
 from dumbbell.analysis import Condition, measures
 from dumbbell.analysis.conditions import conditions
-from dumbbell.analysis.settings import facts, settings
-from dumbbell.engine import Request, Simulator
+from dumbbell.analysis.proposed_settings import facts, settings
+from dumbbell.engines import Request, Simulator
 from dumbbell.importers import Options, import_files
-from dumbbell.result import Run
+from dumbbell.results import result
+from dumbbell.results.result import Run
 from dumbbell.spec import find, load, parse
 from importers.packets import capture
 from importers.samples import IPERF3, SAMPLES, SS
@@ -56,7 +56,7 @@ def by_name(run: Run) -> dict[str, Condition]:
 
 
 def proposed(log: Run, run: Run) -> list[str]:
-    return [each.option for each in settings(facts(log), facts(run), run.birth, measures(run))]
+    return [each.option for each in settings(facts(log), facts(run), run.manifest, measures(run))]
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +71,13 @@ def test_the_real_pair_was_taken_with_an_mtu_of_4200_and_offloads(pair: Run) -> 
     assert found["mss_bytes"].low == pytest.approx(4147.3, abs=0.1)
     assert found["mss_bytes"].high == pytest.approx(4149.0, abs=0.1)
     assert found["mtu_bytes"].value == 4200
-    assert found["mss_bytes"].evidence.endswith("the smallest window of bbr is 4 of them, BBR's minimum")
+    assert found["mss_bytes"].evidence.endswith("the smallest window of bbr is 4 segments, BBR's minimum")
     assert found["duration_s"].value == 60
     assert found["offloads"].value == 1
-    assert "multiples of 15, 62,220 bytes: 23 of 60 intervals, 4 by chance" in found["offloads"].evidence
+    assert "multiples of 15, 62,220 bytes: 23 of 60 intervals, 4 expected" in found["offloads"].evidence
     for name in ("base_rtt_ms", "receive_window_bytes", "send_buffer_bytes", "bottleneck_mbps", "start_offset_s"):
         assert found[name].value is None
-        assert found[name].evidence.startswith("cannot be known from this log: "), name
+        assert found[name].evidence.startswith("unknown from this log: "), name
 
 
 @pytest.mark.parametrize("mtu", [1400, 1500, 4200, 9000])
@@ -87,9 +87,9 @@ def test_the_mtu_of_a_simulated_run_is_found_in_its_iperf3_log(mtu: int, tmp_pat
     found = by_name(log)
     assert found["mtu_bytes"].value == mtu
     assert found["offloads"].value is None
-    # Under the same conditions nothing is to be set; under others exactly what differs.
+    # Equal conditions need no setting; different ones exactly those that differ.
     assert proposed(log, run) == []
-    other = replace(run, birth=run.birth | {"experiment": run.birth["experiment"] | {"path": {"mtu": 2000}}})
+    other = replace(run, manifest=run.manifest | {"experiment": run.manifest["experiment"] | {"path": {"mtu": 2000}}})
     assert proposed(log, other) == [f"--set path.mtu={mtu}"]
 
 
@@ -116,7 +116,7 @@ def test_a_log_of_one_case_proposes_exactly_what_differs_in_the_other(tmp_path: 
         logs[case.name] = imported(folder, *(iperf3_text(runs[case.name], name, 0.5) for name in ("bbr", "cubic")))
     buffers = ["--set tcp.rmem_max=6291456", "--set tcp.wmem_max=4194304"]
     assert proposed(logs["as reported"], runs["plain"]) == ["--set path.mtu=4200", *buffers]
-    # That larger buffers were there doesn't show: no window and no rate says how large.
+    # The log doesn't reveal the larger buffers: no window and no rate shows their size.
     assert proposed(logs["plain"], runs["as reported"]) == ["--set path.mtu=1500"]
     assert [proposed(logs[name], runs[name]) for name in runs] == [[], []]
 
@@ -126,16 +126,16 @@ def test_conditions_that_a_log_records_are_exact(tmp_path: Path) -> None:
     assert (found["mss_bytes"].value, found["mtu_bytes"].value) == (1448, 1500)
 
 
-def test_ss_tells_what_held_a_sender_back(tmp_path: Path) -> None:
+def test_ss_reports_what_limited_a_sender(tmp_path: Path) -> None:
     text = SS.replace("minrtt:3 newfield:9", "minrtt:3 skmem:(r0,rb131072,t0,tb87040,f0,w0,o0,bl0,d0)")
     found = by_name(imported(tmp_path, text))
     assert found["base_rtt_ms"].value == 3
     assert (found["duration_s"].value, found["duration_s"].low) == (None, 1)  # Samples of flows that live longer.
     assert (found["receive_window_bytes"].value, found["send_buffer_bytes"].value) == (64_256, None)
-    assert "held cubic back for 20%" in found["receive_window_bytes"].evidence
+    assert "limited cubic for 20%" in found["receive_window_bytes"].evidence
     log = result.load(tmp_path / "imported")
     for rmem_max, options in ((64 << 20, ["--set tcp.rmem_max=128512"]), (131_072, [])):
-        run = Bench([Flow("x", "x")], birth={"experiment": {"tcp": {"rmem_max": rmem_max}}}).make()
+        run = Bench([Flow("x", "x")], manifest={"experiment": {"tcp": {"rmem_max": rmem_max}}}).make()
         assert proposed(log, run) == options
     (tmp_path / "buffer").mkdir()
     found = by_name(imported(tmp_path / "buffer", text.replace("rwnd_limited", "sndbuf_limited")))
@@ -144,21 +144,21 @@ def test_ss_tells_what_held_a_sender_back(tmp_path: Path) -> None:
 
 def test_packets_over_the_mtu_of_the_handshake_are_offloads(tmp_path: Path) -> None:
     log = imported(tmp_path, capture())
-    seen = log.birth["flows"][0]["seen"]
+    seen = log.manifest["flows"][0]["seen"]
     assert seen["payload_max_bytes"] <= seen["mss_offered_bytes"]
     assert by_name(log)["offloads"].value is None
     assert by_name(log)["mtu_bytes"].value == seen["mss_offered_bytes"] + 40
-    large = log.birth["flows"][0] | {"seen": seen | {"payload_max_bytes": 40_000}}
-    found = by_name(replace(log, birth=log.birth | {"flows": [large, *log.birth["flows"][1:]]}))
+    large = log.manifest["flows"][0] | {"seen": seen | {"payload_max_bytes": 40_000}}
+    found = by_name(replace(log, manifest=log.manifest | {"flows": [large, *log.manifest["flows"][1:]]}))
     assert found["offloads"].value == 1
     assert found["mtu_bytes"].value == seen["mss_offered_bytes"] + 40
-    unseen = log.birth["flows"][0] | {"seen": seen | {"payload_max_bytes": 40_000, "mss_offered_bytes": None}}
-    found = by_name(replace(log, birth=log.birth | {"flows": [unseen]}))
+    unseen = log.manifest["flows"][0] | {"seen": seen | {"payload_max_bytes": 40_000, "mss_offered_bytes": None}}
+    found = by_name(replace(log, manifest=log.manifest | {"flows": [unseen]}))
     assert [found[name].value for name in ("mss_bytes", "mtu_bytes", "offloads")] == [None] * 3
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_every_kind_of_log_tells_something_or_why_not(name: str, tmp_path: Path) -> None:
+def test_every_log_format_has_conditions_or_reasons(name: str, tmp_path: Path) -> None:
     found = conditions(imported(tmp_path, SAMPLES[name], size_bytes=61_000_000, interval_ns=10**8))
     assert len({each.name for each in found}) == len(found) == 10
     assert all(each.evidence for each in found)
@@ -167,14 +167,14 @@ def test_every_kind_of_log_tells_something_or_why_not(name: str, tmp_path: Path)
             assert each.low <= each.value <= each.high
 
 
-def test_an_rtt_apart_moves_path_rtt_by_the_difference() -> None:
+def test_a_different_rtt_moves_path_rtt_by_the_difference() -> None:
     log, run = (with_base_rtt(Bench([Flow("x", "x")]), rtt) for rtt in (30.0, 20.0))
     known = imported_facts(log)
     experiment = {"path": {"rtt": "13ms", "mtu": 1500}}
-    (found,) = settings(known, facts(run), run.birth | {"experiment": experiment}, {})
+    (found,) = settings(known, facts(run), run.manifest | {"experiment": experiment}, {})
     assert found.option == "--set path.rtt=23000us"
-    assert "30 ms, in the run 20 ms" in found.because
-    assert settings(known, facts(log), log.birth | {"experiment": experiment}, {}) == ()
+    assert "30 ms, the run's 20 ms" in found.because
+    assert settings(known, facts(log), log.manifest | {"experiment": experiment}, {}) == ()
 
 
 def with_base_rtt(bench: Bench, rtt_ms: float) -> Run:
@@ -189,14 +189,14 @@ def test_smoothed_round_trip_times_only_bound_the_base_rtt() -> None:
 
 
 def imported_facts(run: Run) -> Any:
-    return facts(replace(run, birth=run.birth | {"engine": "import"}))
+    return facts(replace(run, manifest=run.manifest | {"engine": "import"}))
 
 
 UNLIMITED = {"rmem_max": 64 << 20, "wmem_max": 64 << 20}
 
 
 def level(rate_mbps: float, window_mb: float, tcp: dict[str, int] = UNLIMITED, mine_mbps: float = 4000.0) -> list[str]:
-    """What is proposed for a log with this level rate, in a run with 10 ms and 4 Gbit/s."""
+    """Settings proposed for a log with this level rate, for a run with 10 ms and 4 Gbit/s."""
     bench = Bench([Flow("x", "x", rate_bps=rate_mbps * 1e6)], duration_s=20.0, sample_s=1.0)
     tables = bench.tables()
     window = pl.lit(round(window_mb * 1e6)).alias("cwnd_bytes")
@@ -205,16 +205,19 @@ def level(rate_mbps: float, window_mb: float, tcp: dict[str, int] = UNLIMITED, m
     run = with_base_rtt(bench, 10.0)
     experiment = {"tcp": tcp}
     found = settings(
-        imported_facts(log), facts(run), run.birth | {"experiment": experiment}, {"groups.x.throughput_mbps": mine_mbps}
+        imported_facts(log),
+        facts(run),
+        run.manifest | {"experiment": experiment},
+        {"groups.x.throughput_mbps": mine_mbps},
     )
     return [each.option for each in found]
 
 
-def test_linux_s_usual_buffers_are_proposed_only_where_they_explain_a_level_rate() -> None:
+def test_linux_s_default_buffers_are_proposed_only_if_they_explain_a_level_rate() -> None:
     usual = ["--set tcp.rmem_max=6291456", "--set tcp.wmem_max=4194304"]
-    assert level(1600, 6.5) == usual  # 2 MB in flight, and a window of three times that.
-    assert level(1600, 3.9) == []  # BBR's window is twice what is in flight: its own rate is the limit.
-    assert level(95, 6.5) == []  # 0.1 MB: no buffer of Linux's is so small.
+    assert level(1600, 6.5) == usual  # 2 MB in flight, with a window of three times that.
+    assert level(1600, 3.9) == []  # BBR's window is twice the data in flight: its own rate is the limit.
+    assert level(95, 6.5) == []  # 0.1 MB: smaller than any default buffer of Linux.
     assert level(5000, 40) == []  # 6 MB: more than those buffers allow.
-    assert level(1600, 6.5, mine_mbps=1650) == []  # Nothing is to be explained.
+    assert level(1600, 6.5, mine_mbps=1650) == []  # Nothing to explain.
     assert level(1600, 6.5, tcp={"rmem_max": 4 << 20, "wmem_max": 64 << 20}) == usual[1:]

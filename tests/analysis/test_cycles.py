@@ -1,7 +1,7 @@
-"""Whether turns are found where there are some, and nowhere else, over 200 random cases of each kind.
+"""Detection of alternation and its false alarms, over 200 random cases of each kind.
 
-The bounds of false alarms are what 2.5 % give with a chance of 0.999 (12 of 200), those of what is found lie a little
-below what was measured when this was written (in the docstring of `dumbbell.analysis.cycles`).
+The bounds of false alarms are those of 2.5 % with probability 0.999 (12 of 200), those of detections are slightly below
+the values measured when this was written (in the docstring of `dumbbell.analysis.cycles`).
 """
 
 from collections.abc import Callable
@@ -11,18 +11,18 @@ import pytest
 
 from dumbbell.analysis import cycle
 from dumbbell.analysis.cycles import follows, period
-from synthetic import Bench, Flow, taking_turns, turns
+from synthetic import Bench, Flow, alternating, alternating_rate
 
 STEP_S = 0.5
 CASES = 200
 COUNT = 240
 """Two minutes, as long as the scenario `cyclic`."""
 
-Dice = np.random.Generator
-Signal = Callable[[Dice], np.ndarray]
+Rng = np.random.Generator
+Signal = Callable[[Rng], np.ndarray]
 
 
-def red(rng: Dice, count: int, lag1: float) -> np.ndarray:
+def red(rng: Rng, count: int, lag1: float) -> np.ndarray:
     noise = rng.standard_normal(count)
     noise[0] /= np.sqrt(1 - lag1**2)
     for row in range(1, count):
@@ -30,38 +30,38 @@ def red(rng: Dice, count: int, lag1: float) -> np.ndarray:
     return noise
 
 
-def ticking(rng: Dice, jitter: float, left_out: float, noise: float = 0.3) -> np.ndarray:
-    """Turns by a clock of 10 s (a period of 20 s): each tick is late or early, and some change nothing."""
+def ticking(rng: Rng, jitter: float, left_out: float, noise: float = 0.3) -> np.ndarray:
+    """Alternation by a clock of 10 s (a period of 20 s): ticks have jitter, and some are missing."""
     lengths = 20 * np.maximum(1 + jitter * rng.standard_normal(40), 0.2)
     ticks = rng.uniform(0, 20) + np.cumsum(lengths)
     swaps = ticks[rng.random(40) >= left_out]
-    sides = np.where(np.searchsorted(swaps, np.arange(COUNT)) % 2, -1.0, 1.0)
-    return np.asarray(sides + noise * rng.standard_normal(COUNT))
+    sign = np.where(np.searchsorted(swaps, np.arange(COUNT)) % 2, -1.0, 1.0)
+    return np.asarray(sign + noise * rng.standard_normal(COUNT))
 
 
-def uneven(rng: Dice, share: float) -> np.ndarray:
+def uneven(rng: Rng, share: float) -> np.ndarray:
     """Every 20 s one group has the link for this share of the time."""
     phase = (np.arange(COUNT) / 40 + rng.random()) % 1
     return np.where(phase < share, 1.0, -1.0) + 0.3 * rng.standard_normal(COUNT)
 
 
-def sine(rng: Dice, height: float, lag1: float) -> np.ndarray:
+def sine(rng: Rng, height: float, lag1: float) -> np.ndarray:
     """A sine of 20 s in red noise of standard deviation 1."""
     noise = red(rng, COUNT, lag1) * np.sqrt(1 - lag1**2)
     return np.asarray(height * np.sin(2 * np.pi * (np.arange(COUNT) / 40 + rng.random())) + noise)
 
 
-def random_turns(rng: Dice, rate: float) -> np.ndarray:
-    """A telegraph: turns that come at any time, so many a bin."""
+def telegraph(rng: Rng, rate: float) -> np.ndarray:
+    """A telegraph signal: changes at random times with this rate per bin."""
     return np.where(np.cumsum(rng.random(COUNT) < rate) % 2, -1.0, 1.0) + 0.3 * rng.standard_normal(COUNT)
 
 
-def one_step(rng: Dice) -> np.ndarray:
+def one_step(rng: Rng) -> np.ndarray:
     return (np.arange(COUNT) > rng.integers(20, 220)) + 0.3 * rng.standard_normal(COUNT)
 
 
-def damped(rng: Dice) -> np.ndarray:
-    """An AR(2) process of two real poles: red noise of another colour than the null hypothesis supposes."""
+def damped(rng: Rng) -> np.ndarray:
+    """An AR(2) process with two real poles: red noise with another spectrum than the null hypothesis assumes."""
     first = red(rng, COUNT, 0.8)
     for row in range(1, COUNT):
         first[row] += 0.5 * first[row - 1]
@@ -75,13 +75,13 @@ NOTHING: dict[str, tuple[Signal, int]] = {
     "red noise 0.97": (lambda rng: red(rng, COUNT, 0.97), 12),
     "a random walk": (lambda rng: np.cumsum(rng.standard_normal(COUNT)), 12),
     "an AR(2) process": (damped, 24),
-    "random turns, every 5 s": (lambda rng: random_turns(rng, 0.1), 24),
-    "random turns, every 10 s": (lambda rng: random_turns(rng, 0.05), 24),
+    "telegraph, every 5 s": (lambda rng: telegraph(rng, 0.1), 24),
+    "telegraph, every 10 s": (lambda rng: telegraph(rng, 0.05), 24),
     "one step": (one_step, 2),
 }
-"""Signals without a period, and how many of 200 may seem to have one."""
+"""Signals without a period, and the maximum number of detections in 200."""
 
-TURNS: dict[str, tuple[Signal, float, float]] = {
+ALTERNATION: dict[str, tuple[Signal, float, float]] = {
     "exact": (lambda rng: ticking(rng, 0, 0), 1.0, 1.0),
     "ticks 10 % late or early": (lambda rng: ticking(rng, 0.1, 0), 0.99, 0.97),
     "ticks 20 % late or early": (lambda rng: ticking(rng, 0.2, 0), 0.95, 0.7),
@@ -91,19 +91,19 @@ TURNS: dict[str, tuple[Signal, float, float]] = {
     "a fifth of the time": (lambda rng: uneven(rng, 0.2), 0.99, 0.99),
     "a sine of twice red noise": (lambda rng: sine(rng, 2, 0.9), 0.97, 0.97),
 }
-"""Signals with a period of 20 s; the share that must be found, and be within a tenth of it."""
+"""Signals with a period of 20 s; the minimum share detected, and detected within a tenth of it."""
 
 
 @pytest.mark.parametrize("kind", NOTHING)
-def test_what_has_no_period_hardly_ever_seems_to_have_one(kind: str) -> None:
+def test_false_alarms_are_rare(kind: str) -> None:
     signal, most = NOTHING[kind]
     rng = np.random.default_rng(20240101)
     assert sum(period(signal(rng), STEP_S) is not None for _ in range(CASES)) <= most
 
 
-@pytest.mark.parametrize("kind", TURNS)
-def test_turns_are_found(kind: str) -> None:
-    signal, found, right = TURNS[kind]
+@pytest.mark.parametrize("kind", ALTERNATION)
+def test_alternation_is_detected(kind: str) -> None:
+    signal, found, right = ALTERNATION[kind]
     rng = np.random.default_rng(20240102)
     periods = [cycle.period_s for _ in range(CASES) if (cycle := period(signal(rng), STEP_S)) is not None]
     assert len(periods) >= found * CASES
@@ -113,7 +113,7 @@ def test_turns_are_found(kind: str) -> None:
 @pytest.mark.parametrize("count", [120, 240])
 @pytest.mark.parametrize("true_s", [4.0, 10.0, 17.3])
 @pytest.mark.parametrize("signal", ["sine", "noisy sine", "square"])
-def test_a_period_is_found(count: int, true_s: float, signal: str) -> None:
+def test_a_period_is_detected(count: int, true_s: float, signal: str) -> None:
     rng = np.random.default_rng(20240102)
     time = np.arange(count) * STEP_S
     right = 0
@@ -126,7 +126,7 @@ def test_a_period_is_found(count: int, true_s: float, signal: str) -> None:
     assert right >= 0.95 * (CASES // 4)
 
 
-def test_turns_of_uneven_length_are_mostly_found_and_hardly_ever_wrong() -> None:
+def test_alternation_with_jitter_is_mostly_detected_and_rarely_wrong() -> None:
     rng = np.random.default_rng(20240103)
     time = np.arange(240) * STEP_S
     right = wrong = 0
@@ -141,30 +141,30 @@ def test_turns_of_uneven_length_are_mostly_found_and_hardly_ever_wrong() -> None
 
 
 @pytest.mark.parametrize("signal", [np.zeros(100), np.full(100, 5.0), np.arange(100.0), np.ones(5)])
-def test_what_does_not_vary_has_no_period(signal: np.ndarray) -> None:
+def test_a_constant_signal_has_no_period(signal: np.ndarray) -> None:
     assert period(signal, STEP_S) is None
 
 
-def test_what_is_more_like_itself_halfway_to_its_return_has_no_period() -> None:
+def test_a_signal_more_similar_halfway_has_no_period() -> None:
     assert period(np.sign(np.cumsum(np.random.default_rng(882).standard_normal(48))), 0.1) is None
 
 
-def test_the_answer_is_always_the_same() -> None:
+def test_results_are_reproducible() -> None:
     signal = red(np.random.default_rng(1), 240, 0.5) + 3 * np.sin(np.arange(240) / 3)
     assert period(signal, STEP_S) == period(signal, STEP_S) != None  # noqa: E711
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.25, 0.5, 0.8])
-def test_the_phase_is_by_how_much_of_a_period_one_follows_the_other(shift: float) -> None:
+def test_the_phase_is_the_lag_as_a_share_of_the_period(shift: float) -> None:
     time = np.arange(COUNT) / 30
     first, second = np.sin(2 * np.pi * time), 0.3 * np.sin(2 * np.pi * (time - shift)) + 5
     assert (follows(first, second, 30.0) - shift + 0.5) % 1 == pytest.approx(0.5, abs=0.02)
 
 
-def test_groups_that_swing_together_are_in_phase() -> None:
+def test_groups_that_oscillate_together_are_in_phase() -> None:
     flows = [
-        Flow("a", "a", rate_bps=turns(10, 30e6, 5e6)),
-        Flow("b", "b", rate_bps=turns(10, 12e6, 4e6)),
+        Flow("a", "a", rate_bps=alternating_rate(10, 30e6, 5e6)),
+        Flow("b", "b", rate_bps=alternating_rate(10, 12e6, 4e6)),
     ]
     found = cycle(Bench(flows, duration_s=60, sample_s=0.1).make())
     assert found is not None
@@ -173,8 +173,8 @@ def test_groups_that_swing_together_are_in_phase() -> None:
     assert min(found.phase, 1 - found.phase) < 0.03
 
 
-def test_two_groups_take_turns() -> None:
-    found = cycle(taking_turns(60.0, 10.0, 0.1).make())
+def test_two_groups_that_alternate_have_a_cycle() -> None:
+    found = cycle(alternating(60.0, 10.0, 0.1).make())
     assert found is not None
     assert found.phase == pytest.approx(0.5, abs=0.02)
     assert found.p_value == pytest.approx(1 / 500)
@@ -183,22 +183,25 @@ def test_two_groups_take_turns() -> None:
 
 
 def test_fewer_than_three_periods_are_no_cycle() -> None:
-    assert cycle(taking_turns(28.0, 10.0, 0.1).make()) is None
+    assert cycle(alternating(28.0, 10.0, 0.1).make()) is None
 
 
-def test_one_group_takes_no_turns() -> None:
-    assert cycle(Bench([Flow("a", "a", rate_bps=turns(10, 9e6, 1e6))], duration_s=60, sample_s=0.1).make()) is None
+def test_one_group_has_no_cycle() -> None:
+    assert (
+        cycle(Bench([Flow("a", "a", rate_bps=alternating_rate(10, 9e6, 1e6))], duration_s=60, sample_s=0.1).make())
+        is None
+    )
 
 
-def test_turns_that_nobody_sees_are_none() -> None:
-    flows = [Flow(name, name, rate_bps=turns(10, 10.2e6, 9.8e6, first=name == "a")) for name in "ab"]
+def test_small_oscillations_are_ignored() -> None:
+    flows = [Flow(name, name, rate_bps=alternating_rate(10, 10.2e6, 9.8e6, first=name == "a")) for name in "ab"]
     assert cycle(Bench(flows, duration_s=60, sample_s=0.1).make()) is None
 
 
-def test_only_the_time_that_both_groups_have_counts() -> None:
+def test_only_the_common_time_of_both_groups_counts() -> None:
     flows = [
-        Flow("a", "a", rate_bps=turns(10, 30e6, 5e6)),
-        Flow("b", "b", rate_bps=turns(10, 30e6, 5e6, first=False), start_s=40.0),
+        Flow("a", "a", rate_bps=alternating_rate(10, 30e6, 5e6)),
+        Flow("b", "b", rate_bps=alternating_rate(10, 30e6, 5e6, first=False), start_s=40.0),
     ]
     found = cycle(Bench(flows, duration_s=100, sample_s=0.1).make())
     assert found is not None

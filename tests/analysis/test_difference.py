@@ -1,4 +1,4 @@
-"""How far apart two samples are, against closed forms and published tables."""
+"""Differences of two samples, compared with closed forms and published tables."""
 
 import math
 
@@ -33,7 +33,7 @@ def known(first: Sample, second: Sample) -> tuple[float, float]:
     return found
 
 
-def test_welch_is_that_of_the_textbook() -> None:
+def test_welch_matches_the_textbook() -> None:
     """Means 3 and 5, variances 2.5 and 10, n = 5: t's 97.5 % point at 5.882 degrees of freedom is 2.459."""
     first, second = Sample((1.0, 2.0, 3.0, 4.0, 5.0)), Sample((1.0, 3.0, 5.0, 7.0, 9.0))
     assert standard_error(first, second) == pytest.approx(math.sqrt(12.5 / 5))
@@ -67,7 +67,7 @@ def test_runs_that_never_vary_differ_exactly() -> None:
 
 
 @given(VALUES, VALUES)
-def test_the_interval_holds_the_difference_and_turns_with_the_sides(
+def test_the_interval_contains_the_difference_and_is_antisymmetric(
     one: tuple[float, ...], other: tuple[float, ...]
 ) -> None:
     first, second = Sample(one), Sample(other)
@@ -100,40 +100,40 @@ def test_verdicts() -> None:
     assert far.verdict is Verdict.DIFFERS
     assert far.excess == pytest.approx(1.95)
     (noisy,) = compare(runs("a", 0.0, 10.0), runs("a", 2.0, 14.0), tolerances)
-    assert noisy.verdict is Verdict.CHANCE
+    assert noisy.verdict is Verdict.INCONCLUSIVE
 
 
-def test_a_metric_of_one_side_is_not_compared_but_named() -> None:
+def test_a_metric_of_one_arm_is_listed_not_compared() -> None:
     left, right = [{"groups.x.fct_s": 1.0, "free": 2.0}], [{"other": 1.0}]
     assert compare(left, right) == []
     assert one_sided(left, right) == ["groups.x.fct_s"]
 
 
-def test_further_apart_than_allowed_within_an_interval_that_holds_zero_is_chance() -> None:
-    """Three values a side, 2.4 standard errors apart: Student's t asks for 2.8."""
+def test_a_large_difference_with_an_interval_around_zero_is_inconclusive() -> None:
+    """Three values per arm, 2.4 standard errors apart: Student's t requires 2.8."""
     tolerances = {"a": Tolerance(absolute=0.1)}
     (row,) = compare(runs("a", 0.0, 1.0, 2.0), runs("a", 2.0, 3.0, 4.0), tolerances)
     assert row.interval is not None
-    assert (row.interval[0] < 0 < row.interval[1], row.verdict) == (True, Verdict.CHANCE)
+    assert (row.interval[0] < 0 < row.interval[1], row.verdict) == (True, Verdict.INCONCLUSIVE)
     (alone,) = compare(runs("a", 1.0), runs("a", 1.2), tolerances)
     assert alone.verdict is Verdict.DIFFERS
 
 
-def test_metrics_that_some_runs_lack_are_named_where_they_are_judged() -> None:
+def test_judged_metrics_that_some_runs_lack_are_listed() -> None:
     left, right = [{"groups.x.fct_s": 1.0}, {"groups.x.fct_s": 2.0}], [{"groups.x.fct_s": 1.0}, {}]
     assert partial(left, right) == [("groups.x.fct_s", 2, 1)]
     assert partial(left, left) == []
     assert partial([{"free": 1.0}, {}], [{"free": 1.0}]) == []
 
 
-def test_the_worst_stands_first() -> None:
+def test_the_worst_row_is_first() -> None:
     tolerances = {"b": Tolerance(absolute=1.0), "c": Tolerance(absolute=1.0), "d": Tolerance(absolute=0.1)}
     left = [{"a": 0.0, "b": 0.0, "c": 0.0, "d": 0.0}, {"a": 0.0, "b": 0.0, "c": 0.0, "d": 9.0}]
     right = [{"a": 9.0, "b": 0.5, "c": 7.0, "d": 5.0}, {"a": 9.0, "b": 0.5, "c": 7.0, "d": 9.0}]
     assert [row.metric for row in worst_first(compare(left, right, tolerances))] == ["c", "d", "b", "a"]
 
 
-def test_no_difference_is_no_excess_however_little_is_allowed() -> None:
+def test_no_difference_is_no_excess_for_any_tolerance() -> None:
     (row,) = compare(runs("a", 0.0), runs("a", 0.0), {"a": Tolerance()})
     assert (row.excess, row.relative, row.verdict) == (0.0, None, Verdict.AGREES)
 

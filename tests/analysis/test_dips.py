@@ -3,14 +3,14 @@ import polars as pl
 import pytest
 
 from dumbbell.analysis.dips import probe_rtt_dips, probe_rtt_interval_s
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 from synthetic import MSS, NS, Bench, Flow
 
 PROBES_S = (10.0, 20.0)
 
 
 def dipping(lowest: float = 0.1, rate_packets_s: float = 10_000.0) -> Run:
-    """A rate that falls to a share of itself for 200 ms each time that BBR looks for the path's delay."""
+    """A rate that falls to a share of itself for 200 ms in each PROBE_RTT."""
     run = Bench([Flow("a", "a", cc="bbr", rtt_ms=20.0)], duration_s=30.0).make()
     times_s = run.flows["time_ns"].to_numpy() / NS
     fine = np.arange(30_001) / 1000
@@ -23,7 +23,7 @@ def dipping(lowest: float = 0.1, rate_packets_s: float = 10_000.0) -> Run:
         pl.Series("cc_phase", phase),
         pl.Series("delivered_packets", np.round(np.interp(times_s, fine, delivered)).astype(int)).cast(pl.UInt32),
     ]
-    return Run(run.folder, run.birth, run.flows.with_columns(columns), run.queues, run.probes)
+    return Run(run.folder, run.manifest, run.flows.with_columns(columns), run.queues, run.probes)
 
 
 def test_a_dip_in_closed_form() -> None:
@@ -36,12 +36,12 @@ def test_a_dip_in_closed_form() -> None:
     assert table["lasted_ns"].to_numpy() == pytest.approx(0.2 * NS, abs=0.02 * NS)
 
 
-def test_the_socket_s_own_rate_is_held_against_it() -> None:
+def test_the_socket_s_own_rate_is_reported_too() -> None:
     run = dipping()
     halved = pl.when(pl.col("cc_phase") == "probe_rtt").then(5e7).otherwise(1e8).cast(pl.Int64)
     for rate, depth in ((pl.lit(100_000_000, pl.Int64), 0.0), (halved, 0.5)):
         flows = run.flows.with_columns(delivery_rate_bps=rate)
-        dips = probe_rtt_dips(Run(run.folder, run.birth, flows, run.queues, run.probes))
+        dips = probe_rtt_dips(Run(run.folder, run.manifest, flows, run.queues, run.probes))
         assert dips["reported_depth"].to_numpy() == pytest.approx(depth, abs=0.001)
         assert dips["depth"].to_numpy() == pytest.approx(0.9, abs=0.001)
 
@@ -49,7 +49,7 @@ def test_the_socket_s_own_rate_is_held_against_it() -> None:
 def test_a_socket_that_reports_no_rate_has_no_reported_depth() -> None:
     run = dipping()
     flows = run.flows.with_columns(delivery_rate_bps=pl.lit(None, pl.Int64))
-    dips = probe_rtt_dips(Run(run.folder, run.birth, flows, run.queues, run.probes))
+    dips = probe_rtt_dips(Run(run.folder, run.manifest, flows, run.queues, run.probes))
     assert dips["reported_depth"].to_list() == [None, None]
 
 
@@ -61,11 +61,11 @@ def test_a_rate_that_does_not_fall_has_no_depth() -> None:
     assert probe_rtt_dips(dipping(lowest=1.0))["depth"].to_numpy() == pytest.approx(0, abs=0.001)
 
 
-def test_what_was_acknowledged_stands_for_what_was_delivered() -> None:
+def test_acknowledged_bytes_replace_delivered_ones() -> None:
     run = dipping()
     acked = (pl.col("delivered_packets").cast(pl.Int64) * MSS).alias("bytes_acked")
     blind = run.flows.with_columns(acked, delivered_packets=pl.lit(None, pl.UInt32))
-    same = Run(run.folder, run.birth, blind, run.queues, run.probes)
+    same = Run(run.folder, run.manifest, blind, run.queues, run.probes)
     assert probe_rtt_dips(same).equals(probe_rtt_dips(run))
 
 

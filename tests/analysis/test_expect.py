@@ -37,16 +37,16 @@ def test_metrics_by_name(name: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
-        ("nope", r"no 'nope'; a summary holds: valid, engine, groups"),
-        ("groups.reno.share", r"no 'reno'; 'groups' holds: bbr, v1\.2 beta"),
-        ("flows.7.bytes", r"'flows' holds: bbr-1, 10\.0\.0\.1, 0"),
+        ("nope", r"no such key 'nope'; a summary has: valid, engine, groups"),
+        ("groups.reno.share", r"no such key 'reno'; 'groups' has: bbr, v1\.2 beta"),
+        ("flows.7.bytes", r"'flows' has: bbr-1, 10\.0\.0\.1, 0"),
         ("jain.mean", r"'jain' is a single value"),
     ],
 )
-def test_an_unknown_metric_names_those_that_exist(name: str, said: str) -> None:
-    with pytest.raises(ResultError, match=said):
+def test_an_unknown_metric_names_those_that_exist(name: str, message: str) -> None:
+    with pytest.raises(ResultError, match=message):
         metric(SUMMARY, name)
 
 
@@ -78,12 +78,12 @@ def test_outcomes(expression: str, passed: bool) -> None:
     assert outcome.passed is passed
 
 
-def test_an_outcome_tells_the_value() -> None:
+def test_an_outcome_has_the_value() -> None:
     assert check(SUMMARY, "jain > 0.9") == Outcome("jain > 0.9", 0.5, passed=False)
 
 
 def test_a_group_of_values_can_not_be_compared() -> None:
-    with pytest.raises(ResultError, match="no single number; it holds: share"):
+    with pytest.raises(ResultError, match="not a single number; it contains: share"):
         check(SUMMARY, "groups.bbr > 1")
     assert check(SUMMARY, "groups == null").passed is False
 
@@ -102,7 +102,7 @@ def test_parsing_needs_no_run() -> None:
         ("groups.away from home.share > 0.5", Metric("groups.away from home.share")),
     ],
 )
-def test_a_metric_may_be_of_a_part_of_the_run(text: str, of: Metric) -> None:
+def test_a_metric_may_have_a_window(text: str, of: Metric) -> None:
     assert parse_expectation(text).metric == of
 
 
@@ -113,20 +113,20 @@ def test_a_metric_may_be_of_a_part_of_the_run(text: str, of: Metric) -> None:
      "a from 2s to 1s > 1", "a to 0s > 1", "a from 1 to 2s > 1",
      "a..b > 1", "a. > 1", "a > true", "a > __import__('os')"],
 )  # fmt: skip
-def test_what_can_not_be_read_is_refused(text: str) -> None:
+def test_invalid_expressions_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="write"):
         parse_expectation(text)
 
 
 @given(st.text(alphabet="ab. from to 019smun<>=-..", max_size=40))
-def test_any_text_is_an_expectation_or_wrong(text: str) -> None:
+def test_any_text_is_an_expectation_or_an_error(text: str) -> None:
     with suppress(ValueError):
         of = parse_expectation(text).metric
         assert of.whole == (of.from_ns is None and of.to_ns is None)
         assert (of.from_ns or 0) < (of.to_ns or float("inf"))
 
 
-def test_a_reader_looks_at_the_part_that_is_asked_for() -> None:
+def test_a_reader_uses_the_requested_window() -> None:
     run = Bench([Flow("cubic", "cubic", rate_bps=10e6)]).make()
     reader = Reader(run)
     whole, part, never = reader.check(["duration_s > 0", "flows.0.bytes from 1s to 2s > 0", "jain from 1000s > 0"])

@@ -10,7 +10,7 @@ RATES = st.lists(st.floats(0, 1e12, allow_subnormal=False), min_size=1, max_size
 
 
 @given(RATES)
-def test_jain_lies_between_one_in_n_and_one(rates: list[float]) -> None:
+def test_jain_is_between_one_in_n_and_one(rates: list[float]) -> None:
     assert 1 / len(rates) - 1e-9 <= jain_index(rates) <= 1 + 1e-9
 
 
@@ -57,7 +57,7 @@ def test_a_flow_converges_when_it_gets_four_fifths_of_its_long_term_rate() -> No
     assert convergence_s(Bench([Flow("alone", "a")]).make()) is None
 
 
-def test_jain_over_time_is_of_the_flows_that_live_through_a_bin() -> None:
+def test_jain_over_time_covers_flows_active_during_the_bin() -> None:
     flows = [
         Flow("a", "a", rate_bps=10e6),
         Flow("b", "b", rate_bps=30e6, start_s=2.0, stop_s=7.5),

@@ -23,9 +23,9 @@ from dumbbell.analysis.filter import (
     matches,
     parse,
 )
-from dumbbell.analysis.limits import LIMITS
-from dumbbell.engine.sockets import STATES
+from dumbbell.analysis.sender_limits import LIMITS
 from dumbbell.errors import FilterError
+from dumbbell.linux.socket_tables import STATES
 
 OPERATORS = st.sampled_from(["=", "!=", "<", ">", "<=", ">="])
 PORT = st.integers(0, 65535)
@@ -34,13 +34,13 @@ NETWORKS = st.builds(
     st.ip_addresses().filter(lambda ip: ip.version == 4 or not ip.scope_id),
     st.integers(0, 128),
 )
-WORDS = st.text(string.ascii_lowercase + string.digits + "_-", min_size=1, max_size=12)
-NAMED = st.one_of(
+TEXTS = st.text(string.ascii_lowercase + string.digits + "_-", min_size=1, max_size=12)
+NAME_FILTERS = st.one_of(
     st.builds(
         Is,
         st.sampled_from(["cc", "phase"]),
         st.booleans(),
-        WORDS.filter(lambda word: word not in {"eq", "ne", "lt", "gt", "le", "ge", "neq", "leq", "geq"}),
+        TEXTS.filter(lambda word: word not in {"eq", "ne", "lt", "gt", "le", "ge", "neq", "leq", "geq"}),
     ),
     st.builds(Is, st.just("state"), st.booleans(), st.sampled_from(STATES)),
     st.builds(Is, st.just("limit"), st.booleans(), st.sampled_from(LIMITS)),
@@ -49,7 +49,7 @@ NAMED = st.one_of(
 TERMS = st.one_of(
     st.builds(Port, st.sampled_from(list(PORTS)), OPERATORS, PORT),
     st.builds(Address, st.sampled_from(list(ADDRESSES)), st.booleans(), NETWORKS, st.none() | PORT),
-    NAMED,
+    NAME_FILTERS,
     st.builds(Compare, st.sampled_from(["rate", "recv", "pacing", "delivery"]), OPERATORS, st.integers(0, 10**12)),
     st.builds(Compare, st.sampled_from(["rtt", "minrtt"]), OPERATORS, st.integers(0, 10**15)),
     st.builds(Compare, st.sampled_from(["cwnd", "inflight", "retrans"]), OPERATORS, st.integers(0, 10**9)),
@@ -92,12 +92,12 @@ def rows(text: str) -> list[int]:
 
 
 @given(FILTERS)
-def test_what_is_printed_parses_to_the_same(filter_: Filter) -> None:
+def test_a_printed_filter_parses_to_the_same(filter_: Filter) -> None:
     assert parse(str(filter_)) == filter_
 
 
 @given(FILTERS)
-def test_not_turns_every_answer_and_every_row_has_one(filter_: Filter) -> None:
+def test_not_negates_the_result_of_every_row(filter_: Filter) -> None:
     yes, no = matches(filter_, TABLE), matches(Not(filter_), TABLE)
     assert yes.null_count() == no.null_count() == 0
     assert (yes != no).all()
@@ -107,7 +107,7 @@ SCRAPS = [*KEYS, "and", "or", "not", "(", ")", "=", ">", "443", "bbr", "10.0.0.0
 
 
 @given(st.lists(st.sampled_from(SCRAPS) | st.text(max_size=5), max_size=12).map(" ".join))
-def test_any_text_is_a_filter_or_an_error_that_says_where(text: str) -> None:
+def test_any_text_is_a_filter_or_an_error_with_a_position(text: str) -> None:
     place: int | None = None
     try:
         found: Filter = parse(text)
@@ -154,31 +154,31 @@ def test_any_text_is_a_filter_or_an_error_that_says_where(text: str) -> None:
         ("cwnd le 10", [1, 2]),
     ],
 )
-def test_words_choose_connections(text: str, expected: list[int]) -> None:
+def test_filters_select_connections(text: str, expected: list[int]) -> None:
     assert rows(text) == expected
 
 
 @pytest.mark.parametrize(
     ("text", "place", "problem", "right"),
     [
-        ("dprt 443", 0, "'dprt' is nothing to filter by", "dport"),
+        ("dprt 443", 0, "'dprt' is not a filter key", "dport"),
         ("dport", 5, "ends too early", "a port"),
-        ("dport 70000", 6, "'70000' is no port", "65535"),
+        ("dport 70000", 6, "'70000' is not a port", "65535"),
         ("cc bbr and", 10, "ends too early", "a condition"),
-        ("( cc bbr", 0, "never closed", ""),
-        ("cc bbr )", 7, "nothing opened", ""),
-        ("dst 10.0.0", 4, "'10.0.0' is no address", "10.0.0.0/8"),
-        ("dst > 10.0.0.1", 4, "no order", "= or !="),
-        ("state up", 6, "'up' is no state", "established"),
-        ("limit reciever", 6, "'reciever' is no limit", "receiver"),
+        ("( cc bbr", 0, "not closed", ""),
+        ("cc bbr )", 7, "without an opening one", ""),
+        ("dst 10.0.0", 4, "'10.0.0' is not an address", "10.0.0.0/8"),
+        ("dst > 10.0.0.1", 4, "can't be ordered", "= or !="),
+        ("state up", 6, "'up' is not a state", "established"),
+        ("limit reciever", 6, "'reciever' is not a limit", "receiver"),
         ("rate > 10", 7, "a rate without a unit", "80mbit"),
         ("rtt > 5 cc bbr", 6, "", "ms"),
-        ("uid root", 4, "no user's number", "1000"),
-        ("cwnd > 1.5", 7, "no whole number", "cwnd"),
+        ("uid root", 4, "not a user ID", "1000"),
+        ("cwnd > 1.5", 7, "not an integer", "cwnd"),
         ("(" * 60 + "cc bbr" + ")" * 60, 50, "more than 50", ""),
     ],
 )
-def test_an_error_says_where_and_what_would_be_right(text: str, place: int, problem: str, right: str) -> None:
+def test_an_error_has_a_position_and_a_suggestion(text: str, place: int, problem: str, right: str) -> None:
     with pytest.raises(FilterError) as caught:
         parse(text)
     assert caught.value.place == place

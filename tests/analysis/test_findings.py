@@ -1,13 +1,13 @@
-"""What a report knows beyond the contract."""
+"""Findings of a report beyond the contract."""
 
 import pytest
 
 from dumbbell.analysis import findings
-from synthetic import Bench, Flow, taking_turns
+from synthetic import Bench, Flow, alternating
 
 
-def test_a_cycle_is_told_with_its_phase_and_how_sure_it_is() -> None:
-    assert findings(taking_turns(60, 10, 0.1).make())["cycle"] == {
+def test_a_cycle_has_its_phase_and_significance() -> None:
+    assert findings(alternating(60, 10, 0.1).make())["cycle"] == {
         "period_s": pytest.approx(10, abs=0.2),
         "half_period_s": pytest.approx(5, abs=0.1),
         "strength": pytest.approx(1, abs=0.02),
@@ -20,7 +20,7 @@ def test_a_cycle_is_told_with_its_phase_and_how_sure_it_is() -> None:
     }
 
 
-def test_power_and_states_are_told() -> None:
+def test_power_and_states_are_reported() -> None:
     bench = Bench(
         [
             Flow("bbr-1", "bbr", rate_bps=30e6, cc="bbr", retransmit_rate=0.02),
@@ -29,5 +29,5 @@ def test_power_and_states_are_told() -> None:
     )
     found = findings(bench.make())
     assert found["flows"][0]["power_mbps_per_ms"] == pytest.approx(30 / 20)
-    # Nobody told BBR's gains; no ssthresh was set.
+    # No BBR gains; no ssthresh.
     assert (found["groups"]["bbr"]["states"], found["groups"]["web"]["states"]) == (None, {"slow_start": 1.0})

@@ -1,4 +1,4 @@
-"""Values and filters of a sweep's table: what they mean, what they refuse, and that they reach nothing but columns."""
+"""Values and filters of a sweep's table: results, rejected input, and access to columns only."""
 
 import polars as pl
 import pytest
@@ -41,34 +41,34 @@ def test_a_value_is_a_number_of_each_run_or_not_known(text: str, wanted: list[fl
         ("path.rtt in ('5ms', '7ms') or engine like 'k%'", [True, True]),
     ],
 )
-def test_a_condition_says_which_runs(text: str, wanted: list[bool]) -> None:
+def test_a_condition_selects_runs(text: str, wanted: list[bool]) -> None:
     assert TABLE.select(it=condition(text, TABLE))["it"].to_list() == wanted
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("groups.bbr.shar", "no column is called 'groups.bbr.shar'; did you mean 'groups.bbr.share'?"),
-        ("1 + nothing.such", "no column is called 'nothing.such' in '1 + nothing.such'"),
-        ('"nothing"', "no column is called 'nothing'"),
-        ("path.rtt", "is no number of a run, but String"),
-        ("avg(seed)", "'avg' is no function"),
-        ("", "is no value"),
-        ("seed +", "can't be read as a value"),
-        ("seed seed", "nothing stands between seed and seed"),
-        ("seed; 1", "';' has no meaning"),
-        ("seed -- 1", "has no meaning"),
-        ("(" * 100 + "seed" + ")" * 100, "is no value"),
+        ("groups.bbr.shar", "unknown column 'groups.bbr.shar'; did you mean 'groups.bbr.share'?"),
+        ("1 + nothing.such", "unknown column 'nothing.such' in '1 + nothing.such'"),
+        ('"nothing"', "unknown column 'nothing'"),
+        ("path.rtt", "is String, not a number per run"),
+        ("avg(seed)", "unknown function 'avg'"),
+        ("", "is not a value"),
+        ("seed +", "can't be parsed as a value"),
+        ("seed seed", "missing operator between seed and seed"),
+        ("seed; 1", "';' is not allowed"),
+        ("seed -- 1", "is not allowed"),
+        ("(" * 100 + "seed" + ")" * 100, "is not a value"),
     ],
 )
-def test_what_is_no_value_is_said(text: str, said: str) -> None:
+def test_invalid_values_are_explained(text: str, message: str) -> None:
     with pytest.raises(ResultError) as error:
         value(text, TABLE)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
-def test_a_number_is_no_condition() -> None:
-    with pytest.raises(ResultError, match="is no condition, but Int64"):
+def test_a_number_is_not_a_condition() -> None:
+    with pytest.raises(ResultError, match="is Int64, not a condition"):
         condition("seed", TABLE)
 
 
@@ -83,8 +83,8 @@ def test_a_number_is_no_condition() -> None:
         "'/etc/passwd' /* */ || 'x'",
     ],
 )
-def test_a_stranger_s_formula_reads_no_file(text: str) -> None:
-    """polars' own expressions can hold queries, and those can read files; ours never come so far."""
+def test_an_untrusted_formula_reads_no_file(text: str) -> None:
+    """Polars expressions can contain queries, which can read files; ours are rejected before that."""
     for read in (value, condition):
         with pytest.raises(ResultError) as error:
             read(text, TABLE)
@@ -97,19 +97,21 @@ def test_quotes_go_around_names_with_dots_and_nothing_else() -> None:
     assert quoted("path.rtt_ms+path.rtt_msx", TABLE.columns) == '"path.rtt_ms"+path.rtt_msx'
 
 
-WORDS = st.sampled_from(
+TEXTS = st.sampled_from(
     [*TABLE.columns, "select", "from", "read_csv", "case", "end", "null", "abs", "and", "'x'", "1e9"]
 )
 SIGNS = st.sampled_from(list("()+-*/%,=<>;'\".\\ \n\0é|&!~^#@[]{}:?$"))
 
 
-@given(st.lists(st.one_of(WORDS, SIGNS, st.text(max_size=4)), max_size=25).map(" ".join))
-def test_any_text_is_a_value_or_wrong(text: str) -> None:
+@given(st.lists(st.one_of(TEXTS, SIGNS, st.text(max_size=4)), max_size=25).map(" ".join))
+def test_any_text_is_a_value_or_an_error(text: str) -> None:
     try:
         found = TABLE.select(it=value(text, TABLE))["it"]
     except ResultError:
         return
-    except pl.exceptions.PolarsError as error:  # Such as a text compared with a number, found by the rows only.
+    except (
+        pl.exceptions.PolarsError
+    ) as error:  # For example a text compared with a number, which only evaluation detects.
         raise AssertionError(f"{text!r}: {error}") from error
     assert found.dtype == pl.Float64
     assert found.is_finite().fill_null(value=True).all()

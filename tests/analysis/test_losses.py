@@ -4,8 +4,8 @@ import pytest
 
 from dumbbell.analysis import Cycle
 from dumbbell.analysis.losses import flow_loss, group_loss, over_cycle
-from dumbbell.result import Run
-from synthetic import MSS, NS, Bench, Flow, taking_turns
+from dumbbell.results.result import Run
+from synthetic import MSS, NS, Bench, Flow, alternating
 
 
 def lossy(bench: Bench, share: dict[str, float], only_first_half: float | None = None) -> Run:
@@ -29,27 +29,27 @@ def lossy(bench: Bench, share: dict[str, float], only_first_half: float | None =
                 data_segs_out=part["data_segs_out"],
             )
         )
-    for flow in run.birth["flows"]:
+    for flow in run.manifest["flows"]:
         flow["retransmits"] = None
-    return Run(run.folder, run.birth, pl.concat(tables).sort("time_ns"), run.queues, run.probes)
+    return Run(run.folder, run.manifest, pl.concat(tables).sort("time_ns"), run.queues, run.probes)
 
 
-def test_what_was_sent_and_is_neither_there_nor_on_the_way_is_lost() -> None:
+def test_segments_neither_delivered_nor_in_flight_are_lost() -> None:
     bench = Bench([Flow("a", "a", rate_bps=8 * MSS * 1000), Flow("udp", "b", kind="udp")])
     table = flow_loss(lossy(bench, {"a": 0.05, "b": 0.0}), NS)
     assert table["flow"].unique().to_list() == ["a"]
-    assert table["lost_packets"].to_list()[1:] == pytest.approx([50] * 9)  # In the first bin the pipe fills.
+    assert table["lost_packets"].to_list()[1:] == pytest.approx([50] * 9)  # The pipe fills in the first bin.
     assert table["loss_rate"].to_list()[1:] == pytest.approx([0.05] * 9)
     assert table["retransmit_rate"].to_list()[1:] == pytest.approx([0.05] * 9)
 
 
-def test_a_group_s_rate_is_sums_by_sums() -> None:
+def test_a_group_s_rate_is_the_ratio_of_sums() -> None:
     flows = [Flow("fast", "g", rate_bps=8 * MSS * 1000), Flow("slow", "g", rate_bps=8 * MSS * 100)]
     run = lossy(Bench(flows), {"g": 0.0})
     delivered = pl.col("delivered_packets").cast(pl.Int64)
     fewer = pl.when(pl.col("flow") == "fast").then(delivered - pl.col("time_ns") // (NS // 110)).otherwise(delivered)
     shifted = run.flows.with_columns(delivered_packets=fewer.clip(0).cast(pl.UInt32))
-    table = group_loss(Run(run.folder, run.birth, shifted, run.queues, run.probes), 2 * NS)
+    table = group_loss(Run(run.folder, run.manifest, shifted, run.queues, run.probes), 2 * NS)
     assert table.columns == ["time_ns", "group", "lost_packets", "loss_rate", "retransmit_packets", "retransmit_rate"]
     assert table["loss_rate"].to_list()[1:] == pytest.approx([0.1] * 4, rel=0.02)
 
@@ -60,8 +60,8 @@ def test_a_rate_is_null_while_nothing_is_sent() -> None:
 
 
 def test_loss_is_locked_to_the_phase_in_which_it_happens() -> None:
-    """BBR sends first in each period of 10 s, and both groups lose then and only then."""
-    bench = taking_turns(60.0, 10.0)
+    """BBR sends first in each period of 10 s, and both groups lose only then."""
+    bench = alternating(60.0, 10.0)
     run = lossy(bench, {"bbr": 0.04, "cubic": 0.1}, only_first_half=10.0)
     table = over_cycle(run, Cycle(10.0, 1.0, 0.002, 0.5), bins=10)
     assert table.columns == ["phase", "group", "throughput_bps", "loss_rate", "retransmit_rate"]
@@ -73,6 +73,6 @@ def test_loss_is_locked_to_the_phase_in_which_it_happens() -> None:
         assert one["loss_rate"].to_numpy()[1:] == pytest.approx([share] * 4 + [0] * 5, abs=0.002)
 
 
-def test_a_window_without_a_whole_period_is_refused() -> None:
+def test_a_window_without_a_complete_period_is_refused() -> None:
     with pytest.raises(ValueError, match="no whole period of 10 s"):
-        over_cycle(taking_turns(60.0, 10.0).make(), Cycle(10.0, 1.0, 0.002), window=(0, 5 * NS))
+        over_cycle(alternating(60.0, 10.0).make(), Cycle(10.0, 1.0, 0.002), window=(0, 5 * NS))

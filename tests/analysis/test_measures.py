@@ -1,4 +1,4 @@
-"""A run as a flat list of numbers."""
+"""A run as a flat dictionary of numbers."""
 
 from dataclasses import replace
 
@@ -6,10 +6,10 @@ import pytest
 
 from dumbbell.analysis import measure_names, measures, metric, summary
 from dumbbell.analysis.window import NS, Window
-from synthetic import Bench, Flow, taking_turns
+from synthetic import Bench, Flow, alternating
 
 
-def test_groups_of_several_flows_are_taken_together() -> None:
+def test_flows_of_a_group_are_aggregated() -> None:
     run = Bench(
         [
             Flow("a-1", "a", rate_bps=10e6, rtt_ms=20, cwnd=10),
@@ -33,22 +33,22 @@ def test_a_completion_time_needs_all_flows_done() -> None:
     assert "groups.a.fct_s" not in measures(Bench([done, Flow("a-2", "a", bytes_asked=1000)]).make())
 
 
-def test_what_is_not_known_is_left_out() -> None:
+def test_unknown_values_are_omitted() -> None:
     found = measures(Bench([]).make())
     assert all(isinstance(value, float) for value in found.values())
     assert "cycle.period_s" not in found
 
 
 def test_every_measure_has_a_name_that_is_known_beforehand() -> None:
-    run = taking_turns(60, 10, 0.1).make()
+    run = alternating(60, 10, 0.1).make()
     found = measures(run)
     assert {"cycle.period_s", "flows.bbr-1.throughput_mbps"} <= set(found)
-    assert set(found) <= set(measure_names(run.birth["flows"]))
+    assert set(found) <= set(measure_names(run.manifest["flows"]))
 
 
 @pytest.mark.parametrize("window", [None, (5 * NS, 25 * NS)])
-def test_what_json_has_by_the_same_name_is_the_same_number(window: Window | None) -> None:
-    run = taking_turns(60, 10, 0.1).make()
+def test_measures_equal_the_json_numbers_of_the_same_name(window: Window | None) -> None:
+    run = alternating(60, 10, 0.1).make()
     numbers, found = summary(run, window), measures(run, window)
     for name in ("groups.bbr.throughput_mbps", "groups.bbr.share", "queue.packets.p95", "queue.drops", "ping_ms.mean"):
         assert found[name] == metric(numbers, name)
@@ -56,8 +56,8 @@ def test_what_json_has_by_the_same_name_is_the_same_number(window: Window | None
     assert found["flows.bbr-1.throughput_mbps"] == metric(numbers, "flows.bbr-1.throughput_mbps")
 
 
-def test_only_what_is_wanted_is_there() -> None:
-    run = taking_turns(60, 10, 0.1).make()
+def test_only_requested_measures_are_returned() -> None:
+    run = alternating(60, 10, 0.1).make()
     everything = measures(run)
     assert measures(run, None, ["queue.*", "jain"]) == {
         name: number for name, number in everything.items() if name.startswith("queue.") or name == "jain"
@@ -66,8 +66,8 @@ def test_only_what_is_wanted_is_there() -> None:
     assert measures(run, None, []) == {}
 
 
-def test_what_nobody_wants_is_not_worked_out() -> None:
-    run = taking_turns(60, 10, 0.1).make()
+def test_unrequested_measures_are_not_computed() -> None:
+    run = alternating(60, 10, 0.1).make()
     blind = replace(run, flows=run.flows.select("time_ns"))
     with pytest.raises(Exception, match="not found"):
         measures(blind)

@@ -1,4 +1,4 @@
-"""What is inferred, counted and measured, against what an engine itself knows or theory says."""
+"""Inferred, counted and measured values, compared with the engine's own and with theory."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dumbbell import result
 from dumbbell.analysis import cycle, phases, probe_rtt_dips
 from dumbbell.analysis.losses import flow_loss
 from dumbbell.analysis.sawtooth import sawtooth
-from dumbbell.engine import Engine, KernelEngine, Request, Simulator
-from dumbbell.result import Run
+from dumbbell.engines import Engine, KernelEngine, Request, Simulator
+from dumbbell.results import result
+from dumbbell.results.result import Run
 from dumbbell.spec import parse
 
 FLOW = '[[flows]]\nname = "{}"\ncc = "{}"\ncount = {}\n'
@@ -28,7 +28,7 @@ def measured(
     sample: str = "10ms",
     each: str = "",
 ) -> Run:
-    """One run of these groups: name, controller, how many flows; `each` is what all of them have beside."""
+    """One run of these groups: name, controller, number of flows; `each` are common keys."""
     rtt, rate, qdisc = path
     text = f'duration = "{duration}"\nsample = "{sample}"\n[path]\nrtt = "{rtt}"\n'
     text += f'[path.bottleneck]\nrate = "{rate}"\nqdisc = "{qdisc}"\n'
@@ -45,24 +45,26 @@ CYCLIC = ("13ms", "80mbit", "bfifo limit 225000")
 
 def test_states_inferred_from_gains_are_the_simulator_s_own(tmp_path: Path) -> None:
     run = measured(tmp_path, "sim", ("bbr", "bbr", 2), ("reno", "reno", 1), duration="12s", path=DEEP)
-    told = phases(run)
+    reported = phases(run)
     silent = replace(run, flows=run.flows.with_columns(cc_phase=pl.lit(None, pl.String)))
-    assert set(told["phase"]) == {"startup", "drain", "probe_bw", "probe_rtt", "slow_start", "avoidance"}
-    assert phases(silent).drop("inferred").equals(told.drop("inferred"))
+    assert set(reported["phase"]) == {"startup", "drain", "probe_bw", "probe_rtt", "slow_start", "avoidance"}
+    assert phases(silent).drop("inferred").equals(reported.drop("inferred"))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_the_senders_lost_is_what_the_queue_dropped(engine: str, tmp_path: Path) -> None:
+def test_the_senders_losses_are_the_queue_s_drops(engine: str, tmp_path: Path) -> None:
     run = measured(tmp_path, engine, ("bbr", "bbr", 1), ("cubic", "cubic", 1), duration="10s", path=CYCLIC)
-    dropped = next(queue["drops"] for queue in run.birth["queues"] if queue["name"] == "bottleneck")
+    dropped = next(queue["drops"] for queue in run.manifest["queues"] if queue["name"] == "bottleneck")
     lost = flow_loss(run, 10**9)["lost_packets"].sum()
     assert dropped > 100
-    assert lost == pytest.approx(dropped, rel=0.02)  # Pings die too, and the end comes before the last are missed.
+    assert lost == pytest.approx(
+        dropped, rel=0.02
+    )  # Pings are dropped too, and the run ends before the last are missed.
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("cc", "depth"), [("reno", 0.5), ("cubic", 0.3)])
-def test_a_lone_flow_saws_as_its_standard_says(engine: str, cc: str, depth: float, tmp_path: Path) -> None:
+def test_a_single_flow_has_the_sawtooth_of_its_standard(engine: str, cc: str, depth: float, tmp_path: Path) -> None:
     run = measured(tmp_path, engine, (cc, cc, 1), duration="40s", path=DEEP)
     found = sawtooth(run)[cc]
     assert found is not None
@@ -70,33 +72,33 @@ def test_a_lone_flow_saws_as_its_standard_says(engine: str, cc: str, depth: floa
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_bbr_does_not_saw_but_dips(engine: str, tmp_path: Path) -> None:
+def test_bbr_has_dips_and_no_sawtooth(engine: str, tmp_path: Path) -> None:
     run = measured(tmp_path, engine, ("bbr", "bbr", 1), duration="22s", path=DEEP)
     assert sawtooth(run) == {"bbr": None}
     dips = probe_rtt_dips(run)
     assert dips.height == 2
-    # Four packets in the smoothed round trip with which PROBE_RTT began, for 200 ms and a round trip.
+    # Four packets per smoothed RTT at the start of PROBE_RTT, for 200 ms and a round trip.
     at_start = run.flows.join(dips.select("time_ns"), on="time_ns", how="semi")["rtt_ns"].to_numpy() / 1e9
     assert dips["lowest_bps"].to_numpy() == pytest.approx(4 * 8 * 1448 / at_start, rel=1e-3)
     assert dips["lasted_ns"].to_numpy() / 1e9 == pytest.approx(0.25, abs=0.06)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_bbr_and_cubic_take_turns_at_a_shallow_buffer(engine: str, tmp_path: Path) -> None:
-    """Single turns fail now and then, and which do is a matter of dice: two of three seeds must show the rhythm."""
+def test_bbr_and_cubic_alternate_at_a_shallow_buffer(engine: str, tmp_path: Path) -> None:
+    """Single changes fail at random: two of three seeds must show the period."""
     flows = (("bbr", "bbr", 2), ("cubic", "cubic", 2))
     runs = [
         measured(tmp_path, engine, *flows, duration="120s", path=CYCLIC, seed=seed, sample="100ms")
         for seed in (1, 2, 3)
     ]
     found = [one for run in runs if (one := cycle(run)) is not None and one.phase is not None]
-    # Two of BBR's clocks of 10 s.
+    # Two of BBR's intervals of 10 s.
     assert sum(abs(one.period_s - 20.5) < 0.5 and abs((one.phase or 0) - 0.5) < 0.1 for one in found) >= 2
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_four_cubic_flows_take_none(engine: str, tmp_path: Path) -> None:
-    """What is believed at 2.5 % is seen now and then where it isn't: one of thirty seeds, on either engine."""
+def test_four_cubic_flows_do_not_alternate(engine: str, tmp_path: Path) -> None:
+    """A significance level of 2.5 % gives false alarms: one of thirty seeds, on either engine."""
     flows, late = (("a", "cubic", 2), ("b", "cubic", 2)), 'start_jitter = "1s"\n'
     runs = [
         measured(tmp_path, engine, *flows, duration="120s", path=CYCLIC, seed=seed, sample="100ms", each=late)

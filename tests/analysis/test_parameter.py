@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.analysis.parameter import by_parameter, parameter_of, wide
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 from dumbbell.spec import parse
 from synthetic import Bench, Flow
 
 
-def case(path: dict[str, Any] | None, cc: str = "cubic", fct_s: float | None = None, **birth: Any) -> Run:
+def case(path: dict[str, Any] | None, cc: str = "cubic", fct_s: float | None = None, **manifest: Any) -> Run:
     experiment = None if path is None else {"title": cc, "path": path, "flows": [{"cc": cc, "name": None}]}
     flow = Flow(cc, cc, cc=cc, bytes_asked=None if fct_s is None else 1000, fct_s=fct_s)
-    return Bench([flow], birth={"experiment": experiment, **birth}).make()
+    return Bench([flow], manifest={"experiment": experiment, **manifest}).make()
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_the_number_that_differs_is_found(paths: list[dict[str, Any]], title: st
         [None, None],
     ],
 )
-def test_without_one_such_number_there_is_none(paths: list[dict[str, Any] | None]) -> None:
+def test_without_exactly_one_number_there_is_no_parameter(paths: list[dict[str, Any] | None]) -> None:
     assert parameter_of([case(path) for path in paths]) is None
 
 
@@ -76,7 +76,9 @@ def test_any_loss_that_an_experiment_takes_is_read_back(shares: list[str]) -> No
         'duration = "1s"\n[path]\nrtt = "1ms"\nloss = "{}"\n[path.bottleneck]\nrate = "1mbit"\n[[flows]]\ncc = "bbr"\n'
     )
     experiments = [parse(text.format(share), Path("x.toml"))[0].experiment for share in shares]
-    runs = [Bench([Flow("a", "a")], birth={"experiment": each.model_dump(mode="json")}).make() for each in experiments]
+    runs = [
+        Bench([Flow("a", "a")], manifest={"experiment": each.model_dump(mode="json")}).make() for each in experiments
+    ]
     found = parameter_of(runs)
     assert found is not None
     assert found.values == tuple(float(share.rstrip("%")) for share in shares)

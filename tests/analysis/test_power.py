@@ -1,7 +1,7 @@
 import pytest
 
 from dumbbell.analysis.power import power, throughput_and_delay_p95
-from synthetic import NS, Bench, Flow, sawtooth, turns
+from synthetic import NS, Bench, Flow, alternating_rate, sawtooth
 
 
 def test_power_is_goodput_by_mean_rtt() -> None:
@@ -10,7 +10,7 @@ def test_power_is_goodput_by_mean_rtt() -> None:
 
 
 def test_power_of_a_window() -> None:
-    run = Bench([Flow("a", "a", rate_bps=turns(10, 10e6, 2e6), rtt_ms=turns(10, 40, 20))]).make()
+    run = Bench([Flow("a", "a", rate_bps=alternating_rate(10, 10e6, 2e6), rtt_ms=alternating_rate(10, 40, 20))]).make()
     assert power(run, (0, 5 * NS - 1))["a"] == pytest.approx(10e6 / 0.040, rel=1e-6)
 
 
@@ -25,7 +25,7 @@ def test_half_the_delay_or_twice_the_rate_is_twice_the_power() -> None:
     assert found["fast"] == found["near"]
 
 
-def test_throughput_and_delay_are_a_point_a_flow() -> None:
+def test_throughput_and_delay_have_a_point_per_flow() -> None:
     flows = [Flow("a-1", "a", rate_bps=10e6, rtt_ms=sawtooth(0, 100, 10)), Flow("udp", "b", kind="udp", rate_bps=2e6)]
     table = throughput_and_delay_p95(Bench(flows).make())
     assert table.columns == ["flow", "group", "throughput_bps", "delay_p95_ms"]

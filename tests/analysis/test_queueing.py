@@ -2,7 +2,7 @@ import pytest
 
 from dumbbell.analysis import Window, one_way_delay_p95_ms, utilisation
 from dumbbell.analysis.queueing import ping_ms, queue
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 from synthetic import NS, Bench, Flow, sawtooth
 
 ONE = [Flow("a", "a", rate_bps=20e6)]
@@ -10,14 +10,14 @@ ONE = [Flow("a", "a", rate_bps=20e6)]
 
 def rated(rates: list[list[float | None]]) -> Run:
     run = Bench(ONE).make()
-    run.birth["queues"][0]["rates"] = rates
+    run.manifest["queues"][0]["rates"] = rates
     return run
 
 
 def test_backlog_and_delay_of_a_constant_queue() -> None:
     found = queue(Bench(ONE, queue_packets=100.0, rate_bps=12.112e6, drops=7).make())
     assert found["packets"] == {"mean": 100, "p50": 100, "p95": 100, "max": 100}
-    assert found["delay_ms"]["mean"] == pytest.approx(100)  # 1514 bytes at 12.112 Mbit/s: 1 ms a packet.
+    assert found["delay_ms"]["mean"] == pytest.approx(100)  # 1514 bytes at 12.112 Mbit/s: 1 ms per packet.
     assert (found["drops"], found["marks"]) == (7, None)
 
 
@@ -30,7 +30,7 @@ def test_a_window_counts_its_own_drops() -> None:
 
 @pytest.mark.parametrize("window", [None, (0, 10 * NS), (5 * NS, 10 * NS)])
 def test_the_loss_rate_is_drops_by_packets_that_left(window: Window | None) -> None:
-    bench = Bench([Flow("a", "a", rate_bps=12_112_000)], drops=100)  # 1514 bytes each: 1000 packets a second.
+    bench = Bench([Flow("a", "a", rate_bps=12_112_000)], drops=100)  # 1514 bytes each: 1000 packets per second.
     assert queue(bench.make(), window)["loss_rate"] == pytest.approx(100 / 10_100)
 
 
@@ -46,7 +46,7 @@ def test_the_loss_rate_is_drops_by_packets_that_left(window: Window | None) -> N
     ],
 )
 def test_where_a_queue_holds_super_packets_its_loss_rate_is_not_known(experiment: object, *, known: bool) -> None:
-    run = Bench(ONE, birth={"experiment": experiment, "engine": "host"}).make()
+    run = Bench(ONE, manifest={"experiment": experiment, "engine": "host"}).make()
     assert (queue(run)["loss_rate"] is not None) == known
 
 
@@ -55,7 +55,7 @@ def test_a_queue_that_no_packet_met_has_no_loss_rate() -> None:
 
 
 def test_without_a_bottleneck_nothing_is_known() -> None:
-    run = Bench(ONE, birth={"bottleneck": None}).make()
+    run = Bench(ONE, manifest={"bottleneck": None}).make()
     assert queue(run)["packets"]["mean"] is None
     assert queue(run)["drops"] is None
     assert queue(run)["loss_rate"] is None

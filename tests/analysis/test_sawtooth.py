@@ -23,8 +23,8 @@ def cubic(times_s: np.ndarray, most: float, period_s: float) -> np.ndarray:
 @pytest.mark.parametrize(
     ("period_s", "low", "high"), [(1.0, 50, 100), (5.0, 70, 100), (0.3, 7, 10), (4.0, 2, 4), (6.0, 500, 1000)]
 )
-def test_a_stair_in_closed_form(period_s: float, low: float, high: float) -> None:
-    """Whole packets, as a window is: stairs that rise by one."""
+def test_a_staircase_in_closed_form(period_s: float, low: float, high: float) -> None:
+    """Integer packets, as in a window: steps of one."""
     times_s = grid(30)
     values = np.floor(low + (high - low + 1) * ((times_s % period_s) / period_s) * 0.9999999)
     found = teeth(times_s * NS, values)
@@ -39,12 +39,12 @@ def test_cubic_s_tooth() -> None:
     times_s = grid(40)
     found = teeth(times_s * NS, np.round(cubic(times_s, 200.0, 4.0)))
     assert found is not None
-    assert found.period_s == pytest.approx(4, abs=0.3)  # Its top is flat for a while.
+    assert found.period_s == pytest.approx(4, abs=0.3)  # Its top is flat for some time.
     assert found.depth == pytest.approx(0.3, abs=0.01)
 
 
 def test_a_cut_that_takes_several_samples_is_one() -> None:
-    """As PRR cuts: over a round trip, packet by packet."""
+    """As PRR reduces: over a round trip, packet by packet."""
     times_s = grid(30)
     since = times_s % 3
     values = np.round(np.where(since < 0.1, 100 - 500 * since, 50 + 50 * (since - 0.1) / 2.9))
@@ -82,11 +82,11 @@ def bbr(times_s: np.ndarray) -> np.ndarray:
     ],
     ids=["BBR", "constant", "a rise", "jitter of a packet", "noise of a packet", "slow falls", "nothing", "one sample"],
 )
-def test_what_does_not_saw_is_none(values: Floats) -> None:
+def test_other_curves_have_no_sawtooth(values: Floats) -> None:
     assert teeth(np.arange(values.size) * SAMPLE_S * NS, values) is None
 
 
-def test_each_flow_has_its_own_in_its_own_life() -> None:
+def test_each_flow_has_a_sawtooth_over_its_lifetime() -> None:
     flows = [
         Flow("saw", "a", cwnd=saw(40, 80, 2.0)),
         Flow("bbr", "b", cwnd=bbr),
@@ -103,7 +103,7 @@ def test_each_flow_has_its_own_in_its_own_life() -> None:
 
 
 @given(st.lists(st.integers(0, 200), max_size=200))
-def test_any_window_gives_a_sawtooth_that_makes_sense_or_none(values: list[int]) -> None:
+def test_any_window_gives_a_plausible_sawtooth_or_none(values: list[int]) -> None:
     found = teeth(np.arange(len(values)) * SAMPLE_S * NS, np.array(values, dtype=float))
     if found is not None:
         assert 0.1 <= found.depth <= 1

@@ -1,4 +1,4 @@
-"""Shares as per cents that add up after rounding."""
+"""Shares as percentages that add up after rounding."""
 
 from decimal import Decimal
 
@@ -26,12 +26,12 @@ def test_shares_in_per_cent(shares: list[float | None], texts: list[str | None])
     assert percents(shares) == texts
 
 
-def test_places_can_be_asked_for() -> None:
+def test_decimals_can_be_requested() -> None:
     assert percents([0.721, 0.279], least_places=1) == ["72.1", "27.9"]
 
 
 @given(st.lists(st.floats(0.0001, 1e6), min_size=1, max_size=12))
-def test_they_add_up_to_100_and_stay_within_a_digit(sizes: list[float]) -> None:
+def test_rounded_shares_add_up_to_100_within_a_digit(sizes: list[float]) -> None:
     shares = [size / sum(sizes) for size in sizes]
     texts = percents(shares)
     assert sum(Decimal(text) for text in texts if text is not None) == 100

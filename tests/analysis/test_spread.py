@@ -1,4 +1,4 @@
-"""Mean, median, 95th percentile and largest."""
+"""Mean, median, 95th percentile and maximum."""
 
 import math
 
@@ -25,9 +25,9 @@ def test_the_samples_stay_as_they_were() -> None:
     assert samples.tolist() == [3.0, 1.0, 2.0]
 
 
-def test_of_nothing_nothing_is_known() -> None:
+def test_no_samples_give_no_values() -> None:
     assert set(spread([]).values()) == {None}
 
 
-def test_one_sample_that_is_no_number_spoils_all() -> None:
+def test_one_nan_makes_all_values_nan() -> None:
     assert all(number is not None and math.isnan(number) for number in spread([1.0, math.nan, 2.0]).values())

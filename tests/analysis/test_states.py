@@ -2,10 +2,10 @@ import polars as pl
 import pytest
 
 from dumbbell.analysis import states
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 from synthetic import NS, Bench, Flow
 
-# What Linux reports of BBR, in order: startup, drain, probing and cruising, PROBE_RTT, and probing again.
+# Linux's reports of BBR, in order: startup, drain, probing and cruising, PROBE_RTT, and probing again.
 GAINS = [(0, 0), (2.89, 2.89), (0.34, 2.89), (1.25, 2.0), (0.75, 2.0), (1.0, 2.0), (1.0, 1.0), (1.0, 2.0)]
 NAMES = ["startup", "startup", "drain", "probe_bw", "probe_bw", "probe_bw", "probe_rtt", "probe_bw"]
 STARTS = [0, 2, 3, 6, 7]
@@ -15,7 +15,7 @@ def with_columns(bench: Bench, **columns: list[object]) -> Run:
     run = bench.make()
     kinds = run.flows.schema
     series = [pl.Series(name, values, kinds[name]) for name, values in columns.items()]
-    return Run(run.folder, run.birth, run.flows.with_columns(series), run.queues, run.probes)
+    return Run(run.folder, run.manifest, run.flows.with_columns(series), run.queues, run.probes)
 
 
 def one_bbr(**columns: list[object]) -> Run:
@@ -50,7 +50,7 @@ def test_how_long_each_state_lasted() -> None:
     assert table["share"].to_list() == pytest.approx([2 / 8, 1 / 8, 4 / 8, 1 / 8])
 
 
-def test_a_window_holds_parts_of_states() -> None:
+def test_a_window_contains_parts_of_states() -> None:
     table = states.durations(one_bbr(**gains()), (NS // 2, 13 * NS // 2))
     assert table.select("phase", "times", "total_s").rows() == [
         ("startup", 1, 1.5),
@@ -69,7 +69,7 @@ def test_a_loss_based_flow_is_in_slow_start_below_its_threshold() -> None:
     assert set(table["inferred"]) == {True}
 
 
-def test_a_stretch_of_which_nothing_is_known_is_no_state() -> None:
+def test_a_span_without_data_is_no_state() -> None:
     run = one_bbr(cc_phase=["startup", None, None, "startup", "drain", "drain", "drain", "drain", "drain"])
     assert states.phases(run).select("phase", "start_ns", "stop_ns").rows() == [
         ("startup", 0, NS),

@@ -6,9 +6,9 @@ from types import FrameType
 
 import pytest
 
-from dumbbell import result
 from dumbbell.analysis import summary
-from synthetic import NS, Bench, Flow, taking_turns
+from dumbbell.results import result
+from synthetic import NS, Bench, Flow, alternating
 
 KEYS = [
     *("run", "engine", "seed", "valid", "warnings", "wall_s", "duration_s", "flows", "groups"),
@@ -23,7 +23,7 @@ def test_the_contract() -> None:
             Flow("bbr-1", "bbr", rate_bps=30e6, cc="bbr", retransmit_rate=0.02),
             Flow("page", "web", rate_bps=10e6, bytes_asked=12_500_000, fct_s=10.0),
         ],
-        birth={"valid": False, "invalid": ["a packet died"], "warnings": ["short"]},
+        manifest={"valid": False, "invalid": ["a packet died"], "warnings": ["short"]},
     )
     found = summary(bench.make(Path("some/folder")))
     assert list(found) == KEYS
@@ -54,8 +54,8 @@ def test_the_contract() -> None:
     assert found["cycle"] is None
 
 
-def test_a_cycle_is_told() -> None:
-    assert summary(taking_turns(60, 10, 0.1).make())["cycle"] == {
+def test_a_cycle_is_reported() -> None:
+    assert summary(alternating(60, 10, 0.1).make())["cycle"] == {
         "period_s": pytest.approx(10, abs=0.2),
         "half_period_s": pytest.approx(5, abs=0.1),
         "strength": pytest.approx(1, abs=0.02),
@@ -76,32 +76,32 @@ def test_a_run_without_anything_is_all_null() -> None:
 
 def test_nulls_of_an_import_stay_null() -> None:
     run = Bench([Flow("a", "a")]).make()
-    run.birth["flows"][0] |= {"retransmits": None, "data_segs_out": None, "stop_s": None, "start_s": None}
+    run.manifest["flows"][0] |= {"retransmits": None, "data_segs_out": None, "stop_s": None, "start_s": None}
     flow = summary(run)["flows"][0]
     assert (flow["retransmits"], flow["retransmit_rate"]) == (None, None)
     assert flow["throughput_mbps"] == pytest.approx(10)
 
 
 def test_a_folder_reads_back_the_same(tmp_path: Path) -> None:
-    bench = taking_turns(12, 4, 0.1)
+    bench = alternating(12, 4, 0.1)
     folder = bench.make_folder(tmp_path / "run")
     assert summary(result.load(folder)) == summary(bench.make(folder))
 
 
 def test_a_window() -> None:
-    found = summary(taking_turns(20, 20, 0.1).make(), (0, 10 * NS))
+    found = summary(alternating(20, 20, 0.1).make(), (0, 10 * NS))
     assert found["groups"]["bbr"]["share"] == pytest.approx(68 / 76)
     assert found["flows"][0]["throughput_mbps"] == pytest.approx(34)
     assert found["queue"]["drops"] == 1000
 
 
 def test_no_python_runs_for_each_sample() -> None:
-    run = taking_turns(120, 10, 0.01).make()
+    run = alternating(120, 10, 0.01).make()
     assert run.flows.height == 4 * 12_001
     assert _calls(run) < run.flows.height / 10
 
 
-def test_importing_it_brings_nothing_slow() -> None:
+def test_importing_it_imports_no_slow_module() -> None:
     code = "import dumbbell.analysis, sys; print([m for m in ('altair', 'scipy', 'pandas') if m in sys.modules])"
     path = str(Path(result.__file__).parents[1])
     done = subprocess.run(
@@ -111,7 +111,7 @@ def test_importing_it_brings_nothing_slow() -> None:
 
 
 def _calls(run: result.Run) -> int:
-    """How many functions the summary calls."""
+    """The number of function calls of the summary."""
     calls = 0
 
     def count(_frame: FrameType | None, event: str, _argument: object) -> None:

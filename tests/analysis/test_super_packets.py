@@ -1,4 +1,4 @@
-"""Retransmissions in multiples: found where losses take super-packets, and of random counts nowhere."""
+"""Retransmissions in multiples: detected if losses drop super-packets, never in random counts."""
 
 import numpy as np
 import pytest
@@ -9,10 +9,10 @@ from dumbbell.analysis.super_packets import SIGNIFICANCE, multiple_of
 
 
 @pytest.mark.parametrize("segments", [5, 15, 44])
-def test_losses_of_whole_super_packets_are_found(segments: int) -> None:
+def test_losses_of_super_packets_are_detected(segments: int) -> None:
     rng = np.random.default_rng(segments)
-    whole = segments * rng.integers(10, 40, 60)
-    found = multiple_of(np.where(rng.random(60) < 0.5, whole, whole + rng.integers(1, segments, 60)))
+    multiples = segments * rng.integers(10, 40, 60)
+    found = multiple_of(np.where(rng.random(60) < 0.5, multiples, multiples + rng.integers(1, segments, 60)))
     assert found is not None
     assert found.segments == segments
     assert found.p_value <= SIGNIFICANCE
@@ -26,7 +26,7 @@ def test_losses_of_single_packets_are_not(seed: int, mean: float, spread: float)
 
 
 @pytest.mark.parametrize("counts", [[], [0] * 50, [15] * 50, [15, 30], [*[10] * 30, 9, 11, 9, 11, 9, 11]])
-def test_counts_that_hardly_vary_tell_nothing(counts: list[int]) -> None:
+def test_counts_with_little_variation_give_no_result(counts: list[int]) -> None:
     assert multiple_of(counts) is None
 
 

@@ -14,7 +14,7 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
     """The same experiment on two engines: 10 Mbit/s here, 11 there."""
     made = []
     for engine, rate in (("sim", 10e6), ("kernel", 11e6)):
-        bench = Bench([Flow("cubic", "cubic", rate_bps=rate)], birth={"engine": engine})
+        bench = Bench([Flow("cubic", "cubic", rate_bps=rate)], manifest={"engine": engine})
         made.append(bench.make_folder(tmp_path / engine))
     return made[0], made[1]
 
@@ -41,6 +41,6 @@ def test_several_runs_as_json(dumbbell: Dumbbell, two: tuple[Path, Path]) -> Non
 
 
 def test_an_invalid_run_says_so(dumbbell: Dumbbell, two: tuple[Path, Path], tmp_path: Path) -> None:
-    birth = {"engine": "host", "valid": False, "invalid": ["it rained"]}
-    bad = Bench([Flow("cubic", "cubic")], birth=birth).make_folder(tmp_path / "bad")
+    manifest = {"engine": "host", "valid": False, "invalid": ["it rained"]}
+    bad = Bench([Flow("cubic", "cubic")], manifest=manifest).make_folder(tmp_path / "bad")
     assert "INVALID" in dumbbell("stats", two[0], bad).stdout

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.cli.carry import carry_out
 from dumbbell.cli.interrupt import Interrupted
-from dumbbell.engine import Request
-from dumbbell.engine.base import Progress
-from dumbbell.engine.sim import Simulator
+from dumbbell.cli.run_executor import execute_runs
+from dumbbell.engines import Request
+from dumbbell.engines.base import Progress
+from dumbbell.engines.sim.sim_engine import Simulator
 from dumbbell.publish import staged
 from dumbbell.spec import find, load
 
@@ -49,7 +49,7 @@ def test_an_interrupt_while_a_thread_starts_leaves_nothing(
     monkeypatch.setattr(threading.Thread, "start", interrupted)
     case = load(find("cyclic"), HOURS)[0]
     with pytest.raises(Interrupted), staged(tmp_path / "run") as folder:
-        carry_out([(engine, Request("cyclic", case, n, folder / f"{n}", "again")) for n in (1, 2, 3)], 2)
+        execute_runs([(engine, Request("cyclic", case, n, folder / f"{n}", "again")) for n in (1, 2, 3)], 2)
     for each in started:
         each.join()
     assert len(started) == thread

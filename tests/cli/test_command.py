@@ -10,8 +10,8 @@ import pytest
 
 from conftest import COMMAND, Dumbbell
 from dumbbell import __version__
-from dumbbell.cli import app
-from dumbbell.engine.requests import run_names
+from dumbbell.cli.experiment_commands import plan
+from dumbbell.engines.requests import run_names
 from dumbbell.plan import as_script, make
 from dumbbell.plan.model import FlowPlan
 from dumbbell.spec import load, parse, scenarios, with_programs
@@ -81,22 +81,25 @@ def test_ten_thousand_flows_are_refused_with_what_would_do(dumbbell: Dumbbell, f
         (["ui", "nothing"], "nothing: no such file or folder; name a result folder"),
         (["ui", "nothing.toml"], "nothing.toml: no such file or folder"),
         (["plan", "cylcic"], "no scenario is called 'cylcic'; did you mean 'cyclic'?"),
-        (["run", "cyclic", "--engine", "magic"], "no engine is called that, got 'magic'; there is: sim, kernel"),
+        (["run", "cyclic", "--engine", "magic"], "unknown engine, got 'magic'; available: sim, kernel"),
         (["run", "cyclic", "--engine", "sim", "--kernel", "x"], "the simulator runs no kernel, got 'x'; use --engine"),
-        (["run", "lossy-lan", "--pcap", "x"], "--pcap: one capture of 8 runs; choose one case and one seed"),
+        (["run", "lossy-lan", "--pcap", "x"], "--pcap: a capture needs one run, not 8; choose one case and one seed"),
         (
             ["run", "cyclic", "--set", "path.bottleneck.qdisc=hhf"],
             "path.bottleneck.qdisc: the simulator has no 'hhf'",
         ),
         (["plan", "bufferbloat", "--case", "x"], "no case is called 'x'; there is: maxq 10; maxq 100; maxq 200"),
-        (["explain", "cubik"], "there is no page of this name, got 'cubik'; did you mean 'cubic'?"),
-        (["list", "figures", "--json"], "can't be listed, got 'figures'; there is: controllers, queues"),
-        (["list", "wishes"], "can't be listed, got 'wishes'; there is: controllers, queues"),
+        (["explain", "cubik"], "no manual page has this name, got 'cubik'; did you mean 'cubic'?"),
+        (["list", "figures", "--json"], "can't be listed, got 'figures'; choose from: controllers, queues"),
+        (["list", "wishes"], "can't be listed, got 'wishes'; choose from: controllers, queues"),
         (["stats", "nowhere"], "nowhere: not a result folder: it has no run.json"),
         (["plot", "nowhere", "-o", "x.svg"], "nowhere: not a result folder"),
-        (["plot", "-o", "x.svg"], "RUN: no result is named"),
-        (["plot", "nowhere"], "--output: no file is named"),
-        (["plot", "nowhere", "--panels", "rtt", "--figure", "rtt", "-o", "x.svg"], "panels and a figure at once"),
+        (["plot", "-o", "x.svg"], "RUN: no result given"),
+        (["plot", "nowhere"], "--output: no file given"),
+        (
+            ["plot", "nowhere", "--panels", "rtt", "--figure", "rtt", "-o", "x.svg"],
+            "--panels and --figure exclude each other",
+        ),
         (["report", "nowhere"], "nowhere: not a result folder"),
     ],
 )
@@ -132,8 +135,8 @@ def test_a_cache_that_can_not_be_written_is_told(dumbbell: Dumbbell) -> None:
 @pytest.mark.parametrize(
     ("binary", "said"),
     [
-        ("/bin/true", "/bin/true: is not a User-Mode Linux kernel; right is the 'linux'"),
-        ("/etc/hostname", "is not an x86-64 program"),
+        ("/bin/true", "/bin/true: not a User-Mode Linux kernel; use the file 'linux'"),
+        ("/etc/hostname", "not an x86-64 program"),
         ("/nowhere/linux", "/nowhere/linux: can't be read (No such file or directory)"),
         ("/", "/: can't be read (Is a directory)"),
     ],
@@ -154,7 +157,8 @@ def test_a_plan_is_printed_and_nothing_else(dumbbell: Dumbbell, file: Path) -> N
 @pytest.mark.parametrize(("name", "path"), (scenarios() | with_programs()).items())
 def test_every_scenario_can_be_printed(name: str, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The last case; every case's script is `tests/plan`'s."""
-    app.plan(name, case=load(path)[-1].name)
+    assert plan.callback is not None
+    plan.callback(name, case=load(path)[-1].name)
     assert capsys.readouterr().out.startswith("#!/bin/sh\n# ")
 
 

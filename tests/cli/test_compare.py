@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conftest import Dumbbell
-from dumbbell.cli.compare import Asked, compare_all
+from dumbbell.cli.compare import CompareOptions, compare_all
 from dumbbell.errors import DumbbellError
 from dumbbell.importers import Options, import_files
 from importers.samples import SAMPLES
@@ -49,18 +49,18 @@ set = { "path.rtt" = ["10ms", "40ms"] }
 """
 
 
-def side(folder: Path, *rates_mbps: float, case: str | None = None, **birth: Any) -> Path:
+def side(folder: Path, *rates_mbps: float, case: str | None = None, **manifest: Any) -> Path:
     """A folder of runs of one flow each, with seeds 1, 2, …"""
     for seed, rate in enumerate(rates_mbps, start=1):
         name = f"{case}-{seed}" if case else f"run-seed{seed}"
-        bench = Bench([Flow("cubic", "cubic", rate_bps=rate * 1e6)], birth={"seed": seed, "case": case} | birth)
+        bench = Bench([Flow("cubic", "cubic", rate_bps=rate * 1e6)], manifest={"seed": seed, "case": case} | manifest)
         bench.make_folder(folder / name)
     return folder
 
 
 def compared(*targets: str | Path, good: bool = True, **asked: Any) -> dict[str, Any]:
     """What `--json` prints, without a process of its own; `good` decides the command's status."""
-    done = compare_all(Asked([str(target) for target in targets], **asked))
+    done = compare_all(CompareOptions([str(target) for target in targets], **asked))
     assert (done.agrees and done.valid) == good
     return done.as_json()
 
@@ -141,7 +141,7 @@ def test_the_bootstrap_gives_the_same_difference_and_another_interval(near: tupl
 def test_one_run_a_side_has_no_interval_and_says_so(near: tuple[Path, Path]) -> None:
     numbers = compared(*(folder / "run-seed2" for folder in near))
     assert all(row["interval"] is None and row["first"]["sd"] is None for row in numbers["metrics"])
-    assert [text.split(":")[0] for text in numbers["warnings"]] == ["sim has one run only", "kernel has one run only"]
+    assert [text.split(":")[0] for text in numbers["warnings"]] == ["sim has only one run", "kernel has only one run"]
 
 
 def test_a_window_leaves_out_the_rest(tmp_path: Path) -> None:
@@ -160,14 +160,14 @@ def test_an_invalid_run_is_told_and_fails(dumbbell: Dumbbell, tmp_path: Path) ->
     numbers = compared("good", "bad", good=False)
     assert (numbers["valid"], numbers["agrees"]) == (False, True)
     assert "invalid: bad/run-seed1: it rained" in numbers["warnings"]
-    assert dumbbell("compare", "good", "bad").stdout.splitlines()[-1].startswith("invalid: at least one run did not")
+    assert dumbbell("compare", "good", "bad").stdout.splitlines()[-1].startswith("invalid: at least one run failed")
 
 
 def test_different_experiments_are_compared_and_told(tmp_path: Path) -> None:
     side(tmp_path / "a", 10, 10.1, experiment={"path": {"rtt": "20ms"}, "flows": [{"cc": "bbr"}], "seeds": [1, 2]})
     side(tmp_path / "b", 10, 10.1, experiment={"path": {"rtt": "30ms"}, "flows": [{"cc": "cubic"}], "seeds": [1]})
     assert compared("a", "b")["warnings"] == [
-        "these are different experiments (a and b): path.rtt: 20ms and 30ms; flows.0.cc: bbr and cubic"
+        "the experiments differ (a and b): path.rtt: 20ms and 30ms; flows.0.cc: bbr and cubic"
     ]
 
 
@@ -178,7 +178,7 @@ def test_a_completion_time_of_one_side_only_is_outside(dumbbell: Dumbbell, tmp_p
     numbers = compared("a", "b", good=False)
     assert numbers["one_sided"] == ["groups.cubic.fct_s"]
     done = dumbbell("compare", "a", "b")
-    assert done.stdout.splitlines()[-1] == "outside: groups.cubic.fct_s: only one side has it"
+    assert done.stdout.splitlines()[-1] == "outside: groups.cubic.fct_s: missing on one side"
 
 
 def test_compare_proposes_what_would_put_a_run_under_a_log_s_conditions(dumbbell: Dumbbell, tmp_path: Path) -> None:
@@ -199,10 +199,10 @@ def test_compare_proposes_what_would_put_a_run_under_a_log_s_conditions(dumbbell
     done = dumbbell("compare", "run", "log", "-o", "page.html")
     lines = done.stdout.splitlines()
     assert " ".join(options) in lines
-    assert "What would put sim under the same conditions:" in lines
+    assert "Settings that give sim the log's conditions:" in lines
     assert any(line.startswith("MTU ") and " 4,200 bytes " in line for line in lines)
     page = (tmp_path / "page.html").read_text()
-    assert all(text in page for text in ("What the log tells of the conditions", " ".join(options)))
+    assert all(text in page for text in ("Conditions inferred from the log", " ".join(options)))
 
 
 def test_a_log_is_compared_with_each_case(tmp_path: Path) -> None:
@@ -244,8 +244,8 @@ def test_a_case_of_one_side_only_is_told_and_fails(dumbbell: Dumbbell, tmp_path:
             side(tmp_path / name, 10, case=case)
     numbers = compared("a", "b", good=False)
     assert not numbers["agrees"]
-    assert "the case 'three' is on the first side only" in numbers["warnings"]
-    assert "the case 'three' is on the first side only" in dumbbell("compare", "a", "b").stdout
+    assert "the case 'three' is only in the first arm" in numbers["warnings"]
+    assert "the case 'three' is only in the first arm" in dumbbell("compare", "a", "b").stdout
 
 
 def test_a_page_is_written(dumbbell: Dumbbell, near: tuple[Path, Path], tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_real_runs_of_two_queues_differ_where_they_should(dumbbell: Dumbbell, fi
     numbers = compared("a", "b", good=False)
     assert "path.bottleneck.qdisc: pfifo limit 20 and pfifo limit 200" in numbers["warnings"][0]
     assert rows(numbers)["queue.packets.mean"]["verdict"] == "differs"
-    assert "all 2 seeds of a gave the same numbers: nothing there is left to chance" in numbers["warnings"]
+    assert "all 2 seeds of a gave the same numbers: nothing in the experiment is random" in numbers["warnings"]
 
 
 @pytest.mark.kernel
@@ -276,7 +276,7 @@ def test_an_experiment_on_the_simulator_and_on_the_kernel(dumbbell: Dumbbell, fi
     assert [case["name"] for case in numbers["cases"]] == ["10ms", "40ms"]
     assert numbers["valid"]
     for case in numbers["cases"]:
-        assert rows(case)["groups.cubic.throughput_mbps"]["verdict"] in {"agrees", "chance"}
+        assert rows(case)["groups.cubic.throughput_mbps"]["verdict"] in {"agrees", "inconclusive"}
     assert (numbers["first"]["engine"], numbers["second"]["engine"]) == ("sim", "kernel")
     assert numbers["second"]["kernel"]
     assert sorted(folder.name for folder in (tmp_path / "both").iterdir()) == ["kernel", "sim"]
@@ -291,45 +291,66 @@ def test_an_experiment_on_the_simulator_and_on_the_kernel(dumbbell: Dumbbell, fi
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (Asked(["cyclic"], engines="sim,magic"), "--engines: no engine is called that, got 'magic'; there is: sim"),
-        (Asked(["cyclic"], engines="sim"), "--engines: not two engines, got 'sim'; such as sim,kernel"),
-        (Asked(["cyclic"], engines="sim,sim"), "--engines: the same twice, got 'sim,sim'; two different ones"),
-        (Asked(["cyclic"], kernels="a,a"), "--kernels: the same twice, got 'a,a'"),
-        (Asked(["cyclic"], kernels="a,b", engines="sim,kernel"), "--kernels: 1 of the engines run a kernel"),
-        (Asked(["cyclic"], seeds="many"), "--seeds: not a seed, got 'many'"),
+        (CompareOptions(["cyclic"], engines="sim,magic"), "--engines: unknown engine, got 'magic'; available: sim"),
         (
-            Asked(["cyclic"], tolerances=["ping_ms.mean"]),
+            CompareOptions(["cyclic"], engines="sim"),
+            "--engines: compare needs two engines, got 'sim'; such as sim,kernel",
+        ),
+        (
+            CompareOptions(["cyclic"], engines="sim,sim"),
+            "--engines: both arms are the same, got 'sim,sim'; name two, such as",
+        ),
+        (CompareOptions(["cyclic"], kernels="a,a"), "--kernels: both arms are the same, got 'a,a'"),
+        (CompareOptions(["cyclic"], kernels="a,b", engines="sim,kernel"), "--kernels: 1 of the engines run a kernel"),
+        (CompareOptions(["cyclic"], seeds="many"), "--seeds: not a seed, got 'many'"),
+        (
+            CompareOptions(["cyclic"], tolerances=["ping_ms.mean"]),
             "--tolerance: not a tolerance, got 'ping_ms.mean'; write METRIC=3%",
         ),
         (
-            Asked(["cyclic"], tolerances=["ping.mean=3%"]),
-            "--tolerance: no metric is called that, got 'ping.mean'; there is:",
+            CompareOptions(["cyclic"], tolerances=["ping.mean=3%"]),
+            "--tolerance: no metric matches, got 'ping.mean'; choose from:",
         ),
-        (Asked(["cyclic"], method="guess"), "--interval: no such interval, got 'guess'; there is: welch, bootstrap"),
-        (Asked(["cylcic"]), "no scenario is called 'cylcic'; did you mean 'cyclic'?"),
-        (Asked(["a"]), "one result can't be compared, got 'a'; name a second result folder"),
-        (Asked(["a", "b", "c"]), "name one experiment, or two results"),
-        (Asked(["a", "a"]), "a/run-seed1: stands on both sides; name two different results"),
-        (Asked(["a", "a/run-seed1"]), "run-seed1: stands on both sides"),
-        (Asked(["a", "nowhere"]), "nowhere: no such result folder"),
-        (Asked(["a", "empty"]), "empty: no result folder, nor a folder of result folders: no run.json is in it"),
-        (Asked(["a", "b"], seeds="1..2"), "--seeds: two results are compared as they are; it belongs to an experiment"),
-        (Asked(["a", "b"], engines="sim,kernel"), "--engines: two results are compared as they are"),
-        (Asked(["a", "b"], start="20s"), "--from or --to: nothing of the run lies between them, got '20s .. the end'"),
-        (Asked(["a", "mixed"]), "are different experiments on one side: path.rtt: 20ms and 30ms"),
-        (Asked(["a", "engines"]), "ran on sim and kernel, on one side"),
-        (Asked(["a", "twice"]), "twice: seed 1 is there 2 times"),
-        (Asked(["cased", "others"]), "no case is on both sides: 'x', 'y' on the first, 'z', 'w' on the second"),
+        (
+            CompareOptions(["cyclic"], method="guess"),
+            "--interval: unknown method, got 'guess'; choose from: welch, bootstrap",
+        ),
+        (CompareOptions(["cylcic"]), "no scenario is called 'cylcic'; did you mean 'cyclic'?"),
+        (CompareOptions(["a"]), "one result can't be compared, got 'a'; name a second result folder"),
+        (CompareOptions(["a", "b", "c"]), "compare needs one experiment or two results"),
+        (CompareOptions(["a", "a"]), "a/run-seed1: is in both arms; name two different results"),
+        (CompareOptions(["a", "a/run-seed1"]), "run-seed1: is in both arms"),
+        (CompareOptions(["a", "nowhere"]), "nowhere: no such result folder"),
+        (
+            CompareOptions(["a", "empty"]),
+            "empty: neither a result folder nor a folder of result folders: it has no run.json",
+        ),
+        (
+            CompareOptions(["a", "b"], seeds="1..2"),
+            "--seeds: this option needs an experiment; leave it out to compare two results",
+        ),
+        (CompareOptions(["a", "b"], engines="sim,kernel"), "--engines: this option needs an experiment"),
+        (
+            CompareOptions(["a", "b"], start="20s"),
+            "--from or --to: the window is empty, got '20s .. the end'",
+        ),
+        (CompareOptions(["a", "mixed"]), "are different experiments in one arm: path.rtt: 20ms and 30ms"),
+        (CompareOptions(["a", "engines"]), "are in one arm, but ran on sim and kernel"),
+        (CompareOptions(["a", "twice"]), "twice: seed 1 occurs 2 times"),
+        (
+            CompareOptions(["cased", "others"]),
+            "no case is in both arms: 'x', 'y' in the first, 'z', 'w' in the second",
+        ),
     ],
 )
-def test_what_can_not_be_compared_is_told_with_status_2(tmp_path: Path, asked: Asked, said: str) -> None:
+def test_what_can_not_be_compared_is_told_with_status_2(tmp_path: Path, asked: CompareOptions, said: str) -> None:
     side(tmp_path / "a", 10, 11, experiment=SHORT)
     side(tmp_path / "b", 10, 11, experiment=SHORT)
     (tmp_path / "empty").mkdir()
-    for name, births in SEVERAL.items():
-        for seed, birth in enumerate(births, start=1):
-            whole = {"seed": seed, "experiment": SHORT} | birth
-            Bench([Flow("cubic", "cubic")], birth=whole).make_folder(tmp_path / name / str(seed))
+    for name, manifests in SEVERAL.items():
+        for seed, manifest in enumerate(manifests, start=1):
+            whole = {"seed": seed, "experiment": SHORT} | manifest
+            Bench([Flow("cubic", "cubic")], manifest=whole).make_folder(tmp_path / name / str(seed))
     with pytest.raises(DumbbellError) as told:
         compare_all(asked)
     assert said in str(told.value)

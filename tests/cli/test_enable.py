@@ -27,7 +27,7 @@ namespace = pytest.mark.skipif(bool(WHY), reason=f"no namespaces here: {WHY}")
 
 
 def inside(folder: Path, script: str) -> Finished:
-    """A script in a network namespace of its own, with a folder as /etc/sysctl.d."""
+    """A script in a separate network namespace, with a folder as /etc/sysctl.d."""
     setting = f"mount --bind {folder} /etc/sysctl.d; ip link set lo up; echo reno > {CONTROLLER}\n"
     script = f'dumbbell() {{ {COMMAND} "$@"; }}\n{setting}{script}'
     words = ["unshare", "-n", "-m", "sh", "-c", script]
@@ -48,7 +48,7 @@ def test_enable_verifies_by_a_connection_and_disable_puts_back(tmp_path: Path) -
         tmp_path, f"dumbbell enable bbr; cat {CONTROLLER}; ls /etc/sysctl.d; dumbbell disable; cat {CONTROLLER}"
     )
     assert done.returncode == 0, done.stderr
-    assert "verified: a connection over loopback was opened, and both its ends have bbr\n" in done.stdout
+    assert "verified: both ends of a loopback connection use bbr\n" in done.stdout
     assert "undo with: dumbbell disable\nbbr\n90-dumbbell.conf\n" in done.stdout
     assert done.stdout.endswith("reno\n")
     assert list(tmp_path.iterdir()) == []
@@ -78,15 +78,15 @@ def test_connections_that_are_open_keep_theirs_and_are_counted(tmp_path: Path) -
         "until [ -s held ]; do sleep 0.1; done\n"
     )
     done = inside(tmp_path, f"cd {tmp_path}; {hold} dumbbell enable bbr; kill $holder")
-    assert "connections that are open keep theirs until they are opened anew: 2 × reno\n" in done.stdout, done.stderr
+    assert "open connections keep their congestion control until they reconnect: 2 × reno\n" in done.stdout, done.stderr
 
 
 KILLED = """
 import os, random, signal, time
 from pathlib import Path
-from dumbbell.machine import dropin, switch
-from dumbbell.machine.sources import Machine
-from dumbbell.machine.steps import locked
+from dumbbell.host import dropin, switch
+from dumbbell.host.sources import LocalHost
+from dumbbell.host.steps import locked
 
 def in_child(wait_s=None):
     begun = time.monotonic()
@@ -108,11 +108,11 @@ def undone():
         return "undone"
     return "untouched"
 
-machine, dice = Machine(), random.Random(8)
+machine, stream = LocalHost(), random.Random(8)
 took = in_child()
 print(undone(), machine.sysctl(dropin.CONTROLLER).first())
 for _ in range(40):
-    in_child(dice.uniform(0, took))
+    in_child(stream.uniform(0, took))
     print(undone(), machine.sysctl(dropin.CONTROLLER).first())
 """
 
@@ -139,8 +139,8 @@ def test_without_permission_nothing_is_changed(tmp_path: Path) -> None:
         tmp_path,
         f"mount -o remount,bind,ro /etc/sysctl.d; dumbbell enable reno; dumbbell enable nosuch; cat {CONTROLLER}",
     )
-    assert "dumbbell: /etc/sysctl.d can't be written; nothing was changed. It needs root (sudo)" in done.stderr
-    assert "has no controller 'nosuch'" in done.stderr
+    assert "dumbbell: /etc/sysctl.d can't be written; nothing was changed. This needs root (sudo)" in done.stderr
+    assert "has no congestion control 'nosuch'" in done.stderr
     assert done.stdout == "reno\n"
 
 
@@ -156,7 +156,7 @@ def test_an_image_is_enabled_and_disabled(dumbbell: Dumbbell, tmp_path: Path) ->
     assert [path.name for path in (tmp_path / "image").rglob("*")] == ["etc"]
     again = dumbbell("disable", "--root", "image")
     assert (again.returncode, again.stderr.split(";")[0]) == (
-        2, "dumbbell: there is nothing to undo: no /etc/sysctl.d/90-dumbbell.conf"
+        2, "dumbbell: nothing to undo: /etc/sysctl.d/90-dumbbell.conf doesn't exist"
     )  # fmt: skip
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from conftest import COMMAND, Dumbbell
-from dumbbell.result import TABLES
-from engine.lab import CUBIC, experiment
+from dumbbell.results.result import TABLES
+from engines.measured import CUBIC, experiment
 
 PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
 
@@ -28,11 +28,11 @@ def test_a_command_says_what_it_says_and_its_status_is_ours(dumbbell: Dumbbell, 
     done = dumbbell("exec", file.name, "--no-flows", "--out", "result", "--", "sh", "-c", script)
     assert (done.returncode, done.stdout) == (3, "hello\n")
     assert done.stderr.startswith("oops\n")
-    assert "dumbbell: invalid: program 'command' ended with status 3, not 0" in done.stderr
-    birth = json.loads((tmp_path / "result" / "run.json").read_text())
-    assert birth["command"].startswith("dumbbell exec mine.toml --no-flows")
-    assert birth["duration_s"] < 1
-    assert birth["flows"] == []
+    assert "dumbbell: invalid: program 'command' exited with status 3, not 0" in done.stderr
+    manifest = json.loads((tmp_path / "result" / "run.json").read_text())
+    assert manifest["command"].startswith("dumbbell exec mine.toml --no-flows")
+    assert manifest["duration_s"] < 1
+    assert manifest["flows"] == []
 
 
 @pytest.mark.kernel
@@ -73,14 +73,14 @@ def test_what_a_command_writes_into_its_folder_is_kept(dumbbell: Dumbbell, file:
     kept = tmp_path / "result" / "programs" / "command"
     found = {str(path.relative_to(kept)): path.read_bytes() for path in kept.rglob("*") if path.is_file()}
     assert found == {"copy": b"\0\0\0", "deep/new": b"x\n"}
-    assert "program 'command' wrote more into its folder than is kept (64 MiB, 1,000 files); lost: big" in done.stderr
-    assert "; its files: result/programs/command\n" in done.stderr
+    assert "program 'command' wrote more files than are copied (64 MiB, 1,000 files); lost: big" in done.stderr
+    assert "; files: result/programs/command\n" in done.stderr
     assert file.exists()
 
 
 @pytest.mark.kernel
 def test_what_lies_where_a_command_is_typed_changes_nothing(dumbbell: Dumbbell, tmp_path: Path) -> None:
-    """RED and BBR throw the kernel's own dice: whoever throws one more changes everything that follows."""
+    """RED and BBR draw from the kernel's RNG: one more draw changes everything that follows."""
     red = "red limit 400000 min 15000 max 45000 avpkt 1000 probability 0.1 bandwidth 10mbit"
     text = experiment(CUBIC + CUBIC.replace("cubic", "bbr"), qdisc=red, duration="3s")
     tables = []

@@ -6,7 +6,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from dumbbell.cli.forecast import _size, _time
+from dumbbell.cli.sweep_estimate import _size, _time
 
 Dumbbell = Callable[..., CompletedProcess[str]]
 SHORT = ("taking-turns", "--set", "duration=200ms", "--set", "seeds=1", "--set", "path.rtt=3ms", "--jobs", "1")
@@ -15,18 +15,18 @@ SHORT = ("taking-turns", "--set", "duration=200ms", "--set", "seeds=1", "--set",
 def test_a_dry_run_counts_measures_and_leaves_nothing(dumbbell: Dumbbell, tmp_path: object) -> None:
     done = dumbbell("sweep", *SHORT, "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == "9 points, 9 runs, 1 side by side"
-    assert "from 9 runs measured now" in done.stdout
+    assert done.stdout.splitlines()[0] == "9 points, 9 runs, 1 in parallel"
+    assert "from 9 runs" in done.stdout
     assert list(tmp_path.iterdir()) == []  # type: ignore[attr-defined]
 
 
 def test_a_dry_run_as_json(dumbbell: Dumbbell) -> None:
     settings = ("until.metric=utilisation", "until.half_width=1%", "until.most=20")
     done = dumbbell("sweep", *SHORT, *(word for each in settings for word in ("--set", each)), "--dry-run", "--json")
-    told = json.loads(done.stdout)
-    assert told["runs"] == {"least": 90, "most": 180}
-    assert told["wall_s"]["most"] == pytest.approx(2 * told["wall_s"]["least"])
-    assert {each["engine"] for each in told["pilot"]} == {"sim"}
+    forecast_lines = json.loads(done.stdout)
+    assert forecast_lines["runs"] == {"least": 90, "most": 180}
+    assert forecast_lines["wall_s"]["most"] == pytest.approx(2 * forecast_lines["wall_s"]["least"])
+    assert {each["engine"] for each in forecast_lines["pilot"]} == {"sim"}
 
 
 def test_a_slip_in_a_metric_s_name_is_told(dumbbell: Dumbbell) -> None:

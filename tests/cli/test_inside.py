@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Dumbbell
-from engine.lab import CUBIC, experiment
+from engines.measured import CUBIC, experiment
 
 RUN = ("run", "mine.toml", "--engine", "kernel", "--out", "result", "--sockets", "500ms", "--counters", "500ms")
 
@@ -35,8 +35,8 @@ def test_counters_and_sockets_say_what_the_run_did(ran: Dumbbell, tmp_path: Path
     assert f" cwnd:{sender['cwnd_packets']} " in shown
     several = ran("stats", "result", "result", "--sockets")
     assert (several.returncode, several.stdout) == (2, "")
-    assert "--sockets: counters and sockets of 2 results" in several.stderr
+    assert "--sockets: --counters and --sockets need one result, not 2" in several.stderr
     (tmp_path / "result" / "sockets.parquet").unlink()
     done = ran("stats", "result", "--sockets")
     assert done.stdout == ""
-    assert "result: has no sockets: run it on the kernel engine with --sockets TIME, such as 1s" in done.stderr
+    assert "result: has no sockets: rerun on the kernel engine with --sockets TIME, such as 1s" in done.stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Dumbbell
-from engine.lab import CUBIC, experiment
+from engines.measured import CUBIC, experiment
 from synthetic import Bench, Flow
 
 LOG = """iperf3 -c receiver -C bbr -t 2
@@ -67,12 +67,12 @@ def test_flows_and_groups_are_chosen_by_name(two: Dumbbell) -> None:
     ("arguments", "message"),
     [
         (("run", "--every", "1"), "--every: a time without a unit, got '1'"),
-        (("run", "--every", "0s"), "--every: an interval of no length"),
-        (("run", "--every", "1us"), "30,000,006 intervals, more than 20,000"),
+        (("run", "--every", "0s"), "--every: the interval is zero"),
+        (("run", "--every", "1us"), "30,000,006 intervals exceed the limit of 20,000"),
         (("run", "--every", "1s", "--flow", "bbr-3"), "did you mean 'bbr-2'?"),
-        (("run", "run", "--every", "1s"), "intervals of 2 results"),
+        (("run", "run", "--every", "1s"), "--every needs one result, not 2"),
         (("run", "--flow", "bbr"), "add --every TIME"),
-        (("run", "--every", "1s", "--sockets"), "one of them at a time"),
+        (("run", "--every", "1s", "--sockets"), "give one of them"),
     ],
 )
 def test_a_wrong_request_names_what_is_right(two: Dumbbell, arguments: tuple[str, ...], message: str) -> None:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.cli.learn import entries
-from dumbbell.machine.sources import Machine
+from dumbbell.cli.list_commands import entries
+from dumbbell.host.sources import LocalHost
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
+def machine(tmp_path: Path) -> LocalHost:
     """Reno and one of its own are there, Vegas could be loaded."""
     for name, text in (
         ("proc/sys/kernel/osrelease", "6.12.0\n"),
@@ -18,10 +18,10 @@ def machine(tmp_path: Path) -> Machine:
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    return Machine(tmp_path)
+    return LocalHost(tmp_path)
 
 
-def test_a_machine_s_controllers_are_those_that_it_has_or_could_load(machine: Machine) -> None:
+def test_a_machine_s_controllers_are_those_that_it_has_or_could_load(machine: LocalHost) -> None:
     listed = {entry["name"]: entry for entry in entries("controllers", machine)}
     assert {name for name in listed if "host" in listed[name]["engines"]} == {"reno", "mine", "vegas"}
     assert listed["mine"]["engines"] == ["host"]
@@ -29,6 +29,6 @@ def test_a_machine_s_controllers_are_those_that_it_has_or_could_load(machine: Ma
 
 
 def test_where_a_machine_does_not_say_what_it_has_nobody_knows(tmp_path: Path) -> None:
-    listed = entries("controllers", Machine(tmp_path))
+    listed = entries("controllers", LocalHost(tmp_path))
     assert listed
     assert all(entry["unknown"] == ["host"] and "host" not in entry["engines"] for entry in listed)

@@ -30,9 +30,9 @@ from dumbbell.analysis import (
 )
 from dumbbell.errors import ResultError
 from dumbbell.importers import Options, import_files
-from dumbbell.plot import PANELS, available, catalogue, draw
-from dumbbell.report import page
-from dumbbell.result import Run, load
+from dumbbell.plots import PANELS, available, catalogue, draw
+from dumbbell.reports import page
+from dumbbell.results.result import Run, load
 from importers.packets import capture
 from importers.samples import SAMPLES
 
@@ -74,9 +74,9 @@ def test_standard_input_is_a_log_like_any_file(tmp_path: Path) -> None:
     (flow,) = json.loads(done.stdout)["flows"]
     assert (flow["rtt_ms"]["mean"], flow["cwnd_packets"]["max"]) == (pytest.approx(0.669), 190)
     assert (flow["throughput_mbps"], flow["bytes"]) == (None, None)
-    assert load(tmp_path / "run").birth["import"]["files"][0]["file"] == "stdin"
-    assert piped("what\n", "-").stderr.startswith("dumbbell: stdin: line 1: looks like none of the logs")
-    assert piped("", "-", "-").stderr.startswith("dumbbell: standard input can be read once only")
+    assert load(tmp_path / "run").manifest["import"]["files"][0]["file"] == "stdin"
+    assert piped("what\n", "-").stderr.startswith("dumbbell: stdin: line 1: unknown log format")
+    assert piped("", "-", "-").stderr.startswith("dumbbell: standard input can be read only once")
 
 
 def test_what_is_wrong_is_an_error_of_one_line(dumbbell: Dumbbell, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_what_is_wrong_is_an_error_of_one_line(dumbbell: Dumbbell, tmp_path: Pat
     done = dumbbell("import", "log", "-o", "run")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "dumbbell: log: line 1: no line of ss's, got 'When: 1700000000.5'; the output of ss -tin, as it is\n"
+        "dumbbell: log: line 1: not a line of ss, got 'When: 1700000000.5'; the unmodified output of ss -tin\n"
     )
     assert not (tmp_path / "run").exists()
     assert "--interval" in dumbbell("import", "log", "-o", "run", "--interval", "fast").stderr
@@ -101,7 +101,7 @@ def any_run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
 def test_figures_and_reports_work_on_every_log(any_run: Run) -> None:
     drawn = available(any_run, tuple(PANELS))
     assert len(drawn) < len(PANELS)
-    assert any_run.birth["import"]["files"][0]["sha256"] in page([any_run])
+    assert any_run.manifest["import"]["files"][0]["sha256"] in page([any_run])
     for entry in catalogue():
         metric = "jain" if entry.name == "box" else None
         if entry.name in drawn:
@@ -149,15 +149,14 @@ def test_two_imports_are_compared(dumbbell: Dumbbell, tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert (found["agrees"], found["first"]["seeds"]) == (True, [])
     assert (
-        "first and second: imported or fetched; that doesn't say whether both sides are the same experiment"
-        in found["warnings"]
+        "first and second: imported or fetched; whether both have the same experiment is unknown" in found["warnings"]
     )
     assert "cwnd, kB" in (tmp_path / "page.html").read_text()
     (tmp_path / "side").mkdir()
     for name in ("first", "second"):
         (tmp_path / name).rename(tmp_path / "side" / name)
     import_files(PAIR, tmp_path / "third", Options())
-    assert "are of the same logs" in dumbbell("compare", "third", "side").stderr
+    assert "were imported from the same logs" in dumbbell("compare", "third", "side").stderr
 
 
 def test_several_imports_are_drawn_together(tmp_path: Path) -> None:
@@ -168,4 +167,4 @@ def test_several_imports_are_drawn_together(tmp_path: Path) -> None:
     assert "cwnd, kB" in json.dumps(draw(runs, "cwnd").to_dict())
     text = page(runs)
     assert text.count('class="figure"') == 3, "one of each, and one of both on one axis"
-    assert "On one axis" in text
+    assert "All runs on one time axis" in text

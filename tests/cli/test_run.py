@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 
 from conftest import COMMAND, Dumbbell
-from dumbbell.result import TABLES
-from engine.lab import CUBIC, experiment
+from dumbbell.results.result import TABLES
+from engines.measured import CUBIC, experiment
 
 ENGINES = ["sim", pytest.param("kernel", marks=pytest.mark.kernel)]
 SPREAD = {"mean", "p50", "p95", "max"}
@@ -66,14 +66,14 @@ def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, engine: str, t
     for name, columns in TABLES.items():
         assert pl.read_parquet_schema(folder / f"{name}.parquet") == columns
         assert pl.read_parquet(folder / f"{name}.parquet").height > 0
-    birth = json.loads((folder / "run.json").read_text())
-    assert [(flow["cc_asked"], flow["cc"]) for flow in birth["flows"]] == [("bbr", "bbr")] * 2 + [
+    manifest = json.loads((folder / "run.json").read_text())
+    assert [(flow["cc_asked"], flow["cc"]) for flow in manifest["flows"]] == [("bbr", "bbr")] * 2 + [
         ("cubic", "cubic")
     ] * 2
-    assert birth["engine"] == engine
-    assert birth["kernel"]["release"].startswith("6.") if engine == "kernel" else birth["simulator"]["sha256"]
-    assert birth["command"].split()[:5] == ["dumbbell", "run", "cyclic", "--engine", engine]
-    assert (birth["invalid"], birth["bottleneck"]) == ([], "bottleneck")
+    assert manifest["engine"] == engine
+    assert manifest["kernel"]["release"].startswith("6.") if engine == "kernel" else manifest["simulator"]["sha256"]
+    assert manifest["command"].split()[:5] == ["dumbbell", "run", "cyclic", "--engine", engine]
+    assert (manifest["invalid"], manifest["bottleneck"]) == ([], "bottleneck")
 
 
 def test_a_sized_flow_tells_its_completion_time(dumbbell: Dumbbell, engine: str) -> None:
@@ -175,7 +175,7 @@ def test_a_controller_that_the_engine_has_not_is_told(dumbbell: Dumbbell, engine
     done = dumbbell("run", "cyclic", "--engine", engine, "--set", "flows.0.cc=cubbic", "--out", "run")
     assert (done.returncode, done.stdout) == (2, "")
     assert f"flows.0.cc: {'kernel ' if engine == 'kernel' else 'the simulator'}" in done.stderr
-    assert "has no congestion control of this name, got 'cubbic'; did you mean 'cubic'? there is: " in done.stderr
+    assert "has no congestion control with this name, got 'cubbic'; did you mean 'cubic'? there is: " in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -247,7 +247,7 @@ def test_two_runs_into_one_folder_the_second_is_refused(dumbbell: Dumbbell, engi
     with long_run(tmp_path, engine) as process:
         done = dumbbell("run", "cyclic", "--engine", engine, *SHORT, "--out", "run")
         assert (done.returncode, done.stdout) == (2, "")
-        assert "run: another run is writing there now" in done.stderr
+        assert "run: being written by another run" in done.stderr
         assert process.poll() is None
 
 
@@ -277,7 +277,7 @@ def test_a_full_disk_is_told_and_nothing_stays(dumbbell: Dumbbell, engine: str, 
     done = dumbbell("run", "cyclic", *asked, "--out", small_disk / "run")
     assert list(small_disk.iterdir()) == []
     assert "Traceback" not in done.stderr
-    assert "the disk is full; the run left nothing behind" in done.stderr
+    assert "the disk is full; nothing was written" in done.stderr
     assert done.returncode == 2
 
 
@@ -325,7 +325,7 @@ def test_stats_says_what_run_said(dumbbell: Dumbbell, engine: str) -> None:
 def test_a_run_is_shown_for_people_too(dumbbell: Dumbbell, engine: str) -> None:
     done = dumbbell("run", "cyclic", "--engine", engine, *SHORT, "--out", "run")
     assert done.returncode == 0
-    for word in ("BBR and CUBIC take turns", "bbr-1", "cubic-2", "utilisation", "what the source saw", "run"):
+    for word in ("BBR and CUBIC take turns", "bbr-1", "cubic-2", "utilization", "reported by the source", "run"):
         assert word in done.stdout
 
 
@@ -334,7 +334,7 @@ def test_controllers_are_listed_with_the_engines_that_have_them(dumbbell: Dumbbe
     entries = json.loads(dumbbell("list", "controllers", "--json").stdout)["controllers"]
     listed = {entry["name"]: entry for entry in entries}
     assert {tuple(listed[name]["engines"][:2]) for name in ("bbr", "cubic", "reno")} == {("sim", "kernel")}
-    beta = {"name": "beta", "default": "717", "takes": "a whole number from 1 to 1023"}
+    beta = {"name": "beta", "default": "717", "takes": "an integer from 1 to 1023"}
     assert beta in listed["cubic"]["parameters"]
     assert "beta=717" in dumbbell("list", "controllers").stdout
     kernels = json.loads(dumbbell("kernel", "list", "--json").stdout)["kernels"]

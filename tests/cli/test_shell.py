@@ -21,9 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import COMMAND, Dumbbell
-from dumbbell.cli.typist import is_unfinished
-from dumbbell.result import TABLES
-from engine.lab import CUBIC, experiment
+from dumbbell.cli.repl import is_unfinished
+from dumbbell.results.result import TABLES
+from engines.measured import CUBIC, experiment
 
 PATIENCE_S = 60.0
 """Not a limit of the command's: when a test is given up."""
@@ -64,9 +64,9 @@ def test_lines_of_a_file_are_commands_of_one_shell_in_the_experiment_s_time(file
     # Only `sleep` took time, and no time passed between commands.
     assert told["commands"][1]["ended_s"] == pytest.approx(2, abs=0.01)
     assert told["commands"][-1]["started_s"] == pytest.approx(2, abs=0.02)
-    birth = json.loads((file.parent / "result" / "run.json").read_text())
-    assert birth["duration_s"] == pytest.approx(2, abs=0.02)
-    assert birth["invalid"] == []
+    manifest = json.loads((file.parent / "result" / "run.json").read_text())
+    assert manifest["duration_s"] == pytest.approx(2, abs=0.02)
+    assert manifest["invalid"] == []
     assert (file.parent / "result" / "programs" / "shell.out").read_text() == done.stdout
 
 
@@ -100,7 +100,7 @@ def test_every_command_has_an_end(file: Path) -> None:
 def test_the_experiment_s_end_is_the_shell_s(file: Path) -> None:
     done = typed(file, "echo one\nsleep 100\necho two\n", "--no-flows", "--set", "duration=3s")
     assert (done.returncode, done.stdout) == (124, "one\n")
-    assert "the experiment was over after 3 s, before the last command; --set duration=" in done.stderr
+    assert "the experiment ended after 3 s, before the last command; extend it with --set duration=" in done.stderr
     told = session(file)
     assert (told["status"], told["commands"][-1]["line"], told["commands"][-1]["ended_s"]) == (None, "sleep 100", None)
 
@@ -109,7 +109,7 @@ def test_the_experiment_s_end_is_the_shell_s(file: Path) -> None:
 def test_a_command_that_lets_no_time_pass_is_given_up_with_the_experiment(file: Path) -> None:
     done = typed(file, "while :; do :; done\n", "--no-flows", "--wall-limit", "3")
     assert done.returncode == 1
-    assert "the guest was still running after 3 s of wall time, and was stopped" in done.stderr
+    assert "the guest was still running after 3 s of wall time and was stopped" in done.stderr
     assert list(file.parent.iterdir()) == [file]
 
 
@@ -188,7 +188,7 @@ def terminal(file: Path) -> Iterator[Terminal]:
 
 @pytest.mark.kernel
 def test_ctrl_c_ends_the_command_and_ctrl_d_the_shell(terminal: Terminal, file: Path) -> None:
-    assert "600 s altogether" in terminal.wait_for(r"sender 0\.000 s# ")
+    assert "600 s in total" in terminal.wait_for(r"sender 0\.000 s# ")
     terminal.type("sleep 0.5; echo said at $?; sleep 590\n")
     # Shown while the command still runs.
     terminal.wait_for("said at 0")

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from dumbbell.sweeps.folder import Sweep
-from made_sweeps import TWO, ran
+from sweep_fixtures import TWO, ran
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +36,13 @@ def test_a_map_without_a_name_takes_the_sweep_s(two: Sweep, dumbbell: Any, tmp_p
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--x", "path.rt", "--value", "utilisation"), "no axis is called 'path.rt'; did you mean 'path.rtt'?"),
+        (("--x", "path.rt", "--value", "utilisation"), "unknown axis 'path.rt'; did you mean 'path.rtt'?"),
         (
             ("--x", "path.rtt", "--value", "utilization"),
-            "no column is called 'utilization'; did you mean 'utilisation'?",
+            "unknown column 'utilization'; did you mean 'utilisation'?",
         ),
         (("--x", "path.rtt", "--value", "utilisation", "--contour", "half"), "--contour: not a number, got 'half'"),
-        (("--x", "path.rtt", "--value", "utilisation", "--within", "-1"), "--within: not more than 0"),
+        (("--x", "path.rtt", "--value", "utilisation", "--within", "-1"), "--within: must be positive"),
     ],
 )
 def test_a_slip_is_answered_in_a_line(two: Sweep, dumbbell: Any, words: tuple[str, ...], said: str) -> None:
@@ -68,15 +68,12 @@ def test_sql_answers_as_a_table_as_json_and_as_files(two: Sweep, dumbbell: Any, 
         assert read(tmp_path / name)["mean"].to_list() == pytest.approx(wanted["mean"].to_list())
     wrong = dumbbell("sql", two.folder, "select utilization from runs")
     assert wrong.returncode == 2
-    assert (
-        'unable to find column "utilization"; the table is called runs, its columns: run, point, path.rtt'
-        in wrong.stderr
-    )
+    assert 'unable to find column "utilization"; the table is runs, its columns: run, point, path.rtt' in wrong.stderr
 
 
 def test_stats_of_a_sweep(two: Sweep, dumbbell: Any) -> None:
     text = dumbbell("stats", two.folder).stdout
-    assert "12 points, 36 runs wanted on sim: 36 ok, 0 invalid, 0 failed" in text
+    assert "12 points, 36 runs planned on sim: 36 ok, 0 invalid, 0 failed" in text
     assert "0.5bdp, 1bdp, 4bdp, 16bdp" in text
     assert json.loads(dumbbell("stats", two.folder, "--json").stdout)["counts"]["ok"] == 36
 
@@ -92,16 +89,16 @@ def test_an_export_is_the_table_and_overwrites_nothing(two: Sweep, dumbbell: Any
     assert pl.read_parquet(tmp_path / "t.parquet").equals(two.runs)
     refused = dumbbell("export", two.folder, "--format", "flent")
     assert refused.returncode == 2
-    assert "there is: csv, jsonl, parquet" in refused.stderr
+    assert "choose from: csv, jsonl, parquet" in refused.stderr
 
 
 def test_pages_of_runs_are_refused_where_there_are_none(two: Sweep, dumbbell: Any, tmp_path: Path) -> None:
     done = dumbbell("report", two.folder, "--runs", "-o", "page.html")
     assert done.returncode == 2
-    assert "--runs: no run of this sweep was kept" in done.stderr
+    assert "--runs: this sweep kept no runs" in done.stderr
     assert 'a sweep with keep = "runs"' in done.stderr
     assert not (tmp_path / "page.html").exists()
-    assert "belong to a sweep's" in dumbbell("report", "nothing", "--runs").stderr
+    assert "needs a sweep" in dumbbell("report", "nothing", "--runs").stderr
 
 
 def test_a_report_of_a_sweep_is_one_page(two: Sweep, dumbbell: Any, tmp_path: Path) -> None:

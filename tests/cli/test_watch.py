@@ -13,17 +13,17 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
-from typer.testing import CliRunner
 
 from dumbbell.analysis import summary
 from dumbbell.cli.app import app
-from dumbbell.cli.watching.app import Help, Watch
 from dumbbell.cli.watching.detail import Detail
+from dumbbell.cli.watching.screen import Help, Watch
 from dumbbell.errors import DumbbellError
-from dumbbell.machine.stream import Stream
-from dumbbell.result import load
+from dumbbell.host.stream import Stream
+from dumbbell.results.result import load
 
 DUMBBELL = [sys.executable, "-m", "dumbbell"]
 ROOT = Path(__file__).parents[2]
@@ -135,7 +135,7 @@ def test_a_filter_works_while_it_is_typed_and_escape_takes_it_back(ours: Connect
         await pilot.pause()
         wrong = screen.query_one("#wrong", Static)
         assert wrong.display
-        assert "'rtz' is nothing to filter by" in str(wrong.render())
+        assert "'rtz' is not a filter key" in str(wrong.render())
         # What can't be read leaves the last filter that could.
         assert screen.grid.rows["cc"].to_list() == ["reno"]
         await pilot.press("enter")
@@ -184,13 +184,13 @@ def test_the_detail_shows_every_field_and_closes(ours: Connections) -> None:
 def test_pause_stands_still_while_looks_go_on(ours: Connections) -> None:
     async def use(screen: Watch, pilot: Pilot[None]) -> None:
         await pilot.press("p")
-        before = screen.seen
+        before = screen.table_shown
         looks = screen.live.looks
         await until(lambda: screen.live.looks > looks + 3, pilot)
-        assert screen.seen is before
+        assert screen.table_shown is before
         assert "PAUSED" in str(screen.query_one("#totals", Static).render())
         await pilot.press("space")
-        await until(lambda: screen.seen is not before, pilot)
+        await until(lambda: screen.table_shown is not before, pilot)
 
     watched(ours, use)
 
@@ -247,7 +247,7 @@ def test_json_tells_every_number_of_a_look_and_a_recording_is_an_ordinary_run(
     assert look["connections"][0]["send_bps"] > 0
     assert {row["cc"]: row["connections"] for row in look["totals"]} == {"reno": 1, "cubic": 2}
     run = load(out)
-    assert sorted(flow["name"] for flow in run.birth["flows"]) == ["cubic-1", "cubic-2", "reno"]
+    assert sorted(flow["name"] for flow in run.manifest["flows"]) == ["cubic-1", "cubic-2", "reno"]
     assert len(run.flows) == 6
     first, last = run.flows.filter(pl.col("flow") == "reno")["bytes_acked"]
     assert last > first
@@ -258,11 +258,11 @@ def test_json_tells_every_number_of_a_look_and_a_recording_is_an_ordinary_run(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--once", "dprt", "443"], "filter, at character 1: 'dprt' is nothing to filter by"),
+        (["--once", "dprt", "443"], "filter, at character 1: 'dprt' is not a filter key"),
         (["--once", "--every", "1"], "--every"),
         (["--once", "--every", "1us"], "at least 10ms"),
         (["--once", "--sort", "rat"], "'rat'; did you mean 'rate'?"),
-        ([], "watch needs a terminal; for a pipe or a file add --once or --json"),
+        ([], "watch needs a terminal; add --once or --json"),
         (["--once", "--netns", "no-such-one"], "'no-such-one'"),
         (["--once", "--record", "/tmp"], "exists already"),
     ],

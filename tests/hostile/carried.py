@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dumbbell.engine import Request, Simulator
+from dumbbell.engines import Request, Simulator
 from dumbbell.errors import DumbbellError, EngineError
 from dumbbell.plan.size import size_of
 from dumbbell.spec.document import Case, read
@@ -61,6 +61,6 @@ def planned(case: Case) -> None:
     size = size_of(ready.plan)
     if experiment.duration <= MOST_NS and size.data_packets + size.udp_packets <= MOST_PACKETS:
         try:
-            assert ready.carried_out(progress).run().birth["duration_s"] <= MOST_NS / 1e9
+            assert ready.run_simulation(progress).run().manifest["duration_s"] <= MOST_NS / 1e9
         except _Enough:
             return

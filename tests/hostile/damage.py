@@ -18,13 +18,13 @@ import polars as pl
 
 from dumbbell import api
 from dumbbell.cli.app import app
-from dumbbell.engine import Request
-from dumbbell.engine.requests import engine_called
+from dumbbell.engines import Request
+from dumbbell.engines.requests import engine_called
 from dumbbell.errors import DumbbellError
-from dumbbell.result import TABLES
+from dumbbell.results.result import TABLES
 from dumbbell.spec import read
-from dumbbell.workbench.opened import Opened
-from made_sweeps import ran
+from dumbbell.web.opened import Opened
+from sweep_fixtures import ran
 
 EXPERIMENT: dict[str, Any] = {
     "title": "small",

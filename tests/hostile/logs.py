@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dumbbell.export import export_run
-from dumbbell.result import load
+from dumbbell.exporters import export_run
+from dumbbell.results.result import load
 from hostile.damage import damage_document
 from importers.packets import capture, packets
 from importers.samples import SAMPLES

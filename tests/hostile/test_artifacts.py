@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell import result
-from dumbbell.engine import KernelEngine, Request
+from dumbbell.engines import KernelEngine, Request
 from dumbbell.errors import ExperimentError
-from dumbbell.result import Run
+from dumbbell.results import result
+from dumbbell.results.result import Run
 from dumbbell.spec import parse
-from engine.lab import experiment
+from engines.measured import experiment
 
 PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
 MOST_FILES = 1000
@@ -31,7 +31,7 @@ def left_by(folder: Path, script: str) -> Run:
     out = KernelEngine().run(Request("experiment", case, 1, folder / "run"), lambda _seconds: None)
     assert [each.name for each in folder.iterdir()] == ["run"]
     run = result.load(out)
-    assert run.birth["invalid"] == []
+    assert run.manifest["invalid"] == []
     return run
 
 
@@ -76,7 +76,7 @@ def test_files_of_every_kind_are_kept_as_plain_files_or_not_at_all(tmp_path: Pat
         assert stat.S_ISREG(mode)
         assert stat.S_IMODE(mode) & (stat.S_ISUID | stat.S_ISGID) == 0, "it would lend our powers to others"
         assert each.read_text()
-    (entry,) = run.birth["programs"]
+    (entry,) = run.manifest["programs"]
     assert entry["lost_files"] == ["sparse"]
     assert (run.folder / entry["stdout"]).read_text() == "no devices\n"
 
@@ -98,9 +98,9 @@ def test_folders_deeper_than_a_path_can_say_are_kept_as_far_as_they_go(tmp_path:
         """,
     )
     assert len(kept(run)) == 64 + 3
-    (entry,) = run.birth["programs"]
+    (entry,) = run.manifest["programs"]
     assert len(entry["lost_files"]) == 3
-    assert any("looked into 64 deep" in warning for warning in run.birth["warnings"])
+    assert any("copied up to 64 levels deep" in warning for warning in run.manifest["warnings"])
 
 
 @pytest.mark.kernel
@@ -119,12 +119,12 @@ def test_more_files_than_are_kept_are_named_up_to_a_bound_and_counted(tmp_path: 
         """,
     )
     made = int((run.folder / "programs" / "maker.out").read_text().split()[-1])
-    (entry,) = run.birth["programs"]
+    (entry,) = run.manifest["programs"]
     assert made > 2 * MOST_FILES
     assert (len(kept(run)), len(entry["lost_files"])) == (MOST_FILES, MOST_FILES)
     assert entry["lost_more"] == made - 2 * MOST_FILES
     assert (run.folder / "run.json").stat().st_size < 1 << 20
-    assert f"and {made - MOST_FILES - 3:,} more" in json.dumps(run.birth["warnings"])
+    assert f"and {made - MOST_FILES - 3:,} more" in json.dumps(run.manifest["warnings"])
 
 
 @pytest.mark.kernel
@@ -165,7 +165,7 @@ def test_large_files_are_kept_up_to_a_bound_together(tmp_path: Path) -> None:
         """,
     )
     assert sum(each.stat().st_size for each in kept(run)) == 7 * (9 << 20) <= MOST_BYTES
-    assert run.birth["programs"][0]["lost_files"] == ["7", "8"]
+    assert run.manifest["programs"][0]["lost_files"] == ["7", "8"]
 
 
 def test_no_program_is_called_like_another_s_output(tmp_path: Path) -> None:

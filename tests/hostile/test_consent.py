@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 
 import dumbbell as db
 from conftest import Dumbbell
-from dumbbell.engine import HostEngine, Request
-from dumbbell.engine.permissions import Permissions, kernels_set, permitted
-from dumbbell.engine.remote import RemoteEngine
-from dumbbell.engine.remote.ssh import LAUNCH, command
-from dumbbell.engine.requests import engine_called
+from dumbbell.engines import HostEngine, Request
+from dumbbell.engines.permissions import Permissions, kernels_set, permitted
+from dumbbell.engines.remote import RemoteEngine
+from dumbbell.engines.remote.ssh import LAUNCH, command
+from dumbbell.engines.requests import engine_called
 from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.plan.remote import plan_remote
 from dumbbell.plan.remote_shell import as_remote_script
 from dumbbell.spec import parse
 from dumbbell.spec.sweep import parse_sweep
 from dumbbell.spec.tomlout import inline
-from dumbbell.sweeps import hand
-from dumbbell.sweeps.conduct import Here
-from dumbbell.sweeps.due import next_round
+from dumbbell.sweeps import cluster_worker
+from dumbbell.sweeps.pending import next_round
+from dumbbell.sweeps.scheduler import InProcessExecutor
 from dumbbell.sweeps.task import base_of
 from hostile.fuzzing import search
 
@@ -81,7 +81,7 @@ SWEEPS = {
     "key": f'engine = "host"\n{NO_METRICS}{INLINE}{AXIS}',
     "axis": f'{NO_METRICS}{INLINE}[[axes]]\nengine = ["sim", "host"]\n',
     "hole": f'{NO_METRICS}{INLINE}[[axes]]\nengine = ["{{which}}"]\n[[axes]]\nwhich = ["sim", "host"]\n',
-    "alongside": f'{NO_METRICS}{INLINE}{AXIS}[beside]\nengine = "host"\n',
+    "alongside": f'{NO_METRICS}{INLINE}{AXIS}[validate]\nengine = "host"\n',
 }
 
 
@@ -95,7 +95,7 @@ def test_no_sweep_file_starts_the_host_engine(
     (tmp_path / "theirs.toml").write_text(SWEEPS[how])
     done = go("sweep", "theirs.toml", "--out", "out", *options)
     assert done.returncode == 2, done.stdout
-    assert "a file alone does not start this machine's own kernel" in done.stderr
+    assert "the host's own kernel and ssh need the user's permission" in done.stderr
     assert "--engine host" in done.stderr
     assert not (tmp_path / "out").exists()
 
@@ -107,10 +107,10 @@ def test_the_user_may_start_it(tmp_path: Path, how: str) -> None:
     allowed = permitted(["host"])
     tasks = [task for task in next_round(sweep, []) if task.engine == "host"]
     assert tasks
-    rows = list(Here().rows(base_of(sweep, allowed), tasks))
-    assert not any("a file alone" in (row.reason or "") for row in rows)
-    refused = list(Here().rows(base_of(sweep), tasks))
-    assert all(row.status == "failed" and "a file alone" in (row.reason or "") for row in refused)
+    rows = list(InProcessExecutor().rows(base_of(sweep, allowed), tasks))
+    assert not any("the user's permission" in (row.reason or "") for row in rows)
+    refused = list(InProcessExecutor().rows(base_of(sweep), tasks))
+    assert all(row.status == "failed" and "the user's permission" in (row.reason or "") for row in refused)
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,9 @@ def test_from_python_the_caller_names_engine_and_hosts(
 def test_engines_refuse_by_themselves(tmp_path: Path) -> None:
     (placed,) = parse(PLACED, Path("x.toml"))
     request = Request("x", placed, 1, tmp_path / "out")
-    with pytest.raises(ExperimentError, match="a file alone"):
+    with pytest.raises(ExperimentError, match="the user's permission"):
         HostEngine(Permissions())
-    with pytest.raises(ExperimentError, match="a file alone"):
+    with pytest.raises(ExperimentError, match="the user's permission"):
         engine_called("host", None)
     for engine in (HostEngine(permitted(["host"])), RemoteEngine(permitted(["host"]))):
         with pytest.raises(ExperimentError, match="add --hosts"):
@@ -216,13 +216,13 @@ def test_a_worker_of_a_cluster_starts_nothing_of_its_machine(tmp_path: Path) -> 
     sweep = parse_sweep(SWEEPS["key"], tmp_path / "x.toml")
     base = base_of(sweep, permitted(["host"], kernels=["/bin/true"]))
     task = next_round(sweep, [])[0]
-    hand.equip("one", base, {}, {})
+    cluster_worker.equip("one", base, {}, {})
     try:
-        (row,) = hand.carry("one", [task]).rows  # type: ignore[union-attr]
+        (row,) = cluster_worker.run_tasks("one", [task]).rows  # type: ignore[union-attr]
     finally:
-        hand.dismiss("one")
+        cluster_worker.dismiss("one")
     assert row.status == "failed"
-    assert "a file alone" in (row.reason or "")
+    assert "the user's permission" in (row.reason or "")
 
 
 PROGRAM = """
@@ -249,7 +249,7 @@ def test_no_sweep_file_starts_a_program_by_its_path(
     (tmp_path / "x.toml").write_text(NO_METRICS + KERNELS[how].format(kernel, INLINE, AXIS, tmp_path))
     done = dumbbell("sweep", "x.toml", "--out", "out", *options)
     assert done.returncode == 2
-    assert "a file alone does not start a program by its path" in done.stderr
+    assert "a kernel given by its path needs the user's permission" in done.stderr
     assert not mark.exists()
     assert not (tmp_path / "out").exists()
 

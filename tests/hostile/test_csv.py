@@ -8,16 +8,16 @@ import pytest
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from dumbbell.export import export_run
-from dumbbell.export.swept import write_table
-from dumbbell.formulas import harmless, restored
+from dumbbell.csv_cells import harmless, restored
+from dumbbell.exporters import export_run
+from dumbbell.exporters.sweep_table import write_table
 from dumbbell.importers import Options, import_files
 from dumbbell.importers.tables import rows
-from dumbbell.result import TABLES, load
+from dumbbell.results.result import TABLES, load
 from dumbbell.spec.axes import axis
 from hostile.fuzzing import search
 from hostile.planted import answered
-from made_sweeps import made
+from sweep_fixtures import made
 from synthetic import Bench, Flow
 
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1", "'", "''=1", "=", "-", "'=cmd|' /C calc'!A0")
@@ -45,7 +45,7 @@ def test_no_text_of_a_run_is_a_formula_in_its_csv_files_and_each_comes_back(tmp_
     back = load(import_files([tmp_path / "csv"], tmp_path / "back", Options()))
     for name in TABLES:
         assert_frame_equal(getattr(back, name), getattr(run, name))
-    assert back.birth["flows"] == run.birth["flows"]
+    assert back.manifest["flows"] == run.manifest["flows"]
 
 
 def test_numbers_stay_numbers(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 import dumbbell
 from dumbbell.analysis import summary
 from dumbbell.errors import ImportProblem
-from dumbbell.export import export_run
+from dumbbell.exporters import export_run
 from dumbbell.importers import Options, import_files, read_run
 from dumbbell.importers.merge import _unique
-from dumbbell.result import load
+from dumbbell.results.result import load
 from importers.samples import IPERF2, IPERF3, PING, SAMPLES, SS, TC, TCP_PROBE, TIME
 
 DIGITS = "9" * 5000
@@ -53,7 +53,6 @@ def test_a_number_of_five_thousand_digits_is_told_by_its_line(what: str, tmp_pat
 def test_only_one_module_turns_the_text_of_a_log_into_a_number() -> None:
     """`int` and `float` of a text have no bounds: `quantity` has."""
     text_readers = (
-        "clock",
         "flent",
         "iperf2",
         "iperf3_text",
@@ -62,6 +61,7 @@ def test_only_one_module_turns_the_text_of_a_log_into_a_number() -> None:
         "ss_fields",
         "tc_text",
         "tcp_probe",
+        "timestamps",
         "timing",
     )
     for name in text_readers:
@@ -76,7 +76,7 @@ def test_only_one_module_turns_the_text_of_a_log_into_a_number() -> None:
 def test_a_sample_of_ss_without_a_socket_has_no_time_either(tmp_path: Path) -> None:
     header = "State Recv-Q Send-Q Local Address:Port  Peer Address:Port\n"
     listening = f"{header}LISTEN 0 128 0.0.0.0:22 0.0.0.0:*\n"
-    assert refused(listening + SS, tmp_path).startswith("line 1: some samples have a time, this one has none")
+    assert refused(listening + SS, tmp_path).startswith("line 1: a sample without a time, although others have one")
     untimed = "\n".join(line for line in SS.splitlines()[:5] if not line.startswith("Time")) + "\n"
     assert refused(untimed + listening, tmp_path).startswith("line 5: samples without times")
 
@@ -84,10 +84,10 @@ def test_a_sample_of_ss_without_a_socket_has_no_time_either(tmp_path: Path) -> N
 def test_a_counter_that_begins_again_says_nothing_of_its_growth(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(TC.replace("Sent 5000 bytes 50 pkt (dropped 4", "Sent 5 bytes 1 pkt (dropped 0"))
     run = load(import_files([tmp_path / "log"], tmp_path / "run", Options(queue="eth0 10:")))
-    assert (run.birth["queues"][0]["drops"], run.birth["queues"][0]["sent_bytes"]) == (None, None)
+    assert (run.manifest["queues"][0]["drops"], run.manifest["queues"][0]["sent_bytes"]) == (None, None)
     (tmp_path / "log").write_text(SS.replace("retrans:0/5", "retrans:0/1"))
     run = load(import_files([tmp_path / "log"], tmp_path / "run2", Options()))
-    assert run.birth["flows"][0]["retransmits"] is None
+    assert run.manifest["flows"][0]["retransmits"] is None
 
 
 def test_times_before_the_first_are_told(tmp_path: Path) -> None:
@@ -104,9 +104,9 @@ def test_many_flows_of_one_name_are_numbered_in_one_pass() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"duration_s": "abc"}, 'not as run.json has it: `duration_s` is "abc"; a number of seconds'),
-        ({"flows": [{}]}, "not as run.json has it: `flows[0].name` is missing"),
-        ({"title": "\ud800"}, "line 1: not JSON: 'utf-8' codec can't encode character"),
+        ({"duration_s": "abc"}, 'not a valid run.json: `duration_s` is "abc"; a number of seconds'),
+        ({"flows": [{}]}, "not a valid run.json: `flows[0].name` is missing"),
+        ({"title": "\ud800"}, "line 1: invalid JSON: 'utf-8' codec can't encode character"),
         ({"format": 2}, "format: format 2 is newer"),
     ],
 )
@@ -114,7 +114,7 @@ def test_our_own_export_is_read_by_the_schema_of_results(change: dict[str, objec
     (tmp_path / "log").write_text(SAMPLES["ss"])
     run = load(import_files([tmp_path / "log"], tmp_path / "run", Options()))
     out = export_run(run, tmp_path / "out")
-    (out / "run.json").write_text(json.dumps(run.birth | change))
+    (out / "run.json").write_text(json.dumps(run.manifest | change))
     with pytest.raises(ImportProblem, match=r"run\.json: ") as caught:
         read_run([out], Options())
     assert said in str(caught.value)

@@ -14,8 +14,8 @@ import pytest
 import synthetic
 from dumbbell.analysis import summary
 from dumbbell.errors import ResultError
-from dumbbell.export import export_run
-from dumbbell.result import load
+from dumbbell.exporters import export_run
+from dumbbell.results.result import load
 from hostile.damage import call
 
 REMEDY = "the result is damaged: run it again or remove it"
@@ -49,7 +49,7 @@ MANIFESTS: dict[str, tuple[Change, str]] = {
     "flows as an object": (lambda d: d.update(flows={}), "`flows` is an object of 0; a list is expected"),
     "a flow as a number": (lambda d: d["flows"].append(5), "`flows[3]` is 5; an object is expected"),
     "a flow without a name": (lambda d: d["flows"][0].pop("name"), "`flows[0].name` is missing"),
-    "a flow twice": (lambda d: d["flows"].append(d["flows"][0]), '`flows[3].name` is "cubic" again; another one'),
+    "a flow twice": (lambda d: d["flows"].append(d["flows"][0]), '`flows[3].name` is "cubic" again; a unique value'),
     "a start before time": (lambda d: d["flows"][1].update(start_s=-3), "`flows[1].start_s` is -3"),
     "bytes as a list": (lambda d: d["flows"][1].update(bytes_received=[1]), "`flows[1].bytes_received` is a list of 1"),
     "a rate without its time": (lambda d: d["queues"][0].update(rates=[[5]]), "`queues[0].rates[0]` is a list of 1"),
@@ -57,7 +57,7 @@ MANIFESTS: dict[str, tuple[Change, str]] = {
     "warnings as a number": (lambda d: d.update(warnings=5), "`warnings` is 5; a list is expected"),
     "validity as a text": (lambda d: d.update(valid="no"), '`valid` is "no"; true or false is expected'),
     "title as an object": (lambda d: d.update(title={}), "`title` is an object of 0; a text is expected"),
-    "broken text": (lambda d: d.update(title="\ud800"), "`title` is broken text; UTF-8 is expected"),
+    "broken text": (lambda d: d.update(title="\ud800"), "`title` is not valid text; UTF-8 is expected"),
     "a program's end as a text": (lambda d: d["programs"][0].update(ended_s="x"), '`programs[0].ended_s` is "x"'),
     "an import of nothing": (lambda d: d.update({"import": {}}), "`import.files` is missing"),
     "an endless seed": (lambda d: d.update(seed=2**70), "a number below 18446744073709551616 is expected"),
@@ -101,25 +101,25 @@ def test_an_endless_manifest_is_not_read(bad: Path) -> None:
 def test_what_is_no_file_is_not_opened(bad: Path, name: str) -> None:
     (bad / name).unlink()
     os.mkfifo(bad / name)
-    assert f"{name}: can't be read: it is no file" in refused(bad)
+    assert f"{name}: can't be read: not a regular file" in refused(bad)
 
 
 Table = Callable[[pl.DataFrame], pl.DataFrame]
 TABLES: dict[str, tuple[str, Table, str]] = {
-    "no time": ("flows", lambda t: t.drop("time_ns"), "column 'time_ns' is null, or missing, in row 0"),
-    "no flow": ("flows", lambda t: t.drop("flow"), "column 'flow' is null, or missing, in row 0"),
+    "no time": ("flows", lambda t: t.drop("time_ns"), "column 'time_ns' is null or missing in row 0"),
+    "no flow": ("flows", lambda t: t.drop("flow"), "column 'flow' is null or missing in row 0"),
     "time as a text": ("flows", lambda t: t.cast({"time_ns": pl.String}), "column 'time_ns' is String; Int64"),
     "another width": ("flows", lambda t: t.cast({"cwnd_packets": pl.Int64}), "'cwnd_packets' is Int64; UInt32"),
     "a list": ("queues", lambda t: t.with_columns(x=pl.concat_list(pl.lit(1))), "'x' is List(Int32); numbers"),
-    "bytes": ("queues", lambda t: t.with_columns(x=pl.lit(b"x")), "column 'x' is Binary; numbers, truths or texts"),
-    "a null time": ("probes", lambda t: t.with_columns(poked(t["sent_ns"], None)), "'sent_ns' is null, or missing"),
-    "a null queue": ("queues", lambda t: t.with_columns(poked(t["queue"], None)), "'queue' is null, or missing"),
+    "bytes": ("queues", lambda t: t.with_columns(x=pl.lit(b"x")), "column 'x' is Binary; numbers, booleans or strings"),
+    "a null time": ("probes", lambda t: t.with_columns(poked(t["sent_ns"], None)), "'sent_ns' is null or missing"),
+    "a null queue": ("queues", lambda t: t.with_columns(poked(t["queue"], None)), "'queue' is null or missing"),
     "a negative time": ("flows", lambda t: t.with_columns(pl.col("time_ns") - 10**9), "column 'time_ns' has -"),
     "an absurd counter": ("flows", lambda t: t.with_columns(poked(t["bytes_sent"], 2**63 - 1)), "'bytes_sent' has 92"),
     "a negative counter": ("queues", lambda t: t.with_columns(poked(t["sent_bytes"], -1)), "'sent_bytes' has -1"),
     "no number": ("flows", lambda t: t.with_columns(poked(t["dctcp_alpha"], float("nan"))), "'dctcp_alpha' has nan"),
     "backwards": ("flows", lambda t: t.reverse(), "column 'time_ns' is not sorted"),
-    "from elsewhere": ("flows", lambda _: pl.DataFrame({"a": [1]}), "column 'time_ns' is null, or missing"),
+    "from elsewhere": ("flows", lambda _: pl.DataFrame({"a": [1]}), "column 'time_ns' is null or missing"),
 }  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def test_a_table_that_promises_more_than_fits_is_not_read(bad: Path) -> None:
     at = footer.index(b"\x16" + old + b"\x19")
     footer = footer[: at + 1] + new + footer[at + 1 + len(old) :]
     file.write_bytes(whole[: -8 - size] + footer + struct.pack("<I", len(footer)) + b"PAR1")
-    assert "says that it has 1,099,511,627,776 rows" in refused(bad) or "can't be read" in refused(bad)
+    assert "has 1,099,511,627,776 rows" in refused(bad) or "can't be read" in refused(bad)
 
 
 def _varint(number: int) -> bytes:
@@ -163,8 +163,8 @@ def _varint(number: int) -> bytes:
 
 
 def test_a_table_of_constants_that_would_not_fit_is_not_read(bad: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dumbbell.stored.memory_bytes", lambda: 1 << 16)
-    assert "GB of memory are needed" in refused(bad)
+    monkeypatch.setattr("dumbbell.results.reader.memory_bytes", lambda: 1 << 16)
+    assert "GB of memory" in refused(bad)
 
 
 def test_a_flow_that_the_manifest_does_not_name_counts_for_nothing(bad: Path, good_run: Path) -> None:
@@ -196,14 +196,17 @@ def test_a_key_that_may_be_missing_is_missed_by_no_reader(
 
 
 def test_a_flent_file_of_thirty_years_is_small(tmp_path: Path) -> None:
-    bench = synthetic.Bench([synthetic.Flow("bbr", "bbr")], duration_s=1.0, birth={"duration_s": 1e9})
+    bench = synthetic.Bench([synthetic.Flow("bbr", "bbr")], duration_s=1.0, manifest={"duration_s": 1e9})
     run = load(bench.make_folder(tmp_path / "run"))
     assert export_run(run, tmp_path / "out.flent.gz").stat().st_size < 10_000_000
 
 
 SWEEPS: dict[str, tuple[Change, str]] = {
     "metrics as lists": (lambda d: d.update(metrics=[["a"]]), "`metrics[0]` is a list of 1; a text is expected"),
-    "an unknown unit": (lambda d: d["axes"][0].update(unit="furlong"), "'furlong' is no unit; there is: bdp, bytes"),
+    "an unknown unit": (
+        lambda d: d["axes"][0].update(unit="furlong"),
+        "unknown unit 'furlong'; known units: bdp, bytes",
+    ),
     "a count as a text": (lambda d: d["counts"].update(ok="8"), '`counts.ok` is "8"; a whole number'),
     "an axis twice": (lambda d: d["axes"].append(d["axes"][0]), '`axes[2].key` is "path.rtt" again'),
 }
@@ -220,8 +223,8 @@ def test_a_damaged_sweep_is_told_by_its_key(what: str, good_sweep: Path, tmp_pat
 
 
 PLACES: dict[str, tuple[str, object, str]] = {
-    "null": ("path.rtt_ms", None, "column 'path.rtt_ms' is null, or missing, in row 3"),
-    "far away": ("path.rtt_ms", 1e300, "the axis 'path.rtt' has 1e+300; numbers up to 1e+18 are expected"),
+    "null": ("path.rtt_ms", None, "column 'path.rtt_ms' is null or missing in row 3"),
+    "far away": ("path.rtt_ms", 1e300, "axis 'path.rtt' has 1e+300; numbers up to 1e+18 are expected"),
     "no quantity": ("path.rtt", "nobody", "not a quantity"),
 }
 

@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 
 from conftest import COMMAND
 from dumbbell.errors import OutputError
-from dumbbell.plot import described, drawing, drawn_bytes, figure, save
-from dumbbell.plot.converter import MEMORY_BYTES
+from dumbbell.plots import described, drawn_bytes, figure, render_process, save
+from dumbbell.plots.converter import MEMORY_BYTES
 from hostile.fuzzing import search
 from hostile.planted import PLANTED
 from synthetic import Bench, Flow
-from workbench.serving import Served, served
+from web.serving import Served, served
 
 WAIT_S = 120
 EXPRESSIONS = (
@@ -71,7 +71,7 @@ def workers(parent: int) -> list[int]:
                 before = int((each / "stat").read_text().rpartition(")")[2].split()[1])
             except (OSError, ValueError):
                 continue
-            if before == parent and any(word.endswith(b"plot/converter.py") for word in words):
+            if before == parent and any(word.endswith(b"plots/converter.py") for word in words):
                 found.append(int(each.name))
     return found
 
@@ -106,7 +106,7 @@ def test_every_planted_text_can_be_drawn_in_every_form(tmp_path: Path) -> None:
         root = ET.fromstring(drawn_bytes(chart(text, text), "svg"))
         assert "PLANT" in "".join(root.itertext())
     everything = "".join(text for text in PLANTED if "\ud800" not in text)
-    run = Bench(flows=[Flow(everything, "bbr")], duration_s=1, birth={"title": everything}).make(tmp_path)
+    run = Bench(flows=[Flow(everything, "bbr")], duration_s=1, manifest={"title": everything}).make(tmp_path)
     for form in ("svg", "png", "pdf", "html", "json"):
         save(figure(run), tmp_path / f"f.{form}")
     ET.parse(tmp_path / "f.svg")
@@ -130,7 +130,7 @@ def test_its_death_is_an_error_and_the_next_figure_is_drawn(number: signal.Signa
         time.sleep(0.5)
         os.kill(worker, number)
         with pytest.raises(
-            OutputError, match=rf"the process that draws ended by signal {number.value} \({number.name}"
+            OutputError, match=rf"the rendering process ended with signal {number.value} \({number.name}"
         ):
             drawing_now.result(WAIT_S)
     assert drawn_bytes(chart(), "svg").startswith(b"<svg")
@@ -138,14 +138,14 @@ def test_its_death_is_an_error_and_the_next_figure_is_drawn(number: signal.Signa
 
 def test_a_description_that_no_figure_is_made_of_is_an_error() -> None:
     for spec in ({"mark": 5}, {"mark": "point", "transform": [{"filter": "((("}]}, {"vconcat": [None]}):
-        with pytest.raises(OutputError, match="the figure can't be drawn"):
+        with pytest.raises(OutputError, match="can't draw the figure"):
             drawn_bytes({"$schema": "https://vega.github.io/schema/vega-lite/v6.json", **spec}, "svg")
     assert drawn_bytes(chart(), "svg").startswith(b"<svg")
 
 
 def test_too_large_a_figure_is_an_error_within_its_memory() -> None:
     huge = chart() | {"width": 40_000, "height": 40_000}
-    with pytest.raises(OutputError, match="the figure can't be drawn"):
+    with pytest.raises(OutputError, match="can't draw the figure"):
         drawn_bytes(huge, "png", 4)
     (worker,) = workers(os.getpid()) or (None,)
     if worker is not None:
@@ -161,7 +161,7 @@ def test_one_that_takes_too_long_is_an_error(large: dict[str, Any]) -> None:
         drawing_now = pool.submit(drawn_bytes, large, "png")
         time.sleep(0.3)
         os.kill(worker, signal.SIGALRM)  # As its own alarm does, after minutes.
-        with pytest.raises(OutputError, match="it took too long"):
+        with pytest.raises(OutputError, match="timed out"):
             drawing_now.result(WAIT_S)
 
 
@@ -191,7 +191,7 @@ def test_the_command_says_what_happened(tmp_path: Path, run_folder: Path) -> Non
         os.kill(worker, signal.SIGKILL)
         assert process.wait(WAIT_S) == 2
         assert process.stderr is not None
-        assert "dumbbell: the figure can't be drawn: the process that draws ended by signal 9 (SIGKILL)" in (
+        assert "dumbbell: can't draw the figure: the rendering process ended with signal 9 (SIGKILL)" in (
             process.stderr.read()
         )
     assert not (tmp_path / "f.png").exists()
@@ -211,7 +211,7 @@ def test_the_workbench_goes_on_when_the_process_dies(ui: Served) -> None:
         os.kill(worker, signal.SIGKILL)
         refused = answer.result(WAIT_S)
     assert refused.status_code in (400, 409, 422)
-    assert "the process that draws ended by signal 9" in refused.text
+    assert "the rendering process ended with signal 9" in refused.text
     with ui.asks as asks:
         assert asks.post("/api/download", json=wanted).content.startswith(b"\x89PNG")
 
@@ -235,4 +235,4 @@ def test_fuzz_any_text_is_drawn_as_xml() -> None:
         check,
         examples=20,
     )
-    drawing._drawer.close()
+    render_process._drawer.close()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dumbbell.analysis import summary
 from dumbbell.errors import ImportProblem
 from dumbbell.importers import Options, import_files
-from dumbbell.result import load
+from dumbbell.results.result import load
 from hostile.fuzzing import search
 from hostile.logs import FORMATS, almost
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from conftest import COMMAND
-from dumbbell.engine.cores import claimed
-from dumbbell.errors import MachineError
-from dumbbell.kernel import needs
+from dumbbell.engines.cores import claimed
+from dumbbell.errors import LocalHostError
+from dumbbell.kernels import guest_requirements
 
 EXPERIMENT = """
 duration = "1s"
@@ -110,8 +110,8 @@ def test_a_guest_that_fills_the_place_of_its_memory_names_it(tmp_path: Path) -> 
     setup = f"{mounted('/dev/shm', 'size=40m')}; {mounted('small', 'size=8m')}"
     status, said = run(tmp_path, setup=setup, text=EXPERIMENT + EATER)
     assert status == 1
-    assert "/dev/shm became full: the guest keeps its memory there, up to " in said
-    assert "40 MiB were free when it began; make room, or set TMPDIR" in said
+    assert "/dev/shm is full: it holds the guest's memory, up to " in said
+    assert "40 MiB free when the guest started; free some space, or set TMPDIR" in said
 
 
 @pytest.mark.kernel
@@ -120,7 +120,7 @@ def test_a_guest_that_fills_the_place_of_its_memory_names_it(tmp_path: Path) -> 
     [
         ("true", PTRACE, "forbids ptrace(2)"),
         ("true", PERSONALITY, "forbids personality(2)"),
-        ("ulimit -n 14", None, "14 may be open at once; raise it: ulimit -n"),
+        ("ulimit -n 14", None, "limit of open files, 14; raise it: ulimit -n"),
         ("ulimit -f 400000", None, "the size of a file is limited to 195 MiB"),
         ("ulimit -v 700000", None, "the memory of a process is limited to 683 MiB"),
     ],
@@ -139,8 +139,11 @@ def test_a_guest_that_may_not_be_tied_to_a_core_lives(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("console", "cause"),
     [
-        ("start_ptraced_child : fork failed: Resource temporarily unavailable", "could not start more processes"),
-        ("Checking PROT_EXEC mmap\nOperation not permitted\n/tmp must be not mounted noexec", "code may not run"),
+        (
+            "start_ptraced_child : fork failed: Resource temporarily unavailable",
+            "reached this user's limit of processes",
+        ),
+        ("Checking PROT_EXEC mmap\nOperation not permitted\n/tmp must be not mounted noexec", "forbids execution"),
         ("setup_physmem - mapping 792723456 bytes of memory at 0x0 failed - errno = -12", "ulimit -v unlimited"),
         ("ptrace: Operation not permitted\ncheck_ptrace : expected SIGSTOP, got status = 9", "forbids ptrace(2)"),
         ("Kernel panic - not syncing: Attempted to kill init!", ""),
@@ -148,15 +151,17 @@ def test_a_guest_that_may_not_be_tied_to_a_core_lives(tmp_path: Path) -> None:
 )
 def test_a_dying_guest_s_words_are_explained(console: str, cause: str) -> None:
     """The first was said under `ulimit -u 9`, the others on machines like those above."""
-    found = needs.cause_of_death(console)
+    found = guest_requirements.cause_of_death(console)
     assert cause in found
     assert bool(found) == bool(cause)
 
 
 def test_the_roomiest_place_is_taken_where_none_has_room_for_all() -> None:
-    places = {place: os.statvfs(place) for place in (needs.SHARED, tempfile.gettempdir()) if Path(place).is_dir()}
+    places = {
+        place: os.statvfs(place) for place in (guest_requirements.SHARED, tempfile.gettempdir()) if Path(place).is_dir()
+    }
     free = {place: found.f_bavail * found.f_frsize for place, found in places.items()}
-    assert needs.memory_for(2 * max(free.values())).place == max(free, key=lambda place: free[place])
+    assert guest_requirements.memory_for(2 * max(free.values())).place == max(free, key=lambda place: free[place])
 
 
 def test_no_other_user_s_folder_leads_us_to_files_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +183,7 @@ def test_no_other_user_s_folder_leads_us_to_files_of_ours(tmp_path: Path, monkey
 
 
 def test_a_place_that_does_not_exist_is_no_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(needs, "SHARED", str(tmp_path / "nowhere"))
-    monkeypatch.setattr(needs, "_temporary", list)
-    with pytest.raises(MachineError, match="nowhere: No such file or directory; set TMPDIR"):
-        needs.memory_for(needs.LEAST_BYTES)
+    monkeypatch.setattr(guest_requirements, "SHARED", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(guest_requirements, "_temporary", list)
+    with pytest.raises(LocalHostError, match="nowhere: No such file or directory; set TMPDIR"):
+        guest_requirements.memory_for(guest_requirements.LEAST_BYTES)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from conftest import COMMAND
-from dumbbell.cli.carry import carry_out
 from dumbbell.cli.interrupt import Interrupted
-from dumbbell.engine import Request, Simulator
-from dumbbell.engine.sim import Ready
+from dumbbell.cli.run_executor import execute_runs
+from dumbbell.engines import Request, Simulator
+from dumbbell.engines.sim.sim_engine import Ready
 from dumbbell.spec.document import parse
 
 PATIENCE_S = 60.0
@@ -105,7 +105,7 @@ def test_what_tells_no_progress_ends_too(tmp_path: Path) -> None:
     thread.start()
     began = time.monotonic()
     with pytest.raises(Interrupted):
-        carry_out([(engine, Request("x", case, 1, tmp_path / "out"))], 1, bar=False)
+        execute_runs([(engine, Request("x", case, 1, tmp_path / "out"))], 1, bar=False)
     assert time.monotonic() - began < PATIENCE_S
     thread.join()
     assert list(tmp_path.iterdir()) == []

@@ -24,7 +24,7 @@ import pytest
 from dumbbell import publish
 from dumbbell.errors import OutputError, ResultError
 from dumbbell.publish.private import opened_file, private
-from dumbbell.publish.records import MARK, RECORDS
+from dumbbell.publish.staging_records import MARK, RECORDS
 from dumbbell.sweeps.journal import Journal
 from hostile.calls import Calls, listed, preloaded
 from hostile.fuzzing import SECONDS
@@ -342,5 +342,5 @@ def test_a_planted_journal_deletes_nothing(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("cache")
 def test_a_page_into_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "page.html").mkdir()
-    with pytest.raises(OutputError, match=r"page.html: can't be written: it is a folder; name a file"):
+    with pytest.raises(OutputError, match=r"page.html: can't be written: it is a folder; choose a file"):
         publish.write(tmp_path / "page.html", b"")

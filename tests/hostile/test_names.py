@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 from conftest import Dumbbell
-from dumbbell.engine.requests import run_names
+from dumbbell.engines.requests import run_names
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
 from dumbbell.plan.model import Plan
@@ -71,7 +71,7 @@ def test_cases_of_awkward_names_are_all_there(dumbbell: Dumbbell, tmp_path: Path
     found = {json.loads(file.read_text())["case"] for file in (tmp_path / "out").glob("*/run.json")}
     assert found == set(names)
     done = dumbbell("compare", "out", "out")
-    assert "stands on both sides" in done.stderr
+    assert "is in both arms" in done.stderr
 
 
 def test_groups_that_nobody_named_get_free_names() -> None:

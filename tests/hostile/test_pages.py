@@ -14,21 +14,21 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from dumbbell.control_characters import HIDDEN, visible
 from dumbbell.errors import DumbbellError, ImportProblem, ResultError
 from dumbbell.importers import Options, import_files
-from dumbbell.plot import figure, save, script_json
-from dumbbell.report.page import page
-from dumbbell.report.swept import write_sweep
-from dumbbell.result import Run, load
+from dumbbell.plots import figure, save, script_json
+from dumbbell.reports.page import page
+from dumbbell.reports.sweep_page import write_sweep
+from dumbbell.results.result import Run, load
 from dumbbell.spec.axes import axis
 from dumbbell.sweeps.folder import load as load_sweep
-from dumbbell.visible import HIDDEN, visible
 from hostile.fuzzing import search
 from hostile.planted import PLANTED, leaves, planted
 from importers.samples import SAMPLES
-from made_sweeps import made
+from sweep_fixtures import made
 from synthetic import Bench, Flow
-from workbench.serving import served
+from web.serving import served
 
 EVERYTHING = "".join(text for text in PLANTED if "\ud800" not in text)
 """A lone surrogate in run.json or sweep.json is refused when it is read."""
@@ -82,8 +82,10 @@ def check(text: str, before: Reading) -> Reading:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     flows = [Flow("a", "bbr", cc="bbr"), Flow("b", "cubic")]
-    birth = {"warnings": ["a warning"], "invalid": ["a reason"], "title": "t"}
-    return load(Bench(flows=flows, duration_s=1, birth=birth).make_folder(tmp_path_factory.mktemp("runs") / "run"))
+    manifest = {"warnings": ["a warning"], "invalid": ["a reason"], "title": "t"}
+    return load(
+        Bench(flows=flows, duration_s=1, manifest=manifest).make_folder(tmp_path_factory.mktemp("runs") / "run")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +94,12 @@ def before(run: Run) -> Reading:
 
 
 def altered(run: Run, place: tuple[Any, ...], text: str) -> Run:
-    return Run(run.folder, planted(run.birth, place, text), run.flows, run.queues, run.probes)
+    return Run(run.folder, planted(run.manifest, place, text), run.flows, run.queues, run.probes)
 
 
 def test_every_text_of_a_run_is_text_in_its_report(run: Run, before: Reading) -> None:
     seen = 0
-    for place in leaves(run.birth):
+    for place in leaves(run.manifest):
         try:
             text = page([altered(run, place, EVERYTHING)])
         except DumbbellError:
@@ -108,8 +110,8 @@ def test_every_text_of_a_run_is_text_in_its_report(run: Run, before: Reading) ->
 
 def test_a_lone_surrogate_is_no_text_of_a_file(run: Run, tmp_path: Path) -> None:
     shutil.copytree(run.folder, tmp_path / "run")
-    (tmp_path / "run" / "run.json").write_text(json.dumps(planted(run.birth, ("title",), "\ud800")))
-    with pytest.raises(ResultError, match="broken text"):
+    (tmp_path / "run" / "run.json").write_text(json.dumps(planted(run.manifest, ("title",), "\ud800")))
+    with pytest.raises(ResultError, match="not valid text"):
         load(tmp_path / "run")
     (tmp_path / "log").write_text(
         SAMPLES["iperf3-json"].replace('"title"', '"\\ud800"', 1).replace("{", '{"x": "\\ud800",', 1)
@@ -125,7 +127,7 @@ def test_a_planted_title_is_shown_as_it_is_written(run: Run, before: Reading) ->
 
 def test_names_of_flows_are_text_in_figures(tmp_path: Path) -> None:
     def told(name: str) -> str:
-        bench = Bench(flows=[Flow(name, f"bbr{name}")], duration_s=1, birth={"title": name})
+        bench = Bench(flows=[Flow(name, f"bbr{name}")], duration_s=1, manifest={"title": name})
         return page([bench.make(tmp_path)])
 
     check(told(EVERYTHING), Reading(told("a")))
@@ -134,7 +136,7 @@ def test_names_of_flows_are_text_in_figures(tmp_path: Path) -> None:
 def test_a_page_of_a_figure_has_one_figure(tmp_path: Path) -> None:
     pages = []
     for title in ("t", EVERYTHING):
-        run = Bench(flows=[Flow("a", "bbr")], duration_s=1, birth={"title": title}).make(tmp_path)
+        run = Bench(flows=[Flow("a", "bbr")], duration_s=1, manifest={"title": title}).make(tmp_path)
         save(figure(run), tmp_path / "f.html")
         pages.append((tmp_path / "f.html").read_text())
     check(pages[1], Reading(pages[0]))
@@ -154,7 +156,7 @@ def _compared(run: Run, folder: Path, text: str) -> Path:
     for name in ("one", "two"):
         shutil.rmtree(folder / name, ignore_errors=True)
         shutil.copytree(run.folder, folder / name)
-        (folder / name / "run.json").write_text(json.dumps(planted(run.birth, ("title",), text)))
+        (folder / name / "run.json").write_text(json.dumps(planted(run.manifest, ("title",), text)))
     status, _, err = answered("compare", folder / "one", folder / "two", "-o", folder / "page.html")
     assert status in (0, 1), err
     return folder / "page.html"
@@ -181,7 +183,7 @@ def test_every_text_of_a_sweep_is_text_in_its_report(tmp_path: Path) -> None:
 
 def test_the_workbench_s_answers_are_json_and_its_page_runs_no_script_of_others(run: Run, tmp_path: Path) -> None:
     shutil.copytree(run.folder, tmp_path / "run")
-    (tmp_path / "run" / "run.json").write_text(json.dumps(planted(run.birth, ("title",), EVERYTHING)))
+    (tmp_path / "run" / "run.json").write_text(json.dumps(planted(run.manifest, ("title",), EVERYTHING)))
     with served(tmp_path, str(tmp_path / "run")) as ui, ui.asks as asks:
         home = asks.get("/")
         assert "script-src 'self';" in home.headers["content-security-policy"]

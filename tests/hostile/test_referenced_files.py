@@ -20,20 +20,21 @@ import pytest
 from hypothesis import strategies as st
 
 from conftest import Dumbbell
-from dumbbell import limits, result
-from dumbbell.engine import Request, Simulator
+from dumbbell import limits
+from dumbbell.engines import Request, Simulator
 from dumbbell.errors import ExperimentError
-from dumbbell.report.asked import by_hand
+from dumbbell.reports.experiment_section import by_hand
+from dumbbell.results import result
 from dumbbell.spec import load, parse
 from dumbbell.spec.attachments import read_attachments
 from dumbbell.spec.beneath import parts_of, read_below
 from dumbbell.spec.sweep import load_sweep
 from dumbbell.spec.tomlout import inline
 from dumbbell.spec.units import Wrong
-from dumbbell.sweeps.due import next_round
-from dumbbell.sweeps.named import named_files
-from dumbbell.sweeps.outfit import outfit_of
+from dumbbell.sweeps.pending import next_round
+from dumbbell.sweeps.referenced_files import referenced_files
 from dumbbell.sweeps.task import base_of
+from dumbbell.sweeps.worker_payload import payload_of
 from hostile.fuzzing import search
 
 CANARY = "canary"
@@ -60,7 +61,7 @@ def in_experiment(folder: Path, key: str, name: str) -> None:
 def in_sweep(folder: Path, key: str, name: str) -> None:
     file = folder / "sweep.toml"
     file.write_text(f"{METRICS}[experiment]\n" + KEYS[key].format("experiment.", inline(name)) + AXES)
-    named_files(load_sweep(file))
+    referenced_files(load_sweep(file))
 
 
 def on_axis(folder: Path, key: str, name: str) -> None:
@@ -68,7 +69,7 @@ def on_axis(folder: Path, key: str, name: str) -> None:
     (folder / "fine").write_text(GOOD[key])
     axis = f'[[axes]]\n"{key}" = ["fine", {inline(name)}]\n'
     file.write_text(f"{METRICS}[experiment]\n" + KEYS[key].format("experiment.", '"fine"') + axis)
-    named_files(load_sweep(file))
+    referenced_files(load_sweep(file))
 
 
 def as_experiment(folder: Path, _key: str, name: str) -> None:
@@ -191,7 +192,7 @@ def test_nothing_from_outside_is_sent_to_a_cluster(home: Path, key: str) -> None
     sweep = load_sweep(home / "sweep.toml")
     base, (task, _) = base_of(sweep), next_round(sweep, [])
     tasks = [replace(task, settings=((key, name),)) for name in ("fine", *names.values())]
-    assert outfit_of(base, tasks).files == {"fine": GOOD[key].encode()}
+    assert payload_of(base, tasks).files == {"fine": GOOD[key].encode()}
 
 
 def test_what_lies_in_a_linked_folder_is_not_beside_a_table_of_a_sweep(home: Path) -> None:
@@ -211,8 +212,8 @@ def test_the_experiment_of_a_result_names_no_file(tmp_path: Path, monkeypatch: p
     text = KEYS["path.tc.script"].format("", '"mine.sh"')
     folder = Simulator().run(Request("x", parse(text, tmp_path / "x.toml")[0], 1, tmp_path / "run"), lambda _: None)
     run = result.load(folder)
-    run.birth["name"] = str(tmp_path / "x")
-    run.birth["experiment"]["path"]["tc"]["script"] = "secret"
+    run.manifest["name"] = str(tmp_path / "x")
+    run.manifest["experiment"]["path"]["tc"]["script"] = "secret"
     monkeypatch.chdir(tmp_path)
     assert "4242" not in by_hand(run)
 
@@ -269,7 +270,7 @@ def test_no_file_of_an_experiment_stands_for_one_of_a_sweep_s_own(dumbbell: Dumb
     (home / name).write_text(TRACE)
     done = dumbbell("sweep", "x.toml", "--out", "out", cwd=home)
     assert done.returncode == 2
-    assert f"a file that the experiment names is called {name}" in done.stderr
+    assert f"the experiment references a file {name}" in done.stderr
     assert not (home / "out").exists()
 
 

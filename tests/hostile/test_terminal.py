@@ -18,19 +18,19 @@ import pytest
 from hypothesis import strategies as st
 
 from conftest import COMMAND
+from dumbbell.control_characters import HIDDEN, json_text, visible, visible_json, visible_line
 from dumbbell.errors import ExperimentError
-from dumbbell.result import load
+from dumbbell.results.result import load
 from dumbbell.spec import parse, read
 from dumbbell.spec.axes import axis
 from dumbbell.spec.sweep import read_sweep
-from dumbbell.visible import HIDDEN, json_text, visible, visible_json, visible_line
-from engine.lab import experiment, measure
-from engine.test_programs import PYTHON
+from engines.measured import experiment, measure
+from engines.test_programs import PYTHON
 from hostile.fuzzing import search
 from hostile.planted import PLANTED, answered, leaves, planted, unseen
 from importers.samples import SAMPLES
-from made_sweeps import made
-from workbench.serving import served
+from sweep_fixtures import made
+from web.serving import served
 
 EXPERIMENT: dict[str, Any] = {
     "title": "t", "duration": "1s", "expect": ["jain > 0"],
@@ -52,9 +52,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     (folder / "e.toml").write_text(written({key: value for key, value in EXPERIMENT.items() if key != "cases"}))
     assert answered("run", folder / "e.toml", "--out", folder / "run")[0] in (0, 1)
-    birth = json.loads((folder / "run" / "run.json").read_text())
-    birth |= {"warnings": ["a warning"], "invalid": ["a reason"], "valid": False}
-    (folder / "run" / "run.json").write_text(json.dumps(birth))
+    manifest = json.loads((folder / "run" / "run.json").read_text())
+    manifest |= {"warnings": ["a warning"], "invalid": ["a reason"], "valid": False}
+    (folder / "run" / "run.json").write_text(json.dumps(manifest))
     return folder / "run"
 
 
@@ -88,8 +88,8 @@ def altered(run: Path, folder: Path, place: tuple[Any, ...], text: str) -> Path:
     if not target.exists():
         shutil.copytree(run, target)
         shutil.copytree(run, folder / "run")
-    birth = planted(json.loads((run / "run.json").read_text()), place, text)
-    (target / "run.json").write_text(json.dumps(birth))
+    manifest = planted(json.loads((run / "run.json").read_text()), place, text)
+    (target / "run.json").write_text(json.dumps(manifest))
     return target
 
 
@@ -156,9 +156,9 @@ def test_names_of_a_log_are_cleaned_when_it_is_imported(tmp_path: Path) -> None:
     status, _, err = answered("import", log, "-o", tmp_path / "run", "--name", "a\x1b[2J\u202e", "--cc", "b\x9bbr")
     assert status == 0, err
     run = load(tmp_path / "run")
-    texts = [*leaves_of(run.birth), *run.flows["flow"].unique(), *run.flows["group"].unique()]
+    texts = [*leaves_of(run.manifest), *run.flows["flow"].unique(), *run.flows["group"].unique()]
     assert not any(HIDDEN.search(text) or "\n" in text for text in texts)
-    assert {flow["name"] for flow in run.birth["flows"]} == set(run.flows["flow"].unique())
+    assert {flow["name"] for flow in run.manifest["flows"]} == set(run.flows["flow"].unique())
 
 
 def leaves_of(value: Any) -> list[str]:

@@ -19,17 +19,17 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from conftest import COMMAND
-from dumbbell.workbench import peers
-from dumbbell.workbench.app import PAGE, make_app
-from dumbbell.workbench.limits import Limits
-from dumbbell.workbench.opened import Opened
-from dumbbell.workbench.shelf import BLANK
+from dumbbell.web import peers
+from dumbbell.web.asgi import PAGE, make_app
+from dumbbell.web.opened import Opened
+from dumbbell.web.page_limits import Limits
+from dumbbell.web.scenario_catalogue import BLANK
 from hostile.fuzzing import search
 
 SERVE = """
 import json, sys
-from dumbbell.workbench.limits import Limits
-from dumbbell.workbench.serving import Serving, serve
+from dumbbell.web.page_limits import Limits
+from dumbbell.web.serving import Serving, serve
 serving, limits = json.loads(sys.argv[1]), Limits(**json.loads(sys.argv[2]))
 serve(Serving(browser=False, limits=limits, **serving), lambda url: print(url, flush=True))
 """
@@ -105,7 +105,7 @@ def bench(folder: Path, limits: dict[str, Any], **serving: Any) -> Iterator[Benc
 
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """One that waits for nobody; in the end it must have complained of nothing."""
+    """One that waits for no one; in the end it must have complained of nothing."""
     with bench(tmp_path_factory.mktemp("hasty"), SHORT) as running:
         yield running
         assert running.answers()

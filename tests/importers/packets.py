@@ -1,4 +1,4 @@
-"""A small capture, byte by byte: one connection with a loss that is repaired."""
+"""A small capture, byte by byte: one connection with one repaired loss."""
 
 import struct
 
@@ -10,7 +10,7 @@ RTT_US = 40_000
 
 
 def segment(back: bool, seq: int, ack: int, flags: int, payload: int = 0, stamp: tuple[int, int] = (0, 0)) -> bytes:
-    """IPv4 and TCP headers with a time stamp; the payload is cut off."""
+    """IPv4 and TCP headers with a time stamp; the payload is truncated."""
     source, destination, ports = (B, A, (5201, 40000)) if back else (A, B, (40000, 5201))
     options = b"\x02\x04\x03\xe8\x03\x03\x07\x01" if flags & 2 else b""
     options += b"\x01\x01\x08\x0a" + struct.pack(">II", *stamp)
@@ -20,11 +20,11 @@ def segment(back: bool, seq: int, ack: int, flags: int, payload: int = 0, stamp:
 
 
 BASE = 2**32 - 1500
-"""The numbers go round within the connection."""
+"""Sequence numbers wrap within the connection."""
 
 
 def packets() -> list[tuple[int, int, bytes]]:
-    """Time in microseconds, full length, captured bytes: a handshake, four segments, the second lost and repeated."""
+    """Time in microseconds, full length, captured bytes: a handshake, four segments, the second retransmitted."""
     found = []
 
     def add(
@@ -48,18 +48,18 @@ def packets() -> list[tuple[int, int, bytes]]:
 def capture(modern: bool = False) -> bytes:
     """The capture as a file: classic pcap of raw IP, or pcapng of Ethernet with nanoseconds."""
     if not modern:
-        whole = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+        content = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
         for time, length, raw in packets():
-            whole += struct.pack("<IIII", 1_700_000_000, time, len(raw), length) + raw
-        return whole
-    whole = _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
-    whole += _block(1, struct.pack("<HHI", 1, 0, 0) + struct.pack("<HHB3xHH", 9, 1, 9, 0, 0))
+            content += struct.pack("<IIII", 1_700_000_000, time, len(raw), length) + raw
+        return content
+    content = _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    content += _block(1, struct.pack("<HHI", 1, 0, 0) + struct.pack("<HHB3xHH", 9, 1, 9, 0, 0))
     for time, length, raw in packets():
         stamp = 1_700_000_000 * 10**9 + time * 1000
         framed = bytes(12) + b"\x08\x00" + raw
         head = struct.pack("<IIIII", 0, stamp >> 32, stamp & 0xFFFFFFFF, len(framed), length + 14)
-        whole += _block(6, head + framed + bytes(-len(framed) % 4))
-    return whole
+        content += _block(6, head + framed + bytes(-len(framed) % 4))
+    return content
 
 
 def _block(kind: int, body: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Logs as the programs print them, written by hand after their documentation; `examples/logs` holds real ones."""
+"""Logs in the programs' formats, written by hand from their documentation; `examples/logs` has real ones."""
 
 import json
 
@@ -183,4 +183,4 @@ SAMPLES = {
     "iperf2": IPERF2, "ss": SS, "ping": PING, "tcp_probe": TCP_PROBE, "tcp_event": TCP_EVENT, "tc": TC,
     "tc-json": TC_JSON, "time": TIME, "curl": CURL, "curl-lines": CURL_LINES, "flent": FLENT,
 }  # fmt: skip
-"""Every sample by name."""
+"""All samples by name."""

@@ -1,4 +1,4 @@
-"""Any bytes, and every beginning of a good log: a run that says what is known, or an error with the file's name."""
+"""Any bytes, and every prefix of a valid log: a valid run, or an error with the file's name."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dumbbell.errors import ImportProblem
 from dumbbell.importers import FORMATS, Options, read_run
-from dumbbell.importers.merge import Whole
-from dumbbell.result import TABLES
+from dumbbell.importers.merge import ImportedRun
+from dumbbell.results.result import TABLES
 from importers.packets import capture
 from importers.samples import SAMPLES
 
@@ -20,10 +20,10 @@ GOOD = {name: text.encode() for name, text in SAMPLES.items()} | {
     "pcapng": capture(modern=True),
 }
 OPTIONS = Options(interval_ns=10**8)
-WORDS = sorted({word for text in SAMPLES.values() for word in text.split()})
+TEXTS = sorted({word for text in SAMPLES.values() for word in text.split()})
 
 
-def attempt(file: Path, content: bytes, format_: str | None = None) -> Whole | None:
+def attempt(file: Path, content: bytes, format_: str | None = None) -> ImportedRun | None:
     file.write_bytes(content)
     try:
         run = read_run([file], Options(interval_ns=10**8, format=format_))
@@ -35,7 +35,7 @@ def attempt(file: Path, content: bytes, format_: str | None = None) -> Whole | N
         return None
     for name, columns in TABLES.items():
         assert dict(list(run.tables[name].schema.items())[: len(columns)]) == columns
-    assert run.birth["duration_s"] >= 0
+    assert run.manifest["duration_s"] >= 0
     return run
 
 
@@ -43,7 +43,7 @@ def attempt(file: Path, content: bytes, format_: str | None = None) -> Whole | N
 @SAME_FOLDER
 @given(
     st.one_of(
-        st.binary(max_size=200), st.lists(st.sampled_from(WORDS), max_size=40).map(lambda w: " ".join(w).encode())
+        st.binary(max_size=200), st.lists(st.sampled_from(TEXTS), max_size=40).map(lambda w: " ".join(w).encode())
     )
 )
 def test_any_bytes_are_a_run_or_an_error(tmp_path: Path, format_: str, content: bytes) -> None:
@@ -62,33 +62,33 @@ def test_a_damaged_log_is_a_run_or_an_error(tmp_path: Path, name: str, data: st.
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_a_cut_log_is_an_error_or_its_own_beginning_with_a_warning(tmp_path: Path, name: str) -> None:
+def test_a_truncated_log_is_an_error_or_its_prefix_with_a_warning(tmp_path: Path, name: str) -> None:
     good = GOOD[name]
-    whole = attempt(tmp_path / "log", good)
-    assert whole is not None
+    content = attempt(tmp_path / "log", good)
+    assert content is not None
     step = max(len(good) // 400, 1)
     for end in range(0, len(good) - 1, step):
         run = attempt(tmp_path / "log", good[:end])
         if run is None:
             continue
         for table in TABLES:
-            part, all_ = (_rows(each.tables[table]) for each in (run, whole))
+            part, all_ = (_rows(each.tables[table]) for each in (run, content))
             assert name.startswith("pcap") or part <= all_, f"cut at byte {end}"
-        if _numbers(run) != _numbers(whole):
-            assert run.birth["warnings"] or name in _PERIODIC, f"cut at byte {end}"
+        if _numbers(run) != _numbers(content):
+            assert run.manifest["warnings"] or name in _PERIODIC, f"cut at byte {end}"
 
 
 _PERIODIC = {"ss", "tc", "tc-json", "tcp_probe", "tcp_event", "pcap", "pcapng"}
-"""Logs of a loop, and captures, end anywhere: cut between two samples they are whole, only shorter."""
+"""Logs of a loop, and captures, may end anywhere: truncated between two samples they are only shorter."""
 
 
 NAMES = ("flow", "group", "queue", "probe", "under_test")
-"""Are numbered when there are several."""
+"""Numbered if there are several."""
 
 
 def _rows(table: pl.DataFrame) -> set[tuple[object, ...]]:
     return set(table.drop(NAMES, strict=False).rows())
 
 
-def _numbers(run: Whole) -> list[int]:
+def _numbers(run: ImportedRun) -> list[int]:
     return [len(run.tables[name]) for name in TABLES]

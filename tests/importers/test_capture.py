@@ -1,4 +1,4 @@
-"""Captures: a small one by hand, and the simulator's own against what its flows counted and what tshark sees."""
+"""Captures: a small one by hand, and the simulator's compared with its flow counters and with tshark."""
 
 import shutil
 import subprocess
@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from dumbbell import result
-from dumbbell.engine import Request, Simulator
+from dumbbell.engines import Request, Simulator
 from dumbbell.importers import Options, read_run
-from dumbbell.importers.merge import Whole
-from dumbbell.result import Run
+from dumbbell.importers.merge import ImportedRun
+from dumbbell.results import result
+from dumbbell.results.result import Run
 from dumbbell.spec import parse
-from engine.test_capture import EXPERIMENT
+from engines.test_capture import EXPERIMENT
 from importers.packets import MSS, RTT_US, capture
 
 MS = 1_000_000
@@ -24,7 +24,7 @@ MS = 1_000_000
 def test_a_connection_by_hand(tmp_path: Path, modern: bool) -> None:
     (tmp_path / "log").write_bytes(capture(modern))
     run = read_run([tmp_path / "log"], Options(interval_ns=10 * MS))
-    flow, rows = run.birth["flows"][0], run.tables["flows"]
+    flow, rows = run.manifest["flows"][0], run.tables["flows"]
     assert flow["label"] == "10.0.0.1:40000 10.0.0.2:5201"
     assert (flow["retransmits"], flow["data_segs_out"]) == (1, 5)
     assert rows["bytes_acked"][-1] == 4 * MSS
@@ -33,10 +33,10 @@ def test_a_connection_by_hand(tmp_path: Path, modern: bool) -> None:
     assert rows.filter(pl.col("time_ns") == 100 * MS)["inflight_bytes"].to_list() == [3 * MSS]
     assert rows["snd_wnd_bytes"][-1] == 500 << 7
     probes = run.tables["probes"]
-    # The second acknowledgement covers what was sent twice: Karn's rule takes no sample of it.
+    # The second acknowledgement covers a retransmission: Karn's rule takes no sample of it.
     assert probes.filter(kind="seq")["rtt_ns"].to_list() == [RTT_US * 1000]
     assert probes.filter(kind="ts")["rtt_ns"].to_list() == [RTT_US * 1000] * 2
-    assert run.birth["import"]["files"][0]["epoch_s"] == 1_700_000_000
+    assert run.manifest["import"]["files"][0]["epoch_s"] == 1_700_000_000
 
 
 PATH = """
@@ -52,11 +52,11 @@ delay = "40ms"
 [[flows]]
 cc = "cubic"
 """
-"""All of the delay lies behind the point of capture, so that it sees the round trip without the queue."""
+"""All delay is after the capture point, so that it sees the RTT without the queue."""
 
 
-def simulated(text: str, folder: Path) -> tuple[Run, Whole, Path]:
-    """A run of the simulator, and its packets read back."""
+def simulated(text: str, folder: Path) -> tuple[Run, ImportedRun, Path]:
+    """A run of the simulator, and its packets imported."""
     packets = folder / "packets.pcap"
     case = parse(text, folder / "x.toml")[0]
     run = result.load(Simulator().run(Request("x", case, 1, folder / "run", capture=packets), lambda _: None))
@@ -68,46 +68,46 @@ def port(flow: dict[str, Any]) -> int:
     return int(flow["label"].rsplit(":", 1)[1])
 
 
-def test_the_simulator_s_packets_say_what_its_flows_counted(tmp_path: Path) -> None:
+def test_the_simulator_s_packets_match_its_flow_counters(tmp_path: Path) -> None:
     run, seen, _ = simulated(EXPERIMENT, tmp_path)
-    for ours, theirs in zip(run.birth["flows"], sorted(seen.birth["flows"], key=port), strict=True):
+    for ours, theirs in zip(run.manifest["flows"], sorted(seen.manifest["flows"], key=port), strict=True):
         assert theirs["retransmits"] == ours["retransmits"] > 20
         acked = run.flows.filter(pl.col("flow") == ours["name"])["bytes_acked"].max()
         read = seen.tables["flows"].filter(pl.col("flow") == theirs["name"])["bytes_acked"].max()
         assert isinstance(acked, int)
-        # What comes back after the capture's point takes a while to be counted.
+        # Responses past the capture point are counted later.
         assert acked <= read <= acked + 300_000  # type: ignore[operator]
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Whole, Path]:
-    """One flow whose packets are captured behind the queue and before the delay."""
+def path(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, ImportedRun, Path]:
+    """One flow whose packets are captured after the queue and before the delay."""
     return simulated(PATH, tmp_path_factory.mktemp("capture"))
 
 
-def test_inflight_there_and_the_queue_before_it_are_the_sender_s_inflight(path: tuple[Run, Whole, Path]) -> None:
+def test_inflight_at_the_capture_plus_the_queue_is_the_sender_s_inflight(path: tuple[Run, ImportedRun, Path]) -> None:
     run, seen, _ = path
     own = run.flows.select("time_ns", out=pl.col("unacked_packets").cast(pl.Int64) * pl.col("mss_bytes"))
     queue = run.queues.filter(pl.col("queue") == "bottleneck").select("time_ns", "backlog_bytes", "backlog_packets")
     both = own.join(queue, on="time_ns").join(seen.tables["flows"].select("time_ns", "inflight_bytes"), on="time_ns")
     assert len(both) > 150
-    # The queue counts headers, and one packet is on its way out of it.
+    # The queue counts headers, and one packet is being sent.
     payload = pl.col("backlog_bytes") - (pl.col("backlog_packets").cast(pl.Int64) * 66)
     apart = both.select((pl.col("out") - pl.col("inflight_bytes") - payload).alias("apart"))["apart"].abs()
     assert apart.max() <= 3 * 1448  # type: ignore[operator]
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (make test tries to)")
-def test_tshark_reads_the_same_lengths_and_acknowledgement_times(path: tuple[Run, Whole, Path]) -> None:
+def test_tshark_reads_the_same_lengths_and_acknowledgement_times(path: tuple[Run, ImportedRun, Path]) -> None:
     _, seen, packets = path
     fields = ["-e", "tcp.len", "-e", "tcp.analysis.ack_rtt", "-e", "tcp.srcport"]
     command = ["tshark", "-n", "-r", str(packets), "-Y", "tcp", "-T", "fields", *fields]
     told = subprocess.run(command, check=True, capture_output=True, text=True)
     rows = [line.split("\t") for line in told.stdout.splitlines()]
-    (flow,) = seen.birth["flows"]
+    (flow,) = seen.manifest["flows"]
     source, destination = (end.rsplit(":", 1)[1] for end in flow["label"].split())
     assert seen.tables["flows"]["bytes_sent"][-1] == sum(int(length) for length, _, end in rows if end == source)
-    # tshark takes a sample of every acknowledgement, ours leaves out those of what was sent twice.
+    # tshark takes a sample of every acknowledgement, ours omits those of retransmissions.
     theirs = {round(float(rtt) * 1e9) for _, rtt, end in rows if end == destination and rtt}
     own = seen.tables["probes"].filter(kind="seq")["rtt_ns"]
     assert len(own) > 1000

@@ -6,7 +6,7 @@ import pytest
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import Plan, plan_case
-from dumbbell.plan.inside import ALL, RING_BYTES, Inside, for_agent, inside_of, places, tap
+from dumbbell.plan.inside import ALL, RING_BYTES, Inside, for_agent, inside_of, link_devices, tap
 from dumbbell.spec import parse
 
 TEXT = """
@@ -28,7 +28,7 @@ def plan(rate: str = "10mbit") -> Plan:
 
 def test_a_device_has_its_host_s_name_and_its_own_and_a_queue_s_too() -> None:
     made = plan()
-    assert [f"{host}.{device}" for host, device in places(made)] == [
+    assert [f"{host}.{device}" for host, device in link_devices(made)] == [
         "sender.right", "netem.left", "netem.right", "router.left", "router.right", "receiver.left",
     ]  # fmt: skip
     assert tap(made, None) == tap(made, "bottleneck") == tap(made, "router.right") == ("router", "right")

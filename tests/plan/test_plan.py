@@ -181,7 +181,7 @@ def test_a_discipline_that_shapes_by_itself_gets_no_shaper() -> None:
     assert next(queue for queue in made.queues if queue.name == "bottleneck").rates == ((0, 10_000_000),)
 
 
-def test_the_rtt_lies_on_the_way_back_unless_it_is_divided() -> None:
+def test_the_rtt_is_on_the_reverse_path_unless_it_is_divided() -> None:
     def delays(**parts: str) -> dict[str, str]:
         queues = plan(experiment(**parts)).queues
         return {q.name: q.text.split("delay ")[1].split()[0] for q in queues if "delay" in q.text}
@@ -262,12 +262,12 @@ def test_a_change_of_jitter_needs_a_delay() -> None:
         plan(experiment(rest=FLOW + '[[changes]]\nat = "1s"\njitter = "5ms"\n'))
 
 
-def test_a_way_back_longer_than_the_rtt_is_refused() -> None:
+def test_a_reverse_delay_longer_than_the_rtt_is_refused() -> None:
     with pytest.raises(DumbbellError):
         plan(experiment(rest='[path.reverse]\ndelay = "50ms"\n' + FLOW))
 
 
-def test_the_delay_of_an_access_link_lies_on_the_way_there() -> None:
+def test_the_delay_of_an_access_link_is_on_the_forward_path() -> None:
     made = plan(experiment(rest=FLOW + 'access = { delay = "10ms" }\n'))
     assert "delay 10ms" in next(queue.text for queue in made.queues if queue.name == "access-cubic.netem")
 

@@ -1,6 +1,6 @@
 """Every built-in scenario's commands for its first case, reviewed like code.
 
-When a change of the plan is meant, write the snapshots anew and read the difference:
+When a change of the plan is meant, write the snapshots again and read the difference:
 
     DUMBBELL_UPDATE_SNAPSHOTS=1 .venv/bin/pytest tests/plan/test_snapshots.py; git diff tests/plan/snapshots
 """

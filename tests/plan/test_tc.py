@@ -474,7 +474,7 @@ def test_a_changed_codel_keeps_what_it_was_told_before() -> None:
     assert (got["limit"], got["target"], got["ecn"]) == (7, 3 * MS, False)
 
 
-def test_a_changed_class_begins_anew_but_for_its_leaf() -> None:
+def test_a_changed_class_starts_again_but_for_its_leaf() -> None:
     """class htb 1:30 parent 1:1 prio 0 quantum 200000 rate 40Mbit ceil 40Mbit burst 21600b cburst 21600b."""
     one = "class add dev v0 parent 1: classid 1:1 htb rate 80mbit burst 1514 cburst 1514 quantum 1514 prio 3"
     device = reader(HTB, one, "qdisc add dev v0 parent 1:1 handle 10: pfifo limit 5")

@@ -264,9 +264,9 @@ def test_a_script_may_police_and_say_nothing_else_as_an_action() -> None:
     assert read_script([good], "eth0").lines[0][-1] == "drop"
     for wrong, said in [
         (good.replace("police", "mirred"), "the one action"),
-        (good.replace("10mbit", "$(reboot)"), "not a word that tc needs"),
+        (good.replace("10mbit", "$(reboot)"), "characters that tc commands"),
         (good.replace("drop", "exec"), "police has no option 'exec'"),
-        (good.replace("20kb", "1bdp"), "bdp are not tc's"),
+        (good.replace("20kb", "1bdp"), "tc has no sizes in bdp"),
         ("tc qdisc add dev eth0 root handle 1: police rate 1mbit burst 9kb", "a filter's action"),
     ]:
         with pytest.raises(Wrong, match="line 1") as raised:

@@ -133,7 +133,9 @@ def test_a_controllers_parameters_reach_it_in_its_units() -> None:
 
 
 def test_the_simulator_refuses_a_parameter_that_its_controller_has_not() -> None:
-    with pytest.raises(_sim.Refused, match="no parameter 'betta'; there is: initial_ssthresh, fast_convergence, beta"):
+    with pytest.raises(
+        _sim.Refused, match="no parameter 'betta'; its parameters: initial_ssthresh, fast_convergence, beta"
+    ):
         accepted(world(CUBIC + "cc_parameters = { betta = 512 }\n"))
 
 

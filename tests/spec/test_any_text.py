@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dumbbell.errors import ExperimentError, ResultError
-from dumbbell.result import load
+from dumbbell.results.result import load
 from dumbbell.spec.expectation import parse_expectation
 from dumbbell.spec.netem import netem_words
 from dumbbell.spec.script import read_script
@@ -65,7 +65,7 @@ def test_any_text_is_netems_or_wrong(option: str, text: str) -> None:
 
 @SAME_FOLDER
 @given(st.one_of(st.binary(max_size=60), st.sampled_from([b"{}", b"[]", b'{"format": 99}', b'{"format": 1}'])))
-def test_any_bytes_as_a_birth_certificate_are_an_error(tmp_path: Path, content: bytes) -> None:
+def test_any_bytes_as_a_manifest_are_an_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "run.json").write_bytes(content)
     with pytest.raises(ResultError):
         load(tmp_path)

@@ -48,7 +48,7 @@ BAD = {
         "did you mean 'target'?",
     ),
     "a parameter that is no number": (
-        GOOD + "cc_parameters = { beta = 0.7 }\n", "flows.0.cc_parameters", None, "parameter 'beta' is neither a whole number nor a word: 0.7", "such as { alpha = 3",
+        GOOD + "cc_parameters = { beta = 0.7 }\n", "flows.0.cc_parameters", None, "parameter 'beta' is neither an integer nor a word: 0.7", "such as { alpha = 3",
     ),
     "parameters that are no table": (
         GOOD + 'cc_parameters = "beta"\n', "flows.0.cc_parameters", "beta", "not a table of parameters", "such as { alpha = 3",
@@ -61,11 +61,11 @@ BAD = {
         "flows.0", None, "'cc_parameters' are for TCP flows", "no controller",
     ),
     "a link to enter that is not there": (
-        GOOD + 'enter = "second"\n', "", None, "'enter' names no link: 'second'", "there is: bottleneck",
+        GOOD + 'enter = "second"\n', "", None, "'enter' names no link: 'second'", "links in the order of the path: bottleneck",
     ),
     "leaving before entering": (
         HEAD + PATH + BOTTLENECK + '[[path.links]]\nname = "second"\nrate = "1mbit"\n' + FLOW + 'enter = "second"\nleave = "bottleneck"\n',
-        "", None, "a group that leaves before it enters", "bottleneck, second",
+        "", None, "the group's exit is before its entry", "bottleneck, second",
     ),
     "negative rate": (
         GOOD.replace("10mbit", "-10mbit"), "path.bottleneck.rate", "-10mbit", "a negative rate", "such as 80mbit",
@@ -89,7 +89,7 @@ BAD = {
     "name that climbs": (GOOD + 'name = "../../etc"\n', "flows.0.name", "../../etc", "not a name", "letters, digits"),
     "name with a command": (GOOD + 'name = "a;reboot"\n', "flows.0.name", "a;reboot", "not a name", "letters, digits"),
     "name with a substitution": (GOOD + 'name = "$(reboot)"\n', "flows.0.name", "$(reboot)", "not a name", "letters, digits"),
-    "no yes or no": (GOOD + 'ecn = "often"\n', "flows.0.ecn", "often", "not a yes or no", "true or false"),
+    "no yes or no": (GOOD + 'ecn = "often"\n', "flows.0.ecn", "often", "not a boolean", "true or false"),
     "no arrivals": (GOOD + 'bytes = "1MB"\narrivals = "5"\n', "flows.0.arrivals", "5", "not a rate of arrivals", "'10/s'"),
     "share of 120": (
         HEAD + PATH + 'loss = "120%"\n' + BOTTLENECK + FLOW, "path.loss", "120%", "netem has no option '120%'", "netem takes",
@@ -107,13 +107,13 @@ BAD = {
         GOOD + '[tcp]\nsysctl = { "net.ipv4.tcp_x" = "1\\n2" }\n', "tcp.sysctl", None, "is not a plain value", "net.ipv4.*",
     ),
     "change of no link": (
-        GOOD + '[[changes]]\nat = "0.5s"\nlink = "x"\nrate = "1mbit"\n', "", None, "a change of a link that does not exist: 'x'", "bottleneck",
+        GOOD + '[[changes]]\nat = "0.5s"\nlink = "x"\nrate = "1mbit"\n', "", None, "unknown link in a change: 'x'", "bottleneck",
     ),
-    "change of nothing": (GOOD + '[[changes]]\nat = "0.5s"\n', "changes.0", None, "a change that changes nothing", "give rate"),
+    "change of nothing": (GOOD + '[[changes]]\nat = "0.5s"\n', "changes.0", None, "the change has no values", "give rate"),
     "flow that starts after the end": (GOOD + 'start = "2s"\n', "", None, "starts after the end", "start it before"),
     "UDP without a rate": (HEAD + PATH + BOTTLENECK + '[[flows]]\nkind = "udp"\n', "flows.0", None, "a UDP flow without a rate", "1mbit"),
     "expectation of no form": ('expect = ["bbr wins"]\n' + GOOD, "expect.0", "bbr wins", "is no expectation", "groups.bbr.share"),
-    "samples without end": ('sample = "999ns"\n' + GOOD, "", None, "samples closer than 1us", "10ms"),
+    "samples without end": ('sample = "999ns"\n' + GOOD, "", None, "sample is below 1us", "10ms"),
     "telemetry of tc commands": (
         HEAD + '[path]\nrtt = "1ms"\ntelemetry = true\n[path.tc]\ninterface = "eth0"\ncommands = "tc qdisc add dev eth0 root pfifo"\n'
         + '[[flows]]\ncc = "bbr"\n', "path", None, "'telemetry' beside tc commands", "[path.bottleneck]",
@@ -132,8 +132,8 @@ BAD = {
     "defaults of TCP that there are not": (
         GOOD + '[tcp]\ndefaults = "debian"\n', "tcp.defaults", "debian", "'dumbbell' or 'linux'", "",
     ),
-    "two cases of one name": (
-        GOOD + '[[cases]]\nname = "a"\nset = {}\n' * 2, "cases.1.name", "a", "two cases of one name", "",
+    "two cases have the same name": (
+        GOOD + '[[cases]]\nname = "a"\nset = {}\n' * 2, "cases.1.name", "a", "two cases have the same name", "",
     ),
     "cases that are no list": (GOOD.replace(HEAD, HEAD + "cases = 5\n"), "cases", None, "not a list of cases", "[[cases]]"),
     "not TOML": ("duration 1s", "", None, "not TOML", ""),

@@ -46,11 +46,11 @@ def test_a_router_may_be_left_out() -> None:
         ("sender", "ssh", "a b", "not a host that ssh knows"),
         ("sender", "address", "eth1", "not an IPv4 address"),
         ("sender", "address", "127.0.0.1", "not an address of a device"),
-        ("sender", "address", "fe80::1", "an IPv6 address: experiments are IPv4's, on every engine"),
+        ("sender", "address", "fe80::1", "an IPv6 address; experiments use IPv4"),
         ("receiver", "device", "eth1; reboot", "not the name of a device"),
         ("receiver", "device", "a-name-that-is-too-long", "not the name of a device"),
         ("router", "to_sender", "eth2", "one device for both directions"),
-        ("receiver", "ssh", "root@192.0.2.1", "one machine in two parts"),
+        ("receiver", "ssh", "root@192.0.2.1", "one host in two roles"),
         ("receiver", "address", "192.168.7.1", "one address at both ends"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The pages about controllers and queues: one for each that the simulator has, of one form, and true."""
+"""The pages about controllers and queues: one for each in the simulator, with common sections and real parameters."""
 
 import re
 from pathlib import Path
@@ -14,20 +14,20 @@ from dumbbell.spec.qdisc import GRAMMAR, POLICE
 
 HAS = {"controllers": set(_sim.CONTROLLERS), "queues": {*SIMULATED, POLICE}}
 PAGES = [(kind, name, file) for kind in KINDS for name, file in pages(kind).items()]
-HEADINGS = ["What it does", "When it does well", "When it does badly", "Parameters", "Beside its source", "Measured"]
-MAY_LACK = {"Beside its source"}
+HEADINGS = ["What it does", "Strengths", "Weaknesses", "Parameters", "Differences from its source", "Measured"]
+MAY_LACK = {"Differences from its source"}
 FACTS = {"controllers": ["name", "signal", "engines", "source"], "queues": ["name", "engines", "source"]}
 ASIDE = {"hystart++"}
-"""Pages of what is neither a controller nor a queue."""
+"""Pages that describe neither a controller nor a queue."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_whatever_the_simulator_has_has_a_page(kind: str) -> None:
+def test_every_simulated_controller_and_queue_has_a_page(kind: str) -> None:
     assert HAS[kind] - set(pages(kind)) == set()
 
 
 @pytest.mark.parametrize(("kind", "name", "file"), PAGES, ids=[name for _, name, _ in PAGES])
-def test_a_page_has_the_form_of_all_pages(kind: str, name: str, file: Path) -> None:
+def test_a_page_has_the_common_sections(kind: str, name: str, file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert text.startswith("# ")
     headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
@@ -41,7 +41,7 @@ def test_a_page_has_the_form_of_all_pages(kind: str, name: str, file: Path) -> N
 
 
 @pytest.mark.parametrize(("kind", "name", "file"), PAGES, ids=[name for _, name, _ in PAGES])
-def test_a_page_names_the_parameters_that_there_are(kind: str, name: str, file: Path) -> None:
+def test_a_page_names_the_existing_parameters(kind: str, name: str, file: Path) -> None:
     section = file.read_text(encoding="utf-8").partition("\n## Parameters\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
     named = {option for row in rows for option in re.findall(r"`([^`]+)`", row)}
@@ -61,5 +61,5 @@ def test_a_page_is_found_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_the_pages_measure_can_be_run(kind: str) -> None:
+def test_the_measured_experiments_can_be_loaded(kind: str) -> None:
     assert len(load(page("cubic").parents[1] / kind / "measured.toml")) >= 4

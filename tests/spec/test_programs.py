@@ -1,4 +1,4 @@
-"""`[[programs]]`: what is read, and what is wrong in the words of whoever wrote it."""
+"""`[[programs]]`: what is read, and what is wrong in the file's words."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from dumbbell.spec import Case, parse
 from dumbbell.spec.programs import command_words
 from dumbbell.spec.typed import Asked, with_typed
 from dumbbell.spec.units import Wrong
-from engine.lab import CUBIC, experiment
+from engines.measured import CUBIC, experiment
 
 
 def case(programs: str, rest: str = "") -> Case:
@@ -69,10 +69,10 @@ def test_a_program_runs_on_its_group_s_host_with_the_controller_asked_for() -> N
         (program('writable = ["/var/../proc"]'), "not a folder that can be made writable"),
         (program("serves = 0.5"), "not a TCP port"),
         (program("serves = false"), "not a TCP port"),
-        (program('serves = 80\nstart = "1s"'), "a program that serves, with a start"),
-        (program('start = "1s"\nstop = "1s"'), "stopped before it starts"),
+        (program('serves = 80\nstart = "1s"'), "a program that serves can't have a start"),
+        (program('start = "1s"\nstop = "1s"'), "stop is before start"),
         (program('start = "5s"'), "program 'p' starts after the end"),
-        (program('stop = "end"\nends = true'), "'ends' of a program that runs to the end"),
+        (program('stop = "end"\nends = true'), "'ends' needs a program that ends by itself"),
         (program('group = "nobody"'), "no group of flows is called 'nobody'; there is: none"),
         (program() + program(), "two programs called 'p'"),
         (program(name="none"), "called like a group of flows; .*another name, such as name = 'none-program'"),

@@ -142,7 +142,7 @@ def test_a_quantity_of_an_option_is_checked(text: str) -> None:
         parse_qdisc(text)
 
 
-def test_a_size_in_bdp_is_reckoned_from_rate_and_rtt() -> None:
+def test_a_size_in_bdp_is_computed_from_rate_and_rtt() -> None:
     bdp_bytes = 80_000_000 * 13 // 8000
     assert parse_qdisc("bfifo limit 1.5bdp").resolved(bdp_bytes, 1500) == f"bfifo limit {bdp_bytes * 3 // 2}"
     assert parse_qdisc("pfifo limit 2bdp").resolved(30_000, 1500) == "pfifo limit 40"

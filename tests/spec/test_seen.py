@@ -31,7 +31,7 @@ def test_a_metric_has_a_unit_of_its_own_and_a_figure_without_a_unit_is_in_it(met
         ({}, "no figure for 'x'"),
         ({"value": 1, "low": 0}, "both a value and a range"),
         ({"low": 2, "high": 1}, "the range 2 to 1 is empty"),
-        ({"value": 1, "unit": "ms"}, "'ms' is no unit of flows.a.throughput_mbps"),
+        ({"value": 1, "unit": "ms"}, "'ms' is not a unit of flows.a.throughput_mbps"),
     ],
 )
 def test_a_figure_that_is_none_is_refused_with_what_would_be_right(keys: dict[str, object], problem: str) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from dumbbell.spec.axes import _UNITS
-from dumbbell.spec.sweep import load_sweep, parse_sweep
-from dumbbell.spec.sweep_keys import Beside, Keys, Map, Refine, Until
-from dumbbell.sweeps.names import check_metrics
+from dumbbell.spec.sweep import KEYS, load_sweep, parse_sweep
+from dumbbell.spec.sweep_keys import Map, Refine, Until, Validation
+from dumbbell.sweeps.metric_names import check_metrics
 
 MANUAL = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text()
 HALF = MANUAL.split("## The sweep file")[1].split("\n## ")[0]
@@ -46,7 +46,7 @@ def test_the_ranges_are_what_their_comments_say() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", [*Keys.model_fields, *Until.model_fields, *Refine.model_fields, *Beside.model_fields, *Map.model_fields]
+    "key", [*sorted(KEYS), *Until.model_fields, *Refine.model_fields, *Validation.model_fields, *Map.model_fields]
 )
 def test_the_manual_names_every_key(key: str) -> None:
     words = set(re.findall(r"\w+", " ".join([*re.findall(r"`+([^`\n]+)`+", HALF), *EXAMPLES])))

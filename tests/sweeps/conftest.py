@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dumbbell.errors import KernelError
-from dumbbell.kernel.store import kernels_dir
+from dumbbell.kernels.store import kernels_dir
 from dumbbell.spec.sweep import Sweep, parse_sweep
 
 COMMAND = Path(sys.executable).with_name("dumbbell")

@@ -10,7 +10,7 @@ from dumbbell.sweeps import identity
 from dumbbell.sweeps.cache import Cache, Known, cache_file, clear
 from dumbbell.sweeps.identity import key_of
 from dumbbell.sweeps.task import base_of, tasks_at
-from dumbbell.sweeps.work import case_of
+from dumbbell.sweeps.task_runner import case_of
 from sweeps.conftest import SMALL, asked
 
 KNOWN = Known("invalid", "a reason", {"jain": 0.1 + 0.2})
@@ -31,7 +31,7 @@ def test_what_was_put_is_found_by_another(tmp_path: Path) -> None:
         cache.put("a", Known("ok", None, {}))
     with Cache(tmp_path / "c" / "rows.sqlite") as cache:
         assert cache.get("a") == KNOWN
-        assert cache.trouble is None
+        assert cache.cache_error is None
 
 
 def test_a_key_is_of_what_is_meant_not_of_how_it_is_written(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_cache_that_can_t_be_used_is_off_and_says_why(tmp_path: Path) -> None:
     with Cache(tmp_path / "rows.sqlite") as cache:
         cache.put("a", KNOWN)
         assert cache.get("a") is None
-        assert cache.trouble == "file is not a database"
+        assert cache.cache_error == "file is not a database"
 
 
 def test_clearing_forgets_everything(cache: Path) -> None:

@@ -18,14 +18,14 @@ from distributed import Client
 import dumbbell
 from dask_site import Site, children
 from dumbbell.errors import ClusterError, ClusterLost
-from dumbbell.kernel import find
+from dumbbell.kernels import find
 from dumbbell.spec.sweep import Sweep, parse_sweep
 from dumbbell.sweeps.cache import Cache
 from dumbbell.sweeps.cluster import Cluster
-from dumbbell.sweeps.conduct import Here, conduct
-from dumbbell.sweeps.due import next_round
-from dumbbell.sweeps.fleet import Fleet, connected
+from dumbbell.sweeps.pending import next_round
 from dumbbell.sweeps.pool import Local
+from dumbbell.sweeps.registry import WorkerRegistry, connected
+from dumbbell.sweeps.scheduler import InProcessExecutor, run_sweep
 from dumbbell.sweeps.table import table_of
 from dumbbell.sweeps.task import Row, base_of
 
@@ -56,27 +56,27 @@ flows = [{ name = "flow", cc = "cubic" }]
 """
 POISON = """
 import os
-from dumbbell.sweeps import hand
-from dumbbell.sweeps.work import carried_out
+from dumbbell.sweeps import cluster_worker
+from dumbbell.sweeps.task_runner import carried_out
 
 def deadly(base, task, *rest, **named):
     if (task.point, task.seed) == (1, 13):
         os.kill(os.getpid(), 9)
     return carried_out(base, task, *rest, **named)
 
-hand.carried_out = deadly
+cluster_worker.carried_out = deadly
 """
 OTHER_TOOLS = """
-from dumbbell.sweeps import tools
+from dumbbell.sweeps import iproute2
 
-tools.PATH = "{folder}:" + tools.PATH
+iproute2.PATH = "{folder}:" + iproute2.PATH
 """
 OTHER_LIBRARY = """
 from dataclasses import replace
-from dumbbell.sweeps import hand
+from dumbbell.sweeps import cluster_worker
 
-libraries = dict(hand.BUILD.libraries) | {"numpy": "0.1"}
-hand.BUILD = replace(hand.BUILD, libraries=tuple(libraries.items()))
+libraries = dict(cluster_worker.BUILD.libraries) | {"numpy": "0.1"}
+cluster_worker.BUILD = replace(cluster_worker.BUILD, libraries=tuple(libraries.items()))
 """
 POISONED = 13
 
@@ -101,9 +101,9 @@ class Staff:
         if self.plain.poll() is not None:
             self.plain = self._plain()
 
-    def outfits(self) -> set[Path]:
+    def worker_payloads(self) -> set[Path]:
         """What workers have of sweeps; those of one that a test killed are still there."""
-        return set(self.temporary.glob("dumbbell-outfit-*"))
+        return set(self.temporary.glob("dumbbell-payload-*"))
 
     def close(self) -> None:
         self._stack.close()
@@ -141,9 +141,9 @@ def small(tmp_path: Path) -> Sweep:
     return parse_sweep(SWEEP, folder / "small.toml")
 
 
-def crew_at(site: Site, told: list[str] | None = None, cache: Cache | None = None) -> Cluster:
+def executor_at(site: Site, told: list[str] | None = None, cache: Cache | None = None) -> Cluster:
     hears = (told if told is not None else []).append
-    return Cluster(Fleet(connected(site.address, hears), site.address, hears, patience_s=60.0), cache)
+    return Cluster(WorkerRegistry(connected(site.address, hears), site.address, hears, timeout_s=60.0), cache)
 
 
 def table(rows: list[Row], sweep: Sweep, path: Path) -> bytes:
@@ -156,7 +156,7 @@ def by_place(rows: list[Row]) -> Counter[tuple[int, int]]:
 
 
 def local(sweep: Sweep) -> list[Row]:
-    return conduct(sweep, Here(), lambda _row: None)
+    return run_sweep(sweep, InProcessExecutor(), lambda _row: None)
 
 
 def test_another_build_is_refused_by_name_before_anything_runs(small: Sweep, tmp_path: Path) -> None:
@@ -169,19 +169,21 @@ def test_another_build_is_refused_by_name_before_anything_runs(small: Sweep, tmp
         Site(tmp_path) as site,
         site.workers(1, environment={"PYTHONPATH": str(other.parent)}),
         site.workers(1, environment=site.without),
-        crew_at(site, told) as crew,
+        executor_at(site, told) as executor,
     ):
         # Both are there first: the sweep would end as soon as the first is refused.
-        crew._fleet.client.wait_for_workers(2, timeout=60)
-        with pytest.raises(ClusterError, match=r"no worker at tcp://.* can be used:\n  tcp://") as refused:
-            conduct(small, crew, lambda _row: None)
+        executor._registry.client.wait_for_workers(2, timeout=60)
+        with pytest.raises(ClusterError, match=r"no usable worker at tcp://.*:\n  tcp://") as refused:
+            run_sweep(small, executor, lambda _row: None)
         assert not isinstance(refused.value, ClusterLost)
         with site.workers(1):
-            crew._fleet.client.wait_for_workers(3, timeout=60)
-            assert {row.status for row in conduct(small, crew, lambda _row: None)} == {"ok"}
+            executor._registry.client.wait_for_workers(3, timeout=60)
+            assert {row.status for row in run_sweep(small, executor, lambda _row: None)} == {"ok"}
     texts = [text for text in told if "gets no runs" in text]
     assert len(texts) == 2, told
-    assert any("it runs another build: other sources in analysis; install the same Dumbbell" in text for text in texts)
+    assert any(
+        "it runs another build: different sources in analysis; install the same Dumbbell" in text for text in texts
+    )
     assert any("it has no Dumbbell of this build (there is no Dumbbell here)" in text for text in texts)
     assert all(text.startswith("worker tcp://127.0.0.1:") for text in texts)
 
@@ -189,26 +191,26 @@ def test_another_build_is_refused_by_name_before_anything_runs(small: Sweep, tmp
 def test_the_table_is_the_local_one_to_the_byte_and_files_travel(
     site: Site, staff: Staff, small: Sweep, tmp_path: Path
 ) -> None:
-    before = staff.outfits()
-    with crew_at(site) as crew:
-        rows = conduct(small, crew, lambda _row: None)
-        again = conduct(small, crew, lambda _row: None)
+    before = staff.worker_payloads()
+    with executor_at(site) as executor:
+        rows = run_sweep(small, executor, lambda _row: None)
+        again = run_sweep(small, executor, lambda _row: None)
     ours = local(small)
     assert {row.status for row in rows} == {"ok"}
     assert table(rows, small, tmp_path / "theirs") == table(ours, small, tmp_path / "ours")
     assert table(again, small, tmp_path / "again") == table(ours, small, tmp_path / "ours")
-    assert until_true(lambda: staff.outfits() == before)
+    assert until_true(lambda: staff.worker_payloads() == before)
 
 
 @pytest.mark.usefixtures("staff")
 def test_what_one_sweep_ran_no_other_runs_again_here_or_there(site: Site, small: Sweep, tmp_path: Path) -> None:
     some = replace(small, seeds=(1, 2))
-    with Cache(tmp_path / "rows.sqlite") as cache, crew_at(site, cache=cache) as crew:
-        assert not any(row.cached for row in conduct(some, crew, lambda _row: None))
-        rows = conduct(small, crew, lambda _row: None)
+    with Cache(tmp_path / "rows.sqlite") as cache, executor_at(site, cache=cache) as executor:
+        assert not any(row.cached for row in run_sweep(some, executor, lambda _row: None))
+        rows = run_sweep(small, executor, lambda _row: None)
     assert sorted(row.seed for row in rows if not row.cached) == [3] * 4
     with Cache(tmp_path / "rows.sqlite") as cache, Local(1, tmp_path, None, cache) as pool:
-        ours = conduct(small, pool, lambda _row: None)
+        ours = run_sweep(small, pool, lambda _row: None)
     assert all(row.cached for row in ours)
     assert table(ours, small, tmp_path / "ours") == table(rows, small, tmp_path / "theirs")
     assert ours == local(small)
@@ -218,14 +220,14 @@ def test_what_one_sweep_ran_no_other_runs_again_here_or_there(site: Site, small:
 def test_a_worker_without_the_kernel_gets_it_once(site: Site, staff: Staff, tmp_path: Path) -> None:
     sweep = parse_sweep(KERNEL, tmp_path / "kernel.toml")
     assert not staff.cache.exists()
-    with crew_at(site) as crew:
-        rows = conduct(sweep, crew, lambda _row: None)
+    with executor_at(site) as executor:
+        rows = run_sweep(sweep, executor, lambda _row: None)
     (sent,) = staff.cache.glob("sent/*/*/linux")
     assert sent.parent.name == find().name
     assert sent.read_bytes() == find().binary.read_bytes()
     arrived_ns = sent.stat().st_mtime_ns
-    with crew_at(site) as crew:
-        again = conduct(sweep, crew, lambda _row: None)
+    with executor_at(site) as executor:
+        again = run_sweep(sweep, executor, lambda _row: None)
     assert sent.stat().st_mtime_ns == arrived_ns
     ours = table(local(sweep), sweep, tmp_path / "ours")
     assert {row.status for row in rows} == {"ok"}
@@ -236,9 +238,9 @@ def test_a_worker_without_the_kernel_gets_it_once(site: Site, staff: Staff, tmp_
 @pytest.mark.usefixtures("staff")
 def test_runs_of_guests_are_remembered_too(site: Site, tmp_path: Path) -> None:
     sweep = parse_sweep(KERNEL, tmp_path / "kernel.toml")
-    with Cache(tmp_path / "rows.sqlite") as cache, crew_at(site, cache=cache) as crew:
-        rows = conduct(sweep, crew, lambda _row: None)
-        again = conduct(sweep, crew, lambda _row: None)
+    with Cache(tmp_path / "rows.sqlite") as cache, executor_at(site, cache=cache) as executor:
+        rows = run_sweep(sweep, executor, lambda _row: None)
+        again = run_sweep(sweep, executor, lambda _row: None)
     assert {row.cached for row in rows} == {False}
     assert {row.cached for row in again} == {True}
     assert rows == again
@@ -255,17 +257,17 @@ def test_a_worker_with_another_iproute2_gets_no_guests_and_another_library_s_row
     other.chmod(0o755)
     (tmp_path / "other.py").write_text(OTHER_TOOLS.replace("{folder}", str(other.parent)) + OTHER_LIBRARY)
     told: list[str] = []
-    said = r"it has ip of iproute2-0\.9\.8 instead of iproute2-\S+; install the same iproute2 on its machine"
+    said = r"it has ip of iproute2-0\.9\.8 instead of iproute2-\S+; install the same iproute2 on its host"
     with (
         Site(tmp_path) as site,
         site.workers(1, "--preload", str(tmp_path / "other.py")),
         Cache(tmp_path / "rows.sqlite") as cache,
     ):
-        with crew_at(site, cache=cache) as crew, pytest.raises(ClusterError, match=said):
-            conduct(parse_sweep(KERNEL, tmp_path / "kernel.toml"), crew, lambda _row: None)
-        with crew_at(site, told, cache) as crew:
-            assert {row.cached for row in conduct(small, crew, lambda _row: None)} == {False}
-            assert {row.cached for row in conduct(small, crew, lambda _row: None)} == {False}
+        with executor_at(site, cache=cache) as executor, pytest.raises(ClusterError, match=said):
+            run_sweep(parse_sweep(KERNEL, tmp_path / "kernel.toml"), executor, lambda _row: None)
+        with executor_at(site, told, cache) as executor:
+            assert {row.cached for row in run_sweep(small, executor, lambda _row: None)} == {False}
+            assert {row.cached for row in run_sweep(small, executor, lambda _row: None)} == {False}
     assert any("has numpy 0.1 instead of" in text for text in told)
 
 
@@ -273,8 +275,8 @@ def test_a_worker_with_another_iproute2_gets_no_guests_and_another_library_s_row
 @pytest.mark.usefixtures("staff")
 def test_a_kernel_that_is_not_here_fails_as_it_would_without_a_cluster(site: Site, tmp_path: Path) -> None:
     sweep = parse_sweep(f'kernel = "none-such"\n{KERNEL}', tmp_path / "kernel.toml")
-    with crew_at(site) as crew:
-        rows = conduct(sweep, crew, lambda _row: None)
+    with executor_at(site) as executor:
+        rows = run_sweep(sweep, executor, lambda _row: None)
     assert {row.status for row in rows} == {"failed"}
     assert sorted(rows, key=lambda row: row.seed) == local(sweep)
 
@@ -282,32 +284,32 @@ def test_a_kernel_that_is_not_here_fails_as_it_would_without_a_cluster(site: Sit
 def test_an_interrupt_ends_what_runs_and_workers_forget(site: Site, staff: Staff, tmp_path: Path) -> None:
     text = SWEEP.replace('"1s"', '"3000s"').replace('trace = "steps.trace"', 'rate = "1gbit"')
     sweep = parse_sweep(text, tmp_path / "long.toml")
-    before = staff.outfits()
-    with crew_at(site) as crew:
-        client = crew._fleet.client
-        rows = crew.rows(base_of(sweep), next_round(sweep, []))
+    before = staff.worker_payloads()
+    with executor_at(site) as executor:
+        client = executor._registry.client
+        rows = executor.rows(base_of(sweep), next_round(sweep, []))
         with pytest.raises(KeyboardInterrupt):
             interrupted_while_running(rows, client)
         assert until_true(lambda: not busy(client))
-        assert until_true(lambda: staff.outfits() == before)
+        assert until_true(lambda: staff.worker_payloads() == before)
 
 
 def test_a_killed_worker_loses_nothing_and_nothing_comes_twice(
     site: Site, staff: Staff, small: Sweep, tmp_path: Path
 ) -> None:
     told: list[str] = []
-    with crew_at(site, told) as crew:
+    with executor_at(site, told) as executor:
         # A nanny gives up a worker that dies while it starts.
-        crew._fleet.client.wait_for_workers(2, timeout=60)
-        rows = crew.rows(base_of(small), next_round(small, []))
+        executor._registry.client.wait_for_workers(2, timeout=60)
+        rows = executor.rows(base_of(small), next_round(small, []))
         came = [next(rows)]
         # Both have done what they had: a quick machine does it before they can be killed.
-        assert until_true(lambda: not busy(crew._fleet.client))
+        assert until_true(lambda: not busy(executor._registry.client))
         for worker in (*children(staff.nanny), staff.plain.pid):
             os.kill(worker, signal.SIGKILL)
         came += rows
     assert set(by_place(came).values()) == {1}
-    gone = [text.split()[1] for text in told if text.endswith(" is gone; its runs go to others")]
+    gone = [text.split()[1] for text in told if text.endswith(" disconnected; its runs go to other workers")]
     assert len(set(gone)) == len(gone) == 2, told
     assert table(came, small, tmp_path / "theirs") == table(local(small), small, tmp_path / "ours")
 
@@ -315,8 +317,8 @@ def test_a_killed_worker_loses_nothing_and_nothing_comes_twice(
 @pytest.mark.usefixtures("staff")
 def test_a_task_that_ends_its_workers_is_a_failed_row_and_no_other_is_blamed(site: Site, small: Sweep) -> None:
     with_poison = replace(small, seeds=(1, POISONED))
-    with config.set({"distributed.scheduler.allowed-failures": 2}), crew_at(site) as crew:
-        rows = conduct(with_poison, crew, lambda _row: None)
+    with config.set({"distributed.scheduler.allowed-failures": 2}), executor_at(site) as executor:
+        rows = run_sweep(with_poison, executor, lambda _row: None)
     failed = [(row.point, row.seed, row.reason) for row in rows if row.status == "failed"]
     assert failed == [(1, POISONED, "its worker died, 2 times")]
     good = {(row.point, row.seed): row for row in local(with_poison)}
@@ -332,12 +334,12 @@ def test_a_scheduler_that_goes_away_ends_the_sweep_and_what_came_is_kept(small: 
         Site(tmp_path, named, secure=True) as site,
         site.workers(1, environment=named),
         config.set(secure),
-        crew_at(site) as crew,
+        executor_at(site) as executor,
     ):
-        rows = crew.rows(base_of(small), next_round(small, []))
+        rows = executor.rows(base_of(small), next_round(small, []))
         came.append(next(rows))
         os.kill(site.scheduler.pid, signal.SIGKILL)
-        with pytest.raises(ClusterLost, match=r"^the scheduler at tls://.* is gone; .* go on with --resume$"):
+        with pytest.raises(ClusterLost, match=r"^the connection to the scheduler at tls://.* was lost; .*--resume$"):
             came += rows
     assert set(by_place(came).values()) == {1}
 
@@ -362,7 +364,7 @@ def certificates(folder: Path) -> tuple[dict[str, object], dict[str, str]]:
 
 def interrupted_while_running(rows: Iterator[Row], client: Client) -> None:
     """Ctrl-C, once workers are at it."""
-    # Whoever starts the tests in the background has SIGINT ignored.
+    # A shell ignores SIGINT in background jobs, and so do their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt() -> None:

@@ -9,10 +9,10 @@ from polars.testing import assert_frame_equal
 
 from dumbbell.errors import ResultError
 from dumbbell.spec.axes import axis
-from dumbbell.sweeps.folder import BIRTH, TABLE, Sweep, is_sweep, load, write
+from dumbbell.sweeps.folder import MANIFEST, TABLE, Sweep, is_sweep, load, write
 from dumbbell.sweeps.query import query
 from dumbbell.sweeps.ranges import summary
-from made_sweeps import TWO, made, ran
+from sweep_fixtures import TWO, made, ran
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +29,14 @@ def test_a_sweep_that_ran_is_read_as_it_was_written(two: Sweep) -> None:
     assert two.axes["buffer"].numbers == (0.5, 1.0, 4.0, 16.0)
     assert two.axes["path.rtt"].column == "path.rtt_ms"
     assert two.metrics[:2] == ["groups.bbr.throughput_mbps", "groups.bbr.share"]
-    assert two.asked.seeds == (1, 2, 3)
-    assert two.asked.set == {"path.bottleneck.qdisc": "bfifo limit {buffer}"}
+    assert two.definition.seeds == (1, 2, 3)
+    assert two.definition.set == {"path.bottleneck.qdisc": "bfifo limit {buffer}"}
 
 
 def test_the_same_table_gives_the_same_bytes(two: Sweep, tmp_path: Path) -> None:
-    write(tmp_path, two.birth, two.runs)
+    write(tmp_path, two.manifest, two.runs)
     assert (tmp_path / TABLE).read_bytes() == (two.folder / TABLE).read_bytes()
-    assert (tmp_path / BIRTH).read_bytes() == (two.folder / BIRTH).read_bytes()
+    assert (tmp_path / MANIFEST).read_bytes() == (two.folder / MANIFEST).read_bytes()
 
 
 def small(folder: Path) -> Sweep:
@@ -48,7 +48,7 @@ def test_a_folder_that_is_none_says_so(tmp_path: Path) -> None:
     with pytest.raises(ResultError, match=r"not a finished sweep: it has no sweep\.json$"):
         load(tmp_path)
     (tmp_path / "rows.sqlite").touch()
-    with pytest.raises(ResultError, match="it can be finished with --resume"):
+    with pytest.raises(ResultError, match="complete it with --resume"):
         load(tmp_path)
 
 
@@ -64,17 +64,17 @@ COUNTS = '"counts": {"ok": 0, "invalid": 0, "failed": 0}'
         ('{"format": 1}', "`axes` is missing; a list"),
         (
             f'{{"format": 1, "axes": [{{"key": "a", "scale": "cubic", "values": []}}], {COUNTS}}}',
-            "'cubic' is no scale",
+            "unknown scale 'cubic'",
         ),
         (
             '{"format": 1, "axes": [], "counts": {"ok": 0, "invalid": 0, "failed": 0}}',
-            "column 3 is 'path.rtt', String; it should be 'engine'",
+            "column 3 is 'path.rtt', String; 'engine'",
         ),
     ],
 )
 def test_a_certificate_that_does_not_fit_says_where(text: str, said: str, tmp_path: Path) -> None:
     folder = small(tmp_path / "made").folder
-    (folder / BIRTH).write_text(text)
+    (folder / MANIFEST).write_text(text)
     with pytest.raises(ResultError) as error:
         load(folder)
     assert said in str(error.value)
@@ -89,11 +89,11 @@ def test_a_table_that_does_not_fit_says_where(tmp_path: Path) -> None:
             load(sweep.folder)
         return str(error.value)
 
-    assert "column 4 is 'engine', String; it should be 'path.rtt_ms', Float64" in broken(sweep.runs.drop("path.rtt_ms"))
+    assert "column 4 is 'engine', String; 'path.rtt_ms', Float64 is expected" in broken(sweep.runs.drop("path.rtt_ms"))
     assert "column 8 is 'status', Int32" in broken(sweep.runs.with_columns(status=pl.lit(1)))
-    assert "no status is called 'done'" in broken(sweep.runs.with_columns(status=pl.lit("done")))
-    assert "0 runs are ok, and sweep.json counts 6" in broken(sweep.runs.with_columns(status=pl.lit("failed")))
-    assert "the metric 'v', String should be Float64" in broken(sweep.runs.with_columns(v=pl.lit("much")))
+    assert "unknown status 'done'" in broken(sweep.runs.with_columns(status=pl.lit("done")))
+    assert "0 runs are ok, but sweep.json has 6" in broken(sweep.runs.with_columns(status=pl.lit("failed")))
+    assert "the metric is 'v', String; Float64 is expected" in broken(sweep.runs.with_columns(v=pl.lit("much")))
     (sweep.folder / TABLE).write_bytes(b"PAR1")
     with pytest.raises(ResultError, match="can't be read"):
         load(sweep.folder)
@@ -127,7 +127,7 @@ def test_sql_sees_the_table_and_needs_no_quotes_for_dots(two: Sweep) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("select shar from runs", 'unable to find column "shar"; the table is called runs, its columns: run, point'),
+        ("select shar from runs", 'unable to find column "shar"; the table is runs, its columns: run, point'),
         ("select 1 from nothing", "nothing"),
         ("select", "SQL"),
         ("", "SQL"),

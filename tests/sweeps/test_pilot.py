@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.sweeps.conduct import Here
 from dumbbell.sweeps.pilot import BUDGET_S, Load, Pilot, estimate, forecast, load_of
+from dumbbell.sweeps.scheduler import InProcessExecutor
 from dumbbell.sweeps.task import Base, Row, Task
-from sweeps.played import METRIC, sweep_of
+from sweeps.simulated_rounds import METRIC, sweep_of
 
 AXES = [{"path.bottleneck.rate": ["5mbit", "10mbit"]}, {"duration": ["1s", "2s"]}]
 
@@ -27,14 +27,14 @@ class Counting:
         for task in tasks:
             self.ran.append(task)
             self.now_s += 0.5
-            yield from Here().rows(base, [task])
+            yield from InProcessExecutor().rows(base, [task])
 
 
 def test_it_says_how_many_and_how_long() -> None:
-    crew = Counting()
-    found = forecast(sweep_of(axes=AXES, seeds="1..3"), 2, crew, clock=lambda: crew.now_s)
+    executor = Counting()
+    found = forecast(sweep_of(axes=AXES, seeds="1..3"), 2, executor, clock=lambda: executor.now_s)
     assert (found.points.least, found.runs.least, found.runs.most) == (4, 12, 12)
-    assert {task.point for task in crew.ran} == {0, 1, 2, 3}
+    assert {task.point for task in executor.ran} == {0, 1, 2, 3}
     assert found.wall_s
     assert found.wall_s.least == pytest.approx(12 * 0.5 / 2)  # Every run took half a second, and two run at a time.
     assert found.kept_bytes is None
@@ -42,21 +42,21 @@ def test_it_says_how_many_and_how_long() -> None:
 
 
 def test_a_pilot_has_an_end() -> None:
-    crew = Counting()
+    executor = Counting()
     axes = [{"path.rtt": {"from": "1ms", "to": "100ms", "points": 50}}]
-    forecast(sweep_of(axes=axes, set={"duration": "100ms"}), 1, crew, budget_s=4, clock=lambda: crew.now_s)
-    assert 4 <= len(crew.ran) <= 8
+    forecast(sweep_of(axes=axes, set={"duration": "100ms"}), 1, executor, budget_s=4, clock=lambda: executor.now_s)
+    assert 4 <= len(executor.ran) <= 8
     assert BUDGET_S <= 10
 
 
 def test_adaptive_parts_make_it_a_span() -> None:
-    crew = Counting()
+    executor = Counting()
     sweep = sweep_of(
         axes=[{"path.rtt": ["5ms", "20ms"]}],
         until={"metric": METRIC, "half_width": 1, "least": 3, "most": 6},
         refine={"metric": METRIC, "axes": ["path.rtt"], "most": 4},
     )
-    found = forecast(sweep, 1, crew, clock=lambda: crew.now_s)
+    found = forecast(sweep, 1, executor, clock=lambda: executor.now_s)
     assert (found.points.most, found.runs.least, found.runs.most) == (4, 6, 24)
     assert found.wall_s
     assert (found.wall_s.least, found.wall_s.most) == pytest.approx((3, 12))
@@ -75,7 +75,7 @@ def test_a_pilot_that_fails_gives_no_time_but_its_reason() -> None:
     assert all("nosuch" in (pilot.reason or "") for pilot in found.pilots)
 
 
-def test_an_engine_is_reckoned_by_its_own_pilots() -> None:
+def test_an_engine_is_estimated_by_its_own_pilots() -> None:
     sweep = sweep_of(axes=[{"engine": ["sim", "kernel"]}])
     loads = [Load("sim", 100, 10), Load("kernel", 100, 10)]
     pilots = [Pilot(0, loads[0], 1.0, None, None), Pilot(1, loads[1], 9.0, None, None)]

@@ -1,4 +1,4 @@
-"""The crew of processes gives the rows that one process gives, whatever becomes of its workers."""
+"""The process pool gives the same rows as one process, even if workers die."""
 
 import os
 import signal
@@ -6,8 +6,8 @@ import threading
 import time
 from pathlib import Path
 
-from dumbbell.sweeps.conduct import Here
 from dumbbell.sweeps.pool import Local
+from dumbbell.sweeps.scheduler import InProcessExecutor
 from dumbbell.sweeps.task import Row, base_of, tasks_at
 from sweeps.conftest import SMALL, asked
 
@@ -21,29 +21,29 @@ def by_place(rows: list[Row]) -> list[Row]:
 def test_two_processes_give_what_one_gives(tmp_path: Path) -> None:
     sweep = asked(SMALL, tmp_path)
     tasks = [task for point in sweep.points() for task in tasks_at(sweep, point, [1])]
-    with Local(2, tmp_path) as crew:
-        first = list(crew.rows(base_of(sweep), tasks[:5]))
-        pids = crew.processes()
-        rest = list(crew.rows(base_of(sweep), tasks[5:]))
-        assert crew.processes() == pids
-    assert by_place(first + rest) == list(Here().rows(base_of(sweep), tasks))
+    with Local(2, tmp_path) as executor:
+        first = list(executor.rows(base_of(sweep), tasks[:5]))
+        pids = executor.processes()
+        rest = list(executor.rows(base_of(sweep), tasks[5:]))
+        assert executor.processes() == pids
+    assert by_place(first + rest) == list(InProcessExecutor().rows(base_of(sweep), tasks))
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
 def test_a_task_that_two_processes_die_with_has_failed_and_the_next_has_not(tmp_path: Path) -> None:
-    """The first lasts long enough for somebody to kill its process, and the next."""
+    """The first lasts long enough for a signal to kill its process, and the next."""
     sweep = asked(LONG, tmp_path)
     long, short = (tasks_at(sweep, point, [1])[0] for point in sweep.points()[:2])
     killed: set[int] = set()
     kept = tmp_path / "kept"
     kept.mkdir()
-    with Local(1, tmp_path, kept) as crew:
+    with Local(1, tmp_path, kept) as executor:
 
         def kill_two() -> None:
             while len(killed) < 2:
                 # A result that is not whole yet lies in a hidden folder while its run goes on.
                 if list(kept.glob(".*.running/.lock")):
-                    for pid in set(crew.processes()) - killed:
+                    for pid in set(executor.processes()) - killed:
                         os.kill(pid, signal.SIGKILL)
                         killed.add(pid)
                     for left in kept.glob(".*.running"):
@@ -52,18 +52,18 @@ def test_a_task_that_two_processes_die_with_has_failed_and_the_next_has_not(tmp_
 
         killer = threading.Thread(target=kill_two)
         killer.start()
-        rows = by_place(list(crew.rows(base_of(sweep), [long, short])))
+        rows = by_place(list(executor.rows(base_of(sweep), [long, short])))
         killer.join()
     assert [row.status for row in rows] == ["failed", "ok"]
-    assert rows[0].reason == "2 processes died with this run, the last by SIGKILL"
+    assert rows[0].reason == "2 processes died during this run, the last by SIGKILL"
 
 
 def test_what_can_t_be_run_is_a_row_whose_reason_names_no_folder(tmp_path: Path) -> None:
     text = SMALL.replace('"path.rtt" = ["5ms", "20ms", "80ms"]', '"flows.bbr.cc" = ["bbr", "nosuch"]')
     sweep = asked(text, tmp_path)
     (task,) = tasks_at(sweep, sweep.points()[4], [1])
-    (row,) = Here().rows(base_of(sweep), [task])
+    (row,) = InProcessExecutor().rows(base_of(sweep), [task])
     assert row.status == "failed"
     assert row.reason is not None
-    assert "the simulator has no congestion control of this name, got 'nosuch'" in row.reason
+    assert "the simulator has no congestion control with this name, got 'nosuch'" in row.reason
     assert str(tmp_path) not in row.reason

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.spec.sweep import Sweep, Until
-from dumbbell.sweeps.due import next_round, standings
-from dumbbell.sweeps.repeats import runs_wanted, seeds_of
+from dumbbell.sweeps.pending import next_round, precisions
+from dumbbell.sweeps.repeats import runs_needed, seeds_of
 from dumbbell.sweeps.sample import Sample, sample_of
 from dumbbell.sweeps.task import Task
-from sweeps.played import METRIC, played, row_of, sweep_of
+from sweeps.simulated_rounds import METRIC, played, row_of, sweep_of
 
 TWO = [{"path.rtt": ["5ms", "20ms"]}]
 
@@ -35,7 +35,7 @@ def test_the_noisy_point_gets_runs_and_the_quiet_one_none() -> None:
     runs = [sum(row.point == point for row in rows) for point in (0, 1)]
     assert runs[0] == 5
     assert 8 < runs[1] <= 40
-    found = standings(sweep, rows)
+    found = precisions(sweep, rows)
     assert [found[point].state for point in (0, 1)] == ["met", "met"]
     assert found[1].sample.half_width <= 0.5
 
@@ -51,19 +51,19 @@ def test_a_cap_ends_it_and_says_how_wide_the_interval_is() -> None:
     rows = played(sweep, lambda task: noise(task, 1.0))
     assert [sum(row.point == point for row in rows) for point in (0, 1)] == [12, 12]
     assert sweep.until
-    found = standings(sweep, rows)[1]
+    found = precisions(sweep, rows)[1]
     assert found.state == "most"
-    assert "is known to ± 0" in found.told(sweep.until)
-    assert "after 12 runs, ± 0.001 was asked for" in found.told(sweep.until)
+    assert "is known to ± 0" in found.shortfall(sweep.until)
+    assert "after 12 runs, ± 0.001 was requested" in found.shortfall(sweep.until)
 
 
 def test_a_metric_that_no_run_tells_ends_it_too() -> None:
     sweep = asking(0.5)
     rows = played(sweep, lambda task: None if task.point else noise(task, 0.1))
     assert sweep.until
-    found = standings(sweep, rows)[1]
+    found = precisions(sweep, rows)[1]
     assert (found.state, found.sample.runs) == ("unknown", 5)
-    assert found.told(sweep.until) == f"none of 5 runs tells {METRIC}"
+    assert found.shortfall(sweep.until) == f"none of 5 runs has {METRIC}"
 
 
 def test_invalid_and_failed_runs_are_runs_and_no_values() -> None:
@@ -90,7 +90,7 @@ def test_more_runs_are_wanted_just_when_the_interval_is_too_wide(values: list[fl
     until = Until(metric=METRIC, half_width=width, least=2, most=100)
     mean = math.fsum(values) / len(values)
     sample = Sample(len(values) + lost, len(values), mean, float(np.var(values, ddof=1)))
-    wanted = runs_wanted(until, sample)
+    wanted = runs_needed(until, sample)
     assert sample.runs <= wanted <= min(2 * sample.runs, 100)
     assert (wanted > sample.runs) == (sample.half_width > width)
 
@@ -101,13 +101,13 @@ def test_the_first_so_many_seeds() -> None:
 
 
 def covered(draw: str, least: int, width: float, repeats: int = 1500) -> float:
-    """How often the interval at which the rule stops holds the true mean, with dice of a fixed seed."""
-    dice = np.random.default_rng(20261122)
+    """How often the interval at which the rule stops holds the true mean, with random numbers of a fixed seed."""
+    rng = np.random.default_rng(20261122)
     samplers: dict[str, tuple[Callable[[], np.ndarray[Any, Any]], float]] = {
-        "normal": (lambda: dice.standard_normal(400), 0.0),
-        "uniform": (lambda: dice.uniform(-1, 1, 400) * math.sqrt(3), 0.0),
-        "exponential": (lambda: dice.exponential(1, 400), 1.0),
-        "two values": (lambda: (dice.random(400) < 0.3) / math.sqrt(0.21), 0.3 / math.sqrt(0.21)),
+        "normal": (lambda: rng.standard_normal(400), 0.0),
+        "uniform": (lambda: rng.uniform(-1, 1, 400) * math.sqrt(3), 0.0),
+        "exponential": (lambda: rng.exponential(1, 400), 1.0),
+        "two values": (lambda: (rng.random(400) < 0.3) / math.sqrt(0.21), 0.3 / math.sqrt(0.21)),
     }
     sampler, mean = samplers[draw]
     until = Until(metric=METRIC, half_width=width, least=least, most=400)
@@ -118,7 +118,7 @@ def covered(draw: str, least: int, width: float, repeats: int = 1500) -> float:
         while True:
             part = values[:count]
             sample = Sample(count, count, float(part.mean()), float(part.var(ddof=1)))
-            if (wanted := runs_wanted(until, sample)) == count:
+            if (wanted := runs_needed(until, sample)) == count:
                 break
             count = wanted
         held += abs(sample.mean - mean) <= sample.half_width

@@ -40,8 +40,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
 
 def test_kills_at_any_moment_change_nothing(small: Path, going: Start, whole: tuple[bytes, bytes]) -> None:
     """One sweep, killed again and again, each time further on."""
-    dice = random.Random(KILLS)
-    moments = sorted(dice.randint(0, RUNS - 1) for _ in range(KILLS - 1))
+    rng = random.Random(KILLS)
+    moments = sorted(rng.randint(0, RUNS - 1) for _ in range(KILLS - 1))
     first = going(small, "--no-cache")
     first.until(first.out.exists)
     first.kill_all()
@@ -80,13 +80,14 @@ def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(
     sweep.process.send_signal(number)
     status, said = sweep.ended()
     assert status == 130
-    assert said.splitlines()[-1].startswith("dumbbell: interrupted; what was done is kept; go on with: dumbbell sweep ")
+    last = said.splitlines()[-1]
+    assert last.startswith("dumbbell: interrupted; finished runs are kept; resume with: dumbbell sweep ")
     assert "Traceback" not in said
     assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
     assert 2 <= sweep.rows() < RUNS
     if number == signal.SIGTERM:
         return
-    again = said.splitlines()[-1].partition("go on with: ")[2].split()[1:]
+    again = said.splitlines()[-1].partition("resume with: ")[2].split()[1:]
     assert subprocess.run([str(COMMAND), *again, "--no-cache"], capture_output=True, check=False).returncode == 0
     assert outcome(sweep.out) == whole
 
@@ -109,7 +110,7 @@ def test_ctrl_c_in_a_terminal_reaches_it_once(small: Path, tmp_path: Path) -> No
     _, status = os.waitpid(process, 0)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 130
-    assert b"what was done is kept; go on with" in said.replace(b"\r\n", b" ")
+    assert b"esume with: dumbbell sweep" in said.replace(b"\r\n", b" ")
     assert b"Traceback" not in said
 
 
@@ -132,7 +133,7 @@ def test_a_full_disk_stops_it_and_nothing_is_lost(
     full = dumbbell("sweep", small, "--no-cache", "--out", out, "--jobs", "1")
     assert full.returncode == 2
     assert "the disk is full" in full.stderr
-    assert "what was done is kept: go on with --resume" in full.stderr
+    assert "completed rows are kept; continue with --resume" in full.stderr
     assert "Traceback" not in full.stderr
     assert not (out / "sweep.json").exists()
     subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
@@ -149,5 +150,5 @@ def test_two_at_once_in_one_folder_are_refused(dumbbell: Dumbbell, small: Path, 
     second = dumbbell("sweep", small, "--no-cache", "--out", first.out, "--resume")
     first.process.send_signal(signal.SIGCONT)
     assert second.returncode == 2
-    assert "another sweep is at work there now" in second.stderr
+    assert "in use by another sweep" in second.stderr
     assert first.ended()[0] == 0

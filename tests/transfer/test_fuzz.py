@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from dumbbell.errors import TransferError
 from dumbbell.transfer.channel import Channel
-from dumbbell.transfer.client import place_of
-from dumbbell.transfer.limits import Limits
-from dumbbell.transfer.reading import Reading, Target
+from dumbbell.transfer.client import parse_url
+from dumbbell.transfer.http_request import Refusal, byte_range, parse_request, path_parts, requested_size
+from dumbbell.transfer.response_reader import Reading, Target
 from dumbbell.transfer.server import Serving
-from dumbbell.transfer.wire import Refusal, asked_of, byte_range, path_parts, size_asked
-from transfer.house import House, house, parsed
+from dumbbell.transfer.server_limits import Limits
+from transfer.running_server import RunningServer, parsed, running_server
 
 STATUSES = {200, 206, 400, 404, 405, 408, 413, 416, 431, 501, 505}
 PIECES = [
@@ -31,12 +31,12 @@ messages = st.lists(st.one_of(st.sampled_from(PIECES), st.binary(max_size=30)), 
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[House]:
-    with house(Serving(limits=Limits(silence_s=2, size_bytes=100_000))) as found:
+def running() -> Iterator[RunningServer]:
+    with running_server(Serving(limits=Limits(silence_s=2, size_bytes=100_000))) as found:
         yield found
 
 
-def answered(running: House, data: bytes) -> None:
+def answered(running: RunningServer, data: bytes) -> None:
     """Either nothing (a close) or answers whose statuses are known; and the next client is served."""
     answer = running.say(data)
     if answer:
@@ -44,19 +44,19 @@ def answered(running: House, data: bytes) -> None:
 
 
 @given(messages)
-def test_the_server_answers_any_bytes_or_closes(running: House, data: bytes) -> None:
+def test_the_server_answers_any_bytes_or_closes(running: RunningServer, data: bytes) -> None:
     answered(running, data)
 
 
-def test_the_server_outlives_random_bytes_and_serves_the_next(running: House) -> None:
-    dice = random.Random(8)
+def test_the_server_outlives_random_bytes_and_serves_the_next(running: RunningServer) -> None:
+    rng = random.Random(8)
     for _ in range(300):
-        answered(running, dice.randbytes(dice.randrange(1, 400)))
+        answered(running, rng.randbytes(rng.randrange(1, 400)))
     whole = bytearray(b"GET /bytes/2000?cc=reno&sample=10ms HTTP/1.1\r\nHost: a\r\nRange: bytes=5-900\r\n\r\n")
     for _ in range(300):  # A good request with a few bytes wrong gets much further.
         wrong = bytearray(whole)
-        for _ in range(dice.randrange(1, 4)):
-            wrong[dice.randrange(len(wrong))] = dice.randrange(256)
+        for _ in range(rng.randrange(1, 4)):
+            wrong[rng.randrange(len(wrong))] = rng.randrange(256)
         answered(running, bytes(wrong))
     assert running.get("/bytes/1000")[0] == 200
 
@@ -64,12 +64,12 @@ def test_the_server_outlives_random_bytes_and_serves_the_next(running: House) ->
 @given(st.binary(max_size=200), st.binary(max_size=200))
 def test_any_bytes_as_a_request_are_a_value_or_a_refusal(target: bytes, field: bytes) -> None:
     with contextlib.suppress(Refusal):
-        asked = asked_of(b"GET", target, [(b"range", field), (b"dumbbell-cc", field), (b"dumbbell-sample", field)])
+        asked = parse_request(b"GET", target, [(b"range", field), (b"dumbbell-cc", field), (b"dumbbell-sample", field)])
         for read in (lambda: asked.cc, lambda: asked.sample_ns, lambda: byte_range(asked, 1000, '"a"')):
             with contextlib.suppress(Refusal):
                 read()
         path_parts(asked.path)
-        size_asked(asked.path, 1000)
+        requested_size(asked.path, 1000)
 
 
 async def _read(answer: bytes, most: int | None, pieces: int) -> Reading:
@@ -90,7 +90,7 @@ async def _read(answer: bytes, most: int | None, pieces: int) -> Reading:
     try:
         async with asyncio.timeout(10):
             reading = Reading(channel)
-            await reading.ask(Target("a", "/"))
+            await reading.send_request(Target("a", "/"))
             await reading.skip(most)
             return reading
     finally:
@@ -138,13 +138,13 @@ def test_a_body_that_is_cut_is_an_error_that_says_so(body: bytes, framing: str) 
     length = b"Content-Length: %d\r\n\r\n%s" % (len(body), body[:-1])
     chunked = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s" % (len(body), body[:-1])
     answer = b"HTTP/1.1 200 OK\r\n" + (length if framing == "length" else chunked)
-    with pytest.raises(TransferError, match=r"the connection ended after \d+|no HTTP"):
+    with pytest.raises(TransferError, match=r"the connection ended after \d+|invalid HTTP"):
         asyncio.run(_read(answer, None, 1))
 
 
 @given(st.text(max_size=60))
 def test_any_text_as_a_url_is_a_place_or_a_transfer_error(text: str) -> None:
     with contextlib.suppress(TransferError):
-        place = place_of(text)
+        place = parse_url(text)
         assert place.host
         assert place.path.startswith("/")

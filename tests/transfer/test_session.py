@@ -17,41 +17,41 @@ import pytest
 import trustme
 
 from conftest import COMMAND, Dumbbell
-from dumbbell import result
 from dumbbell.analysis import summary
 from dumbbell.analysis.sequential import Answer
 from dumbbell.errors import TransferError
-from dumbbell.plot import draw, save
-from dumbbell.transfer import sockets
-from dumbbell.transfer.client import Download, Wanted, download, place_of
-from dumbbell.transfer.limits import Limits
-from dumbbell.transfer.record import write
+from dumbbell.plots import draw, save
+from dumbbell.results import result
+from dumbbell.transfer import tcp_socket
+from dumbbell.transfer.ab_session import Session, SessionOptions, Stopped, Transfer, compared, measure
+from dumbbell.transfer.client import Download, DownloadRequest, download, parse_url
 from dumbbell.transfer.server import Serving, tls_context
-from dumbbell.transfer.session import Asked, Session, Stopped, Trial, compared, measure
-from dumbbell.transfer.words import as_json, hints, verdicts
-from transfer.house import House, everything, house
+from dumbbell.transfer.server_limits import Limits
+from dumbbell.transfer.session_result import write
+from dumbbell.transfer.session_text import as_json, hints, verdicts
+from transfer.running_server import RunningServer, everything, running_server
 
-CCS = tuple(cc for cc in ("reno", "cubic", "bbr") if cc in sockets.allowed())[:2]
+CCS = tuple(cc for cc in ("reno", "cubic", "bbr") if cc in tcp_socket.allowed())[:2]
 
 
 @pytest.fixture(scope="module")
-def plain() -> Iterator[House]:
-    with house() as running:
+def plain() -> Iterator[RunningServer]:
+    with running_server() as running:
         yield running
 
 
 def fetched(url: str, cc: str | None = None, **more: object) -> Download:
-    wanted = Wanted(place_of(url), silence_s=5, **more)  # type: ignore[arg-type]
+    wanted = DownloadRequest(parse_url(url), silence_s=5, **more)  # type: ignore[arg-type]
     return asyncio.run(download(wanted, cc, 0))
 
 
-def measured(url: str, asked: Asked, size: int | None = 200_000) -> Session:
-    return asyncio.run(measure(asked, Wanted(place_of(url), size_bytes=size, silence_s=5), lambda _: None))
+def measured(url: str, asked: SessionOptions, size: int | None = 200_000) -> Session:
+    return asyncio.run(measure(asked, DownloadRequest(parse_url(url), size_bytes=size, silence_s=5), lambda _: None))
 
 
 @contextmanager
 def stranger(*answers: bytes) -> Iterator[str]:
-    """A server of somebody else's: each connection gets the next answer, and a close."""
+    """A server of another program: each connection gets the next answer, and a close."""
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(20)
 
@@ -75,7 +75,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
 
 
 @pytest.mark.parametrize("cc", CCS)
-def test_a_download_knows_its_times_its_bytes_and_both_ends(plain: House, cc: str) -> None:
+def test_a_download_knows_its_times_its_bytes_and_both_ends(plain: RunningServer, cc: str) -> None:
     one = fetched(plain.url(), cc, size_bytes=3_000_000)
     assert (one.cc_asked, one.cc, one.bytes, one.status) == (cc, cc, 3_000_000, 200)
     assert 0 < one.connect_ns <= one.asked_ns <= one.first_byte_ns <= one.total_ns
@@ -87,8 +87,8 @@ def test_a_download_knows_its_times_its_bytes_and_both_ends(plain: House, cc: st
     assert one.server["samples"][-1]["bytes_acked"] >= 3_000_000
 
 
-def test_a_session_compares_in_blocks_whose_order_dice_choose(plain: House) -> None:
-    session = measured(plain.url(), Asked(CCS, repeats=8))
+def test_a_session_compares_in_blocks_in_random_order(plain: RunningServer) -> None:
+    session = measured(plain.url(), SessionOptions(CCS, repeats=8))
     assert session.stopped is Stopped.REPEATS
     blocks = [[trial.cc for trial in session.trials if trial.block == block] for block in range(8)]
     assert all(sorted(map(str, block)) == sorted(CCS) for block in blocks)
@@ -99,29 +99,29 @@ def test_a_session_compares_in_blocks_whose_order_dice_choose(plain: House) -> N
     assert session.about["server"] == "dumbbell"
 
 
-def test_it_stops_when_the_difference_is_known(plain: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_stops_when_the_difference_is_known(plain: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first controller's downloads begin with a pause that the other's don't have."""
     slow = download
 
-    async def paused(wanted: Wanted, cc: str | None, epoch_ns: int) -> Download:
+    async def paused(wanted: DownloadRequest, cc: str | None, epoch_ns: int) -> Download:
         found = await slow(wanted, cc, epoch_ns)
         return replace(found, total_ns=found.total_ns + 10**9) if cc == CCS[0] else found
 
-    monkeypatch.setattr("dumbbell.transfer.session.download", paused)
-    session = measured(plain.url(), Asked(CCS, most=30), size=1000)
+    monkeypatch.setattr("dumbbell.transfer.ab_session.download", paused)
+    session = measured(plain.url(), SessionOptions(CCS, most=30), size=1000)
     assert (session.stopped, session.blocks) == (Stopped.KNOWN, 6)
     assert compared(session)[0].answer is Answer.SECOND
     assert verdicts(session)[0].endswith(f"{CCS[1]} is faster")
 
 
-def test_without_controllers_it_only_measures_and_says_what_the_server_tells(plain: House) -> None:
-    session = measured(plain.url("/bytes/50kB"), Asked(repeats=6), size=None)
-    assert [trial.downloads[0].cc for trial in session.trials] == [sockets.default()] * 6
+def test_without_controllers_it_only_measures_and_says_what_the_server_tells(plain: RunningServer) -> None:
+    session = measured(plain.url("/bytes/50kB"), SessionOptions(repeats=6), size=None)
+    assert [trial.downloads[0].cc for trial in session.trials] == [tcp_socket.default()] * 6
     assert "a download took" in verdicts(session)[0]
 
 
-def test_connections_at_once_each_download_it_all(plain: House) -> None:
-    session = measured(plain.url(), Asked(repeats=2, connections=3), size=100_000)
+def test_connections_at_once_each_download_it_all(plain: RunningServer) -> None:
+    session = measured(plain.url(), SessionOptions(repeats=2, connections=3), size=100_000)
     assert [trial.bytes for trial in session.trials] == [300_000, 300_000]
     assert all(trial.time_s >= max(each.total_ns for each in trial.downloads) / 1e9 for trial in session.trials)
 
@@ -143,23 +143,23 @@ def test_a_stranger_s_server_is_measured_however_it_frames_the_body(answer: byte
 
 def test_a_stranger_s_controller_is_never_guessed() -> None:
     with stranger(OK + b"Content-Length: 2\r\n\r\nab") as url:
-        session = measured(url, Asked(repeats=1), size=None)
-    assert "the server doesn't say which controller it uses" in hints(session)
-    with stranger(OK + b"Content-Length: 2\r\n\r\nab") as url, pytest.raises(TransferError, match="leave --cc away"):
+        session = measured(url, SessionOptions(repeats=1), size=None)
+    assert "the server doesn't report its congestion control" in hints(session)
+    with stranger(OK + b"Content-Length: 2\r\n\r\nab") as url, pytest.raises(TransferError, match="remove --cc"):
         fetched(url, "bbr")
 
 
 def test_a_server_that_uses_another_controller_is_no_comparison(tmp_path: Path) -> None:
     answer = OK + b"Dumbbell-CC: reno\r\nContent-Length: 2\r\n\r\nab"
     with stranger(answer) as url:
-        session = measured(url, Asked(("bbr", "cubic"), repeats=3), size=None)
+        session = measured(url, SessionOptions(("bbr", "cubic"), repeats=3), size=None)
     assert session.stopped is Stopped.FAILED
     assert "the server used reno" in session.fault
     assert verdicts(session) == []
     assert as_json(session)["comparisons"] == []
-    birth = result.load_birth(write(session, tmp_path / "run", "x"))
-    assert not birth["valid"]
-    assert (birth["flows"][0]["cc"], birth["flows"][0]["cc_asked"]) != ("bbr", "bbr")
+    manifest = result.load_manifest(write(session, tmp_path / "run", "x"))
+    assert not manifest["valid"]
+    assert (manifest["flows"][0]["cc"], manifest["flows"][0]["cc_asked"]) != ("bbr", "bbr")
 
 
 def test_so_many_bytes_of_a_stranger_s_file_are_enough() -> None:
@@ -171,11 +171,11 @@ def test_so_many_bytes_of_a_stranger_s_file_are_enough() -> None:
     ("answer", "words"),
     [
         (OK + b"Content-Length: 9\r\n\r\nhello", "ended after 5 of 9 bytes"),
-        (b"", "closed the connection without an answer"),
-        (b"SSH-2.0-OpenSSH\r\n\r\n", "no HTTP"),
+        (b"", "closed the connection without a response"),
+        (b"SSH-2.0-OpenSSH\r\n\r\n", "invalid HTTP"),
         (b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nno!", "answers 404: no!"),
         (b"HTTP/1.1 503 Busy\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n", "too busy"),
-        (b"HTTP/1.1 302 Found\r\nLocation: ftp://x/\r\nContent-Length: 0\r\n\r\n", "not a URL that can be fetched"),
+        (b"HTTP/1.1 302 Found\r\nLocation: ftp://x/\r\nContent-Length: 0\r\n\r\n", "not an http or https URL"),
     ],
 )
 def test_what_goes_wrong_is_said_with_the_url(answer: bytes, words: str) -> None:
@@ -202,21 +202,23 @@ def test_nobody_there_and_no_such_name_are_told_apart() -> None:
 
 
 def test_a_server_that_falls_silent_is_given_up_after_a_while() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(TransferError, match="nothing came for"):
-        asyncio.run(download(Wanted(place_of(f"http://127.0.0.1:{mute.getsockname()[1]}/"), silence_s=0.2), None, 0))
+    with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(TransferError, match="no data for"):
+        asyncio.run(
+            download(DownloadRequest(parse_url(f"http://127.0.0.1:{mute.getsockname()[1]}/"), silence_s=0.2), None, 0)
+        )
 
 
 def test_a_download_that_takes_too_long_is_given_up() -> None:
-    with house(Serving(limits=Limits(rate_bps=100_000))) as running:
-        wanted = Wanted(place_of(running.url()), size_bytes=10_000_000, timeout_s=0.5)
-        with pytest.raises(TransferError, match=r"not done after 0\.5 s"):
+    with running_server(Serving(limits=Limits(rate_bps=100_000))) as running:
+        wanted = DownloadRequest(parse_url(running.url()), size_bytes=10_000_000, timeout_s=0.5)
+        with pytest.raises(TransferError, match=r"not complete after 0\.5 s"):
             asyncio.run(download(wanted, None, 0))
 
 
 def test_limits_of_the_server_that_held_a_download_back_are_told() -> None:
-    with house(Serving(limits=Limits(rate_bps=8_000_000))) as running:
-        session = measured(running.url(), Asked(repeats=1))
-    assert any("own limits held back 1 of 1" in note for note in hints(session))
+    with running_server(Serving(limits=Limits(rate_bps=8_000_000))) as running:
+        session = measured(running.url(), SessionOptions(repeats=1))
+    assert any("limits delayed 1 of 1" in note for note in hints(session))
 
 
 def test_tls_and_ipv6_and_whom_to_trust(tmp_path: Path) -> None:
@@ -224,23 +226,23 @@ def test_tls_and_ipv6_and_whom_to_trust(tmp_path: Path) -> None:
     authority.issue_cert("127.0.0.1", "::1").private_key_and_cert_chain_pem.write_to_path(str(tmp_path / "server.pem"))
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
-    with house(Serving(tls=tls_context(tmp_path / "server.pem", None))) as running:
+    with running_server(Serving(tls=tls_context(tmp_path / "server.pem", None))) as running:
         one = fetched(running.url(), CCS[0], size_bytes=3_000_000, tls=trusting)
         assert (one.bytes, one.cc) == (3_000_000, CCS[0])
         assert one.tls_ns is not None
         assert one.server is not None
-        with pytest.raises(TransferError, match=r"can't be trusted.*--cacert"):
+        with pytest.raises(TransferError, match=r"not trusted.*--cacert"):
             fetched(running.url(), tls=ssl.create_default_context())
         if len(running.urls) == 2:
             assert fetched(running.url(host="[::1]"), size_bytes=1000, tls=trusting).address == "::1"
-        with pytest.raises(TransferError, match=r"TLS failed|without an answer|no HTTP|reset"):
+        with pytest.raises(TransferError, match=r"TLS failed|without a response|invalid HTTP|reset"):
             fetched(running.url().replace("https", "http"))
 
 
-def test_a_result_is_one_that_stats_and_figures_read(plain: House, tmp_path: Path) -> None:
-    session = measured(plain.url(), Asked(CCS, repeats=2), size=5_000_000)
+def test_a_result_is_one_that_stats_and_figures_read(plain: RunningServer, tmp_path: Path) -> None:
+    session = measured(plain.url(), SessionOptions(CCS, repeats=2), size=5_000_000)
     run = result.load(write(session, tmp_path / "run", "dumbbell fetch"))
-    assert run.birth["engine"] == "fetch"
+    assert run.manifest["engine"] == "fetch"
     numbers = summary(run)
     assert {flow["cc"] for flow in numbers["flows"]} == set(CCS)
     assert [flow["bytes"] for flow in numbers["flows"]] == [5_000_000] * 4
@@ -258,13 +260,19 @@ def test_a_stranger_s_statistics_are_left_out_where_they_can_t_be(samples: objec
     one = Download(
         None, None, "http://a/", "a", 0, 0, 1, None, 2, 3, 10, 5, 200, 0, ((3, 0), (10, 5)), (), {"samples": samples}
     )
-    session = Session(Asked(repeats=1), Wanted(place_of("http://a/")), 0.0, [Trial(None, 0, (one,))], Stopped.REPEATS)
+    session = Session(
+        SessionOptions(repeats=1),
+        DownloadRequest(parse_url("http://a/")),
+        0.0,
+        [Transfer(None, 0, (one,))],
+        Stopped.REPEATS,
+    )
     run = result.load(write(session, tmp_path / "run", "x"))
     assert run.flows["rtt_ns"].null_count() == len(run.flows)
-    assert not isinstance(samples, list) or samples == [1] or "left out" in " ".join(run.birth["warnings"])
+    assert not isinstance(samples, list) or samples == [1] or "ignored" in " ".join(run.manifest["warnings"])
 
 
-def test_the_command_prints_one_object_and_writes_a_run(dumbbell: Dumbbell, plain: House) -> None:
+def test_the_command_prints_one_object_and_writes_a_run(dumbbell: Dumbbell, plain: RunningServer) -> None:
     words = ["fetch", plain.url(), "--cc", ",".join(CCS), "--size", "1MB", "--repeats", "6", "--json", "--out", "run"]
     done = dumbbell(*words)
     assert done.returncode == 0, done.stderr
@@ -280,11 +288,11 @@ def test_the_command_prints_one_object_and_writes_a_run(dumbbell: Dumbbell, plai
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--cc", "bbr,bbr"], "a controller twice"),
-        (["--repeats", "3", "--until", "5%"], "a number and a condition"),
+        (["--cc", "bbr,bbr"], "a congestion control is listed twice"),
+        (["--repeats", "3", "--until", "5%"], "--repeats and --until exclude each other"),
         (["--size", "0"], "--size: a size of nothing"),
-        (["-4", "-6"], "IPv4 only and IPv6 only"),
-        (["--until", "0%"], "nothing is known exactly"),
+        (["-4", "-6"], "-4 and -6 exclude each other"),
+        (["--until", "0%"], "the width must be positive"),
     ],
 )
 def test_a_slip_in_an_option_is_named(dumbbell: Dumbbell, words: list[str], said: str) -> None:
@@ -298,7 +306,7 @@ def test_ctrl_c_gives_what_is_known_so_far_and_ends_the_server_well() -> None:
     serving = subprocess.Popen([COMMAND, "serve", "--port", "0", "--quiet"], stderr=subprocess.PIPE, text=True)
     assert serving.stderr is not None
     try:
-        url = serving.stderr.readline().split()[3]
+        url = serving.stderr.readline().split()[-1]
         fetching = subprocess.Popen(
             [COMMAND, "fetch", url, "--cc", ",".join(CCS), "--size", "100kB", "--repeats", "10000", "--json"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -1,17 +1,17 @@
-// From a change to its picture: one request under way, and only the newest wish waiting, so that pictures follow the
+// From a change to its figure: one request under way, and only the newest wish waiting, so that figures follow the
 // hand as fast as they are simulated. Once the hand lets go, what is under way gives way to its last wish.
 
 import { batch } from "@preact/signals";
-import { wanted as numbers } from "./metrics";
+import { requestedMetrics as numbers } from "./metrics";
+import { type Answer, figureData, POINTS, Unanswered } from "./protocol";
 import * as state from "./state";
 import type { Edit } from "./types";
-import { type Answer, POINTS, picture, Unanswered } from "./wire";
 
 const TYPING_MS = 200;
 
 interface Request {
   edits: Edit[];
-  /** When the first knob was turned that it answers; 0: none was. */
+  /** When the first control was turned that it answers; 0: none was. */
   turned: number;
   gone: AbortController;
 }
@@ -20,7 +20,7 @@ let under: Request | null = null;
 let wanted = false;
 let turned = 0;
 let typing: ReturnType<typeof setTimeout> | undefined;
-/** Is a finger on a knob or a key? */
+/** Is a finger on a control or a key? */
 let held = false;
 
 for (const down of ["pointerdown", "keydown"])
@@ -41,8 +41,8 @@ for (const up of ["pointerup", "pointercancel", "keyup", "blur"])
     true,
   );
 
-/** A knob was turned: the server writes it into the text. A later turn of the same knob replaces an earlier one. */
-export function turn(edit: Edit): void {
+/** A control was turned: the server writes it into the text. A later turn of the same control replaces an earlier one. */
+export function applyEdit(edit: Edit): void {
   const plain = (edit.do ?? "set") === "set";
   const others = plain ? state.pending.value.filter((one) => one.key !== edit.key || one.do) : state.pending.value;
   state.pending.value = [...others, edit];
@@ -83,7 +83,7 @@ async function answer(): Promise<void> {
   const mine: Request = { edits: state.pending.value, turned, gone: new AbortController() };
   [under, wanted, turned] = [mine, false, 0];
   try {
-    const got = await picture(asked(mine), mine.gone.signal);
+    const got = await figureData(figureRequest(mine), mine.gone.signal);
     if (under === mine) take(mine, got);
   } catch (error) {
     if (under === mine) failed(error);
@@ -95,7 +95,7 @@ async function answer(): Promise<void> {
   }
 }
 
-function asked({ edits }: Request) {
+function figureRequest({ edits }: Request) {
   return {
     toml: state.text.value,
     edits,
@@ -110,11 +110,11 @@ function take({ edits, turned }: Request, got: Answer): void {
   batch(() => {
     state.text.value = got.state.toml;
     state.pending.value = state.pending.value.filter((edit) => !edits.includes(edit));
-    state.knobs.value = got.state.knobs ?? state.knobs.value;
+    state.controls.value = got.state.controls ?? state.controls.value;
     state.problem.value = got.state.problem;
-    if (got.picture) state.picture.value = got.picture;
+    if (got.figureData) state.figureData.value = got.figureData;
   });
-  if (turned) requestAnimationFrame(() => told(turned));
+  if (turned) requestAnimationFrame(() => recordLatency(turned));
 }
 
 function failed(error: unknown): void {
@@ -131,7 +131,7 @@ function drop(): void {
   under = null;
 }
 
-function told(since: number): void {
+function recordLatency(since: number): void {
   state.latency.value = performance.now() - since;
-  performance.measure("knob-to-picture", { start: since });
+  performance.measure("control-to-figure", { start: since });
 }

@@ -1,13 +1,13 @@
-// The workbench's page: turn a knob, see the flows answer.
+// The workbench's page: turn a control, see the flows answer.
 
 import { effect } from "@preact/signals";
 import { render } from "preact";
+import { FlowControls } from "./controls/Flows";
+import { PathControls } from "./controls/Path";
+import { SeedControl } from "./controls/Seed";
 import { Figures } from "./figures/Figures";
 import { Agreement } from "./kernel/Agreement";
 import { KernelRun } from "./kernel/KernelRun";
-import { FlowKnobs } from "./knobs/Flows";
-import { PathKnobs } from "./knobs/Path";
-import { SeedKnob } from "./knobs/Seed";
 import { write } from "./live";
 import { Editor } from "./page/Editor";
 import { Numbers } from "./page/Numbers";
@@ -18,9 +18,9 @@ import { restore } from "./share/share";
 import { busy, dark, offered, problem } from "./state";
 import { Tools } from "./tools/Tools";
 import "./style.css";
+import { start } from "./protocol";
 import { Tour } from "./tour/Tour";
-import { openIfAsked } from "./tour/tour";
-import { start } from "./wire";
+import { openFromLink } from "./tour/tour";
 
 function Page() {
   return (
@@ -29,10 +29,10 @@ function Page() {
       <Tools />
       <main>
         <Tour />
-        <div class="knobs">
-          <PathKnobs />
-          <FlowKnobs />
-          <SeedKnob />
+        <div class="controls">
+          <PathControls />
+          <FlowControls />
+          <SeedControl />
           <Numbers />
           <Agreement />
         </div>
@@ -61,10 +61,10 @@ render(<Page />, document.getElementById("app") as HTMLElement);
 try {
   offered.value = await start();
   if (!(await restore())) write(offered.value.scenarios[0]?.toml ?? "");
-  openIfAsked();
+  openFromLink();
   addEventListener("hashchange", () => {
     void restore();
-    openIfAsked();
+    openFromLink();
   });
 } catch (error) {
   problem.value = { text: String(error), key: "", right: "", line: null };

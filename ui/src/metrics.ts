@@ -13,24 +13,24 @@ interface Metric {
 export const OF_GROUPS: Metric[] = [
   { name: "throughput_mbps", title: "Mbit/s", factor: 1 },
   { name: "share", title: "share, %", factor: 100 },
-  { name: "retransmit_rate", title: "sent again, %", factor: 100 },
+  { name: "retransmit_rate", title: "retransmitted, %", factor: 100 },
   { name: "rtt_ms.mean", title: "RTT, ms", factor: 1 },
   { name: "rtt_ms.p95", title: "RTT p95, ms", factor: 1 },
 ];
 
 /** Of the path. */
 export const OF_PATH: Metric[] = [
-  { name: "utilisation", title: "link busy", factor: 100, unit: " %" },
-  { name: "queue.delay_ms.mean", title: "wait in the queue", factor: 1, unit: " ms on average" },
-  { name: "queue.delay_ms.p95", title: "95 % of the time below", factor: 1, unit: " ms" },
+  { name: "utilisation", title: "utilization", factor: 100, unit: " %" },
+  { name: "queue.delay_ms.mean", title: "queueing delay, mean", factor: 1, unit: " ms" },
+  { name: "queue.delay_ms.p95", title: "queueing delay, p95", factor: 1, unit: " ms" },
   { name: "queue.drops", title: "dropped", factor: 1, unit: " packets" },
   { name: "jain", title: "fairness (Jain's index)", factor: 1 },
 ];
 
-/** What somebody wants to know besides. */
+/** What the user wants to know besides. */
 export const besides = signal<string[]>([]);
 
-export function wanted(): string[] {
+export function requestedMetrics(): string[] {
   const always = [...OF_GROUPS.map(({ name }) => `groups.*.${name}`), ...OF_PATH.map(({ name }) => name)];
   return [...always, ...besides.value];
 }

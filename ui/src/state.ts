@@ -1,8 +1,8 @@
-// All that the page knows. The experiment's text is the truth; knobs and picture are the server's answers to it.
+// All that the page knows. The experiment's text is the truth; controls and figure are the server's answers to it.
 // Views read signals and call `actions`; only `actions` and `live` write.
 
 import { computed, signal } from "@preact/signals";
-import type { Edit, Knobs, Picture, Problem, Start } from "./types";
+import type { Controls, Edit, FigureData, Problem, Start } from "./types";
 
 export interface Pin {
   id: number;
@@ -12,14 +12,14 @@ export interface Pin {
   name: string;
   /** The same, with its path in short. */
   label: string;
-  picture: Picture;
+  figureData: FigureData;
 }
 
 export const offered = signal<Start | null>(null);
 export const text = signal("");
-export const knobs = signal<Knobs | null>(null);
+export const controls = signal<Controls | null>(null);
 export const problem = signal<Problem | null>(null);
-export const picture = signal<Picture | null>(null);
+export const figureData = signal<FigureData | null>(null);
 export const pins = signal<Pin[]>([]);
 /** Edits that the server has not answered yet. */
 export const pending = signal<Edit[]>([]);
@@ -30,7 +30,7 @@ export const panels = signal(["throughput", "cwnd", "rtt", "queue", "states"]);
 export const hidden = signal<ReadonlySet<string>>(new Set());
 /** The one clock of the page, in seconds of the experiment: figures and packets follow it. */
 export const clock = signal<number | null>(null);
-/** From the last knob to its picture, in ms. */
+/** From the last control to its figure, in ms. */
 export const latency = signal<number | null>(null);
 
 const preferred = matchMedia("(prefers-color-scheme: dark)");
@@ -41,7 +41,7 @@ preferred.addEventListener("change", () => {
 export const theme = signal<"system" | "light" | "dark">("system");
 export const dark = computed(() => (theme.value === "system" ? systemDark.value : theme.value === "dark"));
 
-/** What a knob shows: what somebody turned it to, or what the text says. */
+/** What a control shows: what the user turned it to, or what the text says. */
 export function shown<T>(key: string, said: T): T {
   const edit = pending.value.findLast((one) => one.key === key && (one.do ?? "set") === "set");
   return edit === undefined ? said : (edit.value as T);

@@ -1,4 +1,4 @@
-// What the server says; `python/dumbbell/workbench` is where each is made.
+// What the server says; `python/dumbbell/web` is where each is made.
 
 export interface Group {
   name: string;
@@ -21,7 +21,7 @@ export interface Bottleneck {
   limit: string | null;
 }
 
-export interface Knobs {
+export interface Controls {
   title: string;
   duration_ns: number;
   rtt_ns: number;
@@ -40,7 +40,7 @@ export interface Problem {
 
 export interface State {
   toml: string;
-  knobs: Knobs | null;
+  controls: Controls | null;
   problem: Problem | null;
 }
 
@@ -52,7 +52,7 @@ export interface Edit {
   value?: Value;
 }
 
-/** A column of a picture: offset and length in numbers. */
+/** A column of a figure: offset and length in numbers. */
 export type Span = [number, number];
 
 interface Coloured {
@@ -106,7 +106,7 @@ export interface Drawn {
   took_ms: { simulate: number; all: number };
 }
 
-export interface Picture extends Drawn {
+export interface FigureData extends Drawn {
   column(span: Span): Float64Array;
 }
 

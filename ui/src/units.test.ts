@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { rateOf, rateSaid, rateText, short, timeOf, timeSaid, timeText } from "./units";
+import { rateLabel, rateOf, rateText, short, timeLabel, timeOf, timeText } from "./units";
 
 test("quantities are written as tc reads them", () => {
   expect([5e7, 1e9, 64_000, 12_500_000].map(rateText)).toEqual(["50mbit", "1gbit", "64kbit", "12.5mbit"]);
@@ -7,9 +7,9 @@ test("quantities are written as tc reads them", () => {
 });
 
 test("and said as people read them", () => {
-  expect(rateSaid(5e7)).toBe("50 Mbit/s");
-  expect(rateSaid(64_000)).toBe("64 kbit/s");
-  expect(timeSaid(61_000)).toBe("61 µs");
+  expect(rateLabel(5e7)).toBe("50 Mbit/s");
+  expect(rateLabel(64_000)).toBe("64 kbit/s");
+  expect(timeLabel(61_000)).toBe("61 µs");
   expect(short(0.123456)).toBe("0.1235");
 });
 

@@ -33,11 +33,11 @@ export function timeOf(text: unknown): number | null {
 }
 
 /** As tc writes it, with a space and a capital: 50 Mbit/s. */
-export function rateSaid(bps: number): string {
+export function rateLabel(bps: number): string {
   return rateText(bps).replace(/([kmg]?)bit/, (_, prefix) => ` ${prefix === "k" ? "k" : prefix.toUpperCase()}bit/s`);
 }
 
-export function timeSaid(ns: number): string {
+export function timeLabel(ns: number): string {
   return timeText(ns)
     .replace(/([a-z]+)$/, " $1")
     .replace(" us", " µs");

@@ -1,16 +1,16 @@
-//! What the kernel counted: the texts that show packets that died outside the queues under test.
+//! Kernel counters that reveal drops outside the queues under test.
 //!
-//! Kept as the kernel prints them; `dumbbell.engine.validity` reads and judges them.
+//! Stored as text; `dumbbell.engines.validity` reads and judges them.
 
 use crate::error::{Attempt, Result};
 use crate::sys;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Files of `/proc/net`, by the name under which they are kept.
+/// Files of `/proc/net`, which are also the keys.
 const FILES: [&str; 4] = ["dev", "snmp", "netstat", "softnet_stat"];
 
-/// Host, then file, to text.
+/// Host to file to text.
 pub type Counters = BTreeMap<String, BTreeMap<&'static str, String>>;
 
 /// Reads every host's counters.

@@ -1,40 +1,40 @@
-//! What the agent could not do: each error names the attempt.
+//! Errors of the agent; each states what was attempted.
 
 use std::io;
 
-/// Result of everything that talks to Linux.
+/// Result of system calls.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Errors of the world around the agent. A mistake of its own is a panic.
+/// Errors of the environment. The agent's own bugs panic.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A call of the operating system failed.
+    /// A system call failed.
     #[error("{attempt}: {source}")]
     System {
-        /// What was being tried, as a phrase: "opening plan.json".
+        /// What was attempted: "opening plan.json".
         attempt: String,
-        /// What Linux answered.
+        /// The error that Linux returned.
         source: io::Error,
     },
-    /// `ip`, `tc` or a sysctl refused a command of the plan.
+    /// The kernel, `ip` or `tc` refused a command of the plan.
     #[error("command refused: {command}\n{reason}")]
     Refused {
-        /// The command as the plan has it.
+        /// The command in the plan.
         command: String,
-        /// What the program or the kernel said.
+        /// Message of the program or the kernel.
         reason: String,
     },
-    /// The machine is not as a plan needs it, or can't be left as it was.
+    /// The host does not meet the plan's requirements, or can't be restored.
     #[error("{0}")]
     Unfit(String),
-    /// The plan is not one that this agent reads.
+    /// The agent can't parse the plan.
     #[error("plan.json: {0}")]
     Plan(#[from] serde_json::Error),
 }
 
-/// Names the attempt that an `io::Error` or an `Errno` spoiled.
+/// Adds the attempted action to an `io::Error` or `Errno`.
 pub trait Attempt<T> {
-    /// Wraps the error; `attempt` is built only when there is one.
+    /// Wraps the error; calls `attempt` only on failure.
     fn attempt(self, attempt: impl FnOnce() -> String) -> Result<T>;
 }
 

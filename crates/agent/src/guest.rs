@@ -1,12 +1,11 @@
 //! The agent as init of a User-Mode Linux guest.
 //!
-//! The guest's root is the run's folder on the host, the only writable place. The
-//! host's own files are mounted read-only at `/host`, which becomes the root once
-//! the run's files are reachable below it: so `ip` and `tc` are the machine's own.
-//! What a lab is, `lab` knows.
+//! The guest's root is the run's folder on the host, the only writable folder. The
+//! host's own files are mounted read-only at `/host`, which becomes the root after
+//! the run's folder is mounted below it: `ip` and `tc` are those of the host.
 
 use crate::error::{Attempt, Result};
-use crate::lab;
+use crate::event_loop;
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use std::fs;
@@ -14,14 +13,14 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// Where the run's folder is seen once `/host` is the root.
+/// Mount point of the run's folder after `/host` becomes the root.
 const FOLDER: &str = "/run/dumbbell";
 
-/// Runs the lab in the root folder, then switches the machine off.
-pub fn live() -> ! {
-    if let Err(error) = prepare().map(|()| warm_up()).and_then(|()| lab::run(Path::new(FOLDER))) {
+/// Runs the experiment in the root folder, then powers the guest off.
+pub fn run() -> ! {
+    if let Err(error) = prepare().map(|()| warm_up()).and_then(|()| event_loop::run(Path::new(FOLDER))) {
         eprintln!("dumbbell-agent: {error}");
-        // The message is the run's only trace when the folder itself can't be written.
+        // The console has the only message if the folder is not writable.
         let _ = fs::write(format!("{FOLDER}/failure.txt"), error.to_string());
     }
     match reboot(RebootMode::RB_POWER_OFF) {
@@ -37,7 +36,7 @@ fn prepare() -> Result<()> {
     mount_at("sysfs", "/host/sys", MsFlags::empty(), None)?;
     mount_at("tmpfs", "/host/tmp", MsFlags::empty(), None)?;
     for folder in ["/host/run/netns", "/host/run/dumbbell"] {
-        fs::create_dir_all(folder).attempt(|| format!("making {folder}"))?;
+        fs::create_dir_all(folder).attempt(|| format!("creating {folder}"))?;
     }
     let none: Option<&str> = None;
     mount(Some("/"), "/host/run/dumbbell", none, MsFlags::MS_BIND, none)
@@ -47,13 +46,13 @@ fn prepare() -> Result<()> {
     std::env::set_current_dir("/").attempt(|| "entering /".into())
 }
 
-/// Lets the clock tick. Until it has, timers are coarse: a first one would be a jiffy late, and tc, which asks
-/// `/proc/net/psched` how fine they are, would give htb classes buckets for a clock of 250 Hz.
+/// Lets the clock tick. Before, timers are coarse: the first one would be a jiffy late, and tc, which reads the timer
+/// resolution in `/proc/net/psched`, would give htb classes the burst size of a 250 Hz clock.
 fn warm_up() {
     thread::sleep(WARM_UP);
 }
 
-/// Some ticks of virtual time; they cost next to nothing.
+/// A few ticks of virtual time; they cost almost nothing.
 const WARM_UP: Duration = Duration::from_millis(100);
 
 fn mount_at(kind: &str, target: &str, flags: MsFlags, options: Option<&str>) -> Result<()> {

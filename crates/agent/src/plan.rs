@@ -1,74 +1,75 @@
-//! What Python asked for: `plan.json`, as types.
+//! Types of `plan.json`.
 //!
-//! `dumbbell.plan` writes it and explains every choice; here it is only read.
+//! `dumbbell.plan` writes the file and explains its choices.
 
-use crate::inside::plan::Wishes;
+use crate::inside::plan::Recordings;
 use crate::programs::plan::Programs;
 use serde::Deserialize;
 use std::net::Ipv4Addr;
 
-/// One run of one experiment on one machine.
+/// One run of an experiment on one host.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Length of the experiment.
+    /// Duration of the experiment.
     pub duration_ns: u64,
-    /// Time between samples.
+    /// Sampling interval.
     pub sample_ns: u64,
-    /// End as soon as every sized flow is done; set when all flows are sized.
+    /// End when every sized flow is done; set if all flows are sized.
     pub ends_when_done: bool,
-    /// Network namespaces, one a host.
+    /// Hosts: one network namespace each.
     pub hosts: Vec<String>,
-    /// Commands, in order, before time zero.
+    /// Commands to run in order before time zero.
     pub setup: Vec<Command>,
     /// Flows, in the order of the result.
     pub flows: Vec<Flow>,
     /// Probes.
     pub probes: Vec<Probe>,
-    /// Commands at their times, sorted by time.
+    /// Timed commands, sorted by time.
     pub changes: Vec<Change>,
-    /// Where random numbers begin.
-    pub dice: Vec<Dice>,
-    /// The machine's own programs; none in most experiments.
+    /// Seeds of netem's random numbers.
+    #[serde(rename = "dice")]
+    pub netem_seed: Vec<NetemSeed>,
+    /// Programs; most experiments have none.
     #[serde(default)]
     pub programs: Programs,
-    /// Only these devices' queues are looked at; none: all. On somebody's machine others are not ours.
+    /// If not empty, sample only these devices' queues: on a real host the others belong to other users.
     #[serde(default)]
     pub devices: Vec<String>,
-    /// What is to be looked at beside flows, queues and probes.
+    /// Optional recordings besides flows, queues and probes.
     #[serde(default)]
-    pub inside: Wishes,
-    /// Time between looks at the machine itself; none in a guest, whose machine has no time.
+    pub inside: Recordings,
+    /// Interval of host load samples; None in a guest, where virtual time has no load.
     #[serde(default)]
     pub machine_ns: Option<u64>,
 }
 
-/// Where the random numbers of a netem begin.
+/// Seed of a netem's random numbers.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Dice {
-    /// Its host.
+pub struct NetemSeed {
+    /// Host.
     pub host: String,
-    /// Its device.
+    /// Device.
     pub device: String,
-    /// As tc writes it: `10:`.
+    /// Handle as tc writes it: `10:`.
     pub handle: String,
     /// `TCA_NETEM_PRNG_SEED`.
     pub seed: u64,
 }
 
-/// One line that a person could type: `ip`, `tc`, `ethtool -K` or `sysctl -w`; `write FILE TEXT` is ours for `echo TEXT > FILE`.
+/// A command line: `ip`, `tc`, `ethtool -K` or `sysctl -w`; `write FILE TEXT` stands for `echo TEXT > FILE`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
-    /// Namespace it runs in; empty for the machine's own.
+    /// Network namespace; empty for the agent's own.
     pub host: String,
-    /// Program and arguments; no argument holds white space.
+    /// Program and arguments; arguments contain no white space.
     pub argv: Vec<String>,
 }
 
 impl Command {
-    /// The line as typed.
+    /// The command as one line.
     pub fn line(&self) -> String {
         self.argv.join(" ")
     }
@@ -90,30 +91,30 @@ pub struct Change {
 pub enum Transport {
     /// A TCP connection, sender to receiver.
     Tcp,
-    /// Packets at a constant rate.
+    /// UDP packets at a constant rate.
     Udp,
 }
 
-/// Which ends of a flow or a probe are here; on real hosts the other one is on another machine.
+/// Which ends of a flow or probe are on this host.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Ends {
     /// Both, as in a guest.
     #[default]
     Both,
-    /// Only the one that sends, or asks.
+    /// Only the sender, or a probe's client.
     Sender,
-    /// Only the one that receives, or answers; its port is no other flow's.
+    /// Only the receiver, or a probe's server; no other flow uses its port.
     Receiver,
 }
 
 impl Ends {
-    /// Is the sending end here?
+    /// Is the sender on this host?
     pub fn sends(self) -> bool {
         self != Self::Receiver
     }
 
-    /// Is the receiving end here?
+    /// Is the receiver on this host?
     pub fn receives(self) -> bool {
         self != Self::Sender
     }
@@ -127,9 +128,9 @@ pub struct Flow {
     pub name: String,
     /// TCP or UDP.
     pub transport: Transport,
-    /// Host that sends the data.
+    /// Sending host.
     pub sender: String,
-    /// Host that receives it.
+    /// Receiving host.
     pub receiver: String,
     /// Address of the receiver.
     pub address: Ipv4Addr,
@@ -139,11 +140,11 @@ pub struct Flow {
     pub cc: Option<String>,
     /// When it starts.
     pub start_ns: u64,
-    /// When it stops sending; none: at the end.
+    /// When it stops sending; None: at the end.
     pub stop_ns: Option<u64>,
-    /// Size; none: as much as it can.
+    /// Size; None: unlimited.
     pub bytes: Option<u64>,
-    /// Send for `on_ns`, rest for `off_ns`, repeated.
+    /// Send for `on_ns`, pause for `off_ns`, repeat.
     pub on_off_ns: Option<(u64, u64)>,
     /// Request/response instead of bulk.
     pub exchange: Option<Exchange>,
@@ -151,7 +152,7 @@ pub struct Flow {
     pub sndbuf: Option<usize>,
     /// Fixed receive buffer.
     pub rcvbuf: Option<usize>,
-    /// Read each segment as it comes, as most applications do, instead of in large pieces.
+    /// Read each segment when it arrives, like most applications, instead of in large pieces.
     pub prompt_reads: bool,
     /// `SO_MAX_PACING_RATE`, bytes per second.
     pub pacing_rate: Option<u64>,
@@ -159,51 +160,51 @@ pub struct Flow {
     pub mark: Option<u32>,
     /// Payload bytes of a UDP packet.
     pub packet: Option<usize>,
-    /// Time between two UDP packets.
+    /// Interval between UDP packets.
     pub interval_ns: Option<u64>,
-    /// Which of its ends are here.
+    /// Which ends are on this host.
     #[serde(default)]
     pub ends: Ends,
-    /// Where a sender on another machine is.
+    /// Address of a sender on another host.
     #[serde(default)]
     pub from: Option<Ipv4Addr>,
 }
 
-/// The receiver asks, the sender answers, the receiver thinks, and again.
+/// The receiver sends a request, the sender responds, the receiver pauses and repeats.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exchange {
-    /// Bytes of a question.
+    /// Bytes of a request.
     pub request: u64,
-    /// Bytes of an answer.
+    /// Bytes of a response.
     pub response: u64,
-    /// Pause after an answer.
+    /// Pause after a response.
     pub think_ns: u64,
 }
 
-/// Kind of a probe.
+/// Type of a probe.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum ProbeKind {
-    /// ICMP echo, answered by the kernel.
+    /// ICMP echo; the kernel answers.
     Ping,
-    /// A UDP packet, answered by the agent.
+    /// UDP; the agent answers.
     Udp,
 }
 
-/// A probe, sent every `interval_ns` from `start_ns` on.
+/// Probes sent every `interval_ns` from `start_ns` on.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
     /// Ping or UDP.
     pub kind: ProbeKind,
-    /// Host that asks.
+    /// Host of the client.
     pub sender: String,
-    /// Host that answers.
+    /// Host of the server.
     pub receiver: String,
-    /// Address of the receiver.
+    /// Address of the server.
     pub address: Ipv4Addr,
-    /// UDP port of the receiver.
+    /// UDP port of the server.
     pub port: u16,
     /// First probe.
     pub start_ns: u64,
@@ -211,7 +212,7 @@ pub struct Probe {
     pub interval_ns: u64,
     /// Payload bytes.
     pub payload: usize,
-    /// Which of its ends are here.
+    /// Which ends are on this host.
     #[serde(default)]
     pub ends: Ends,
 }

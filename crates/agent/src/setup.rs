@@ -1,7 +1,7 @@
-//! Carries out the plan's commands: `ip` and `tc` in batches; sysctls, module parameters and offloads by itself.
+//! Runs the plan's commands: `ip` and `tc` in batches; sysctls, module parameters and offloads directly.
 //!
-//! A process in the guest costs milliseconds, so neighbouring commands of one program in one
-//! host go to one `ip -batch` or `tc -batch`. Which commands, and why, is `dumbbell.plan`'s.
+//! Starting a process in a guest takes milliseconds, so consecutive commands of one program in one
+//! host run as one `ip -batch` or `tc -batch`. `dumbbell.plan` generates the commands.
 
 use crate::error::{Attempt, Error, Result};
 use crate::plan::{Change, Command};
@@ -12,7 +12,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::process::{Child, ChildStdin, Stdio};
 
-/// Runs all commands in order; stops at the first that is refused.
+/// Runs all commands in order; stops at the first failure.
 pub fn run(commands: &[Command]) -> Result<()> {
     for batch in commands.chunk_by(|a, b| batches(a) && a.host == b.host && a.argv[0] == b.argv[0]) {
         match batch[0].argv[0].as_str() {
@@ -20,7 +20,7 @@ pub fn run(commands: &[Command]) -> Result<()> {
             "sysctl" => batch.iter().try_for_each(set_sysctl)?,
             "write" => batch.iter().try_for_each(set_parameter)?,
             "ethtool" => batch.iter().try_for_each(set_offloads)?,
-            other => panic!("the plan holds a program that it may not: {other}"),
+            other => panic!("the plan contains a forbidden program: {other}"),
         }
     }
     Ok(())
@@ -35,7 +35,7 @@ fn run_batch(batch: &[Command]) -> Result<()> {
     let mut child = spawn(program, &batch[0].host)?;
     let mut input = child.stdin.take().expect("stdin is piped");
     let lines: String = batch.iter().map(batch_line).collect();
-    // The program may stop reading at the line that it refuses; its message says more than EPIPE.
+    // The program may stop reading at the failed line; its message is more useful than EPIPE.
     let _ = input.write_all(lines.as_bytes());
     drop(input);
     let output = child.wait_with_output().attempt(|| format!("waiting for {program}"))?;
@@ -47,7 +47,7 @@ fn run_batch(batch: &[Command]) -> Result<()> {
     Err(Error::Refused { command: command.line(), reason: reason.trim().into() })
 }
 
-/// `ip` and `tc` end their complaint with "Command failed -:LINE".
+/// `ip` and `tc` end their error message with "Command failed -:LINE".
 fn refused_line(complaint: &str) -> Option<usize> {
     complaint.lines().rev().find_map(|line| line.strip_prefix("Command failed -:")?.trim().parse().ok())
 }
@@ -75,10 +75,10 @@ fn set_sysctl(command: &Command) -> Result<()> {
         command: command.line(),
         reason: match error.kind() {
             io::ErrorKind::NotFound if !command.host.is_empty() && fs::exists(&path).unwrap_or(false) => {
-                format!("this kernel has one {key} for the whole machine, none for a host")
+                format!("{key} is system-wide on this kernel, not per host")
             }
-            io::ErrorKind::NotFound if !fs::exists(OF_THE_MACHINE).unwrap_or(false) => {
-                format!("a host has no {key}: this kernel has none, or one for the whole machine")
+            io::ErrorKind::NotFound if !fs::exists(HOST_WIDE_SYSCTL).unwrap_or(false) => {
+                format!("{key} does not exist in a host: this kernel lacks it, or it is system-wide")
             }
             io::ErrorKind::NotFound => format!("this kernel has no {key}"),
             _ => error.to_string(),
@@ -86,25 +86,25 @@ fn set_sysctl(command: &Command) -> Result<()> {
     })
 }
 
-/// Every kernel has it, once: where it can't be seen, whatever else the machine has once can't either.
-const OF_THE_MACHINE: &str = "/proc/sys/net/core/netdev_max_backlog";
+/// Exists on every kernel, system-wide: where it is invisible, other system-wide sysctls are invisible, too.
+const HOST_WIDE_SYSCTL: &str = "/proc/sys/net/core/netdev_max_backlog";
 
-/// A parameter of a congestion control's module; nothing else is ever written.
+/// Sets a parameter of a congestion control module; no other file is ever written.
 fn set_parameter(command: &Command) -> Result<()> {
     let [_, path, value] = command.argv.as_slice() else { panic!("write FILE TEXT") };
-    assert!(path.starts_with("/sys/module/tcp_") && !path.contains(".."), "the plan writes a file that it may not");
+    assert!(path.starts_with("/sys/module/tcp_") && !path.contains(".."), "the plan writes a forbidden file");
     let written = fs::OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(value.as_bytes()));
     written.map_err(|error| Error::Refused {
         command: command.line(),
         reason: match error.kind() {
             io::ErrorKind::NotFound => "this kernel's controller has no such parameter".into(),
-            io::ErrorKind::PermissionDenied => "this kernel sets it only when it starts".into(),
+            io::ErrorKind::PermissionDenied => "the parameter is read-only after boot".into(),
             _ => error.to_string(),
         },
     })
 }
 
-/// The features of `ethtool -K DEVICE FEATURE on|off …` that the plan uses, as ioctl numbers.
+/// The features of `ethtool -K DEVICE FEATURE on|off …` that plans use, as ioctl numbers.
 const OFFLOADS: [(&str, u32); 3] = [("tso", 0x1f), ("gso", 0x24), ("gro", 0x2c)];
 
 fn set_offloads(command: &Command) -> Result<()> {
@@ -117,7 +117,7 @@ fn set_offloads(command: &Command) -> Result<()> {
     Ok(())
 }
 
-/// A `tc` or `ip` that stays open for the changes to come: starting one costs milliseconds.
+/// A `tc` or `ip` process that stays open for later changes: starting one takes milliseconds.
 pub struct Standby {
     host: String,
     program: String,
@@ -127,7 +127,7 @@ pub struct Standby {
 }
 
 impl Standby {
-    /// One for each program and host of the changes.
+    /// Starts one for each program and host of the changes.
     pub fn for_all(changes: &[Change]) -> Result<Vec<Self>> {
         let mut standbys: Vec<Self> = Vec::new();
         for change in changes {
@@ -145,25 +145,25 @@ impl Standby {
         Ok(Self { host: command.host.clone(), program: command.argv[0].clone(), child, input, sent: Vec::new() })
     }
 
-    /// Where it is, and its netlink port: iproute2 lets Linux choose one, which is the number of its process.
+    /// Its host and netlink port: iproute2 lets Linux choose the port, which is the PID.
     pub fn port(&self) -> (&str, u32) {
         (&self.host, self.child.id())
     }
 
-    /// Is this the one for the command?
+    /// Does it run this command's program in the same host?
     pub fn serves(&self, command: &Command) -> bool {
         self.host == command.host && self.program == command.argv[0]
     }
 
-    /// Hands the command over; it is carried out before time moves on.
+    /// Sends the command; the program runs it before virtual time advances.
     pub fn send(&mut self, command: &Command) -> Result<()> {
         self.sent.push(command.clone());
         self.input.write_all(batch_line(command).as_bytes()).attempt(|| command.line())
     }
 
-    /// Waits for the program's end and tells of a refused change.
+    /// Waits for the program to exit and reports a failed change.
     pub fn finish(self) -> Result<()> {
-        // A program of the experiment may have stopped it.
+        // A program of the experiment may have stopped it with a signal.
         let _ = kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGCONT);
         drop(self.input);
         let output = self.child.wait_with_output().attempt(|| format!("waiting for {}", self.program))?;
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_complaint_names_its_line() {
+    fn the_failed_line_is_parsed() {
         assert_eq!(refused_line("What is \"limt\"?\nCommand failed -:3\n"), Some(3));
         assert_eq!(refused_line("Cannot find device \"x\""), None);
     }

@@ -1,16 +1,16 @@
-//! Every TCP socket of a network namespace, again and again, to standard output: what `dumbbell watch` reads.
+//! Dumps every TCP socket of a network namespace to standard output, periodically, for `dumbbell watch`.
 //!
 //! ```text
-//! stream   frame, frame, … until `--count` of them, or until nobody reads any more
+//! stream   frame, frame, … until `--count` frames are written or the reader closes the pipe
 //! frame    header: "DBSOCK01", CLOCK_MONOTONIC and CLOCK_REALTIME when the dump began, how long it took (u64 ns each),
 //!          number of rows (u32), bytes of a row (u32); then the rows
 //! row      struct inet_diag_msg, SK_MEMINFO_*, the controller's name, the attribute number of the controller's info
-//!          (u16, 0 where it tells nothing), how long that was (u16), that info, struct tcp_info; each zero where the
+//!          (u16, 0 if missing), its length (u16), the info, struct tcp_info; each zero if the
 //!          socket has none
 //! ```
 //!
-//! All numbers in the machine's order. `dumbbell.machine.connections` has the same layout. One netlink socket lives for
-//! all dumps, and needs no privilege. What is closed, and what a rate is, is the reader's business.
+//! All numbers are in host byte order. `dumbbell.host.tcp_connections` has the same layout. One netlink socket serves
+//! all dumps and needs no privileges. The reader detects closed sockets and computes rates.
 
 use crate::error::{Attempt, Error, Result};
 use crate::sample::diag::{
@@ -28,13 +28,13 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
-/// How it is called.
+/// Command line syntax.
 pub const USAGE: &str = "dumbbell-agent sockets [--every 1s] [--count N] [--states all|connected|established] \
                          [--netns NAME|PID]";
 
 const MAGIC: &[u8; 8] = b"DBSOCK01";
 const HEADER_BYTES: usize = 40;
-/// `union tcp_cc_info` has 20 bytes in Linux; that of kernels with BBR version 3 has 52.
+/// `union tcp_cc_info` has 20 bytes in Linux, and 52 in kernels with BBR version 3.
 const CC_INFO_BYTES: usize = 64;
 const ROW_BYTES: usize = MESSAGE_BYTES + MEMORY_KEPT.1 + CONTROLLER_KEPT.1 + 4 + CC_INFO_BYTES + INFO_KEPT.1;
 /// No attribute has this number.
@@ -42,24 +42,24 @@ const NOTHING: u16 = u16::MAX;
 const ESTABLISHED: u32 = 1 << 1;
 const NS_PER_MS: u64 = 1_000_000;
 
-/// What was asked for.
+/// Parsed options.
 #[derive(Debug, PartialEq, Eq)]
-struct Wanted {
+struct Options {
     every_ns: u64,
-    /// None: for ever.
+    /// None: unlimited.
     count: Option<u64>,
     states: u32,
     netns: Option<String>,
 }
 
-/// Reads the words, and dumps; the exit status.
+/// Parses the arguments and dumps sockets; returns the exit status.
 pub fn main(words: &[OsString]) -> ExitCode {
     let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
-    let Some(wanted) = words.and_then(|words| wanted(&words)) else {
+    let Some(options) = words.and_then(|words| options(&words)) else {
         eprintln!("usage: {USAGE}");
         return ExitCode::from(2);
     };
-    match dump_all(&wanted) {
+    match dump_all(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("dumbbell-agent: {error}");
@@ -68,28 +68,28 @@ pub fn main(words: &[OsString]) -> ExitCode {
     }
 }
 
-fn wanted(words: &[&str]) -> Option<Wanted> {
-    let mut wanted = Wanted { every_ns: 1000 * NS_PER_MS, count: None, states: u32::MAX, netns: None };
+fn options(words: &[&str]) -> Option<Options> {
+    let mut options = Options { every_ns: 1000 * NS_PER_MS, count: None, states: u32::MAX, netns: None };
     if !words.len().is_multiple_of(2) {
         return None;
     }
     for pair in words.chunks(2) {
         match pair {
-            ["--every", text] => wanted.every_ns = duration_ns(text)?,
-            ["--count", text] => wanted.count = Some(text.parse().ok().filter(|count| *count > 0)?),
-            ["--states", "all"] => wanted.states = u32::MAX,
-            ["--states", "connected"] => wanted.states = CONNECTED,
-            ["--states", "established"] => wanted.states = ESTABLISHED,
-            ["--netns", name] if !name.is_empty() => wanted.netns = Some((*name).into()),
+            ["--every", text] => options.every_ns = duration_ns(text)?,
+            ["--count", text] => options.count = Some(text.parse().ok().filter(|count| *count > 0)?),
+            ["--states", "all"] => options.states = u32::MAX,
+            ["--states", "connected"] => options.states = CONNECTED,
+            ["--states", "established"] => options.states = ESTABLISHED,
+            ["--netns", name] if !name.is_empty() => options.netns = Some((*name).into()),
             _ => return None,
         }
     }
-    Some(wanted)
+    Some(options)
 }
 
-/// `1s`, `250ms`, `100us`: a whole number and its unit.
+/// `1s`, `250ms`, `100us`: an integer with a unit.
 fn duration_ns(text: &str) -> Option<u64> {
-    let digits = text.find(|letter: char| !letter.is_ascii_digit())?;
+    let digits = text.find(|request_batch: char| !request_batch.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
     let unit_ns = match unit {
         "s" => 1000 * NS_PER_MS,
@@ -100,18 +100,18 @@ fn duration_ns(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(unit_ns).filter(|every_ns| *every_ns > 0)
 }
 
-fn dump_all(wanted: &Wanted) -> Result<()> {
-    if let Some(netns) = &wanted.netns {
+fn dump_all(options: &Options) -> Result<()> {
+    if let Some(netns) = &options.netns {
         let path = namespace(netns);
         sys::enter(&path).attempt(|| format!("entering network namespace '{netns}' ({path})"))?;
     }
     let netlink = Netlink::open_unprivileged(SockProtocol::NetlinkSockDiag)?;
     let mut out = io::stdout().lock();
     let mut frame = Vec::new();
-    let mut left = wanted.count.unwrap_or(u64::MAX);
+    let mut left = options.count.unwrap_or(u64::MAX);
     let mut next_ns = sys::both_clocks_ns().0;
     loop {
-        fill(&mut frame, &netlink, wanted.states)?;
+        fill(&mut frame, &netlink, options.states)?;
         match out.write_all(&frame).and_then(|()| out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
             written => written.attempt(|| "writing to standard output".into())?,
@@ -120,48 +120,51 @@ fn dump_all(wanted: &Wanted) -> Result<()> {
         if left == 0 {
             return Ok(());
         }
-        // A reader that was slow misses dumps: they don't pile up.
+        // If the reader is slow, dumps are skipped, not queued.
         let now_ns = sys::both_clocks_ns().0;
-        next_ns = (next_ns + wanted.every_ns).max(now_ns);
+        next_ns = (next_ns + options.every_ns).max(now_ns);
         if !pause(&out, next_ns - now_ns)? {
             return Ok(());
         }
     }
 }
 
-/// A number is a process; anything else is a name of `ip netns`, or a file.
+/// A number is a PID; anything else is a name of `ip netns` or a file.
 fn namespace(netns: &str) -> String {
     match netns {
         path if path.contains('/') => path.into(),
-        process if process.bytes().all(|letter| letter.is_ascii_digit()) => format!("/proc/{process}/ns/net"),
+        process if process.bytes().all(|request_batch| request_batch.is_ascii_digit()) => {
+            format!("/proc/{process}/ns/net")
+        }
         name => format!("/run/netns/{name}"),
     }
 }
 
-/// One frame, in place of what was there.
+/// Replaces `frame` by the next one.
 fn fill(frame: &mut Vec<u8>, netlink: &Netlink, states: u32) -> Result<()> {
     let (monotonic_ns, realtime_ns) = sys::both_clocks_ns();
     frame.clear();
     frame.resize(HEADER_BYTES, 0);
     for family in FAMILIES {
-        let told = ExtensionFlags::INFO | ExtensionFlags::CONG | ExtensionFlags::SKMEMINFO | ExtensionFlags::VEGASINFO;
-        let request = diag::dump(family, TCP, told, StateFlags::from_bits_retain(states));
+        let extensions =
+            ExtensionFlags::INFO | ExtensionFlags::CONG | ExtensionFlags::SKMEMINFO | ExtensionFlags::VEGASINFO;
+        let request = diag::dump(family, TCP, extensions, StateFlags::from_bits_retain(states));
         let refused = netlink.dump_unless_refused(&request, |answer| {
             if answer.kind == SOCK_DIAG_BY_FAMILY && answer.payload.len() >= MESSAGE_BYTES {
                 row(answer.payload, frame);
             }
         })?;
         match refused {
-            // A kernel without IPv6, or without its sockets' diagnosis.
+            // The kernel has no IPv6, or no diag module for it.
             None => {}
             Some(Errno::ENOENT) if family != FAMILIES[0] => {}
             Some(errno) => return Err(refusal(errno)),
         }
     }
-    let rows = u32::try_from((frame.len() - HEADER_BYTES) / ROW_BYTES).expect("no machine has so many sockets");
-    let took_ns = sys::both_clocks_ns().0 - monotonic_ns;
+    let rows = u32::try_from((frame.len() - HEADER_BYTES) / ROW_BYTES).expect("fewer than 2^32 sockets");
+    let dump_ns = sys::both_clocks_ns().0 - monotonic_ns;
     let mut header = MAGIC.to_vec();
-    for number in [monotonic_ns, realtime_ns, took_ns] {
+    for number in [monotonic_ns, realtime_ns, dump_ns] {
         header.extend(number.to_ne_bytes());
     }
     header.extend(rows.to_ne_bytes());
@@ -172,10 +175,8 @@ fn fill(frame: &mut Vec<u8>, netlink: &Netlink, states: u32) -> Result<()> {
 
 fn refusal(errno: Errno) -> Error {
     let attempt = match errno {
-        Errno::ENOENT => {
-            "asking for TCP sockets (this kernel has no tcp_diag: CONFIG_INET_TCP_DIAG, modprobe tcp_diag)"
-        }
-        _ => "asking for TCP sockets",
+        Errno::ENOENT => "dumping TCP sockets (this kernel has no tcp_diag: CONFIG_INET_TCP_DIAG, modprobe tcp_diag)",
+        _ => "dumping TCP sockets",
     };
     Error::System { attempt: attempt.into(), source: errno.into() }
 }
@@ -183,24 +184,24 @@ fn refusal(errno: Errno) -> Error {
 fn row(payload: &[u8], frame: &mut Vec<u8>) {
     let own = attributes(&payload[MESSAGE_BYTES..]).find(|(kind, _)| CC_INFO.contains(kind));
     let (kind, length) = own.map_or((0, 0), |(kind, value)| (kind, value.len()));
-    let wanted = if kind == 0 { NOTHING } else { kind };
+    let options = if kind == 0 { NOTHING } else { kind };
     let start = frame.len();
-    diag::keep(payload, &[MEMORY_KEPT, CONTROLLER_KEPT, (NOTHING, 4), (wanted, CC_INFO_BYTES), INFO_KEPT], frame);
+    diag::keep(payload, &[MEMORY_KEPT, CONTROLLER_KEPT, (NOTHING, 4), (options, CC_INFO_BYTES), INFO_KEPT], frame);
     let place = start + MESSAGE_BYTES + MEMORY_KEPT.1 + CONTROLLER_KEPT.1;
     frame[place..place + 2].copy_from_slice(&kind.to_ne_bytes());
     frame[place + 2..place + 4]
         .copy_from_slice(&u16::try_from(length).expect("a netlink attribute is short").to_ne_bytes());
 }
 
-/// Waits so long, or until nobody reads any more: false.
+/// Waits for the next dump; false if the reader has closed the pipe.
 fn pause(out: &impl AsFd, time_ns: u64) -> Result<bool> {
     let milliseconds = i32::try_from(time_ns.div_ceil(NS_PER_MS)).unwrap_or(i32::MAX);
     let timeout = PollTimeout::try_from(milliseconds).expect("not negative");
-    // Nothing is asked for: a pipe whose reader is gone tells so unasked.
+    // No events requested: poll always reports a closed reader.
     match poll(&mut [PollFd::new(out.as_fd(), PollFlags::empty())], timeout) {
         Ok(0) | Err(Errno::EINTR) => Ok(true),
         Ok(_) => Ok(false),
-        Err(errno) => Err(errno).attempt(|| "waiting for the next look".into()),
+        Err(errno) => Err(errno).attempt(|| "waiting for the next dump".into()),
     }
 }
 
@@ -210,13 +211,13 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn a_connection_of_this_machine_stands_in_a_frame_with_its_controller() {
+    fn a_frame_contains_a_local_connection_and_its_controller() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
         let _client = TcpStream::connect(address).expect("it listens");
         let netlink = Netlink::open_unprivileged(SockProtocol::NetlinkSockDiag).expect("netlink opens");
         let mut frame = Vec::new();
-        // The second dump by the same socket says the same.
+        // The second dump on the same socket gives the same.
         for states in [CONNECTED, u32::MAX] {
             fill(&mut frame, &netlink, states).expect("the kernel answers");
             assert_eq!(&frame[..8], MAGIC);
@@ -231,10 +232,10 @@ mod tests {
     }
 
     #[test]
-    fn words_say_what_is_wanted_or_nothing_is_done() {
-        let full = wanted(&["--every", "250ms", "--count", "3", "--states", "established", "--netns", "red"]);
+    fn options_are_parsed_or_refused() {
+        let full = options(&["--every", "250ms", "--count", "3", "--states", "established", "--netns", "red"]);
         let netns = Some("red".to_string());
-        assert_eq!(full, Some(Wanted { every_ns: 250 * NS_PER_MS, count: Some(3), states: ESTABLISHED, netns }));
+        assert_eq!(full, Some(Options { every_ns: 250 * NS_PER_MS, count: Some(3), states: ESTABLISHED, netns }));
         for wrong in [
             &["--every"][..],
             &["--every", "1"],
@@ -247,12 +248,12 @@ mod tests {
             &["--netns", ""],
             &["--what", "1s"],
         ] {
-            assert_eq!(wanted(wrong), None, "{wrong:?}");
+            assert_eq!(options(wrong), None, "{wrong:?}");
         }
     }
 
     #[test]
-    fn a_namespace_is_a_process_a_name_or_a_file() {
+    fn a_namespace_is_a_pid_a_name_or_a_file() {
         assert_eq!(namespace("17"), "/proc/17/ns/net");
         assert_eq!(namespace("red"), "/run/netns/red");
         assert_eq!(namespace("/proc/self/ns/net"), "/proc/self/ns/net");

@@ -1,13 +1,14 @@
-//! Every line of `unsafe` of the agent, and its clock.
+//! All `unsafe` code of the agent, and its clock.
 //!
-//! Each function is one call that no safe crate offers in the form that a lab needs; `ring` does
-//! many of them with one system call, `rounds` some again and again with none, `packets` hears packets with none, `listing` reads a folder and leaves no trace.
+//! Each function wraps one system call that no safe crate offers in the form needed here. `ring` submits many
+//! operations with one system call, `rounds` repeats some of them without any, `packets` captures packets without any,
+//! and `listing` reads a folder without side effects in the guest.
 
 pub mod features;
-pub mod letter;
 pub mod listing;
 pub mod packets;
 pub mod process;
+pub mod request_batch;
 pub mod ring;
 pub mod rounds;
 
@@ -23,28 +24,28 @@ use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 /// Bytes kept of `struct tcp_info`; Linux 6.12 fills 248, older ones fewer.
 pub const TCP_INFO_BYTES: usize = 256;
 
-/// The experiment's time. A reading is a system call, and in a guest one costs more than a
-/// packet: so whoever may need the time is handed the clock, and reads it when he does.
+/// The experiment's time. Reading it is a system call, and in a guest a system call costs more than a
+/// packet: functions take the clock instead of a time and read it only if needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start_ns: u64,
 }
 
 impl Clock {
-    /// The experiment begins now.
+    /// Starts the experiment now.
     pub fn start() -> Self {
         Self { start_ns: monotonic_ns() }
     }
 
-    /// It begins with the next jiffy.
+    /// Starts the experiment at the next jiffy.
     ///
-    /// TCP reads jiffies and whole milliseconds off the same clock (`tcp_jiffies32`, `tcp_time_stamp_ms`), so where in
-    /// one an experiment begins decides what its timers and timestamps round to.
+    /// TCP derives jiffies and whole milliseconds from the same clock (`tcp_jiffies32`, `tcp_time_stamp_ms`), so the
+    /// start within a jiffy affects how its timers and timestamps are rounded.
     pub fn start_on_jiffy() -> Self {
         Self { start_ns: monotonic_ns().next_multiple_of(JIFFY_NS) }
     }
 
-    /// It begins at this monotonic time.
+    /// Starts the experiment at this monotonic time.
     pub fn starting_at(start_ns: u64) -> Self {
         Self { start_ns }
     }
@@ -54,16 +55,16 @@ impl Clock {
         monotonic_ns().saturating_sub(self.start_ns)
     }
 
-    /// The same moment as a timer wants it.
+    /// Converts to monotonic time, for timers.
     pub fn monotonic_ns(self, at_ns: u64) -> u64 {
         self.start_ns + at_ns
     }
 }
 
-/// At 250 Hz, as a guest's kernel ticks: at whole multiples of this.
+/// A jiffy of a guest's kernel, which ticks at 250 Hz.
 const JIFFY_NS: u64 = 4_000_000;
 
-/// Only this, [`wall_clock_ahead_ns`] and `process::used_ns` read a clock.
+/// Besides this function, only [`wall_clock_ahead_ns`] and `process::used_ns` read a clock.
 pub fn monotonic_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC always answers"))
 }
@@ -73,24 +74,24 @@ fn nanoseconds(time: TimeSpec) -> u64 {
         + u64::try_from(time.tv_nsec()).expect("nanoseconds are positive")
 }
 
-/// Both clocks at one moment: `CLOCK_MONOTONIC`, `CLOCK_REALTIME`.
+/// Both clocks at the same time: `CLOCK_MONOTONIC`, `CLOCK_REALTIME`.
 pub fn both_clocks_ns() -> (u64, u64) {
     let now = monotonic_ns();
     (now, now + wall_clock_ahead_ns())
 }
 
-/// How far the machine's clock is ahead of the monotonic one: constant, unless somebody sets it.
+/// Offset of the wall clock from the monotonic clock: constant unless the wall clock is set.
 ///
-/// In a guest each look at a clock moves it by the same step, so the one in the middle lies at the others' mean.
+/// In a guest each clock reading advances the clock by the same step, so the middle one equals the mean of the others.
 pub fn wall_clock_ahead_ns() -> u64 {
     let before = monotonic_ns();
     let wall = nanoseconds(clock_gettime(ClockId::CLOCK_REALTIME).expect("CLOCK_REALTIME always answers"));
     wall - u64::midpoint(before, monotonic_ns())
 }
 
-/// Runs `work` inside a named network namespace and comes back.
+/// Runs `work` in a named network namespace.
 ///
-/// The agent has one thread, so nobody else sees the excursion.
+/// The agent has one thread, so no other code runs in the namespace.
 pub fn within<T>(host: &str, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     if host.is_empty() {
         return work();
@@ -102,12 +103,12 @@ pub fn within<T>(host: &str, work: impl FnOnce() -> io::Result<T>) -> io::Result
     result
 }
 
-/// Moves this process into the network namespace behind a file, for good.
+/// Moves this process into the network namespace of a file, permanently.
 pub fn enter(namespace: &str) -> io::Result<()> {
     Ok(setns(File::open(namespace)?, CloneFlags::CLONE_NEWNET)?)
 }
 
-/// Throws away what has arrived at a TCP socket, without copying it: `recv` with `MSG_TRUNC`.
+/// Discards what a TCP socket has received, without copying it: `recv` with `MSG_TRUNC`.
 ///
 /// Returns the number of bytes, 0 at the end of the stream.
 pub fn discard(socket: RawFd, most: usize) -> nix::Result<usize> {
@@ -116,13 +117,13 @@ pub fn discard(socket: RawFd, most: usize) -> nix::Result<usize> {
     Errno::result(taken).map(isize::cast_unsigned)
 }
 
-/// Lends a descriptor for one call.
+/// Borrows a descriptor for one call.
 pub fn borrow<'a>(descriptor: RawFd) -> BorrowedFd<'a> {
     // SAFETY: every caller owns the socket behind the number and keeps it open during the call.
     unsafe { BorrowedFd::borrow_raw(descriptor) }
 }
 
-/// `getsockopt(TCP_INFO)`: the raw bytes, zero beyond what this kernel fills.
+/// `getsockopt(TCP_INFO)`: the raw bytes, zero after those that this kernel fills.
 pub fn tcp_info(socket: RawFd) -> nix::Result<[u8; TCP_INFO_BYTES]> {
     let mut info = [0u8; TCP_INFO_BYTES];
     let mut length = libc::socklen_t::try_from(TCP_INFO_BYTES).expect("256 fits");
@@ -133,12 +134,12 @@ pub fn tcp_info(socket: RawFd) -> nix::Result<[u8; TCP_INFO_BYTES]> {
     Errno::result(answer).map(|_| info)
 }
 
-/// A size as socket options have it.
+/// Converts a size to the type of socket options.
 pub fn small(bytes: usize) -> i32 {
     i32::try_from(bytes).unwrap_or(i32::MAX / 2)
 }
 
-/// `setsockopt` with a plain number of the option's own size.
+/// `setsockopt` with a number of the option's size.
 pub fn set_option<T: Copy>(socket: RawFd, level: i32, option: i32, value: T) -> nix::Result<()> {
     let length = libc::socklen_t::try_from(size_of::<T>()).expect("an option is small");
     // SAFETY: `value` lives until the call returns and has `length` bytes.
@@ -146,27 +147,27 @@ pub fn set_option<T: Copy>(socket: RawFd, level: i32, option: i32, value: T) -> 
     Errno::result(answer).map(drop)
 }
 
-/// A descriptor that becomes readable when a process has ended (`pidfd_open`, Linux 5.3).
+/// A descriptor that becomes readable when a process exits (`pidfd_open`, Linux 5.3).
 pub fn process_descriptor(process: u32) -> nix::Result<OwnedFd> {
-    // SAFETY: the call takes two integers, and what it returns is a new descriptor that nobody else owns.
+    // SAFETY: the call takes two integers, and what it returns is a new descriptor owned by no one else.
     unsafe {
         let descriptor = Errno::result(libc::syscall(libc::SYS_pidfd_open, process, 0))?;
         Ok(OwnedFd::from_raw_fd(i32::try_from(descriptor).expect("a descriptor fits")))
     }
 }
 
-/// The file of a setting that sysctl(8) calls `key`.
+/// The file of a sysctl.
 pub fn sysctl_file(key: &str) -> String {
     format!("/proc/sys/{}", key.replace('.', "/"))
 }
 
-/// Gives up capabilities for this process and all that it will become (`PR_CAPBSET_DROP`: what root is given by an exec).
-pub fn give_up(capabilities: &[u8]) -> nix::Result<()> {
+/// Drops capabilities of this process and its future programs (`PR_CAPBSET_DROP`).
+pub fn drop_capabilities(capabilities: &[u8]) -> nix::Result<()> {
     for &capability in capabilities {
         // SAFETY: the call takes integers and changes nothing but this process's own set.
         let answer = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(capability), 0, 0, 0) };
         match Errno::result(answer) {
-            // A kernel that is older than the capability.
+            // The kernel is older than the capability.
             Err(Errno::EINVAL) | Ok(_) => {}
             Err(error) => return Err(error),
         }
@@ -174,7 +175,7 @@ pub fn give_up(capabilities: &[u8]) -> nix::Result<()> {
     Ok(())
 }
 
-/// A netlink socket gets no message of this kind that answers a request from this port (`SO_ATTACH_FILTER`).
+/// Makes a netlink socket ignore messages of this kind that answer a request from this port (`SO_ATTACH_FILTER`).
 pub fn drop_messages(socket: RawFd, kind: u16, port: u32) -> nix::Result<()> {
     let line = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter {
         code: u16::try_from(code).expect("an instruction is short"),
@@ -183,7 +184,7 @@ pub fn drop_messages(socket: RawFd, kind: u16, port: u32) -> nix::Result<()> {
         k,
     };
     let (load, equal, answer) = (libc::BPF_LD | libc::BPF_ABS, libc::BPF_JMP | libc::BPF_JEQ, libc::BPF_RET);
-    // Of `struct nlmsghdr` the kind stands at 4 and the port at 12; a filter loads numbers most significant byte first.
+    // In `struct nlmsghdr` the type is at offset 4 and the port at 12; filters load numbers in network byte order.
     let mut lines = [
         line(load | libc::BPF_H, 0, 0, 4),
         line(equal, 0, 3, kind.to_be().into()),

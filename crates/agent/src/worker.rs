@@ -1,12 +1,10 @@
-//! The agent as a worker on somebody's machine: namespaces of its own, a job in them, and nothing left behind.
+//! The agent as a worker on a host: runs a job in namespaces of its own and leaves nothing behind.
 //!
-//! Two processes. The keeper stays where it was started and waits: for the job's end, or for the end of whoever started
-//! it, which closes the pipe that is the keeper's standard input. The other one does the job: it has mounts of its own
-//! (`/run` is an empty folder in memory, so the hosts' names are nobody else's), a network of its own, and, where the
-//! kernel has them, is init of processes of its own; so when it dies, by anything, the kernel kills what it started, and
-//! hosts, wires and disciplines vanish with the last of them. It dies when the keeper does. Nothing outside is changed.
-//!
-//! Which hosts there are is the plan's affair, what is done in them `lab`'s.
+//! It has two processes. The keeper stays in the original namespaces and waits until the job ends, or until the parent
+//! process closes the pipe to the keeper's standard input. The other process runs the job in its own mount namespace
+//! (with an empty tmpfs on `/run` for the hosts' names), network namespace and, if the kernel supports it, PID
+//! namespace with itself as init: when it dies, the kernel kills all its descendants, and hosts, links and qdiscs
+//! disappear. It dies with the keeper. Nothing outside is changed.
 
 use crate::error::{Attempt, Error, Result};
 use crate::sys::{process, process_descriptor};
@@ -26,59 +24,59 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// How `failure.txt` begins where the kernel gives no namespaces; Python knows what would help.
+/// How `failure.txt` begins if the kernel provides no namespaces; Python adds advice.
 const NO_NAMESPACES: &str = "no namespaces";
 
-/// What this worker has of its own.
+/// Namespaces and scheduling of this worker.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Spaces {
-    /// Users: it needs no root, and has its powers only in here.
+pub struct Namespaces {
+    /// A user namespace: the worker needs no root, and has privileges only inside.
     users: bool,
-    /// Processes.
+    /// A PID namespace.
     processes: bool,
-    /// Turns before all plain processes: else each wake-up waits up to a tick for whoever computes.
+    /// Real-time scheduling: otherwise each wake-up may wait a tick for a busy process.
     first: bool,
 }
 
-/// Does the job in the folder, or leaves a note there why not.
+/// Runs the job in the folder, or writes why it failed.
 pub fn work(folder: &OsStr, job: fn(&Path) -> Result<()>) -> ExitCode {
-    // Entered, not named: the folder may lie where something else is mounted from here on.
+    // Entered by chdir: the path may be covered by another mount later.
     if let Err(error) = std::env::set_current_dir(folder) {
         eprintln!("dumbbell-agent: entering {}: {error}", folder.display());
         return ExitCode::FAILURE;
     }
-    hire(job).unwrap_or_else(|error| give_up(&error))
+    spawn(job).unwrap_or_else(|error| report_failure(&error))
 }
 
-fn give_up(error: &Error) -> ExitCode {
+fn report_failure(error: &Error) -> ExitCode {
     eprintln!("dumbbell-agent: {error}");
-    // When the folder can't be written either, the line above is all there is.
+    // If the folder is not writable, the line above is the only message.
     let _ = fs::write("failure.txt", error.to_string());
     ExitCode::FAILURE
 }
 
-/// Comes back in both processes.
-fn hire(job: fn(&Path) -> Result<()>) -> Result<ExitCode> {
-    let spaces = leave()?;
-    let (keeper_is_gone, keeper_lives) = pipe().attempt(|| "making a pipe".into())?;
+/// Forks; returns in both processes.
+fn spawn(job: fn(&Path) -> Result<()>) -> Result<ExitCode> {
+    let spaces = unshare_namespaces()?;
+    let (keeper_closed, keeper_pipe) = pipe().attempt(|| "creating a pipe".into())?;
     match process::copy().attempt(|| "starting the worker".into())? {
         ForkResult::Child => {
-            drop(keeper_lives);
-            let done = settle(&keeper_is_gone, spaces).and_then(|()| job(Path::new(".")));
-            Ok(done.map_or_else(|error| give_up(&error), |()| ExitCode::SUCCESS))
+            drop(keeper_pipe);
+            let done = set_up(&keeper_closed, spaces).and_then(|()| job(Path::new(".")));
+            Ok(done.map_or_else(|error| report_failure(&error), |()| ExitCode::SUCCESS))
         }
         ForkResult::Parent { child } => keep(child, spaces),
     }
 }
 
-/// Parts from the machine's mounts and network; what needs root may be had without in a user namespace.
-fn leave() -> Result<Spaces> {
+/// Creates mount and network namespaces; without root, in a user namespace.
+fn unshare_namespaces() -> Result<Namespaces> {
     let ours = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET;
     let (user, group) = (geteuid(), getegid());
     let users = match unshare(ours) {
         Err(Errno::EPERM) => {
             unshare(ours | CloneFlags::CLONE_NEWUSER).attempt(|| NO_NAMESPACES.into())?;
-            // Whoever started this is root in here, and nobody else is anybody.
+            // Maps the current user to root; no other user is mapped.
             let maps =
                 [("setgroups", "deny".into()), ("uid_map", format!("0 {user} 1")), ("gid_map", format!("0 {group} 1"))];
             for (file, text) in maps {
@@ -91,51 +89,51 @@ fn leave() -> Result<Spaces> {
             false
         }
     };
-    // A kernel without them says that it can't be meant.
+    // EINVAL: the kernel has no PID namespaces.
     let processes = match unshare(CloneFlags::CLONE_NEWPID) {
         Err(Errno::EINVAL) => false,
         done => done.attempt(|| NO_NAMESPACES.into()).map(|()| true)?,
     };
-    Ok(Spaces { users, processes, first: false })
+    Ok(Namespaces { users, processes, first: false })
 }
 
-/// The worker's first steps.
-fn settle(keeper_is_gone: &OwnedFd, spaces: Spaces) -> Result<()> {
-    process::die_with_parent().attempt(|| "tying the worker to its keeper".into())?;
-    let mut gone = [PollFd::new(keeper_is_gone.as_fd(), PollFlags::POLLIN)];
-    if poll(&mut gone, PollTimeout::ZERO).attempt(|| "looking for the keeper".into())? > 0 {
-        // It died before that line: nobody would ever kill this process.
+/// Sets up the worker's process.
+fn set_up(keeper_closed: &OwnedFd, spaces: Namespaces) -> Result<()> {
+    process::die_with_parent().attempt(|| "setting the parent-death signal".into())?;
+    let mut keeper_events = [PollFd::new(keeper_closed.as_fd(), PollFlags::POLLIN)];
+    if poll(&mut keeper_events, PollTimeout::ZERO).attempt(|| "checking the keeper".into())? > 0 {
+        // The keeper died before the signal was set, so it would never arrive.
         return Err(io::Error::from(io::ErrorKind::BrokenPipe)).attempt(|| "finding the keeper".into());
     }
-    setsid().attempt(|| "making a group of processes".into())?;
-    furnish(spaces).attempt(|| NO_NAMESPACES.into())?;
-    let spaces = Spaces { first: process::run_first(), ..spaces };
+    setsid().attempt(|| "creating a session".into())?;
+    mount_private(spaces).attempt(|| NO_NAMESPACES.into())?;
+    let spaces = Namespaces { first: process::run_first(), ..spaces };
     fs::write("spaces.json", serde_json::to_vec(&spaces)?).attempt(|| "writing spaces.json".into())
 }
 
-fn furnish(spaces: Spaces) -> io::Result<()> {
+fn mount_private(spaces: Namespaces) -> io::Result<()> {
     let none: Option<&str> = None;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
     mount(Some("none"), "/run", Some("tmpfs"), MsFlags::empty(), Some("mode=755"))?;
     fs::create_dir("/run/netns")?;
-    // A link to /run on most machines.
+    // On most systems /var/run is a link to /run.
     if fs::symlink_metadata("/var/run").is_ok_and(|found| found.is_dir()) {
         mount(Some("/run"), "/var/run", none, MsFlags::MS_BIND, none)?;
     }
     if spaces.processes {
-        // In containers it is forbidden; the one that is there shows the same under other numbers.
+        // Forbidden in containers; the existing /proc shows the same processes under other PIDs.
         let _ = mount(Some("none"), "/proc", Some("proc"), MsFlags::empty(), none);
     }
     Ok(())
 }
 
-/// The keeper: waits for the worker's end, or for the end of whoever wants it.
-fn keep(worker: Pid, spaces: Spaces) -> Result<ExitCode> {
+/// Runs the keeper: waits until the worker exits or the parent process closes the pipe.
+fn keep(worker: Pid, spaces: Namespaces) -> Result<ExitCode> {
     let number = u32::try_from(worker.as_raw()).expect("a process has a positive number");
     let ended = process_descriptor(number).attempt(|| "watching the worker".into())?;
     let input = io::stdin();
     let mut events = vec![PollFd::new(ended.as_fd(), PollFlags::POLLIN)];
-    if comes_from_a_pipe() {
+    if stdin_is_a_pipe() {
         events.push(PollFd::new(input.as_fd(), PollFlags::POLLIN));
     }
     while let Err(error) = poll(&mut events, PollTimeout::NONE) {
@@ -148,7 +146,7 @@ fn keep(worker: Pid, spaces: Spaces) -> Result<ExitCode> {
     }
     let status = waitpid(worker, None).attempt(|| "waiting for the worker".into())?;
     if !spaces.processes {
-        // No kernel does it for us; an error says that nobody is left.
+        // Without a PID namespace the kernel does not; an error means that no process is left.
         let _ = killpg(worker, Signal::SIGKILL);
     }
     Ok(match status {
@@ -157,7 +155,7 @@ fn keep(worker: Pid, spaces: Spaces) -> Result<ExitCode> {
     })
 }
 
-/// A person who starts it by hand has no pipe that could close.
-fn comes_from_a_pipe() -> bool {
+/// Is standard input a pipe? Not if the agent is started by hand.
+fn stdin_is_a_pipe() -> bool {
     fstat(io::stdin()).is_ok_and(|found| SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT == SFlag::S_IFIFO)
 }

@@ -1,28 +1,28 @@
-//! What a queue, a controller and an endpoint do with a packet, as Linux 6.12 does it.
+//! Queues, congestion controllers and TCP endpoints that behave as Linux 6.12's.
 //!
-//! Everything here is a value that is told the time and answers: no clock, no I/O, no randomness but [`dice`]
-//! that were handed in, no floating point outside [`dice`]. Whoever owns a machine calls it with `now` and asks it when it wants to be
-//! called next.
+//! Every type here is a plain value that takes the time as an argument: no clock, no I/O, no floating point, and no
+//! randomness but the [`rng`] that the caller passes in. The owner calls it with `now` and then asks when to call next.
 //!
-//! | room | decides |
+//! | module | decides |
 //! | --- | --- |
-//! | [`time`], [`rate`], [`packet`], [`telemetry`], [`dice`] | the words that all other rooms speak |
-//! | [`queue`] | which packet leaves a device next, and when; which one dies |
+//! | [`time`], [`rate`], [`packet`], [`telemetry`], [`rng`] | nothing: the types that all other modules use |
+//! | [`queue`] | which packet leaves a device next, when, and which packet is dropped |
 //! | [`cc`] | how large the window is, and how fast to send |
 //! | [`transport`] | what to send, what to acknowledge, what was lost |
 //!
-//! When things happen and who is connected to whom is `dumbbell-sim`'s affair.
+//! `dumbbell-sim` schedules events and connects endpoints.
 
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), forbid(clippy::float_arithmetic))]
 
 extern crate alloc;
 
 pub mod cc;
-pub mod dice;
 pub mod packet;
 pub mod queue;
 pub mod rate;
+pub mod rng;
 pub mod telemetry;
 pub mod time;
 pub mod transport;

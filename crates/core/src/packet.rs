@@ -1,7 +1,7 @@
-//! What travels: TCP segments, UDP datagrams and pings, each with the sizes and marks that a queue sees.
+//! Packets: TCP segments, UDP datagrams and probes, with the sizes and marks that a queue sees.
 //!
-//! A packet is a plain value that moves: whoever holds it owns it, so none can be in two queues, and one that is
-//! dropped has to be handed to somebody. TCP's packets may be super-packets of several `segments`; [`cut`] parts them.
+//! A packet is a plain value with one owner: it cannot be in two queues, and a dropped packet is handed to the caller.
+//! TCP packets may be super-packets of several `segments`; [`cut`] splits them.
 
 mod ace;
 mod cut;
@@ -11,24 +11,24 @@ mod sack;
 pub use ace::Ace;
 pub use cut::cut;
 pub use layout::{Layout, PAGE_BYTES};
-pub use sack::{Blocks, MOST_SACK_BLOCKS, Sack};
+pub use sack::{Blocks, MAX_SACK_BLOCKS, Sack};
 
 use crate::time::Time;
 
-/// Ethernet, IPv4, TCP and its timestamp option: what every TCP packet carries beside its payload, as a qdisc counts it.
+/// Headers of every TCP packet as a qdisc counts them: Ethernet, IPv4, TCP and the timestamp option.
 pub const TCP_HEADERS_BYTES: u32 = ETHERNET_BYTES + IPV4_BYTES + 20 + 12;
 /// Ethernet, IPv4 and UDP (or ICMP echo) headers.
 pub const UDP_HEADERS_BYTES: u32 = ETHERNET_BYTES + IPV4_BYTES + 8;
-/// Ethernet header: a qdisc counts it, the MTU does not.
+/// Ethernet header; a qdisc counts it, the MTU does not.
 pub const ETHERNET_BYTES: u32 = 14;
 /// IPv4 header without options.
 pub const IPV4_BYTES: u32 = 20;
 
-/// A flow's (or probe series') number in its world.
+/// Index of a flow (or probe series) in its world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 
-/// Which way a packet goes: data forward, its acknowledgements backward.
+/// Direction of a packet: data goes forward, its acknowledgements backward.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// From the flow's sender to its receiver.
@@ -41,7 +41,7 @@ pub enum Direction {
 /// The ECN field of IP (RFC 3168 section 5, RFC 9331).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ecn {
-    /// Not ECN-capable: congestion drops it.
+    /// Not ECN-capable.
     #[default]
     NotEct,
     /// ECT(0): classic ECN.
@@ -53,13 +53,13 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// May a queue mark this packet instead of dropping it?
+    /// Whether a queue may mark this packet instead of dropping it.
     #[must_use]
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }
 
-    /// As it stands in the header (RFC 3168 section 5).
+    /// The field's bits in the header (RFC 3168 section 5).
     #[must_use]
     pub const fn bits(self) -> u8 {
         match self {
@@ -71,59 +71,59 @@ impl Ecn {
     }
 }
 
-/// One packet, or one super-packet.
+/// One packet or super-packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Whose it is.
+    /// The flow.
     pub flow: FlowId,
-    /// Which way it goes.
+    /// Direction.
     pub direction: Direction,
     /// ECN field.
     pub ecn: Ecn,
-    /// TCP segments inside: more than 1 in a super-packet.
+    /// TCP segments; above 1 in a super-packet.
     pub segments: u16,
-    /// Size as a qdisc counts it: Ethernet header included, and every segment's headers.
+    /// Size as a qdisc counts it: with Ethernet header, and with headers for every segment.
     pub bytes: u32,
-    /// The server's port, for classifiers.
+    /// Server port, for classifiers.
     pub port: u16,
-    /// The socket's mark (`SO_MARK`), for classifiers; 0 is none.
+    /// Socket mark (`SO_MARK`), for classifiers; 0 if unset.
     pub mark: u16,
-    /// When it joined the queue that it stands in; a queue sets and reads it.
+    /// Arrival time at the current queue; set and read by queues.
     pub queued_at: Time,
-    /// What it carries.
+    /// Content.
     pub body: Body,
 }
 
 impl Packet {
-    /// Does it break a connection off? A reset has neither SYN nor ACK, which no other segment lacks: endpoints never
-    /// see one.
+    /// Whether this is a reset. A reset has neither SYN nor ACK, which every other segment has; endpoints never receive
+    /// one.
     #[must_use]
     pub const fn is_reset(&self) -> bool {
         matches!(&self.body, Body::Tcp(segment) if !segment.flags.syn && !segment.flags.ack)
     }
 }
 
-/// What a packet carries.
+/// Content of a packet.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
     /// A TCP segment.
     Tcp(Segment),
     /// A UDP datagram of a flow.
     Udp {
-        /// When it was sent.
+        /// Send time.
         sent_at: Time,
-        /// Its number.
+        /// Sequence number.
         seq: u64,
         /// Payload bytes.
         payload: u32,
     },
-    /// A ping or UDP probe; it goes forward and comes back.
+    /// A ping or UDP probe; it goes forward and returns.
     Probe {
-        /// Its number.
+        /// Sequence number.
         seq: u64,
-        /// When it was sent.
+        /// Send time.
         sent_at: Time,
-        /// When the far end turned it round; zero on the way there.
+        /// Time at which the far end replied; zero on the forward path.
         turned_at: Time,
     },
 }
@@ -133,55 +133,55 @@ pub enum Body {
 /// Sequence numbers are 64 bits wide and never wrap: 0 is the SYN, data starts at 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Segment {
-    /// First byte carried.
+    /// First payload byte.
     pub seq: u64,
     /// Payload bytes.
     pub len: u32,
-    /// How they lie on the sender's pages; none: as if one page followed the other from the stream's first byte on.
+    /// Payload layout on the sender's pages; None: contiguous pages from the stream's first byte.
     pub layout: Option<Layout>,
-    /// Next byte expected from the other side.
+    /// Next byte expected from the peer.
     pub ack: u64,
-    /// Receive window in bytes (scaled already).
+    /// Receive window in bytes, after scaling.
     pub window: u32,
-    /// SYN, FIN and the rest.
+    /// Flags.
     pub flags: Flags,
-    /// When it left its sender (TSval).
+    /// Send time (TSval).
     pub sent_at: Time,
-    /// TSval that it echoes (TSecr).
+    /// Echoed TSval (TSecr).
     pub echo: Time,
     /// Selective acknowledgements.
     pub sack: Sack,
-    /// Payload of each segment of a super-packet but the last (`gso_size`).
+    /// Payload of each segment of a super-packet except the last (`gso_size`).
     pub mss: u16,
 }
 
 impl Segment {
-    /// The first sequence number after this segment: payload, SYN and FIN count.
+    /// The sequence number after this segment; SYN and FIN count.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.len) + u64::from(self.flags.syn) + u64::from(self.flags.fin)
     }
 }
 
-/// Flags of a TCP header.
+/// TCP header flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "these are the header's bits")]
 pub struct Flags {
-    /// Opens a connection.
+    /// SYN: opens a connection.
     pub syn: bool,
-    /// `ack` is valid.
+    /// ACK: `ack` is valid.
     pub ack: bool,
-    /// The sender's last byte was before this one.
+    /// FIN: no more data from the sender.
     pub fin: bool,
-    /// Push: the end of what the application wrote.
+    /// PSH: end of an application write.
     pub psh: bool,
-    /// Congestion was experienced (RFC 3168 section 6.1).
+    /// ECE: congestion experienced (RFC 3168 section 6.1).
     pub ece: bool,
-    /// The window was reduced.
+    /// CWR: congestion window reduced.
     pub cwr: bool,
-    /// AccECN's count in the place of the two above, where it was negotiated (RFC 9768).
+    /// ACE counter of AccECN in place of ECE and CWR, once negotiated (RFC 9768).
     pub ace: Option<Ace>,
 }
 
-/// Up to this size a copy is a few moves, above it a call.
+/// Up to this size the compiler copies inline; above it calls `memcpy`.
 const _: () = assert!(size_of::<Packet>() <= 128);

@@ -1,4 +1,4 @@
-//! Rates: bytes per second, as Linux keeps them, with the arithmetic that turns bytes into time.
+//! Rates in bytes per second, as Linux keeps them, and the arithmetic that turns bytes into time.
 
 use crate::time::Span;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing ever leaves.
+    /// Sends nothing.
     pub const ZERO: Self = Self(0);
     /// No limit (Linux's `~0UL`).
     pub const UNLIMITED: Self = Self(u64::MAX);
@@ -26,7 +26,7 @@ impl Rate {
         Self(bits_per_second / 8)
     }
 
-    /// So many bytes in so much time: a byte a second at least, and limited; no time counts as a nanosecond.
+    /// `bytes` in `time`: at least one byte per second, and never unlimited. Zero time counts as a nanosecond.
     #[must_use]
     pub fn of(bytes: u128, time: Span) -> Self {
         let rate = bytes * 1_000_000_000 / u128::from(time.as_nanos().max(1));
@@ -55,10 +55,10 @@ impl Rate {
     ///
     /// # Panics
     ///
-    /// When the rate is zero: whoever has such a link holds its packets back instead.
+    /// If the rate is zero. A link without a rate has to hold its packets back instead.
     #[must_use]
     pub fn time_for(self, bytes: u64) -> Span {
-        assert!(self.0 > 0, "a rate of zero sends nothing: there is no time for it");
+        assert!(self.0 > 0, "no transmission time: the rate is zero");
         if let Some(scaled) = bytes.checked_mul(1_000_000_000) {
             return Span::from_nanos(scaled / self.0);
         }

@@ -1,44 +1,44 @@
-//! In-network telemetry: what the links on a packet's way wrote down when it left them (HPCC section 3.1).
+//! In-network telemetry: what each link on a packet's path recorded when the packet left it (HPCC section 3.1).
 //!
-//! A stack has a hop for each link that stamps, in the packet's order. It travels beside the packet, not in it: who
-//! keeps it, and how it comes back with the acknowledgement, is the world's affair.
+//! A stack has one hop per stamping link, in path order. It travels next to the packet, not in it; the simulator stores
+//! it and returns it with the acknowledgement.
 
 use crate::rate::Rate;
 use crate::time::Time;
 
-/// What a link wrote down when a packet left it.
+/// What a link recorded when a packet left it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hop {
-    /// When.
+    /// Time of departure.
     pub at: Time,
-    /// Bytes that stood in its queue then, without the packet.
+    /// Bytes in the link's queue at that time, without the packet.
     pub queue_bytes: u64,
-    /// Bytes that had left it so far, with the packet.
+    /// Bytes sent by the link so far, including the packet.
     pub sent_bytes: u64,
-    /// The rate that it sends at.
+    /// The link's rate.
     pub rate: Rate,
 }
 
-/// Most links that one packet's stack has room for.
-pub const MOST_HOPS: usize = 8;
+/// Capacity of a packet's stack, in hops.
+pub const MAX_HOPS: usize = 8;
 
-/// The stamps of one packet, in the order of its way.
+/// The hops of one packet, in path order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stack {
-    hops: [Hop; MOST_HOPS],
+    hops: [Hop; MAX_HOPS],
     count: u8,
 }
 
 impl Stack {
-    /// Appends a hop while there is room.
+    /// Appends a hop if there is room.
     pub fn push(&mut self, hop: Hop) {
-        if let Some(place) = self.hops.get_mut(usize::from(self.count)) {
-            *place = hop;
+        if let Some(slot) = self.hops.get_mut(usize::from(self.count)) {
+            *slot = hop;
             self.count += 1;
         }
     }
 
-    /// The hops so far.
+    /// The hops recorded so far.
     #[must_use]
     pub fn hops(&self) -> &[Hop] {
         &self.hops[..usize::from(self.count)]
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stack_holds_eight_hops_in_their_order() {
+    fn a_stack_holds_the_first_eight_hops_in_order() {
         let mut stack = Stack::default();
         for bytes in 0..10 {
             stack.push(Hop { sent_bytes: bytes, ..Hop::default() });

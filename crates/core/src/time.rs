@@ -1,28 +1,28 @@
-//! Integer time: an instant of an experiment, and a length of time, both in nanoseconds.
+//! Integer time: an instant of an experiment and a duration, both in nanoseconds.
 //!
-//! Linux's TCP reckons in microseconds and some of its controllers in jiffies; both views are here, so
-//! that every machine rounds as Linux does and in one place.
+//! Linux's TCP counts in microseconds, and some of its controllers in jiffies. Both conversions are here, so that
+//! rounding follows Linux and happens in one place.
 
 use core::ops::{Add, AddAssign, Div, Mul, Sub};
 use serde::Deserialize;
 
-/// Jiffies a second: Debian's kernels, and the one that the `kernel` engine builds.
+/// Jiffies per second: the value of Debian's kernels and of the kernel that the `kernel` engine builds.
 pub const HZ: u64 = 250;
 
-/// An instant: nanoseconds since the experiment's start.
+/// An instant: nanoseconds since the start of the experiment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(transparent)]
 pub struct Time(u64);
 
-/// A length of time in nanoseconds.
+/// A duration in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(transparent)]
 pub struct Span(u64);
 
 impl Time {
-    /// The experiment's start.
+    /// The start of the experiment.
     pub const ZERO: Self = Self(0);
-    /// Later than everything: a timer that is off.
+    /// Later than every instant: a timer that is off.
     pub const NEVER: Self = Self(u64::MAX);
 
     /// From nanoseconds.
@@ -63,7 +63,7 @@ impl Time {
 }
 
 impl Span {
-    /// No time.
+    /// Zero duration.
     pub const ZERO: Self = Self(0);
 
     /// From nanoseconds.
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn time_never_runs_backwards_or_over() {
+    fn time_saturates_at_both_ends() {
         assert_eq!(Time::ZERO - Span::from_secs(1), Time::ZERO);
         assert_eq!(Time::NEVER + Span::from_secs(1), Time::NEVER);
         assert_eq!(Time::from_nanos(5).since(Time::from_nanos(9)), Span::ZERO);

@@ -1,5 +1,5 @@
-//! Our tables as Arrow's, and their columns as numpy's: their memory changes hands, it is not copied (booleans are
-//! packed, and unpacked for numpy; names' codes become views of their texts when Arrow wants them).
+//! Result tables as Arrow data, and columns as numpy arrays. Memory is handed over, not copied (except: booleans are
+//! packed for Arrow and unpacked for numpy; name codes become string views on demand).
 
 use crate::numbers::Numbers;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -18,7 +18,7 @@ use pyo3::types::PyCapsule;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A table for whoever speaks Arrow's `PyCapsule` protocol, such as `polars.DataFrame(table)`, or wants a few of its
+/// A result table. It supports Arrow's `PyCapsule` protocol, such as `polars.DataFrame(table)`, and returns single
 /// columns as arrays.
 #[pyclass(frozen, module = "dumbbell._sim")]
 pub struct Arrow {
@@ -26,23 +26,23 @@ pub struct Arrow {
     columns: Vec<(&'static str, Held)>,
 }
 
-/// A column's memory.
+/// Memory of a column.
 enum Held {
     Cells(ArrayRef),
     Names { codes: PrimitiveArray<UInt32Type>, list: Arc<[String]> },
 }
 
-/// What one column holds: its values, and which of them are known, unless all are.
+/// Values of one column, and which are valid (None: all).
 type Cut = (Numbers, Option<Numbers>);
 
 #[pymethods]
 impl Arrow {
-    /// Rows.
+    /// Number of rows.
     fn __len__(&self) -> usize {
         self.rows
     }
 
-    /// The table as a stream of one batch. No other schema than its own is offered.
+    /// The table as a stream of one batch, in its own schema only.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -57,12 +57,12 @@ impl Arrow {
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
-    /// The columns' names, in order.
+    /// Column names in order.
     fn columns(&self) -> Vec<&'static str> {
         self.columns.iter().map(|(name, _)| *name).collect()
     }
 
-    /// A column of numbers. Raises `KeyError` where there is none of this name.
+    /// A numeric column. Raises `KeyError` if there is no such column.
     fn column(&self, name: &str) -> PyResult<Cut> {
         match self.held(name)? {
             Held::Cells(array) => Ok((Numbers::of(array), known(array.as_ref()))),
@@ -70,7 +70,7 @@ impl Arrow {
         }
     }
 
-    /// One value as Python's own; None where it is not known.
+    /// One value as a Python object; None if null.
     fn cell<'py>(&self, py: Python<'py>, name: &str, row: usize) -> PyResult<Bound<'py, PyAny>> {
         if row >= self.rows {
             return Err(PyIndexError::new_err(row));
@@ -84,7 +84,7 @@ impl Arrow {
         }
     }
 
-    /// The last row of each name that a column of names has.
+    /// The last row of each name in a column of names.
     fn last(&self, name: &str) -> PyResult<HashMap<String, usize>> {
         let Held::Names { codes, list } = self.held(name)? else { return Err(PyKeyError::new_err(name.to_owned())) };
         let mut rows = vec![None; list.len()];
@@ -96,7 +96,7 @@ impl Arrow {
         Ok(list.iter().zip(rows).filter_map(|(name, row)| Some((name.clone(), row?))).collect())
     }
 
-    /// A column of names: codes, which of them are known, and the names that they stand for.
+    /// A column of names: codes, validity, and the list of names.
     fn names(&self, name: &str) -> PyResult<(Numbers, Option<Numbers>, Vec<String>)> {
         match self.held(name)? {
             Held::Names { codes, list } => Ok((Numbers::of(codes), known(codes), list.to_vec())),
@@ -139,7 +139,7 @@ impl Held {
             Self::Cells(array) => array.clone(),
             Self::Names { codes, list } => {
                 let names = StringViewArray::from_iter_values(list.iter());
-                // A null has the code 0, of which there may be no name.
+                // A null has code 0, which may not be in the list.
                 let view = |&code: &u32| names.views().get(code as usize).copied().unwrap_or_default();
                 let views = codes.values().iter().map(view).collect::<ScalarBuffer<u128>>();
                 Arc::new(StringViewArray::new(views, names.data_buffers().to_vec(), codes.nulls().cloned()))

@@ -1,4 +1,4 @@
-//! What went wrong, as Python's exceptions: a plan that can't be carried out, or a fault of our own.
+//! Errors as Python exceptions: invalid plans, and bugs in the simulator.
 
 use dumbbell_sim::Error;
 use pyo3::create_exception;
@@ -7,27 +7,25 @@ use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 
-create_exception!(dumbbell._sim, Refused, PyValueError, "The simulator can't carry out this plan.");
-create_exception!(dumbbell._sim, Outgrown, PyRuntimeError, "A run holds more than it may.");
-create_exception!(dumbbell._sim, Fault, PyRuntimeError, "The simulator broke a law of its own.");
+create_exception!(dumbbell._sim, Refused, PyValueError, "The plan is invalid for the simulator.");
+create_exception!(dumbbell._sim, Outgrown, PyRuntimeError, "A run exceeds its memory limit.");
+create_exception!(dumbbell._sim, Fault, PyRuntimeError, "Internal error of the simulator.");
 
 thread_local! {
-    /// What this thread's last panic said, and where.
+    /// Message and location of this thread's last panic.
     static LAST: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// From now on a panic is remembered instead of printed: [`guarded`] makes an exception of it.
+/// Stores panics instead of printing them; [`guarded`] turns them into exceptions.
 pub fn catch_panics() {
     set_hook(Box::new(|panic| LAST.with_borrow_mut(|last| *last = panic.to_string())));
 }
 
-/// Runs our own code; a panic in it becomes a [`Fault`].
+/// Runs simulator code; a panic becomes a [`Fault`].
 pub fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
     let Ok(answer) = catch_unwind(AssertUnwindSafe(work)) else {
         let last = LAST.with_borrow(String::clone);
-        return Err(Fault::new_err(format!(
-            "{last}. This is a fault in Dumbbell: please report it with the experiment"
-        )));
+        return Err(Fault::new_err(format!("{last}. This is a bug in Dumbbell: please report it with the experiment")));
     };
     answer.map_err(raised)
 }

@@ -1,9 +1,8 @@
-//! `dumbbell._sim`: the simulator as a Python extension, and nothing else.
+//! `dumbbell._sim`: the simulator as a Python extension.
 //!
-//! A plan goes in as JSON; tables come out as Arrow, by the `PyCapsule` protocol, without being copied. The
-//! interpreter's lock is released while a world runs, so that several run side by side; now and then the run stops
-//! for signals and for whoever watches. What a plan says is `dumbbell.plan.world`'s affair, what a table means
-//! `dumbbell.result`'s.
+//! Takes a plan as JSON and returns tables as Arrow data without copying (`PyCapsule` protocol). The GIL is released
+//! while a world runs, so that several run in parallel; the run pauses regularly for signals and progress callbacks.
+//! `dumbbell.plan.world` defines plans, `dumbbell.results` the tables.
 
 mod arrow;
 mod fault;
@@ -12,7 +11,7 @@ mod run;
 
 use pyo3::prelude::*;
 
-/// The module. `dumbbell/_sim.pyi` says the same to type checkers.
+/// The module. `dumbbell/_sim.pyi` holds the same signatures for type checkers.
 #[pymodule]
 mod _sim {
     #[pymodule_export]
@@ -22,7 +21,7 @@ mod _sim {
     #[pymodule_export]
     use super::numbers::Numbers;
     #[pymodule_export]
-    use super::run::{check, journeys, parameters, simulate};
+    use super::run::{check, packet_trace, parameters, simulate};
     use pyo3::prelude::*;
 
     #[pymodule_init]

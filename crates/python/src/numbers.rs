@@ -1,4 +1,4 @@
-//! One column as numpy reads it: memory that stays where it is, by the array interface.
+//! One column as numpy reads it: shared memory by the array interface.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt32Type};
@@ -8,10 +8,10 @@ use arrow_schema::DataType;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Numbers of one type in a row; `numpy.asarray(numbers)` is an array of the same memory, which it keeps alive.
+/// A column of one numeric type. `numpy.asarray(numbers)` shares its memory and keeps it alive.
 #[pyclass(frozen, module = "dumbbell._sim")]
 pub struct Numbers {
-    /// As numpy names it.
+    /// numpy's type string.
     kind: &'static str,
     count: usize,
     memory: Buffer,
@@ -19,7 +19,7 @@ pub struct Numbers {
 
 #[pymethods]
 impl Numbers {
-    /// Numpy's array interface, version 3; nobody may write.
+    /// numpy's array interface, version 3; read-only.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let about = PyDict::new(py);
@@ -32,7 +32,7 @@ impl Numbers {
 }
 
 impl Numbers {
-    /// The values of a column; zero or false where there is none.
+    /// Values of a column; nulls are zero or false.
     pub fn of(array: &dyn Array) -> Self {
         match array.data_type() {
             DataType::Int64 => Self::shared::<Int64Type>("=i8", array),
@@ -40,11 +40,11 @@ impl Numbers {
             DataType::UInt8 => Self::shared::<UInt8Type>("|u1", array),
             DataType::Float64 => Self::shared::<Float64Type>("=f8", array),
             DataType::Boolean => Self::unpacked(array.as_boolean().values()),
-            other => unreachable!("no table of ours has a column of {other}"),
+            other => unreachable!("result tables have no column of type {other}"),
         }
     }
 
-    /// Bits as a byte each.
+    /// Bits as one byte each.
     pub fn unpacked(bits: &BooleanBuffer) -> Self {
         let bytes: Vec<u8> = bits.iter().map(u8::from).collect();
         Self { kind: "|b1", count: bytes.len(), memory: Buffer::from_vec(bytes) }
@@ -56,7 +56,7 @@ impl Numbers {
     }
 }
 
-/// One value of a column as Python's own.
+/// One value of a column as a Python object.
 pub fn cell<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
     Ok(match array.data_type() {
         DataType::Int64 => array.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any(),
@@ -64,6 +64,6 @@ pub fn cell<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bou
         DataType::UInt8 => array.as_primitive::<UInt8Type>().value(row).into_pyobject(py)?.into_any(),
         DataType::Float64 => array.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any(),
         DataType::Boolean => array.as_boolean().value(row).into_pyobject(py)?.to_owned().into_any(),
-        other => unreachable!("no table of ours has a column of {other}"),
+        other => unreachable!("result tables have no column of type {other}"),
     })
 }

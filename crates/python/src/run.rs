@@ -1,34 +1,34 @@
-//! Runs a world in slices, with the interpreter's lock released.
+//! Runs a world in slices with the GIL released.
 
 use crate::arrow::Arrow;
 use crate::fault::{Outgrown, guarded};
 use dumbbell_core::cc::Controller;
 use dumbbell_core::time::{Span, Time};
-use dumbbell_sim::journeys::{Told, Window};
-use dumbbell_sim::{Error, Outcome, Plan, Progress, World};
+use dumbbell_sim::packet_trace::{TraceResult, Window};
+use dumbbell_sim::{Error, Plan, Progress, RunResult, World};
 use pyo3::prelude::*;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Wall time between two looks at signals and at whoever watches.
+/// Wall time between checks for signals and progress callbacks.
 const SLICE: Duration = Duration::from_millis(50);
-/// Virtual time of a step: it grows while steps are quick, and shrinks while they are slow.
+/// Virtual time of a step; adapted to the speed of the run.
 const FIRST_STEP: Span = Span::from_micros(100);
-const LONGEST_STEP: Span = Span::from_secs(100);
+const MAX_STEP: Span = Span::from_secs(100);
 
 /// Three tables and a report in JSON.
 type Results = (Arrow, Arrow, Arrow, String);
 
-/// Carries a plan out: flows, queues and probes as Arrow tables, and a report in JSON.
+/// Runs a plan. Returns flows, queues and probes as Arrow tables, and a report in JSON.
 ///
-/// `progress` is called about twenty times a second with the seconds of the experiment that have passed; what it
-/// raises ends the run. `capture` is a file that packets are written to. [`Outgrown`] is
-/// raised as soon as packets and tables hold more than `most_bytes`.
+/// `progress` is called about twenty times per second with the elapsed seconds of the experiment; an exception from it
+/// ends the run. `capture` is the file to write packets to. Raises [`Outgrown`] as soon as packets and tables use more
+/// than `most_bytes`.
 #[pyfunction]
 #[pyo3(signature = (plan, progress=None, capture=None, most_bytes=None))]
-#[expect(clippy::needless_pass_by_value, reason = "Python hands values over")]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub fn simulate(
     py: Python<'_>,
     plan: &str,
@@ -37,18 +37,17 @@ pub fn simulate(
     most_bytes: Option<u64>,
 ) -> PyResult<Results> {
     let run = py.detach(|| guarded(|| Run::new(plan, capture)))?;
-    let world = carried_out(py, run, progress.as_ref(), most_bytes, World::run_on)?;
+    let world = run_to_end(py, run, progress.as_ref(), most_bytes, World::run_on)?;
     py.detach(|| guarded(|| Ok(exported(world.finish()))))
 }
 
-/// Where the packets were that were under way from `start` to `stop` (nanoseconds, both included): the first
-/// `most_rows` of them as an Arrow table, and how many more there were.
+/// Traces the packets in flight between `start` and `stop` (nanoseconds, inclusive). Returns the first `most_rows` of
+/// them as an Arrow table, and the number left out.
 ///
-/// The plan is carried out until it is known what became of each of them. `progress` and `most_bytes` are as in
-/// [`simulate`].
+/// Runs the plan until the outcome of each of these packets is known. `progress` and `most_bytes` as in [`simulate`].
 #[pyfunction]
 #[pyo3(signature = (plan, start, stop, most_rows, progress=None, most_bytes=None))]
-pub fn journeys(
+pub fn packet_trace(
     py: Python<'_>,
     plan: &str,
     start: u64,
@@ -59,26 +58,26 @@ pub fn journeys(
 ) -> PyResult<(Arrow, u64)> {
     let window = Window { from: Time::from_nanos(start), to: Time::from_nanos(stop), most_rows };
     let run = py.detach(|| guarded(|| Run::recorded(plan, window)))?;
-    let world = carried_out(py, run, progress, most_bytes, World::run_recorded)?;
-    let Told { packets, left_out } =
-        py.detach(|| guarded(|| Ok(world.finish().journeys.expect("they were recorded"))))?;
+    let world = run_to_end(py, run, progress, most_bytes, World::run_recorded)?;
+    let TraceResult { packets, left_out } =
+        py.detach(|| guarded(|| Ok(world.finish().packet_trace.expect("packets were recorded"))))?;
     Ok((packets.into(), left_out))
 }
 
-/// Can this plan be carried out? Raises `Refused` when not.
+/// Checks a plan. Raises `Refused` if it is invalid.
 #[pyfunction]
 pub fn check(py: Python<'_>, plan: &str) -> PyResult<()> {
     py.detach(|| guarded(|| Run::new(plan, None).map(drop)))
 }
 
-/// What can be set of a controller: name, value where nothing is set, and what it takes, of each parameter.
+/// Parameters of a controller: name, default and accepted values of each.
 #[pyfunction]
 pub fn parameters(controller: &str) -> Vec<(&'static str, String, String)> {
     Controller::parameters(controller).into_iter().map(|known| (known.name, known.default, known.takes)).collect()
 }
 
-/// Lets a world go on, by `go`, until that says that it is over.
-fn carried_out(
+/// Runs a world by `go` until it is over.
+fn run_to_end(
     py: Python<'_>,
     mut run: Run,
     progress: Option<&Bound<'_, PyAny>>,
@@ -98,14 +97,14 @@ fn carried_out(
     Ok(run.world)
 }
 
-/// Lets everything happen that is due by a time.
+/// Runs all events due by a time.
 type Go = fn(&mut World, Time) -> Result<Progress, Error>;
 
-/// A world, and how far it may go next.
+/// A world and its next stop.
 struct Run {
     world: World,
     until: Time,
-    /// Has all happened that is due by then?
+    /// Whether all events due by then have run.
     is_reached: bool,
     step: Span,
 }
@@ -119,7 +118,7 @@ impl Run {
         Ok(Self { world, until: Time::ZERO, is_reached: true, step: FIRST_STEP })
     }
 
-    /// One that records journeys.
+    /// A run that records packets.
     fn recorded(plan: &str, window: Window) -> Result<Self, Error> {
         let plan = Plan::from_json(plan)?;
         let mut world = World::new(&plan)?;
@@ -127,7 +126,7 @@ impl Run {
         Ok(Self { world, until: Time::ZERO, is_reached: true, step: FIRST_STEP })
     }
 
-    /// Goes on for about [`SLICE`] of wall time.
+    /// Runs for about [`SLICE`] of wall time.
     fn slice(&mut self, go: Go) -> Result<Progress, Error> {
         let began = Instant::now();
         loop {
@@ -144,25 +143,25 @@ impl Run {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "people read it")]
+    #[expect(clippy::cast_precision_loss, reason = "for display only")]
     fn seconds(&self) -> f64 {
         self.until.as_nanos() as f64 / 1e9
     }
 }
 
-/// A step that takes about a tenth of a slice; how long it is changes no result.
+/// A step that takes about a tenth of a slice. Its length does not affect results.
 fn next_step(step: Span, took: Duration) -> Span {
     let nanos = step.as_nanos();
     if took > SLICE / 5 {
         Span::from_nanos((nanos / 2).max(1))
     } else if took < SLICE / 20 {
-        Span::from_nanos(nanos * 2).min(LONGEST_STEP)
+        Span::from_nanos(nanos * 2).min(MAX_STEP)
     } else {
         step
     }
 }
 
-fn exported(outcome: Outcome) -> Results {
-    let report = serde_json::to_string(&outcome.report).expect("a report is plain numbers and names");
-    (outcome.flows.into(), outcome.queues.into(), outcome.probes.into(), report)
+fn exported(result: RunResult) -> Results {
+    let report = serde_json::to_string(&result.report).expect("a report contains only numbers and names");
+    (result.flows.into(), result.queues.into(), result.probes.into(), report)
 }

@@ -1,7 +1,6 @@
-//! How long a data packet takes on a whole path: four hosts in a row, a delay each way, a bottleneck.
+//! Time per data packet on a whole path: four hosts in a row, a delay in each direction, a bottleneck.
 //!
-//! `datagrams, plain` is the world's own cost: devices without disciplines. `datagrams` adds the disciplines, the
-//! rest adds TCP.
+//! `datagrams, plain` measures the world alone (devices without qdiscs); `datagrams` adds qdiscs; the others add TCP.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -39,10 +38,10 @@ fn connections(mut plan: Plan, count: u64, cc: &str) -> Plan {
     plan
 }
 
-/// Runs it whole; says how many data packets there were.
+/// Runs the plan to its end; returns the number of data packets.
 fn run(plan: &Plan) -> u64 {
-    let mut world = World::new(plan).expect("a good plan");
-    world.run(Time::NEVER).expect("a good run");
+    let mut world = World::new(plan).expect("the plan is valid");
+    world.run(Time::NEVER).expect("the run succeeds");
     world.finish().report.cost.data_packets
 }
 

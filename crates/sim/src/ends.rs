@@ -1,25 +1,25 @@
-//! The two ends of a flow: what a host knows of its side of a connection. What happens there is the world's.
+//! The two ends of a flow: a host's state of a connection. [`crate::world`] acts on it.
 
-use crate::agenda::Alarm;
+use crate::event_queue::Timer;
 use crate::net::DeviceId;
-use crate::traffic::tcp::Attention;
+use crate::traffic::tcp::SocketInterest;
 use dumbbell_core::transport::Endpoint;
 
-/// One end of a flow; a UDP flow's have no endpoint.
+/// One end of a flow; those of UDP flows have no endpoint.
 #[derive(Debug, Default)]
 pub struct End {
-    /// The TCP machine, from the flow's start until both ends have closed.
+    /// The TCP endpoint, from the flow's start until both ends have closed.
     pub endpoint: Option<Box<Endpoint>>,
     /// Its timer.
-    pub alarm: Alarm,
-    /// The device by which its packets leave.
+    pub timer: Timer,
+    /// The device that sends its packets.
     pub device: DeviceId,
-    /// What its program waits for.
-    pub attention: Attention,
-    /// Does its device cut super-packets into their segments, having no offloads?
+    /// The socket event that its application waits for.
+    pub interest: SocketInterest,
+    /// Whether its device splits super-packets because offloads are off.
     pub cuts: bool,
-    /// Do its flow's packets have telemetry?
+    /// Whether packets of its flow carry telemetry.
     pub has_telemetry: bool,
-    /// Has its program closed the socket? Then new data is answered with a reset.
+    /// Whether the application closed the socket; new data is then answered with a reset.
     pub shut: bool,
 }

@@ -1,156 +1,156 @@
-//! What can go wrong: a plan that can't be carried out, a capture that can't be written, or a fault of our own.
+//! Errors: an invalid plan, a failed capture, or a bug in the simulator.
 
 use dumbbell_core::queue::ChangeError;
 use dumbbell_core::time::Time;
 use thiserror::Error;
 
-/// Why there is no result. Every message names what is wrong and where.
+/// Why a run has no result. Every message names the object and the problem.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The plan's text is not a plan.
-    #[error("the plan can't be read at '{path}': {problem}")]
+    /// The text is not a plan.
+    #[error("invalid plan at '{path}': {problem}")]
     Json {
-        /// Keys and positions that lead to the wrong value.
+        /// Keys and indices of the invalid value.
         path: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// A name that no host has.
-    #[error("{whose}: no host is called '{host}'")]
+    /// Unknown host.
+    #[error("{object}: unknown host '{host}'")]
     UnknownHost {
-        /// Who named it.
-        whose: String,
+        /// The object that refers to it.
+        object: String,
         /// The name.
         host: String,
     },
-    /// One name for two things.
-    #[error("two {what}s are called '{name}'")]
+    /// A duplicate name.
+    #[error("two {what}s have the name '{name}'")]
     SameName {
         /// Hosts, flows, probes or queues.
         what: &'static str,
         /// The name.
         name: String,
     },
-    /// Two wires between the same hosts, or one from a host to itself.
-    #[error("wire {wire} from '{left}' to '{right}': {problem}")]
-    Wire {
-        /// Its number.
-        wire: usize,
+    /// A duplicate link, or a link from a host to itself.
+    #[error("link {link} from '{left}' to '{right}': {problem}")]
+    Link {
+        /// Its index.
+        link: usize,
         /// Its left host.
         left: String,
         /// Its right host.
         right: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
-    /// An end of a wire that is not there.
-    #[error("{whose}: there is no wire {wire}: there are {wires}")]
-    NoWire {
-        /// Who named it.
-        whose: String,
-        /// Its number.
-        wire: usize,
-        /// How many there are.
-        wires: usize,
+    /// Unknown link.
+    #[error("{object}: link {link} does not exist (the plan has {links})")]
+    NoLink {
+        /// The object that refers to it.
+        object: String,
+        /// Its index.
+        link: usize,
+        /// Number of links.
+        links: usize,
     },
-    /// A second discipline for one device.
-    #[error("the device on the {side} of wire {wire} has two root disciplines")]
+    /// A second root qdisc on a device.
+    #[error("the device on the {side} of link {link} has two root qdiscs")]
     SecondRoot {
-        /// Number of the wire.
-        wire: usize,
+        /// Index of the link.
+        link: usize,
         /// Which end of it.
         side: &'static str,
     },
-    /// A discipline that is not there.
-    #[error("{whose}: no discipline on its device has the handle '{handle}'")]
+    /// Unknown handle.
+    #[error("{object}: no qdisc on its device has the handle '{handle}'")]
     NoHandle {
-        /// Who named it.
-        whose: String,
+        /// The object that refers to it.
+        object: String,
         /// The handle.
         handle: String,
     },
-    /// Hosts that no wires join from left to right.
-    #[error("{whose}: no path leads from '{from}' to '{to}'")]
+    /// Hosts without a path from left to right.
+    #[error("{object}: no path from '{from}' to '{to}'")]
     NoPath {
-        /// Who wants to go.
-        whose: String,
-        /// From here.
+        /// The flow or probe.
+        object: String,
+        /// Source.
         from: String,
-        /// To there.
+        /// Destination.
         to: String,
     },
-    /// Hosts that are joined twice.
-    #[error("{whose}: two paths lead from '{from}' to '{to}', and nothing says which to take")]
+    /// Hosts with more than one path.
+    #[error("{object}: more than one path from '{from}' to '{to}'; exactly one is required")]
     TwoPaths {
-        /// Who wants to go.
-        whose: String,
-        /// From here.
+        /// The flow or probe.
+        object: String,
+        /// Source.
         from: String,
-        /// To there.
+        /// Destination.
         to: String,
     },
-    /// A controller that the simulator has not.
-    #[error("flow '{flow}': the simulator has no controller '{name}'; it has {known}")]
+    /// Unknown controller.
+    #[error("flow '{flow}': unknown controller '{name}' (the simulator has {known})")]
     UnknownController {
-        /// The flow that asks for it.
+        /// The flow that uses it.
         flow: String,
         /// Its name.
         name: String,
-        /// Those that there are.
+        /// Known controllers.
         known: String,
     },
-    /// A number that makes no sense.
-    #[error("{whose}: {problem}")]
-    Nonsense {
-        /// Whose number.
-        whose: String,
-        /// What is wrong with it.
+    /// An invalid value.
+    #[error("{object}: {problem}")]
+    Invalid {
+        /// The object.
+        object: String,
+        /// The problem.
         problem: String,
     },
-    /// A change that could not be made.
+    /// A change that failed.
     #[error("the change of '{handle}' at {} ns: {}", at.as_nanos(), explain(*why))]
     Change {
-        /// When.
+        /// Time of the change.
         at: Time,
-        /// Handle of the discipline.
+        /// Handle of the qdisc.
         handle: String,
-        /// Why not.
+        /// Reason.
         why: ChangeError,
     },
-    /// Time does not pass.
+    /// Virtual time does not advance.
     #[error(
-        "time stands still at {} ns: {steps} steps in one instant; a path without rate and delay lets a sender go on \
-         for ever, so give it one of them (seed {seed})", at.as_nanos()
+        "virtual time is stuck at {} ns after {steps} steps: on a path without rate and delay a sender never stops; set \
+         a rate or a delay (seed {seed})", at.as_nanos()
     )]
     Standstill {
-        /// When.
+        /// Time.
         at: Time,
-        /// Steps that were taken.
+        /// Steps executed at this time.
         steps: u64,
         /// Seed of the run.
         seed: u64,
     },
-    /// A law of the simulator was broken.
+    /// A violated invariant of the simulator.
     #[error(
-        "the simulator broke a law of its own at {} ns: {what}. This is a fault in Dumbbell: please report it with \
+        "internal error at {} ns: {what}. This is a bug in Dumbbell: please report it with \
          the experiment and seed {seed}", at.as_nanos()
     )]
     Violation {
-        /// Which.
+        /// Description.
         what: String,
         /// Seed of the run.
         seed: u64,
-        /// When.
+        /// Time.
         at: Time,
     },
-    /// A capture that can't be written.
-    #[error("writing the capture: {0}")]
+    /// The capture cannot be written.
+    #[error("cannot write the capture: {0}")]
     Capture(#[from] std::io::Error),
 }
 
 fn explain(why: ChangeError) -> &'static str {
     match why {
-        ChangeError::Unknown => "there is no discipline or class of this handle",
-        ChangeError::OtherKind => "the discipline of this handle is of another kind",
+        ChangeError::Unknown => "no qdisc or class has this handle",
+        ChangeError::OtherKind => "the qdisc with this handle is of another kind",
     }
 }

@@ -1,6 +1,6 @@
-//! A deterministic packet-level simulator: when things happen, and who is connected to whom.
+//! A deterministic packet-level simulator: topology and event processing.
 //!
-//! A [`Plan`] goes in, an [`Outcome`] comes out; what a packet meets on its way is `dumbbell-core`'s affair.
+//! Turns a [`Plan`] into a [`RunResult`]. `dumbbell-core` has protocols and queues.
 //!
 //! ```
 //! use dumbbell_core::time::Time;
@@ -20,24 +20,24 @@
 //! # Ok::<(), dumbbell_sim::Error>(())
 //! ```
 //!
-//! | room | decides |
+//! | module | content |
 //! | --- | --- |
-//! | [`plan`] | what is to be simulated |
-//! | [`agenda`] | what happens when, and what comes first at one instant |
-//! | [`world`] | what each event and each packet sets in motion |
-//! | [`table`], [`report`] | the form of what comes out |
+//! | [`plan`] | input |
+//! | [`event_queue`] | order of events |
+//! | [`world`] | processing of events and packets |
+//! | [`table`], [`report`] | output |
 //! | [`trace`] | packets as a capture file |
-//! | [`journeys`] | where every packet was, for a window of time |
+//! | [`packet_trace`] | path of every packet in a time window |
 //!
-//! No clock, no thread, no file: whoever runs a world reads the time and writes what comes out.
+//! This crate uses no clock, threads or files: the caller reads the time and writes the results.
 
 #![forbid(unsafe_code)]
 
-pub mod agenda;
 mod ends;
 pub mod error;
-pub mod journeys;
+pub mod event_queue;
 mod net;
+pub mod packet_trace;
 pub mod plan;
 pub mod report;
 mod sampler;
@@ -49,6 +49,6 @@ pub mod world;
 
 pub use error::Error;
 pub use plan::Plan;
-pub use report::{Outcome, Progress, Report};
+pub use report::{Progress, Report, RunResult};
 pub use table::{Column, Table};
 pub use world::World;

@@ -1,7 +1,7 @@
-//! What is to be simulated, as `dumbbell.plan.world` writes it: hosts, wires, disciplines, flows, probes, changes.
+//! The input of the simulator, written by `dumbbell.plan.world`: hosts, links, qdiscs, flows, probes, changes.
 //!
-//! It is the same plan that the agent carries out, with every tc line turned into numbers. A path is drawn from left
-//! (senders) to right (receivers): a wire joins a left host to a right host and has a device at each end.
+//! The agent executes the same plan; here every tc line is translated to numbers. Paths run from left (senders) to
+//! right (receivers): a link joins a left host to a right host and has a device at each end.
 
 use crate::error::Error;
 use dumbbell_core::cc::Parameters;
@@ -14,50 +14,50 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// All dice come from it.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// The experiment's length.
+    /// Length of the experiment.
     pub duration: Span,
-    /// Time between two samples.
+    /// Time between samples.
     pub sample: Span,
-    /// Does it end as soon as every flow has delivered its bytes?
+    /// Whether the run ends as soon as every flow has delivered its bytes.
     pub ends_when_done: bool,
-    /// Record every change too, not only samples (`trace = "events"`).
+    /// Record every change, not only samples (`trace = "events"`).
     #[serde(default)]
     pub every_change: bool,
-    /// Hosts by name, in any order.
+    /// Host names in any order.
     pub hosts: Vec<String>,
-    /// Wires; a wire's number is its place here.
-    pub wires: Vec<Wire>,
-    /// Disciplines on devices; a device without one sends at once.
+    /// Links; their index here identifies them.
+    pub wires: Vec<Link>,
+    /// Qdiscs on devices. A device without one sends immediately.
     pub devices: Vec<Device>,
-    /// Flows; names are unique.
+    /// Flows with unique names.
     pub flows: Vec<Flow>,
-    /// Series of probes, in the order in which a result names them.
+    /// Probe series in the order of the result.
     pub probes: Vec<Probe>,
     /// Changes in order of time.
     pub changes: Vec<Change>,
-    /// Disciplines that are sampled, in the order of a result.
+    /// Sampled qdiscs in the order of the result.
     pub queues: Vec<Watched>,
-    /// Where packets are captured, if anywhere.
+    /// Capture, if any.
     #[serde(default)]
     pub capture: Option<Capture>,
 }
 
-/// A tap on one device: it writes down what leaves there.
+/// Captures the packets at one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
-    /// Which device.
+    /// The device.
     pub at: End,
 }
 
 impl Plan {
-    /// Reads a plan from JSON.
+    /// Parses a plan from JSON.
     ///
     /// # Errors
     ///
-    /// When the text is not a plan: the error says where, by keys and positions.
+    /// If the text is not a plan; the error names keys and indices of the invalid value.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         let mut reader = serde_json::Deserializer::from_str(text);
         serde_path_to_error::deserialize(&mut reader)
@@ -65,50 +65,50 @@ impl Plan {
     }
 }
 
-/// A wire between neighbours: nothing is lost on it and it takes no time.
+/// A link between neighbours, without loss and delay.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wire {
-    /// Host on the senders' side.
+pub struct Link {
+    /// Host on the left (sending) side.
     pub left: String,
-    /// Host on the receivers' side.
+    /// Host on the right (receiving) side.
     pub right: String,
 }
 
-/// Which end of a wire.
+/// End of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Side {
-    /// The left host's device: it sends to the right.
+pub enum LinkSide {
+    /// Device of the left host; it sends to the right.
     Left,
-    /// The right host's device: it sends to the left.
+    /// Device of the right host; it sends to the left.
     Right,
 }
 
-/// One end of a wire.
+/// One end of a link, which identifies a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
-    /// Number of the wire.
+    /// Index of the link.
     pub wire: usize,
-    /// Which end of it.
-    pub side: Side,
+    /// Which end.
+    pub side: LinkSide,
 }
 
-/// A device with a discipline.
+/// A device with a qdisc.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
-    /// Which device.
+    /// The device.
     pub at: End,
-    /// Its root discipline.
+    /// Its root qdisc.
     pub root: Node,
-    /// Does it stamp what passes (in-network telemetry)?
+    /// Whether it stamps packets (in-network telemetry).
     #[serde(default)]
     pub telemetry: bool,
 }
 
-/// A discipline that is sampled.
+/// A sampled qdisc.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Watched {
@@ -118,29 +118,29 @@ pub struct Watched {
     pub at: End,
     /// Its handle, such as `10:`.
     pub handle: String,
-    /// Is it what the experiment is about?
+    /// Whether it is the queue under test.
     #[serde(default)]
     pub under_test: bool,
 }
 
-/// One flow; it goes from its sender to the receiver at the right end of the path.
+/// One flow, from its sender to a receiver at the right end of the path.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// Its name; dice and ties are decided by it, so the order of flows in a file does not matter.
+    /// Name. Random streams and ties depend on it, so the order of flows in a file does not matter.
     pub name: String,
-    /// Host that sends.
+    /// Sending host.
     pub sender: String,
-    /// Host that receives.
+    /// Receiving host.
     pub receiver: String,
-    /// When it starts.
+    /// Start time.
     pub start: Time,
-    /// When it is broken off.
+    /// Stop time, if the flow is stopped early.
     #[serde(default)]
     pub stop: Option<Time>,
-    /// Server's port.
+    /// Server port.
     pub port: u16,
-    /// `SO_MARK`; 0 is none.
+    /// `SO_MARK`; 0 if unset.
     #[serde(default)]
     pub mark: u16,
     /// TCP or UDP.
@@ -155,9 +155,9 @@ pub enum Traffic {
     Tcp(Box<Tcp>),
     /// Datagrams at a constant rate.
     Udp {
-        /// Payload bytes of each.
+        /// Payload bytes per datagram.
         payload: u32,
-        /// Time between two.
+        /// Time between datagrams.
         interval: Span,
     },
 }
@@ -166,94 +166,94 @@ pub enum Traffic {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tcp {
-    /// Controller of the sender.
+    /// Congestion control of the sender.
     pub cc: String,
-    /// What is set of it.
+    /// Parameters of the controller.
     #[serde(default)]
     pub parameters: Parameters,
     /// Settings of the sending host and socket.
     pub sender: Settings,
     /// Settings of the receiving host and socket.
     pub receiver: Settings,
-    /// What the application does.
+    /// Application behaviour.
     pub work: Work,
 }
 
-/// What an application does with its connection.
+/// Behaviour of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Work {
-    /// Writes without end.
+    /// Sends without end.
     Bulk,
-    /// Writes so many bytes and closes.
+    /// Sends this many bytes and closes.
     Sized {
         /// Bytes.
         bytes: u64,
     },
-    /// Writes for a time, rests for a time.
+    /// Alternates between sending and pausing.
     OnOff {
-        /// Writing; it begins with this.
+        /// Sending period; comes first.
         on: Span,
-        /// Resting.
+        /// Pause.
         off: Span,
-        /// Most bytes in all.
+        /// Maximum bytes in total.
         #[serde(default)]
         bytes: Option<u64>,
     },
-    /// The receiver asks, the sender answers, the receiver thinks.
+    /// Request/response: the receiver requests, the sender responds, the receiver pauses.
     Exchange {
-        /// Bytes of the question.
+        /// Request size in bytes.
         request: u64,
-        /// Bytes of the answer.
+        /// Response size in bytes.
         response: u64,
-        /// Time between an answer and the next question.
+        /// Time between a response and the next request.
         think: Span,
     },
 }
 
-/// Probes at a steady pace, from the first sender to the receiver and back.
+/// Probes at a constant interval, from the first sender to the receiver and back.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
     /// Name in the result.
     pub name: String,
-    /// Host that asks.
+    /// Host that sends the probes.
     pub sender: String,
-    /// Host that answers.
+    /// Host that replies.
     pub receiver: String,
-    /// First one.
+    /// Time of the first probe.
     pub start: Time,
-    /// Time between two.
+    /// Time between probes.
     pub interval: Span,
     /// Payload bytes.
     pub payload: u32,
-    /// Server's port, for classifiers.
+    /// Server port, for classifiers.
     pub port: u16,
 }
 
-/// What changes at a time.
+/// A change during the run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// When.
+    /// Time.
     pub at: Time,
-    /// On which device.
+    /// Device.
     pub device: End,
-    /// What.
-    pub what: What,
+    /// The change.
+    pub what: ChangeKind,
 }
 
-/// One change.
+/// Kinds of changes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum What {
+pub enum ChangeKind {
     /// `tc qdisc change`.
     Discipline(Node),
-    /// `tc class change` on the htb of this handle.
+    /// `tc class change` on the htb with this handle.
     Class {
         /// Handle of the htb.
         htb: String,
-        /// The class as it becomes.
+        /// New settings of the class.
         class: HtbClass,
     },
 }

@@ -1,73 +1,73 @@
-//! What comes out of a run beside its tables: every flow's life, every queue's totals, what it cost.
+//! Results besides the tables: totals of flows and queues, and the cost of the run.
 
-use crate::journeys::Told;
+use crate::packet_trace::TraceResult;
 use crate::table::Table;
 use dumbbell_core::time::Time;
 use serde::Serialize;
 
-/// A run's result.
+/// Result of a run.
 #[derive(Debug)]
-pub struct Outcome {
-    /// One sample of one flow a row.
+pub struct RunResult {
+    /// One row per sample and flow.
     pub flows: Table,
-    /// One sample of one queue a row.
+    /// One row per sample and queue.
     pub queues: Table,
-    /// One probe a row.
+    /// One row per probe.
     pub probes: Table,
     /// Totals.
     pub report: Report,
-    /// The capture, when one was asked for and nobody said where to write it.
+    /// The capture, if the plan has one and no writer was given.
     pub capture: Option<Vec<u8>>,
-    /// Where packets were, when that was recorded.
-    pub journeys: Option<Told>,
+    /// Packet trace, if recorded.
+    pub packet_trace: Option<TraceResult>,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Time of the last event.
     pub now: Time,
-    /// Has everything happened that was asked for? Not where a call stopped before, to be called again.
+    /// Whether all events up to the requested time have run. False if the call returned early and must be repeated.
     pub is_reached: bool,
-    /// Is the experiment over?
+    /// Whether the experiment is over.
     pub is_over: bool,
-    /// Events handled so far.
+    /// Events processed.
     pub events: u64,
-    /// Packets with payload that TCP and UDP flows have sent so far; a super-packet counts each of its segments.
+    /// Data packets sent by TCP and UDP flows; a super-packet counts each of its segments.
     pub data_packets: u64,
 }
 
-/// Totals of a run. Times are nanoseconds since the experiment's start.
+/// Totals of a run. Times are nanoseconds since the start of the experiment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Seed of all dice.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// What really ran.
+    /// Actual duration.
     pub duration_ns: u64,
-    /// Every flow, in the order of the plan.
+    /// Flows in the order of the plan.
     pub flows: Vec<FlowReport>,
-    /// Every watched discipline, in the order of the plan.
+    /// Watched qdiscs in the order of the plan.
     pub queues: Vec<QueueReport>,
-    /// Devices at which packets died.
+    /// Devices that dropped packets.
     pub drops: Vec<DeviceDrops>,
-    /// What the run cost.
+    /// Cost of the run.
     pub cost: Cost,
 }
 
-/// A flow's life in numbers, as the agent tells it.
+/// Totals of a flow, in the agent's format.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FlowReport {
     /// Name from the plan.
     pub name: String,
-    /// The sender's controller; none for UDP.
+    /// Congestion control of the sender; None for UDP.
     pub cc: Option<String>,
-    /// When it was started.
+    /// Start time.
     pub started_ns: Option<u64>,
-    /// When the connection stood.
+    /// Time at which the connection was established.
     pub connected_ns: Option<u64>,
-    /// When its last byte reached the receiver; for sized flows.
+    /// Time at which the last byte reached the receiver; for sized flows.
     pub completed_ns: Option<u64>,
-    /// When it stopped: asked to, done, failed, or at the end.
+    /// Stop time: as planned, on completion, on failure, or at the end.
     pub stopped_ns: Option<u64>,
     /// In-order bytes at the receiver when it stopped.
     pub bytes_received: u64,
@@ -75,59 +75,59 @@ pub struct FlowReport {
     pub retransmits: u64,
     /// Data segments sent, retransmits included.
     pub data_segs_out: u64,
-    /// Time of each answer of a request/response flow.
+    /// Completion times of the exchanges of a request/response flow.
     pub exchanges_ns: Vec<u64>,
-    /// Packets of either direction that died in a queue; a super-packet counts once.
+    /// Packets dropped by queues, both directions; a super-packet counts once.
     pub dropped_packets: u64,
-    /// Why it failed.
+    /// Error that ended the flow.
     pub error: Option<String>,
 }
 
-/// A discipline's totals, as `tc -s` would show them at the end.
+/// Totals of a qdisc, as `tc -s` would show at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct QueueReport {
     /// Name from the plan.
     pub name: String,
-    /// tc's name for it.
+    /// Name in tc.
     pub kind: &'static str,
-    /// Bytes that left.
+    /// Bytes sent.
     pub sent_bytes: u64,
-    /// Packets that left.
+    /// Packets sent.
     pub sent_packets: u64,
-    /// Packets that died.
+    /// Packets dropped.
     pub drops: u64,
-    /// Packets that were marked; none where it never marks.
+    /// Packets marked; None if this kind never marks.
     pub marks: Option<u64>,
     /// Times that it held a packet back.
     pub overlimits: u64,
-    /// Bytes that stand in it.
+    /// Bytes in the backlog.
     pub backlog_bytes: u64,
-    /// Packets that stand in it.
+    /// Packets in the backlog.
     pub backlog_packets: u32,
 }
 
-/// Packets that died at a device.
+/// Drops at a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceDrops {
-    /// Whose device.
+    /// Its host.
     pub host: String,
-    /// Its neighbour there.
+    /// The host at the other end.
     pub peer: String,
-    /// How many; a super-packet counts once.
+    /// Packets; a super-packet counts once.
     pub packets: u64,
 }
 
-/// What a run cost.
+/// Cost of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cost {
-    /// Events handled.
+    /// Events processed.
     pub events: u64,
-    /// Packets with payload that TCP and UDP flows have sent; a super-packet counts each of its segments.
+    /// Data packets sent by TCP and UDP flows; a super-packet counts each of its segments.
     pub data_packets: u64,
-    /// Packets of every kind that hosts have sent.
+    /// Packets of every kind sent by hosts.
     pub packets: u64,
-    /// Most packets alive at one time.
+    /// Maximum packets in flight.
     pub peak_packets: u64,
-    /// Bytes held at the end by the world and its tables, plus the most that packets held; reckoned, not measured.
+    /// Memory of the world and its tables at the end plus the peak of packets, in bytes; computed, not measured.
     pub memory_bytes: u64,
 }

@@ -1,8 +1,8 @@
-//! Takes a picture of flows and queues at one instant and appends it to the tables.
+//! Samples flows and queues and appends the samples to the tables.
 //!
-//! Units and nulls are those of `docs/result.md`. What a plan does not know is left to Python: a flow's `group`, a
-//! queue's `under_test`, `rate_bps` and `delay_ns`, a probe's `kind`, and the columns of controllers that the
-//! simulator has not (`vegas_*`, `dctcp_*`).
+//! `docs/result.md` defines units and nulls. Python adds what a plan does not contain: a flow's `group`, a queue's
+//! `under_test`, `rate_bps` and `delay_ns`, a probe's `kind`, and columns of controllers that the simulator lacks
+//! (`vegas_*`, `dctcp_*`).
 
 mod rows;
 
@@ -13,41 +13,41 @@ use crate::net::{DeviceId, Net};
 use crate::plan::Plan;
 use crate::table::Table;
 use crate::traffic::{Flow, Traffic};
-use dumbbell_core::queue::{Look, Place};
+use dumbbell_core::queue::{QdiscPath, QdiscSnapshot};
 use dumbbell_core::time::Time;
 use dumbbell_core::transport::Info;
 use std::collections::BTreeSet;
 
-/// Who is sampled, and the tables that grow.
+/// Sampled flows and queues, and the tables.
 #[derive(Debug)]
 pub struct Sampler {
     flows: FlowRows,
     queues: QueueRows,
     watched: Vec<Watched>,
     queue_names: Vec<String>,
-    /// Number of the flow at each place in the plan.
+    /// Flow id of each flow in the order of the plan.
     numbers: Vec<u32>,
-    /// Places of flows that are connected and not over.
+    /// Plan indices of flows that are connected and not over.
     flowing: BTreeSet<u32>,
-    /// What each flow's sender showed last, where every change is recorded.
+    /// Last state of each flow's sender, if every change is recorded.
     last: Vec<Option<Info>>,
-    /// Time of the last picture.
+    /// Time of the last sample.
     taken: Option<Time>,
 }
 
-/// A discipline that is sampled.
+/// A sampled qdisc.
 #[derive(Debug)]
 pub struct Watched {
-    /// On this device.
+    /// Its device.
     pub device: DeviceId,
-    /// There.
-    pub place: Place,
-    /// What it showed last.
-    pub last: Look,
+    /// Its path.
+    pub path: QdiscPath,
+    /// Its last snapshot.
+    pub last: QdiscSnapshot,
 }
 
 impl Sampler {
-    /// Knows the flows and queues of a plan; `numbers`: of the flow at each place.
+    /// A sampler for a plan; `numbers`: flow ids in the order of the plan.
     pub fn new(plan: &Plan, numbers: Vec<u32>, watched: Vec<Watched>) -> Self {
         let names = plan.flows.iter().map(|flow| flow.name.clone());
         let queue_names: Vec<_> = plan.queues.iter().map(|queue| queue.name.clone()).collect();
@@ -63,17 +63,17 @@ impl Sampler {
         }
     }
 
-    /// From now on this flow is sampled.
+    /// Starts sampling this flow.
     pub fn begin(&mut self, flow: &Flow) {
         self.flowing.insert(flow.position);
     }
 
-    /// This flow is over.
+    /// Stops sampling this flow.
     pub fn end(&mut self, flow: &Flow) {
         self.flowing.remove(&flow.position);
     }
 
-    /// Samples everything; once an instant.
+    /// Samples everything; at most once at any time.
     pub fn sample(&mut self, now: Time, flows: &[Flow], ends: &[[End; 2]], net: &Net) {
         if self.taken.replace(now) == Some(now) {
             return;
@@ -93,11 +93,11 @@ impl Sampler {
             }
         }
         for number in 0..self.watched.len() {
-            self.look(now, number, net);
+            self.snapshot(now, number, net);
         }
     }
 
-    /// Something happened to a flow's sender: a row if it shows.
+    /// Records a flow's sender after an event, if its state changed.
     pub fn flow_changed(&mut self, now: Time, number: usize, flow: &Flow, [sender, receiver]: &[End; 2]) {
         if !self.flowing.contains(&flow.position) {
             return;
@@ -110,12 +110,12 @@ impl Sampler {
         }
     }
 
-    /// Something happened at a device: a row for each of its queues where it shows.
+    /// Records the queues of a device after an event, if they changed.
     pub fn queues_changed(&mut self, now: Time, device: DeviceId, net: &Net) {
         for &number in &net.devices[device as usize].watched {
             let watched = &self.watched[number as usize];
-            if see(watched, net) != watched.last {
-                self.look(now, number as usize, net);
+            if snapshot_of(watched, net) != watched.last {
+                self.snapshot(now, number as usize, net);
             }
         }
     }
@@ -125,14 +125,14 @@ impl Sampler {
         &self.queue_names
     }
 
-    /// The watched queues, in the order of their names.
+    /// Watched queues in order of their names.
     pub fn watched(&self) -> &[Watched] {
         &self.watched
     }
 
-    /// What every watched queue shows now.
-    pub fn looks<'a>(&'a self, net: &'a Net) -> impl Iterator<Item = Look> + 'a {
-        self.watched.iter().map(|watched| see(watched, net))
+    /// Current snapshots of all watched queues.
+    pub fn snapshots<'a>(&'a self, net: &'a Net) -> impl Iterator<Item = QdiscSnapshot> + 'a {
+        self.watched.iter().map(|watched| snapshot_of(watched, net))
     }
 
     /// Both tables.
@@ -140,24 +140,24 @@ impl Sampler {
         (self.flows.into(), self.queues.into())
     }
 
-    /// Bytes that it holds.
+    /// Allocated bytes.
     pub fn capacity_bytes(&self) -> usize {
         self.flows.capacity_bytes() + self.queues.capacity_bytes() + self.last.capacity() * size_of::<Option<Info>>()
     }
 
-    /// Bytes of its tables that are written.
+    /// Used bytes of the tables.
     pub fn used_bytes(&self) -> usize {
         self.flows.used_bytes() + self.queues.used_bytes()
     }
 
-    fn look(&mut self, now: Time, number: usize, net: &Net) {
-        let look = see(&self.watched[number], net);
-        self.watched[number].last = look;
-        self.queues.push(now, number, &look);
+    fn snapshot(&mut self, now: Time, number: usize, net: &Net) {
+        let snapshot = snapshot_of(&self.watched[number], net);
+        self.watched[number].last = snapshot;
+        self.queues.push(now, number, &snapshot);
     }
 }
 
-fn see(watched: &Watched, net: &Net) -> Look {
+fn snapshot_of(watched: &Watched, net: &Net) -> QdiscSnapshot {
     let queue = net.devices[watched.device as usize].queue.as_ref();
-    queue.expect("a watched device has a discipline").look(&watched.place)
+    queue.expect("a watched device has a queue").snapshot(&watched.path)
 }

@@ -1,6 +1,6 @@
-//! Tables: named columns of plain numbers, as Arrow lays them out, so that they leave without being copied.
+//! Tables: named columns in Arrow's memory layout, so that they are exported without copying.
 //!
-//! Which columns there are is `sampler`'s and `docs/result.md`'s affair.
+//! `sampler` and `docs/result.md` define the columns.
 
 mod bits;
 
@@ -9,11 +9,11 @@ pub use bits::Bits;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Numbers of one type; what isn't known is null.
+/// Values of one type, with nulls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cells<T> {
     values: Vec<T>,
-    /// Which of them are known; None while all are.
+    /// Validity; None while all values are valid.
     known: Option<Bits>,
 }
 
@@ -24,7 +24,7 @@ impl<T> Default for Cells<T> {
 }
 
 impl<T: Copy + Default> Cells<T> {
-    /// Appends a value, or null.
+    /// Appends a value or null.
     #[inline]
     pub fn push(&mut self, value: impl Into<Option<T>>) {
         let value = value.into();
@@ -38,63 +38,63 @@ impl<T: Copy + Default> Cells<T> {
         self.values.push(value.unwrap_or_default());
     }
 
-    /// The values, with zero in the place of a null.
+    /// The values; nulls are zero.
     #[must_use]
     pub fn values(&self) -> &[T] {
         &self.values
     }
 
-    /// Which are known; None means all.
+    /// Validity; None: all are valid.
     #[must_use]
     pub fn known(&self) -> Option<&Bits> {
         self.known.as_ref()
     }
 
-    /// One of them; None when null.
+    /// One value; None if null.
     #[must_use]
     pub fn get(&self, row: usize) -> Option<T> {
         let known = self.known.as_ref().is_none_or(|known| known.get(row));
         known.then(|| self.values[row])
     }
 
-    /// Values and validity, to be handed on.
+    /// Values and validity, moved out.
     #[must_use]
     pub fn into_parts(self) -> (Vec<T>, Option<Bits>) {
         (self.values, self.known)
     }
 
-    /// Bytes that it holds.
+    /// Allocated bytes.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
         self.values.capacity() * size_of::<T>() + self.known.as_ref().map_or(0, Bits::capacity_bytes)
     }
 
-    /// Bytes of it that are written: memory beyond them costs nothing until then.
+    /// Used bytes. Memory beyond them is not resident until it is written.
     #[must_use]
     pub fn used_bytes(&self) -> usize {
         self.values.len() * size_of::<T>() + self.known.as_ref().map_or(0, |known| known.as_bytes().len())
     }
 }
 
-/// A column's numbers.
+/// Values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// 64 bits, signed.
+    /// 64-bit signed.
     I64(Cells<i64>),
-    /// 32 bits.
+    /// 32-bit unsigned.
     U32(Cells<u32>),
-    /// 8 bits.
+    /// 8-bit unsigned.
     U8(Cells<u8>),
-    /// True or false, a byte each.
+    /// Boolean, one byte each.
     Bool(Cells<bool>),
     /// Double precision.
     F64(Cells<f64>),
-    /// Names, by their place in a list.
+    /// Names, as indices into a list.
     Name(Cells<u32>, Arc<[String]>),
 }
 
 impl Column {
-    /// Rows.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -106,13 +106,13 @@ impl Column {
         }
     }
 
-    /// Has it no rows?
+    /// Whether it has no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// One cell as a person reads it; an empty text for null.
+    /// One cell as text; empty for null.
     #[must_use]
     pub fn text(&self, row: usize) -> String {
         let show = |value: Option<&dyn ToString>| value.map(ToString::to_string).unwrap_or_default();
@@ -126,7 +126,7 @@ impl Column {
         }
     }
 
-    /// Bytes that it holds.
+    /// Allocated bytes.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
         match self {
@@ -139,19 +139,19 @@ impl Column {
     }
 }
 
-/// Columns of one length, in order, with their names.
+/// Named columns of equal length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// The columns.
+    /// Columns.
     pub columns: Vec<(&'static str, Column)>,
 }
 
 impl Table {
-    /// From columns.
+    /// A table of these columns.
     ///
     /// # Panics
     ///
-    /// When their lengths differ: then a row was written in part.
+    /// If their lengths differ, which means that a row is incomplete.
     #[must_use]
     pub fn new(columns: Vec<(&'static str, Column)>) -> Self {
         let rows = columns.first().map_or(0, |(_, column)| column.len());
@@ -161,19 +161,19 @@ impl Table {
         Self { columns }
     }
 
-    /// Rows.
+    /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, column)| column.len())
     }
 
-    /// The column of this name.
+    /// The column with this name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|(own, _)| *own == name).map(|(_, column)| column)
     }
 
-    /// All of it as tab-separated text, for people and tests.
+    /// The table as tab-separated text, for display and tests.
     #[must_use]
     pub fn text(&self) -> String {
         let line = |row| self.columns.iter().map(|(_, column)| column.text(row)).collect::<Vec<_>>().join("\t");
@@ -182,7 +182,7 @@ impl Table {
     }
 }
 
-/// A column of names: codes, and the list that they point into.
+/// A column of names: codes into a list.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     codes: Cells<u32>,
@@ -190,7 +190,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// With these names to begin with: their places are their codes.
+    /// Starts with these names; their indices are their codes.
     #[must_use]
     pub fn of(list: impl IntoIterator<Item = impl Into<Cow<'static, str>>>) -> Self {
         Self { codes: Cells::default(), list: list.into_iter().map(Into::into).collect() }
@@ -202,7 +202,7 @@ impl Names {
         self.codes.push(code);
     }
 
-    /// Bytes that it holds, names not counted.
+    /// Allocated bytes, names excluded.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
         self.codes.capacity_bytes()
@@ -214,11 +214,11 @@ impl Names {
         self.codes.used_bytes()
     }
 
-    /// Appends a name; it joins the list when it is new.
+    /// Appends a name; a new name is added to the list.
     ///
     /// # Panics
     ///
-    /// When there are 2³² names.
+    /// If there are more than 2³² names.
     pub fn push(&mut self, name: &'static str) {
         let place = self.list.iter().position(|known| *known == name).unwrap_or_else(|| {
             self.list.push(name.into());
@@ -246,7 +246,7 @@ macro_rules! from_cells {
 
 from_cells!(i64 => I64, u32 => U32, u8 => U8, bool => Bool, f64 => F64);
 
-/// A struct of columns that becomes a [`Table`]; the columns keep their order and names.
+/// A struct of columns that converts to a [`Table`]; columns keep order and names.
 macro_rules! columns {
     ($(#[$about:meta])* $name:ident { $($column:ident: $cells:ty),* $(,)? }) => {
         $(#[$about])*
@@ -256,12 +256,12 @@ macro_rules! columns {
         }
 
         impl $name {
-            /// Bytes that it holds.
+            /// Allocated bytes.
             pub fn capacity_bytes(&self) -> usize {
                 0 $(+ self.$column.capacity_bytes())*
             }
 
-            /// Bytes of them that are written.
+            /// Used bytes.
             pub fn used_bytes(&self) -> usize {
                 0 $(+ self.$column.used_bytes())*
             }
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_null_marks_all_before_it_as_known() {
+    fn earlier_values_stay_valid_after_the_first_null() {
         let mut cells = Cells::default();
         cells.push(1i64);
         cells.push(2);
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "column 'b' has 0 rows, the table 1")]
-    fn a_row_written_in_part_is_an_error() {
+    fn an_incomplete_row_is_an_error() {
         let mut one = Cells::default();
         one.push(1i64);
         let _ = Table::new(vec![("a", Column::I64(one)), ("b", Column::I64(Cells::default()))]);

@@ -1,4 +1,4 @@
-//! In-network telemetry: stamps that travel beside the packets of those flows that live on them.
+//! In-network telemetry: stamps attached to packets of flows whose controller uses them.
 //!
 //! ```text
 //!   link with a meter      receiver             sender
@@ -6,55 +6,55 @@
 //!                          answered(ack) ...... returned(ack) -> Stack
 //! ```
 //!
-//! Packets are copied at every hop, so stacks don't lie in them: each flow has its own here, found by what no other of
-//! its packets shares, the time of departure and the sequence number. A flow without telemetry has none, and its
-//! packets are never looked for. What a stack says is `dumbbell_core::telemetry`'s, what to make of it the controller's.
+//! Packets are copied at every hop, so stamps are stored here per flow, keyed by send time and sequence number, which
+//! are unique within a flow. A flow without telemetry has no entries, and its packets are never looked up.
+//! `dumbbell_core::telemetry` defines the stamps; controllers interpret them.
 
 use crate::error::Error;
 use crate::net::Net;
 use crate::plan::{Plan, Traffic};
-use dumbbell_core::cc::{Control, Controller};
-use dumbbell_core::dice::Dice;
+use dumbbell_core::cc::{CongestionControl, Controller};
 use dumbbell_core::packet::{Body, Direction, FlowId, Packet};
 use dumbbell_core::queue::{Config, HtbClass, Node};
 use dumbbell_core::rate::Rate;
-use dumbbell_core::telemetry::{Hop, MOST_HOPS, Stack};
+use dumbbell_core::rng::Rng;
+use dumbbell_core::telemetry::{Hop, MAX_HOPS, Stack};
 use dumbbell_core::time::Time;
 use std::collections::BTreeMap;
 
-/// What a device that stamps knows beside its queue.
+/// State of a device that stamps.
 #[derive(Clone, Copy, Debug)]
 pub struct Meter {
-    /// The rate that it sends at.
+    /// Its rate.
     rate: Rate,
-    /// Bytes that have left it.
+    /// Bytes sent.
     sent_bytes: u64,
 }
 
 impl Meter {
-    /// Of a device with this discipline; None when that has no rate.
+    /// For a device with this qdisc; None if the qdisc has no rate.
     pub fn of(root: &Node) -> Option<Self> {
         rate(root).map(|rate| Self { rate, sent_bytes: 0 })
     }
 
-    /// The discipline has changed.
+    /// Updates the rate after a change of the qdisc.
     pub fn change(&mut self, node: &Node) {
         self.rate = rate(node).unwrap_or(self.rate);
     }
 
-    /// A class of the htb has changed.
+    /// Updates the rate after a change of an htb class.
     pub fn change_class(&mut self, class: &HtbClass) {
         self.rate = class.ceil;
     }
 
-    /// A packet leaves, behind which so many bytes stand.
+    /// Stamps a departing packet that leaves this backlog.
     pub fn stamp(&mut self, now: Time, packet: &Packet, queue_bytes: u64) -> Hop {
         self.sent_bytes += u64::from(packet.bytes);
         Hop { at: now, queue_bytes, sent_bytes: self.sent_bytes, rate: self.rate }
     }
 }
 
-/// The rate that a tree sends at, if it limits it: a shaper's own, or that of a htb's first class.
+/// The rate of a tree, if it has one: a shaper's own, or that of an htb's first class.
 fn rate(node: &Node) -> Option<Rate> {
     match &node.config {
         Config::Tbf(tbf) => Some(tbf.rate),
@@ -64,31 +64,31 @@ fn rate(node: &Node) -> Option<Rate> {
     }
 }
 
-/// All stacks that are under way.
+/// All stamps in flight.
 #[derive(Debug, Default)]
 pub struct Telemetry {
-    /// By the flow's number; empty when no flow wants any.
+    /// By flow id; empty if no flow uses telemetry.
     flows: Vec<Option<Box<Route>>>,
 }
 
-/// What no other packet of a flow and direction shares: when it left, and its number.
+/// Key of a packet within a flow and direction: send time and sequence number.
 type Key = (Time, u64);
 
-/// One flow's.
+/// Stamps of one flow.
 #[derive(Debug, Default)]
 struct Route {
     data: BTreeMap<Key, Stack>,
-    /// Came with the last data, and goes out with the next acknowledgement.
+    /// Received with the last data, to be returned with the next ACK.
     arrived: Option<Stack>,
     answers: BTreeMap<Key, Stack>,
 }
 
 impl Telemetry {
-    /// For the flows of this plan, in the order of their numbers.
+    /// For the flows of this plan, in order of flow ids.
     ///
     /// # Errors
     ///
-    /// When a flow wants telemetry and no link on its way stamps, or more do than a stack holds.
+    /// If a flow uses telemetry and no link on its path stamps, or more links stamp than a stack holds.
     pub fn of(plan: &Plan, order: &[usize], net: &Net) -> Result<Self, Error> {
         let mut flows = Vec::new();
         for (id, &place) in (0..).zip(order) {
@@ -103,26 +103,26 @@ impl Telemetry {
         Ok(Self { flows: if is_wanted { flows } else { Vec::new() } })
     }
 
-    /// Does this flow want it?
+    /// Whether this flow uses telemetry.
     pub fn wants(&self, flow: usize) -> bool {
         self.flows.get(flow).is_some_and(Option::is_some)
     }
 
-    /// A link has stamped a packet that goes to the receiver.
+    /// A link stamped a packet on the forward path.
     pub fn stamp(&mut self, packet: &Packet, hop: Hop) {
         if let (Some(key), Some(route)) = (data(packet), self.route(packet)) {
             route.data.entry(key).or_default().push(hop);
         }
     }
 
-    /// Data have come to their receiver.
+    /// Data arrived at the receiver.
     pub fn arrived(&mut self, packet: &Packet) {
         if let (Some(key), Some(route)) = (data(packet), self.route(packet)) {
             route.arrived = route.data.remove(&key).or(route.arrived);
         }
     }
 
-    /// The receiver sends something: it takes along what came last.
+    /// The receiver sends a packet: it returns the last stamps.
     pub fn answered(&mut self, packet: &Packet) {
         if let (Some(key), Some(route)) = (answer(packet), self.route(packet))
             && let Some(stack) = route.arrived.take()
@@ -131,13 +131,13 @@ impl Telemetry {
         }
     }
 
-    /// An acknowledgement has come to the sender: what it brings.
+    /// An ACK arrived at the sender: the stamps that it returns.
     pub fn returned(&mut self, packet: &Packet) -> Option<Stack> {
         let key = answer(packet)?;
         self.route(packet)?.answers.remove(&key)
     }
 
-    /// A packet has died.
+    /// A packet was dropped.
     pub fn lost(&mut self, packet: &Packet) {
         let (data, answer) = (data(packet), answer(packet));
         let Some(route) = self.route(packet) else { return };
@@ -151,17 +151,17 @@ impl Telemetry {
 }
 
 fn wants(cc: &str) -> bool {
-    Controller::named(cc, &mut dumbbell_core::cc::Parameters::default(), Dice::named(0, ""))
-        .is_some_and(|controller| controller.wants_telemetry())
+    Controller::from_name(cc, &mut dumbbell_core::cc::Parameters::default(), Rng::from_name(0, ""))
+        .is_some_and(|controller| controller.uses_telemetry())
 }
 
 fn check(flow: &str, stamping: impl Iterator<Item = u32>) -> Result<(), Error> {
     let problem = match stamping.count() {
-        0 => "no link on its way stamps its packets: 'telemetry = true' in [path] asks all links with a rate to",
-        1..=MOST_HOPS => return Ok(()),
-        _ => "more than 8 links on its way stamp its packets",
+        0 => "no link on its path stamps packets: set 'telemetry = true' in [path] to stamp on all links with a rate",
+        1..=MAX_HOPS => return Ok(()),
+        _ => "more than 8 links on its path stamp packets; at most 8 are supported",
     };
-    Err(Error::Nonsense { whose: format!("flow '{flow}'"), problem: problem.into() })
+    Err(Error::Invalid { object: format!("flow '{flow}'"), problem: problem.into() })
 }
 
 fn data(packet: &Packet) -> Option<Key> {

@@ -1,6 +1,6 @@
-//! Packets as other tools read them.
+//! Capture files.
 
 mod frame;
 pub mod pcap;
 
-pub(crate) use frame::Talkers;
+pub(crate) use frame::Senders;

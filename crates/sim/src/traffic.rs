@@ -1,4 +1,4 @@
-//! Flows and probes: what the experiment puts on the path.
+//! Flows and probes: the traffic of an experiment.
 //!
 //! ```text
 //! tcp     one TCP connection's application: bulk, sized, on/off or request/response
@@ -6,7 +6,7 @@
 //! probe   a series of pings
 //! ```
 //!
-//! They are told that time has come or that something arrived, and say what they want; sending is `world`'s affair.
+//! They are called when time has passed or packets have arrived, and return what to send; [`crate::world`] sends it.
 
 pub mod probe;
 pub mod tcp;
@@ -16,37 +16,37 @@ use crate::report::FlowReport;
 use dumbbell_core::time::Time;
 use dumbbell_core::transport::{Endpoint, Identity};
 
-/// One flow's application and what will be told of it.
+/// The application of one flow, and its report.
 #[derive(Debug)]
 pub struct Flow {
-    /// Its place in the plan.
+    /// Index in the plan.
     pub position: u32,
-    /// What its packets carry, as its sender's.
+    /// Identity carried in its packets.
     pub identity: Identity,
-    /// What it does.
+    /// The application.
     pub traffic: Traffic,
-    /// When it is broken off.
+    /// Stop time.
     pub stop: Option<Time>,
-    /// What will be reported.
+    /// The report.
     pub report: FlowReport,
 }
 
 /// TCP or UDP.
 #[derive(Debug)]
 pub enum Traffic {
-    /// A connection.
+    /// A TCP connection.
     Tcp(Box<tcp::Application>),
-    /// Datagrams.
+    /// UDP datagrams.
     Udp(udp::Datagrams),
 }
 
 impl Flow {
-    /// Has it ended?
+    /// Whether it has ended.
     pub const fn is_over(&self) -> bool {
         self.report.stopped_ns.is_some()
     }
 
-    /// In-order bytes at its receiver, of which there are never more than the flow has.
+    /// In-order bytes at its receiver, at most the flow's size.
     pub fn received(&self, receiver: &Endpoint) -> u64 {
         let most = if let Traffic::Tcp(application) = &self.traffic { application.most_bytes() } else { u64::MAX };
         receiver.received().bytes.min(most)

@@ -1,43 +1,42 @@
-//! The world: what each event and each packet sets in motion.
+//! The world: processes events and packets.
 //!
 //! ```text
-//!   agenda --> event --> endpoint, device, flow --> packets --> backlog
+//!   events --> event --> endpoint, device, flow --> packets --> backlog
 //!                 ^                                                |
 //!                 |        until it is empty: forward or deliver   |
 //!                 +------------------------------------------------+
 //! ```
 //!
-//! Within one instant packets are handled first in, first out, as veth's `netif_rx` and the softirq behind it do; then
-//! senders whose packets have left go on (Linux's TSQ tasklet); then programs act. What a packet meets is
-//! `dumbbell_core`'s affair.
+//! At any one time packets are handled first in, first out, as by veth's `netif_rx` and its softirq; then senders whose
+//! packets have left resume (Linux's TSQ tasklet); then applications run. `dumbbell_core` has queues and endpoints.
 
 mod audit;
-mod birth;
-mod census;
 mod flows;
-mod followed;
 mod hops;
+mod packet_accounting;
+mod record_packets;
 mod result;
+mod setup;
 
-use crate::agenda::{Agenda, Due, Kind};
 use crate::ends::End;
 use crate::error::Error;
-use crate::journeys::Journeys;
+use crate::event_queue::{Event, EventQueue, Kind};
 use crate::net::{DeviceId, HostId, Net};
-use crate::plan::{Change, Plan, What};
-use crate::report::{Outcome, Progress, QueueReport};
+use crate::packet_trace::PacketTrace;
+use crate::plan::{Change, ChangeKind, Plan};
+use crate::report::{Progress, QueueReport, RunResult};
 use crate::sampler::Sampler;
 use crate::telemetry::Telemetry;
 use crate::trace::pcap::Tap;
 use crate::traffic::Flow;
 use crate::traffic::probe::Series;
-use census::Census;
 use dumbbell_core::packet::Packet;
 use dumbbell_core::time::{Span, Time};
+use packet_accounting::PacketAccounting;
 use std::collections::VecDeque;
 use std::io::Write;
 
-/// One run in progress.
+/// One run.
 #[derive(Debug)]
 pub struct World {
     now: Time,
@@ -45,89 +44,89 @@ pub struct World {
     duration: Span,
     sample: Span,
     every_change: bool,
-    /// Does anybody look at disciplines when something happens there?
-    is_shown: bool,
-    /// Follows packets, if anybody does.
-    journeys: Option<Box<Journeys>>,
+    /// Whether qdiscs are sampled after every event.
+    samples_changes: bool,
+    /// Packet recorder, if any.
+    packet_trace: Option<Box<PacketTrace>>,
     ended: Option<Time>,
-    agenda: Agenda,
+    event_queue: EventQueue,
     net: Net,
     instant: Instant,
-    /// Flows in order of their names; a flow's place is its [`dumbbell_core::packet::FlowId`].
+    /// Flows in order of names; the index is the [`dumbbell_core::packet::FlowId`].
     flows: Vec<Flow>,
     /// Both ends of every flow: sender, receiver.
     ends: Vec<[End; 2]>,
-    /// Series of probes in order of their names; their ids come after the flows'.
+    /// Probe series in order of names; their ids follow the flows'.
     probes: Vec<Series>,
-    /// Names of the probes as planned, with their places in `probes`.
+    /// Names of the probes in the order of the plan, with their indices in `probes`.
     probe_names: Vec<(String, usize)>,
-    /// When flows start, in order.
+    /// Start times of flows.
     starts: Vec<(Time, u32)>,
     changes: Vec<Change>,
     sampler: Sampler,
-    census: Census,
+    packet_accounting: PacketAccounting,
     tap: Option<Tap>,
     telemetry: Telemetry,
-    /// Flows that must be done before an experiment that ends with them may end.
+    /// Flows to be completed before an experiment with `ends_when_done` ends.
     unfinished: Option<usize>,
     events: u64,
-    /// What the queues showed at the end.
+    /// State of the queues at the end.
     totals: Vec<QueueReport>,
 }
 
-/// What is to do before time may go on.
+/// Work to be done before time advances.
 #[derive(Debug, Default)]
 struct Instant {
-    /// Packets that have left a device and not been looked at by the next host.
+    /// Packets that left a device and have not been processed by the next host.
     backlog: Vec<Arrival>,
-    /// An empty one, to be filled while that is worked off.
+    /// An empty list, filled while the other is processed.
     spare: Vec<Arrival>,
-    /// Ends whose packets have left, by [`end_id`]: they may go on.
+    /// Ends whose packets left, by [`end_id`]; they may resume.
     released: VecDeque<u32>,
-    /// Ends whose programs have been woken to write on.
+    /// Ends whose applications were woken to write.
     writers: VecDeque<u32>,
-    /// Flows whose programs have something to look at.
+    /// Flows whose applications have a socket event.
     reactions: VecDeque<u32>,
-    /// What died in the call under way.
+    /// Packets dropped by the current call.
     dropped: Vec<Packet>,
-    /// Steps taken so far.
+    /// Steps at this time.
     steps: u64,
 }
 
-/// A packet that comes to a host.
+/// A packet that arrives at a host.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     host: HostId,
-    /// 0, or it leaves its own host with that, as the last of so many pieces. Linux's veth hands a packet over with its
-    /// socket, which is let go where it is received (`ip_rcv_core`): until then it counts towards TSQ.
+    /// 0, or the packet leaves its own host as the last of this many segments. Linux's veth passes a packet with its
+    /// socket reference, which is released on reception (`ip_rcv_core`); until then it counts towards TSQ.
     leaves: u16,
     packet: Packet,
 }
 
-/// Steps in one instant after which time is said to stand still: far more than any window has packets.
-const MOST_STEPS: u64 = 20_000_000;
+/// Steps at one time after which virtual time is considered stuck; far above the packets of any window.
+const MAX_STEPS: u64 = 20_000_000;
 
-/// Events handled at once by [`World::run_on`]: some hundredths of a second.
-const MOST_EVENTS: u64 = 100_000;
+/// Maximum events per [`World::run_on`]: some hundredths of a second.
+const MAX_EVENTS: u64 = 100_000;
 
-/// What a sender keeps of a packet under way.
+/// Sender's record of a packet in flight, in bytes.
 const RECORD_BYTES: u64 = 64;
 
 impl World {
-    /// A world at time zero.
+    /// Creates a world at time zero.
     ///
     /// # Errors
     ///
-    /// When the plan can't be carried out: every such error names what is wrong.
+    /// If the plan is invalid.
     pub fn new(plan: &Plan) -> Result<Self, Error> {
-        birth::world(plan)
+        setup::world(plan)
     }
 
-    /// Where the capture that the plan asks for is to go; otherwise [`Outcome::capture`] has it.
+    /// Writes the plan's capture to `writer`; otherwise [`RunResult::capture`] holds it.
     ///
     /// # Errors
     ///
-    /// When the file's header can't be written.
+    /// If the file header cannot be written.
     pub fn capture_into(&mut self, writer: Box<dyn Write + Send>) -> Result<(), Error> {
         if let Some(tap) = &mut self.tap {
             tap.redirect(writer)?;
@@ -135,28 +134,28 @@ impl World {
         Ok(())
     }
 
-    /// Lets everything happen that is due by `until`, that time included.
+    /// Runs all events up to and including `until`.
     ///
     /// # Errors
     ///
-    /// When a change can't be made, time stands still, the capture can't be written, or a law was broken.
+    /// If a change fails, virtual time is stuck, the capture cannot be written, or an invariant is violated.
     pub fn run(&mut self, until: Time) -> Result<Progress, Error> {
         while !self.run_on(until)?.is_reached {}
         Ok(self.progress())
     }
 
-    /// The same, but no more than [`MOST_EVENTS`] at once: whoever waits can look at other things in between.
+    /// As [`World::run`], but at most [`MAX_EVENTS`], so that the caller can do other work in between.
     ///
     /// # Errors
     ///
-    /// As [`World::run`]'s.
+    /// As [`World::run`].
     pub fn run_on(&mut self, until: Time) -> Result<Progress, Error> {
         let mut is_reached = true;
-        let last = self.events + MOST_EVENTS;
+        let last = self.events + MAX_EVENTS;
         while self.ended.is_none() {
-            let Some(due) = self.agenda.take_by(until) else { break };
-            self.advance(due.at)?;
-            self.act(due)?;
+            let Some(event) = self.event_queue.take_by(until) else { break };
+            self.advance(event.at)?;
+            self.act(event)?;
             self.settle()?;
             if self.events >= last {
                 is_reached = false;
@@ -166,16 +165,16 @@ impl World {
         Ok(Progress { is_reached, ..self.progress() })
     }
 
-    /// Bytes that packets under way, their senders' records of them, and all tables hold now.
+    /// Memory of packets in flight, their senders' records and all tables, in bytes.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
         (result::memory_bytes(self) + self.sampler.used_bytes()) as u64
-            + self.census.alive * (size_of::<Packet>() as u64 + RECORD_BYTES)
+            + self.packet_accounting.in_flight * (size_of::<Packet>() as u64 + RECORD_BYTES)
     }
 
     /// Tables and totals.
     #[must_use]
-    pub fn finish(self) -> Outcome {
+    pub fn finish(self) -> RunResult {
         result::outcome(self)
     }
 
@@ -185,7 +184,7 @@ impl World {
             is_reached: true,
             is_over: self.ended.is_some(),
             events: self.events,
-            data_packets: self.census.data_packets,
+            data_packets: self.packet_accounting.data_packets,
         }
     }
 
@@ -201,20 +200,20 @@ impl World {
         self.step()
     }
 
-    /// One more step in this instant.
+    /// Counts a step at this time.
     fn step(&mut self) -> Result<(), Error> {
         self.instant.steps += 1;
-        if self.instant.steps > MOST_STEPS {
+        if self.instant.steps > MAX_STEPS {
             return Err(Error::Standstill { at: self.now, steps: self.instant.steps, seed: self.seed });
         }
         Ok(())
     }
 
-    fn act(&mut self, due: Due) -> Result<(), Error> {
-        let number = due.owner as usize;
-        match due.kind {
-            Kind::Device => self.device_rings(due.owner),
-            Kind::Timer => self.timer_rings(due.owner),
+    fn act(&mut self, event: Event) -> Result<(), Error> {
+        let number = event.owner as usize;
+        match event.kind {
+            Kind::Device => self.device_fires(event.owner),
+            Kind::Timer => self.timer_fires(event.owner),
             Kind::Change => self.change(number)?,
             Kind::Start => self.start_next(),
             Kind::Packet => self.send_datagram(number),
@@ -227,47 +226,47 @@ impl World {
         Ok(())
     }
 
-    fn device_rings(&mut self, device: DeviceId) {
-        let alarm = &mut self.net.devices[device as usize].alarm;
-        if alarm.rings(self.now, &mut self.agenda, Kind::Device, device) {
+    fn device_fires(&mut self, device: DeviceId) {
+        let timer = &mut self.net.devices[device as usize].timer;
+        if timer.fires(self.now, &mut self.event_queue, Kind::Device, device) {
             self.release(device);
         }
     }
 
-    fn timer_rings(&mut self, id: u32) {
+    fn timer_fires(&mut self, id: u32) {
         let [flow, side] = parts(id);
         let end = &mut self.ends[flow][side];
-        if !end.alarm.rings(self.now, &mut self.agenda, Kind::Timer, id) {
+        if !end.timer.fires(self.now, &mut self.event_queue, Kind::Timer, id) {
             return;
         }
         let Some(endpoint) = &mut end.endpoint else { return };
         endpoint.on_timer(self.now);
         let has_given_up = !endpoint.is_established() && !endpoint.next_timer().is_set();
         self.flush(flow, side);
-        self.look_after(flow, side);
+        self.check_endpoint(flow, side);
         if has_given_up && side == SENDER {
             self.fail(flow, "the connection timed out");
         }
     }
 
-    /// Linux makes a change and leaves the watchdog as it is: what waits is asked when it would have been.
+    /// Linux applies a change without touching the watchdog: queued packets are dequeued at the time set before.
     fn change(&mut self, number: usize) -> Result<(), Error> {
         let Change { device, what, .. } = &self.changes[number];
-        let device = self.net.device_at(*device).expect("checked when the world was made");
+        let device = self.net.device_at(*device).expect("checked when the world was created");
         let device = &mut self.net.devices[device as usize];
-        let queue = device.queue.as_mut().expect("checked when the world was made");
+        let queue = device.queue.as_mut().expect("checked when the world was created");
         let (handle, outcome) = match what {
-            What::Discipline(node) => (&node.handle, queue.change(node)),
-            What::Class { htb, class } => (htb, queue.change_class(htb, class)),
+            ChangeKind::Discipline(node) => (&node.handle, queue.change(node)),
+            ChangeKind::Class { htb, class } => (htb, queue.change_class(htb, class)),
         };
         outcome.map_err(|why| Error::Change { at: self.now, handle: handle.clone(), why })?;
-        if let What::Discipline(node) = what {
+        if let ChangeKind::Discipline(node) = what {
             device.expect(node);
-        } else if let (What::Class { class, .. }, Some(meter)) = (what, &mut device.meter) {
+        } else if let (ChangeKind::Class { class, .. }, Some(meter)) = (what, &mut device.meter) {
             meter.change_class(class);
         }
         if let Some(next) = self.changes.get(number + 1) {
-            self.agenda.add(next.at, Kind::Change, rank(number + 1));
+            self.event_queue.add(next.at, Kind::Change, rank(number + 1));
         }
         Ok(())
     }
@@ -276,7 +275,7 @@ impl World {
         self.sampler.sample(self.now, &self.flows, &self.ends, &self.net);
         let last = Time::ZERO + self.duration;
         if self.now < last {
-            self.agenda.add((self.now + self.sample).min(last), Kind::Sample, 0);
+            self.event_queue.add((self.now + self.sample).min(last), Kind::Sample, 0);
         }
         audit::queues(self)
     }
@@ -298,9 +297,9 @@ impl World {
     }
 }
 
-/// Number of a flow's end: two a flow.
+/// Index of a flow's end: two per flow.
 const fn end_id(flow: usize, side: usize) -> u32 {
-    #[expect(clippy::cast_possible_truncation, reason = "flows are counted when the world is made")]
+    #[expect(clippy::cast_possible_truncation, reason = "flows are counted when the world is created")]
     let id = (flow * 2 + side) as u32;
     id
 }
@@ -310,7 +309,7 @@ const fn parts(id: u32) -> [usize; 2] {
 }
 
 fn rank(place: usize) -> u32 {
-    u32::try_from(place).expect("counted when the world was made")
+    u32::try_from(place).expect("counted when the world was created")
 }
 
 const SENDER: usize = 0;

@@ -1,6 +1,6 @@
-//! A connection that runs steadily asks for no memory: rings grow in the beginning, then packets only move.
+//! A steady connection allocates nothing: buffers grow at the start, then packets only move.
 //!
-//! Alone in its program, because the allocator counts for every test that runs beside it.
+//! In its own test binary, because the allocator counts every test that runs at the same time.
 
 mod common;
 
@@ -15,7 +15,7 @@ use std::alloc::System;
 #[global_allocator]
 static MEMORY: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Two of each kind over 80 Mbit/s and 13 ms, with losses; sampled at the end only, because tables grow.
+/// Two flows of each kind over 80 Mbit/s and 13 ms with losses; sampled only at the end, because tables grow.
 fn dumbbell() -> Plan {
     let mut plan = chain(&["sender", "router", "receiver"], 10_000);
     let back = Config::Netem(Box::new(netem(Span::from_millis(13))));
@@ -36,8 +36,8 @@ fn a_steady_run_allocates_nothing_per_packet() {
     let change = region.change();
     assert!(after - before > 35_000, "only {} packets", after - before);
     let calls = change.allocations + change.reallocations;
-    assert!(calls <= MOST_CALLS, "{calls} calls to the allocator: {change:?}");
+    assert!(calls <= MAX_CALLS, "{calls} calls to the allocator: {change:?}");
 }
 
-/// A ring that has its longest day yet grows once more: six and four times in 40 s of the default experiment.
-const MOST_CALLS: usize = 30;
+/// A ring buffer that reaches a new maximum grows once more: six and four times in 40 s of the default experiment.
+const MAX_CALLS: usize = 30;

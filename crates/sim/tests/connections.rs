@@ -1,14 +1,14 @@
-//! Small experiments with connections: a path with delay and a bottleneck, as experiments have it.
+//! Small experiments with TCP connections over a path with delay and a bottleneck.
 
 mod common;
 
 use common::{bottleneck, chain, left, millis, netem, probe, right, root, run, tcp, udp, watched};
-use dumbbell_core::queue::{Chance, Config, Correlated, Loss};
+use dumbbell_core::queue::{Config, Correlated, Loss, Probability};
 use dumbbell_core::time::Span;
 use dumbbell_sim::plan::{Plan, Traffic, Work};
 use proptest::prelude::*;
 
-/// sender - netem - router - receiver: so much delay there and back, so many Mbit/s, so many packets of queue.
+/// sender - netem - router - receiver with this round-trip delay, rate in Mbit/s and queue in packets.
 fn path(delay_ms: u64, mbit: u64, packets: u32, length_ms: u64) -> Plan {
     let mut plan = chain(&["a-sender", "netem", "router", "z-receiver"], length_ms);
     let half = Config::Netem(Box::new(netem(Span::from_micros(delay_ms * 500))));
@@ -26,15 +26,15 @@ fn a_sized_flow_delivers_its_bytes_and_ends_the_experiment() {
     let outcome = run(&plan);
     let flow = &outcome.report.flows[0];
     assert_eq!((flow.bytes_received, flow.retransmits, flow.dropped_packets), (1_000_000, 0, 0));
-    // The bottleneck's bucket is full when the SYN comes: htb lets it pass at once.
+    // The bottleneck's bucket is full when the SYN arrives, so htb passes it immediately.
     assert_eq!(flow.connected_ns, Some(20_000_000));
     assert_eq!(flow.completed_ns, Some(outcome.report.duration_ns));
     assert!(outcome.report.duration_ns < 1_000_000_000);
 }
 
-/// One program opens them all, in the order of their names: the second a microsecond after the first.
+/// One program opens all connections in order of names: the second a microsecond after the first.
 #[test]
-fn flows_that_start_at_one_time_start_one_after_the_other() {
+fn flows_with_equal_start_times_start_one_after_the_other() {
     let mut plan = path(20, 80, 1_000, 1_000);
     for name in ["second", "first"] {
         plan.flows.push(tcp(&plan, name, "cubic", Work::Bulk));
@@ -54,7 +54,7 @@ fn a_bulk_flow_fills_the_bottleneck() {
 }
 
 #[test]
-fn a_flow_that_is_broken_off_sends_no_more() {
+fn a_stopped_flow_sends_no_more() {
     let mut plan = path(20, 80, 200, 3_000);
     plan.flows.push(tcp(&plan, "one", "cubic", Work::Bulk));
     plan.flows[0].stop = Some(millis(1_000));
@@ -65,7 +65,7 @@ fn a_flow_that_is_broken_off_sends_no_more() {
     let last = (0..outcome.probes.rows() - 1).map(|row| rtts.text(row)).next_back();
     assert_eq!(last.as_deref(), Some("20000000"), "the queue is empty, the bucket full");
     let rows = outcome.flows.column("time_ns").expect("a column");
-    assert_eq!(rows.text(outcome.flows.rows() - 1), "1000000000", "a sample still sees what stops then");
+    assert_eq!(rows.text(outcome.flows.rows() - 1), "1000000000", "a sample includes flows that stop at the same time");
 }
 
 #[test]
@@ -80,17 +80,17 @@ fn an_exchange_takes_a_round_trip_and_its_bytes() {
 }
 
 #[test]
-fn an_on_off_flow_rests() {
+fn an_on_off_flow_pauses() {
     let mut plan = path(20, 80, 200, 2_000);
     let (on, off) = (Span::from_millis(300), Span::from_millis(700));
     plan.flows.push(tcp(&plan, "one", "cubic", Work::OnOff { on, off, bytes: None }));
     let outcome = run(&plan);
     let sent = outcome.flows.column("bytes_received").expect("a column");
     let at = |row: usize| sent.text(row).parse::<u64>().expect("a number");
-    // Samples every 100 ms: the ninth and tenth see a flow that rests.
+    // Samples every 100 ms: the flow is paused in the ninth and tenth.
     assert!(at(3) > at(1));
     assert_eq!(at(8), at(9));
-    assert!(at(13) > at(10), "and goes on");
+    assert!(at(13) > at(10), "and continues");
 }
 
 #[test]
@@ -106,10 +106,10 @@ fn datagrams_and_flows_share_a_queue() {
     assert_eq!(outcome.report.queues[0].drops, dropped);
 }
 
-/// A datagram a millisecond keeps a queue of two on the own device full: whatever the connection hands in is refused,
-/// its window probe too.
+/// One datagram per millisecond keeps the sending device's queue of two full: every packet of the connection is
+/// refused, window probes included.
 #[test]
-fn a_sender_whose_every_packet_is_refused_goes_on_trying() {
+fn a_sender_keeps_trying_when_every_packet_is_refused() {
     let mut plan = path(20, 80, 200, 5_000);
     let mut own = netem(Span::from_millis(3));
     own.limit = 2;
@@ -120,16 +120,16 @@ fn a_sender_whose_every_packet_is_refused_goes_on_trying() {
     assert!(run(&plan).report.flows[0].completed_ns.is_some());
 }
 
-/// Cases of each law.
+/// Cases per property.
 const CASES: u32 = 48;
 
 fn works() -> impl Strategy<Value = Work> {
     (1u64..400_000).prop_map(|bytes| Work::Sized { bytes })
 }
 
-/// Paths that lose, copy and reorder, with a shallow queue.
+/// Paths that lose, duplicate and reorder, with a shallow queue.
 fn paths() -> impl Strategy<Value = Plan> {
-    let chance = |most: u32| (0..=most).prop_map(|percent| Chance(u32::MAX / 100 * percent));
+    let chance = |most: u32| (0..=most).prop_map(|percent| Probability(u32::MAX / 100 * percent));
     let controllers = prop::sample::select(vec!["bbr", "cubic", "reno"]);
     let flows = prop::collection::vec((works(), controllers, 0u64..500, any::<bool>()), 1..5);
     (1u64..60, 2u64..50, 5u32..100, chance(5), chance(5), 0u64..5, any::<u64>(), flows).prop_map(
@@ -138,8 +138,8 @@ fn paths() -> impl Strategy<Value = Plan> {
             (plan.seed, plan.ends_when_done) = (seed, true);
             let mut there = netem(Span::from_millis(delay));
             there.jitter = Span::from_millis(jitter.min(delay));
-            there.loss = Loss::Random(Correlated { chance: loss, correlation: Chance(0) });
-            there.duplicate = Correlated { chance: copies, correlation: Chance(0) };
+            there.loss = Loss::Random(Correlated { chance: loss, correlation: Probability(0) });
+            there.duplicate = Correlated { chance: copies, correlation: Probability(0) };
             plan.devices[0] = root(left(1), "1:", Config::Netem(Box::new(there)));
             for (number, (work, cc, start, offloads)) in flows.into_iter().enumerate() {
                 let mut flow = tcp(&plan, &format!("flow-{number}"), cc, work);
@@ -154,7 +154,7 @@ fn paths() -> impl Strategy<Value = Plan> {
     )
 }
 
-/// The same for one flow, with a queue on the sender's own device: it feels drops, and small queues hold it back.
+/// The same for one flow with a queue on the sending device: the sender sees drops, and TCP small queues limit it.
 fn own_queues() -> impl Strategy<Value = Plan> {
     (paths(), any::<bool>(), 4u32..60).prop_map(|(mut plan, delays, packets)| {
         plan.flows.truncate(1);
@@ -173,7 +173,7 @@ fn own_queues() -> impl Strategy<Value = Plan> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
-    /// In order and once: an endpoint counts a byte as received when all before it are.
+    /// In order and once: an endpoint counts a byte as received when it has all earlier bytes.
     #[test]
     fn every_flow_delivers_every_byte(plan in paths()) {
         let outcome = run(&plan);
@@ -186,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn a_queue_on_the_senders_own_device_delivers_too(plan in own_queues()) {
+    fn a_queue_on_the_sending_device_delivers_every_byte(plan in own_queues()) {
         for report in run(&plan).report.flows {
             prop_assert!(report.completed_ns.is_some(), "{:?}", report);
         }
@@ -202,19 +202,19 @@ proptest! {
 
     #[test]
     fn the_order_of_flows_in_a_file_does_not_matter(plan in paths()) {
-        let mut turned = plan.clone();
-        turned.flows.reverse();
-        let (one, mut other) = (run(&plan), run(&turned));
+        let mut reversed = plan.clone();
+        reversed.flows.reverse();
+        let (one, mut other) = (run(&plan), run(&reversed));
         other.report.flows.reverse();
         prop_assert_eq!(one.queues, other.queues);
         prop_assert_eq!(one.report.flows, other.report.flows);
     }
 }
 
-/// A device without offloads cuts super-packets behind its discipline (`validate_xmit_skb`): TCP's small queue of two
-/// packets stands there, each of several segments, where the receiver's side sees single ones.
+/// A device without offloads splits super-packets after its queue (`validate_xmit_skb`): TCP small queues allow two
+/// packets there, of several segments each.
 #[test]
-fn a_discipline_on_the_senders_device_holds_super_packets_though_offloads_are_off() {
+fn without_offloads_the_sending_queue_still_holds_super_packets() {
     let mut plan = chain(&["a-sender", "router", "z-receiver"], 3_000);
     let fifo = Config::Pfifo { limit: 1_000 };
     let back = Config::Netem(Box::new(netem(Span::from_millis(30))));
@@ -225,7 +225,7 @@ fn a_discipline_on_the_senders_device_holds_super_packets_though_offloads_are_of
     let last = outcome.queues.rows() - 1;
     let standing = ["backlog_packets", "backlog_bytes"]
         .map(|name| outcome.queues.column(name).expect("a column").text(last).parse::<u64>().expect("a number"));
-    assert!((2..=3).contains(&standing[0]), "two packets and one that was let in below the limit: {standing:?}");
+    assert!((2..=3).contains(&standing[0]), "two packets and one admitted below the limit: {standing:?}");
     assert!(standing[1] >= standing[0] * 2 * 1_514, "of two segments and more: {standing:?}");
     assert_eq!((outcome.report.flows[0].dropped_packets, outcome.report.flows[0].retransmits), (0, 0));
 }

@@ -7,7 +7,7 @@ use dumbbell_core::time::Span;
 use dumbbell_sim::plan::{Plan, Work};
 use dumbbell_sim::{Table, World};
 
-/// Datagrams of 1,042 bytes each millisecond into 4 Mbit/s: twice as much as passes, a queue of 20 packets.
+/// Datagrams of 1,042 bytes every millisecond into 4 Mbit/s (twice the capacity) with a queue of 20 packets.
 fn crowded() -> Plan {
     let mut plan = chain(&["a", "router", "z"], 250);
     plan.sample = Span::from_millis(50);
@@ -23,22 +23,22 @@ fn some(table: &Table, columns: &[&str]) -> String {
     (0..table.rows()).map(|row| cells(row).join(" ")).collect::<Vec<_>>().join("\n")
 }
 
-/// 4 Mbit/s are 479.8 datagrams a second, and the bucket lets one more through at first.
+/// 4 Mbit/s are 479.8 datagrams per second, and the bucket passes one more at first.
 #[test]
-fn a_queue_fills_and_drops_what_does_not_fit() {
+fn a_queue_fills_and_drops_the_excess() {
     let outcome = run(&crowded());
     let columns = ["time_ns", "queue", "kind", "backlog_packets", "sent_packets", "drops_packets", "marks_packets"];
     insta::assert_snapshot!(some(&outcome.queues, &columns));
 }
 
 #[test]
-fn probes_wait_in_the_queue_and_some_die_there() {
+fn probes_are_queued_and_some_are_dropped() {
     let outcome = run(&crowded());
     insta::assert_snapshot!(some(&outcome.probes, &["sent_ns", "seq", "rtt_ns", "forward_ns", "backward_ns"]));
 }
 
 #[test]
-fn a_datagram_flow_is_sampled_while_it_sends() {
+fn a_udp_flow_is_sampled_while_it_sends() {
     let mut plan = crowded();
     (plan.flows[0].start, plan.flows[0].stop) = (millis(60), Some(millis(200)));
     let outcome = run(&plan);
@@ -46,7 +46,7 @@ fn a_datagram_flow_is_sampled_while_it_sends() {
 }
 
 #[test]
-fn the_last_sample_is_at_the_end_even_when_that_comes_early() {
+fn the_last_sample_is_at_the_end_of_an_early_end() {
     let mut plan = chain(&["a", "z"], 10_000);
     plan.devices = vec![bottleneck(left(0), 8, 1_000)];
     plan.queues = vec![watched("bottleneck", left(0), "10:")];
@@ -61,7 +61,7 @@ fn the_last_sample_is_at_the_end_even_when_that_comes_early() {
 }
 
 #[test]
-fn every_change_of_a_queue_is_a_row_when_that_is_asked_for() {
+fn every_change_of_a_queue_is_a_row_if_enabled() {
     let mut plan = crowded();
     plan.every_change = true;
     let outcome = run(&plan);
@@ -76,7 +76,7 @@ fn every_change_of_a_queue_is_a_row_when_that_is_asked_for() {
 }
 
 #[test]
-fn every_change_of_a_flow_is_a_row_when_that_is_asked_for() {
+fn every_change_of_a_flow_is_a_row_if_enabled() {
     let mut plan = chain(&["a", "z"], 500);
     plan.devices = vec![bottleneck(left(0), 8, 100)];
     plan.flows.push(tcp(&plan, "one", "cubic", Work::Bulk));
@@ -91,7 +91,7 @@ fn every_change_of_a_flow_is_a_row_when_that_is_asked_for() {
 }
 
 #[test]
-fn a_world_may_be_sent_to_another_thread() {
+fn a_world_is_send() {
     let mut world = World::new(&crowded()).expect("a good plan");
     let outcome = std::thread::spawn(move || world.run(millis(100)).map(|_| world.finish())).join();
     assert_eq!(outcome.expect("no panic").expect("a good run").report.duration_ns, 100_000_000);

@@ -1,4 +1,4 @@
-//! Telemetry from links to senders: what comes of it, and what comes of its absence.
+//! Telemetry from links to senders.
 
 mod common;
 
@@ -9,7 +9,7 @@ use dumbbell_core::time::Span;
 use dumbbell_sim::World;
 use dumbbell_sim::plan::{Plan, Traffic, Work};
 
-/// One HPCC flow over two links, 10 Gbit/s and then 1 Gbit/s, and 100 us back.
+/// One HPCC flow over two links, 10 Gbit/s then 1 Gbit/s, and 100 us back.
 fn two_links() -> Plan {
     let mut plan = chain(&["a", "b", "c", "z"], 40);
     for (wire, mbit) in [(1, 10_000), (2, 1_000)] {
@@ -38,7 +38,7 @@ fn a_flow_uses_95_per_cent_of_its_slowest_link() {
 }
 
 #[test]
-fn stamps_die_with_their_packets() {
+fn stamps_are_dropped_with_their_packets() {
     let mut plan = two_links();
     plan.devices[1] = bottleneck(left(2), 1_000, 5);
     plan.devices[1].telemetry = true;
@@ -50,17 +50,17 @@ fn stamps_die_with_their_packets() {
 }
 
 #[test]
-fn without_a_link_that_stamps_it_is_refused() {
+fn a_plan_without_a_stamping_link_is_refused() {
     let mut plan = two_links();
     for device in &mut plan.devices {
         device.telemetry = false;
     }
-    let refusal = World::new(&plan).expect_err("there is nothing to live on").to_string();
+    let refusal = World::new(&plan).expect_err("no link stamps").to_string();
     assert!(refusal.contains("hpcc-1") && refusal.contains("telemetry = true"), "{refusal}");
 }
 
 #[test]
-fn a_device_without_a_rate_can_stamp_nothing() {
+fn a_device_without_a_rate_cannot_stamp() {
     let mut plan = two_links();
     plan.devices[2].telemetry = true;
     let refusal = World::new(&plan).expect_err("a netem that only delays has no rate").to_string();
@@ -68,7 +68,7 @@ fn a_device_without_a_rate_can_stamp_nothing() {
 }
 
 #[test]
-fn others_do_not_notice_that_links_stamp() {
+fn stamping_does_not_affect_other_flows() {
     let mut plan = two_links();
     plan.flows[0] = tcp(&plan, "cubic-1", "cubic", Work::Bulk);
     let stamped = run(&plan);

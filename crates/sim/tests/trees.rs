@@ -1,14 +1,14 @@
-//! Laws that hold for any plan of datagrams and probes over any tree of hosts.
+//! Properties of any plan of datagrams and probes over any tree of hosts.
 
 mod common;
 
-use common::{plan, probe, run, udp, wire};
+use common::{link, plan, probe, run, udp};
 use dumbbell_core::time::{Span, Time};
 use dumbbell_sim::plan::Plan;
-use dumbbell_sim::{Outcome, World};
+use dumbbell_sim::{RunResult, World};
 use proptest::prelude::*;
 
-/// A tree: every host but the root leads right to one that was there before it; flows go to the root.
+/// A tree: every host except the root links right to an earlier one; flows go to the root.
 fn trees() -> impl Strategy<Value = Plan> {
     let hosts = prop::collection::vec(any::<prop::sample::Index>(), 1..8);
     let flows =
@@ -18,7 +18,7 @@ fn trees() -> impl Strategy<Value = Plan> {
         let wires = parents
             .iter()
             .enumerate()
-            .map(|(number, parent)| wire(&names[number + 1], &names[parent.index(number + 1)]))
+            .map(|(number, parent)| link(&names[number + 1], &names[parent.index(number + 1)]))
             .collect();
         let mut plan = plan(&names.iter().map(String::as_str).collect::<Vec<_>>(), wires, 500);
         let somewhere = |index: prop::sample::Index| names[1 + index.index(names.len() - 1)].clone();
@@ -37,23 +37,23 @@ fn trees() -> impl Strategy<Value = Plan> {
     })
 }
 
-/// The rows of a table in an order that does not depend on the plan's.
+/// Rows of a table in an order independent of the plan's.
 fn rows(table: &dumbbell_sim::Table) -> Vec<String> {
     let mut rows: Vec<_> = table.text().lines().map(ToString::to_string).collect();
     rows.sort_unstable();
     rows
 }
 
-fn told(outcome: &Outcome) -> [Vec<String>; 3] {
+fn tables(outcome: &RunResult) -> [Vec<String>; 3] {
     [rows(&outcome.flows), rows(&outcome.queues), rows(&outcome.probes)]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The run itself checks that nothing is lost; here everything must arrive, because nothing drops.
+    /// The run checks conservation; here every datagram must arrive, because nothing drops.
     #[test]
-    fn every_datagram_arrives_where_nothing_drops(plan in trees()) {
+    fn every_datagram_arrives_without_drops(plan in trees()) {
         let outcome = run(&plan);
         for (flow, report) in plan.flows.iter().zip(&outcome.report.flows) {
             prop_assert_eq!(&flow.name, &report.name);
@@ -76,21 +76,21 @@ proptest! {
 
     #[test]
     fn the_order_in_a_file_does_not_matter(plan in trees()) {
-        let mut turned = plan.clone();
-        turned.flows.reverse();
-        turned.hosts.reverse();
-        turned.wires.reverse();
-        prop_assert_eq!(told(&run(&plan)), told(&run(&turned)));
+        let mut reversed = plan.clone();
+        reversed.flows.reverse();
+        reversed.hosts.reverse();
+        reversed.wires.reverse();
+        prop_assert_eq!(tables(&run(&plan)), tables(&run(&reversed)));
     }
 
     #[test]
-    fn a_run_in_slices_is_the_same_run(plan in trees(), slices in 1u64..20) {
+    fn running_in_slices_does_not_change_a_run(plan in trees(), slices in 1u64..20) {
         let mut world = World::new(&plan).expect("a good plan");
         for slice in 1..=slices {
             world.run(common::millis(500 * slice / slices)).expect("a good run");
         }
         let progress = world.run(Time::NEVER).expect("a good run");
         prop_assert!(progress.is_over);
-        prop_assert_eq!(told(&world.finish()), told(&run(&plan)));
+        prop_assert_eq!(tables(&world.finish()), tables(&run(&plan)));
     }
 }

@@ -1,17 +1,17 @@
-"""How the rates of two groups that repeat together move: do they alternate, or what else repeats?
+"""Classify the joint movement of two groups' rates: do they alternate, or what else repeats?
 
-The period is `cycles`'s. Here, of both groups' throughput in the same bins:
+`cycles` finds the period. This module compares both groups' throughput in the same bins:
 
 ```text
 together     r ≥ 0.5: both rise and fall together
 alternating  r ≤ −0.5, the upper end of r's 95 % interval below 0, and each group leads in at least 10 % of the bins
 opposed      the same r, but one group leads in more than 90 % of the bins
-separate     everything else: the difference repeats, because one group swings by itself
+separate     everything else: the difference repeats, because one group oscillates on its own
 ```
 
-r is Pearson's correlation coefficient of the bins. Its interval is Fisher's z: tanh(atanh r ± 1.96 ÷ √(n − 3)), n being
-the half periods in that time: bins closer than half a period are not independent of each other.
-A group leads in a bin in which it has more throughput than the other.
+r is Pearson's correlation coefficient of the bins. Its interval is Fisher's z: tanh(atanh r ± 1.96 ÷ √(n − 3)), where n
+is the number of half periods in the window: bins closer than half a period are not independent.
+A group leads in a bin if its throughput is the higher one.
 """
 
 import math
@@ -27,30 +27,30 @@ __all__ = ["Kind", "Movement", "movement"]
 Kind = Literal["alternating", "opposed", "together", "separate"]
 
 CORRELATION = 0.5
-"""Half: a quarter of the one rate's variance goes with the other's (r²)."""
+"""At 0.5, a quarter of one rate's variance is explained by the other's (r²)."""
 LEADS = 0.1
-"""Of the bins; less is noise, or the moments of PROBE_RTT (2 % of the time)."""
+"""Share of the bins; less is noise, or PROBE_RTT (2 % of the time)."""
 SURE = 1.96
 """Standard deviations of a 95 % interval."""
 INDEPENDENT_MIN = 3
-"""Fisher's z needs more independent values."""
+"""Fisher's z needs more independent values than this."""
 EXACT = 1e-12
-"""The arc tangent of a correlation of exactly −1 is infinite."""
+"""Keeps atanh finite for a correlation of exactly ±1."""
 
 
 @dataclass(frozen=True)
 class Movement:
-    """How two groups' rates move."""
+    """The joint movement of two groups' rates."""
 
     kind: Kind
     correlation: float
-    """Pearson's r, -1 to 1; 0 where one of the rates is constant."""
+    """Pearson's r, −1 to 1; 0 if one of the rates is constant."""
     second_leads: float
-    """Share of the bins in which the second group has more throughput, 0 to 1."""
+    """Share of the bins in which the second group leads, 0 to 1."""
 
 
 def movement(first: Floats, second: Floats, half_periods: float) -> Movement:
-    """Classify two groups' throughput in the same bins, which hold so many half periods, by the rules above."""
+    """Classify two groups' throughput in the same bins, which cover `half_periods`, by the rules above."""
     correlation = _correlation(first, second)
     second_leads = float(np.mean(second > first))
     if correlation >= CORRELATION:
@@ -68,7 +68,7 @@ def _correlation(first: Floats, second: Floats) -> float:
 
 
 def _upper(correlation: float, half_periods: float) -> float:
-    """The upper end of the 95 % interval of r; 1 where too few values are independent."""
+    """The upper end of the 95 % interval of r; 1 with too few independent values."""
     if half_periods <= INDEPENDENT_MIN:
         return 1.0
     spread = SURE / math.sqrt(half_periods - INDEPENDENT_MIN)

@@ -1,6 +1,6 @@
-"""Even bins of time, and tables with one row a bin: the grid of everything over time.
+"""Even time bins, and tables with a row per bin: the common grid of all time series.
 
-What is counted in them is `rates` and `losses`.
+`time_series` and `losses` count in them.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ import polars as pl
 
 from dumbbell.analysis.counters import Counter, Floats
 from dumbbell.analysis.window import Window, bounds_ns, life_ns
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 
 __all__ = ["NAMELESS", "NOTHING", "Ints", "alive", "differences", "edges_ns", "frame", "names", "ratio"]
 
@@ -23,36 +23,36 @@ NAMELESS = {"flow": "", "group": ""}
 
 
 def edges_ns(run: Run, step_ns: int, window: Window | None) -> Ints:
-    """The edges of all whole bins of a window. Raises `ValueError` for a step of nothing."""
+    """The edges of all complete bins of a window. Raises `ValueError` for a step of 0 or less."""
     if step_ns <= 0:
-        raise ValueError(f"a step must be longer than 0 ns, got {step_ns}")
+        raise ValueError(f"step must exceed 0 ns, got {step_ns}")
     from_ns, to_ns = bounds_ns(run, window)
     return np.arange(from_ns, to_ns + 1, step_ns, dtype=np.int64)
 
 
 def differences(counter: Counter, edges: Ints) -> Floats:
-    """What was counted in each bin."""
+    """The increase in each bin."""
     return np.diff(counter.at(edges))
 
 
 def ratio(part: Floats, whole: Floats) -> Floats:
-    """Part ÷ whole, NaN (null in a table) where there is no whole."""
+    """Part ÷ whole; NaN (null in a table) where whole is 0."""
     return np.asarray(np.divide(part, whole, out=np.full(whole.size, np.nan), where=whole > 0))
 
 
 def alive(run: Run, flow: Mapping[str, Any], edges: Ints) -> pl.Series:
-    """In which bins a flow lived, if only for a part."""
+    """The bins in which a flow was active, if only partly."""
     start_ns, stop_ns = life_ns(run, flow)
     return pl.Series((edges[1:] > start_ns) & (edges[:-1] < stop_ns), dtype=pl.Boolean)
 
 
 def names(flow: Mapping[str, Any]) -> dict[str, str]:
-    """A flow's columns that say whose a row is."""
+    """The columns that identify a flow's rows."""
     return {"flow": flow["name"], "group": flow["group"]}
 
 
 def frame(edges: Ints, named: Mapping[str, str], columns: Mapping[str, Floats]) -> pl.DataFrame:
-    """One row a bin: its middle, who it is of, the columns; a NaN becomes null."""
+    """One row per bin: its centre, its flow or group, the columns; NaN becomes null."""
     middles = (edges[:-1] + edges[1:]) // 2
     table = pl.DataFrame({"time_ns": middles, **columns}, schema_overrides={"time_ns": pl.Int64}, nan_to_null=True)
     return table.select("time_ns", *(pl.lit(name, pl.String).alias(column) for column, name in named.items()), *columns)

@@ -1,8 +1,8 @@
-"""Two sides of one experiment: what each measured, how far apart they are, what to know before believing it.
+"""Both arms of a comparison: their metrics, their differences, and caveats.
 
-`difference` judges single metrics. Here stand the sides themselves, and everything that makes a comparison weaker
-than it looks: invalid runs, experiments that are not the same, one seed, seeds without dice, downloads that didn't end.
-Where runs come from is the caller's; how a comparison reads is `dumbbell.report`'s.
+`difference` judges single metrics. This module has the arms and all that weakens a comparison: invalid runs, different
+experiments, a single seed, seeds without randomness, downloads that didn't complete. The caller supplies the runs;
+`dumbbell.reports` writes the text.
 """
 
 import re
@@ -26,60 +26,60 @@ from dumbbell.analysis.difference import (
     partial,
     worst_first,
 )
-from dumbbell.analysis.settings import Facts, Setting, settings
-from dumbbell.result import is_import
+from dumbbell.analysis.proposed_settings import Facts, Setting, settings
+from dumbbell.results.result import is_import
 
-__all__ = ["Comparison", "Measured", "Side", "confront", "unlike"]
+__all__ = ["Arm", "Comparison", "Measured", "compare_runs", "unlike"]
 
 FLOWS_MAX = 12
-"""Rows of single flows beyond these are not shown; JSON has them."""
+"""Most single-flow rows to show; JSON has all."""
 DIFFERENCES_MAX = 6
 _OF_ONE = re.compile(r"(group|flow)s\..*\.(?=\w+\Z)")
 UNWEIGHED = ("title", "seeds", "expect")
-"""Keys of an experiment that change no packet."""
+"""Keys of an experiment that affect no packet."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run as a comparison needs it."""
+    """A run's data for a comparison."""
 
     folder: Path
-    birth: Mapping[str, Any]
+    manifest: Mapping[str, Any]
     values: Mapping[str, float]
-    """Its `measures`."""
+    """The run's `measures`."""
     facts: Facts | None = None
-    """What explains how it differs from a log; None where no explanation is wanted."""
+    """Facts to explain differences from a log; None if no explanation is requested."""
 
 
 @dataclass(frozen=True)
-class Side:
-    """The runs of one engine, kernel or folder: at least one, all of the same experiment."""
+class Arm:
+    """Runs of one engine, kernel or folder: at least one, all of the same experiment."""
 
     name: str
     runs: tuple[Measured, ...]
 
     @property
     def engine(self) -> str:
-        """The engine of all of them."""
-        return str(self.runs[0].birth["engine"])
+        """The runs' engine."""
+        return str(self.runs[0].manifest["engine"])
 
     @property
     def kernel(self) -> str | None:
-        """The kernel's name, where a kernel ran."""
-        return (self.runs[0].birth.get("kernel") or {}).get("name")
+        """The kernel's name, if a kernel ran."""
+        return (self.runs[0].manifest.get("kernel") or {}).get("name")
 
     @property
     def seeds(self) -> list[int]:
-        """In the order of the runs; imports have none."""
-        return [run.birth["seed"] for run in self.runs if run.birth["seed"] is not None]
+        """In the order of the runs; imports have no seeds."""
+        return [run.manifest["seed"] for run in self.runs if run.manifest["seed"] is not None]
 
     @property
     def values(self) -> list[Mapping[str, float]]:
-        """The measures of every run."""
+        """The measures of each run."""
         return [run.values for run in self.runs]
 
     def as_json(self) -> dict[str, Any]:
-        """What the contract says of a side."""
+        """The arm as the JSON contract has it."""
         return {
             "name": self.name,
             "engine": self.engine,
@@ -91,62 +91,62 @@ class Side:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One case on both sides; the first is the reference."""
+    """One case in both arms; the first is the reference."""
 
     case: str
-    """Empty where there is only one."""
-    first: Side
-    second: Side
+    """Empty if there is only one."""
+    first: Arm
+    second: Arm
     rows: list[Row]
-    """Worst first."""
+    """Largest deviation first."""
     one_sided: list[str]
-    """Metrics with a tolerance that one side should have, and lacks."""
+    """Metrics with a tolerance that one arm lacks."""
     not_in_log: list[str]
-    """Metrics that one side measured and that the other, an import, does not record."""
+    """Metrics that one arm measured and that the other, an import, does not record."""
     warnings: list[str]
     conditions: tuple[Condition, ...] = ()
-    """Under which the imported side was measured, as far as its log tells; empty where none or both are imports."""
+    """The imported arm's conditions inferred from its log; empty if none or both are imports."""
     settings: tuple[Setting, ...] = ()
-    """What would put the other side under the same conditions."""
+    """Settings that reproduce these conditions in the other arm."""
 
     @property
     def valid(self) -> bool:
-        """Did every run measure what was asked?"""
-        return all(run.birth["valid"] for side in (self.first, self.second) for run in side.runs)
+        """Are all runs valid?"""
+        return all(run.manifest["valid"] for arm in (self.first, self.second) for run in arm.runs)
 
     @property
     def judged(self) -> list[Row]:
-        """The rows that have a tolerance."""
+        """The rows with a tolerance."""
         return [row for row in self.rows if row.verdict is not Verdict.SHOWN]
 
     @property
     def outside(self) -> list[Row]:
-        """The rows that are too far apart, by more than chance."""
+        """The rows that exceed their tolerance significantly."""
         return [row for row in self.rows if row.verdict is Verdict.DIFFERS]
 
     @property
     def agrees(self) -> bool:
-        """Is something judged, nothing outside its tolerance, and no judged metric missing on one side?"""
+        """Is something judged, nothing outside its tolerance, and no judged metric missing in one arm?"""
         return bool(self.judged) and not self.outside and not self.one_sided
 
     @property
     def worst(self) -> Row | None:
-        """The judged row that is furthest outside, or nearest to it."""
+        """The judged row that is furthest outside its tolerance, or closest to it."""
         return next(iter(self.judged), None)
 
     @cached_property
     def shown(self) -> list[Row]:
-        """The rows that people read: without single flows where these are many."""
+        """The rows to show: without single flows if there are many."""
         flows = {row.metric.rpartition(".")[0] for row in self.rows if row.metric.startswith("flows.")}
         few = len(flows) <= FLOWS_MAX
         return [
             row
             for row in self.rows
-            if few or not row.metric.startswith("flows.") or row.verdict in {Verdict.DIFFERS, Verdict.CHANCE}
+            if few or not row.metric.startswith("flows.") or row.verdict in {Verdict.DIFFERS, Verdict.INCONCLUSIVE}
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """What the contract says of one experiment."""
+        """The comparison as the JSON contract has it."""
         return {
             "first": self.first.as_json(),
             "second": self.second.as_json(),
@@ -162,14 +162,14 @@ class Comparison:
         }
 
 
-def confront(
+def compare_runs(
     case: str,
-    first: Side,
-    second: Side,
+    first: Arm,
+    second: Arm,
     tolerances: Mapping[str, Tolerance] = TOLERANCES,
     method: Method | None = None,
 ) -> Comparison:
-    """Compare everything that both sides measured; without a method `paired` where that may be, or else `welch`."""
+    """Compare all metrics that both arms have. The default method is `paired` if applicable, else `welch`."""
     rows = worst_first(compare(first.values, second.values, tolerances, method or _method(first, second)))
     unrecorded = _not_in_log(first, second)
     alone = [name for name in one_sided(first.values, second.values, tolerances) if name not in unrecorded]
@@ -179,7 +179,7 @@ def confront(
 
 
 def _explained(first: Measured, second: Measured) -> tuple[tuple[Condition, ...], tuple[Setting, ...]]:
-    """The conditions of the one import of two runs, and the settings that would give the other the same."""
+    """The conditions of the one import of two runs, and the settings that reproduce them in the other."""
     logs = [run for run in (first, second) if run.facts is not None and run.facts.conditions]
     others = [run for run in (first, second) if run not in logs]
     if len(logs) != 1 or others[0].facts is None:
@@ -187,21 +187,21 @@ def _explained(first: Measured, second: Measured) -> tuple[tuple[Condition, ...]
     (log,), (run,) = logs, others
     assert log.facts is not None
     assert run.facts is not None
-    return log.facts.conditions, settings(log.facts, run.facts, run.birth, run.values)
+    return log.facts.conditions, settings(log.facts, run.facts, run.manifest, run.values)
 
 
-def _not_in_log(first: Side, second: Side) -> list[str]:
-    """The metrics that no run of an imported side has, although the other side has them.
+def _not_in_log(first: Arm, second: Arm) -> list[str]:
+    """The metrics that no run of an imported arm has, although the other arm has them.
 
-    A metric of a group or a flow that the log does not have is none of these: there the two are of different flows.
-    Nor is a cycle: without one the log has no alternation that is significant.
+    Metrics of a group or flow that the log lacks don't count: the arms have different flows. Nor does a cycle: without
+    one, the log has no significant alternation.
     """
     found: list[str] = []
-    for side, other in ((first, second), (second, first)):
-        if not is_import(side.runs[0].birth):
+    for arm, other in ((first, second), (second, first)):
+        if not is_import(arm.runs[0].manifest):
             continue
-        mine, theirs = ({name for values in each.values for name in values} for each in (side, other))
-        flows = [flow for run in side.runs for flow in run.birth["flows"]]
+        mine, theirs = ({name for values in each.values for name in values} for each in (arm, other))
+        flows = [flow for run in arm.runs for flow in run.manifest["flows"]]
         known = tuple(f"{kind}s.{flow[key]}." for flow in flows for kind, key in (("group", "group"), ("flow", "name")))
         found += [
             name
@@ -212,35 +212,34 @@ def _not_in_log(first: Side, second: Side) -> list[str]:
 
 
 def _silent(unrecorded: Sequence[str]) -> list[str]:
-    return [f"not in the log, and left out: {_briefly(unrecorded)}"] if unrecorded else []
+    return [f"omitted, because the log doesn't record it: {_briefly(unrecorded)}"] if unrecorded else []
 
 
 def _briefly(metrics: Iterable[str]) -> str:
-    """Metrics' names without their groups, flows, and parts: `groups.*.rtt_ms, ping_ms`."""
+    """Metric names without groups, flows and parts: `groups.*.rtt_ms, ping_ms`."""
     stems = (name.removesuffix(".mean").removesuffix(".p95") for name in metrics)
     return ", ".join(dict.fromkeys(_OF_ONE.sub(r"\1s.*.", stem) for stem in stems))
 
 
-def _method(first: Side, second: Side) -> Method:
-    """Runs of one experiment with one seed throw the same dice, but for those on kernels whose netems take no seed."""
-    left, right = (side.runs[0].birth for side in (first, second))
+def _method(first: Arm, second: Arm) -> Method:
+    """`paired` for runs of one experiment with equal seeds, except on kernels whose netems take no seed."""
+    left, right = (arm.runs[0].manifest for arm in (first, second))
     alike = first.seeds == second.seeds and not unlike(left, right) and _unseeded(left) == _unseeded(right)
     return "paired" if alike and len(first.seeds) == len(first.runs) > 1 else "welch"
 
 
-def _unseeded(birth: Mapping[str, Any]) -> bool:
-    return bool((birth.get("kernel") or {}).get("unseeded"))
+def _unseeded(manifest: Mapping[str, Any]) -> bool:
+    return bool((manifest.get("kernel") or {}).get("unseeded"))
 
 
 def unlike(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
-    """Where two birth certificates' experiments differ: `path.rtt: 13ms and 20ms`, by dotted key.
+    """The differences between the experiments of two manifests: `path.rtt: 13ms and 20ms`, by dotted key.
 
-    What an experiment is called, its seeds and what it expects count for nothing. Logs don't say their experiment,
-    so with an import there is nothing to hold against each other.
+    Ignores name, seeds and expectations. Logs don't record their experiment, so an import has no differences.
     """
     if is_import(first) or is_import(second):
         return []
-    left, right = (dict(_leaves(_weighed(birth.get("experiment") or {}))) for birth in (first, second))
+    left, right = (dict(_leaves(_weighed(manifest.get("experiment") or {}))) for manifest in (first, second))
     keys = [key for key in dict.fromkeys([*left, *right]) if left.get(key) != right.get(key)]
     found = [f"{key}: {_shown(left.get(key))} and {_shown(right.get(key))}" for key in keys]
     if len(found) > DIFFERENCES_MAX:
@@ -248,29 +247,29 @@ def unlike(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _warnings(first: Side, second: Side, rows: Sequence[Row], tolerances: Mapping[str, Tolerance]) -> Iterator[str]:
-    for side in (first, second):
-        for run in side.runs:
-            yield from (f"invalid: {run.folder}: {reason}" for reason in run.birth.get("invalid") or [])
-    if differences := unlike(first.runs[0].birth, second.runs[0].birth):
-        yield f"these are different experiments ({first.name} and {second.name}): " + "; ".join(differences)
-    if logs := [side.name for side in (first, second) if is_import(side.runs[0].birth)]:
-        yield f"{' and '.join(logs)}: imported or fetched; that doesn't say whether both sides are the same experiment"
-    for side in (first, second):
-        if len(side.runs) == 1:
-            yield f"{side.name} has one run only: no spread, no interval, and chance can't be told from difference"
-    for side, samples in ((first, [row.first for row in rows]), (second, [row.second for row in rows])):
-        if len(side.runs) > 1 and _never_vary(samples):
-            what = "seeds" if side.seeds else "runs"
-            yield f"all {len(side.runs)} {what} of {side.name} gave the same numbers: nothing there is left to chance"
+def _warnings(first: Arm, second: Arm, rows: Sequence[Row], tolerances: Mapping[str, Tolerance]) -> Iterator[str]:
+    for arm in (first, second):
+        for run in arm.runs:
+            yield from (f"invalid: {run.folder}: {reason}" for reason in run.manifest.get("invalid") or [])
+    if differences := unlike(first.runs[0].manifest, second.runs[0].manifest):
+        yield f"the experiments differ ({first.name} and {second.name}): " + "; ".join(differences)
+    if logs := [arm.name for arm in (first, second) if is_import(arm.runs[0].manifest)]:
+        yield f"{' and '.join(logs)}: imported or fetched; whether both have the same experiment is unknown"
+    for arm in (first, second):
+        if len(arm.runs) == 1:
+            yield f"{arm.name} has only one run: no spread, no confidence interval, no test of significance"
+    for arm, samples in ((first, [row.first for row in rows]), (second, [row.second for row in rows])):
+        if len(arm.runs) > 1 and _never_vary(samples):
+            what = "seeds" if arm.seeds else "runs"
+            yield f"all {len(arm.runs)} {what} of {arm.name} gave the same numbers: nothing in the experiment is random"
     for metric, left, right in partial(first.values, second.values, tolerances):
         yield (
-            f"{metric} is known of {left} of {len(first.runs)} runs of {first.name} and of {right} of "
-            f"{len(second.runs)} of {second.name}; the others are not in the means"
+            f"{metric} is known in {left} of {len(first.runs)} runs of {first.name} and in {right} of "
+            f"{len(second.runs)} of {second.name}; the means exclude the others"
         )
-    for side in (first, second):
-        noted = dict.fromkeys(text for run in side.runs for text in run.birth.get("warnings") or [])
-        yield from (f"{side.name}: {text}" for text in noted)
+    for arm in (first, second):
+        noted = dict.fromkeys(text for run in arm.runs for text in run.manifest.get("warnings") or [])
+        yield from (f"{arm.name}: {text}" for text in noted)
 
 
 def _never_vary(samples: Sequence[Sample]) -> bool:
@@ -282,7 +281,7 @@ def _weighed(experiment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """Every single value with its dotted key; list items count by their place."""
+    """Every scalar with its dotted key; list items by index."""
     below: Iterator[tuple[str, object]] | None = None
     if isinstance(value, Mapping):
         below = ((str(name), inner) for name, inner in value.items())

@@ -1,13 +1,13 @@
-"""How long sized flows took, and how long answers took to requests, by group.
+"""Completion times of sized flows, and response times of requests, by group.
 
-The times themselves are in the birth certificate: engines measure them.
+The engines measure the times and write them to the manifest.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from dumbbell.analysis.spread import spread
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 
 __all__ = ["answer_times", "completion_times"]
 
@@ -15,9 +15,9 @@ __all__ = ["answer_times", "completion_times"]
 def completion_times(run: Run) -> dict[str, dict[str, float | int | None]]:
     """Completion times of each group's sized flows: `asked, done, mean, p50, p95, max` (seconds), by group.
 
-    From a flow's start until its last byte has reached the receiver (flow completion time; Dukkipati & McKeown 2006).
-    The spread is of the flows that were done, so where `done` < `asked` every number of it is a lower bound. Groups
-    without sized flows are left out.
+    Flow completion time is the time from a flow's start until the receiver has its last byte (Dukkipati & McKeown
+    2006). The spread covers completed flows only, so where `done` < `asked` each of its numbers is a lower bound.
+    Groups without sized flows are omitted.
     """
     found: dict[str, dict[str, float | int | None]] = {}
     for group, flows in _by_group(run).items():
@@ -29,10 +29,10 @@ def completion_times(run: Run) -> dict[str, dict[str, float | int | None]]:
 
 
 def answer_times(run: Run) -> dict[str, dict[str, float | int | None]]:
-    """Times from a request to its answer's last byte, by group: `answers, mean, p50, p95, max` (seconds).
+    """Times from a request to its response's last byte, by group: `answers, mean, p50, p95, max` (seconds).
 
-    The spread is over all exchanges of the group's flows. Groups that ask for nothing are left out; one that asked
-    and got no answer has 0 `answers` and no spread.
+    The spread covers all exchanges of the group's flows. Groups without requests are omitted; a group without any
+    response has 0 `answers` and no spread.
     """
     found: dict[str, dict[str, float | int | None]] = {}
     for group, flows in _by_group(run).items():
@@ -45,6 +45,6 @@ def answer_times(run: Run) -> dict[str, dict[str, float | int | None]]:
 
 def _by_group(run: Run) -> dict[str, list[Mapping[str, Any]]]:
     groups: dict[str, list[Mapping[str, Any]]] = {}
-    for flow in run.birth["flows"]:
+    for flow in run.manifest["flows"]:
         groups.setdefault(flow["group"], []).append(flow)
     return groups

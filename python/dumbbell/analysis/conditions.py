@@ -1,8 +1,8 @@
-"""Under which conditions a log was written, as far as its numbers tell: segment size, MTU, offloads, RTT, limits.
+"""Infer from a log's numbers the conditions under which it was recorded: segment size, MTU, offloads, RTT, limits.
 
-Each condition has the interval that agrees with the log, and its evidence; what the log can't tell is a condition
-without a value, and says why. Nothing here compares: `settings` holds conditions against a run's. The statistics are
-`common_step` and `super_packets`, periods `cycles`.
+Each condition has the interval that is consistent with the log, and its evidence. A condition that can't be inferred
+has no value, and a reason. `proposed_settings` compares conditions with a run's. The statistics are in `common_step`,
+`super_packets` and `cycles`.
 """
 
 import math
@@ -16,30 +16,30 @@ from dumbbell.analysis.common_step import EXACT, Floats, Step, common_step, half
 from dumbbell.analysis.cycles import cycle
 from dumbbell.analysis.flows import flow_throughput_bps
 from dumbbell.analysis.rtts import base_rtts_ns, smallest_ns
-from dumbbell.analysis.samples import by_flow
+from dumbbell.analysis.sample_arrays import by_flow
 from dumbbell.analysis.super_packets import GSO_MAX_BYTES, MOST, Multiple, multiple_of
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 
 __all__ = ["Condition", "conditions"]
 
 NS = 1_000_000_000
 TIMESTAMPS_BYTES = 12
-"""TCP's timestamps option with its padding (RFC 7323): Linux uses it unless `net.ipv4.tcp_timestamps` is 0."""
+"""TCP's timestamps option with padding (RFC 7323); Linux uses it unless `net.ipv4.tcp_timestamps` is 0."""
 OPTIONS_BYTES = 40
-"""The most that TCP's options take."""
+"""Maximum length of TCP options."""
 WHOLE_TESTS = {"iperf3", "iperf3-json", "iperf2", "flent"}
-"""Formats of which a log is one test; the others are samples of connections that may live longer."""
+"""Formats whose logs cover a whole test; the others sample connections that may live longer."""
 BBR_LEAST = 4
-"""Segments of BBR's smallest window outside recovery: `bbr_cwnd_min_target` of net/ipv4/tcp_bbr.c."""
+"""Segments in BBR's smallest window outside recovery: `bbr_cwnd_min_target` of net/ipv4/tcp_bbr.c."""
 IPERF2_HALF_BYTES = 512
-"""iperf2 prints windows in whole K."""
+"""iperf2 prints windows in integer K."""
 LIMITED_SHARE = 0.05
-"""Of its busy time that a socket was held back, from which on the limit counts."""
+"""Minimum share of its busy time for which a socket must be limited."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One of them; `value` is in the unit of the name's end, None where the log can't tell."""
+    """A condition; `value` is in the unit of the name's suffix, None if unknown."""
 
     name: str
     value: float | None
@@ -48,12 +48,12 @@ class Condition:
     high: float | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """What the contract says of a condition."""
+        """The condition as the JSON contract has it."""
         return asdict(self)
 
 
 def conditions(run: Run) -> tuple[Condition, ...]:
-    """What an import's numbers tell of the host and the path that it was taken on."""
+    """The host's and the path's conditions, inferred from an import's numbers."""
     segment = _segment_size(run)
     return (
         _duration(run),
@@ -69,32 +69,32 @@ def conditions(run: Run) -> tuple[Condition, ...]:
 
 
 def _unknown(name: str, why: str) -> Condition:
-    return Condition(name, None, f"cannot be known from this log: {why}")
+    return Condition(name, None, f"unknown from this log: {why}")
 
 
 def _duration(run: Run) -> Condition:
-    covered = float(run.birth["duration_s"])
+    covered = float(run.manifest["duration_s"])
     if _formats(run) <= WHOLE_TESTS:
-        return Condition("duration_s", covered, "the time that the log covers, from the test's start to its end")
-    why = f"it covers {covered:g} s, and its flows may have lived longer"
-    return Condition("duration_s", None, f"cannot be known from this log: {why}", low=covered)
+        return Condition("duration_s", covered, "the time that the log covers")
+    why = f"the log covers {covered:g} s, and its flows may have lived longer"
+    return Condition("duration_s", None, f"unknown from this log: {why}", low=covered)
 
 
 def _formats(run: Run) -> set[str]:
-    return {str(file["format"]) for file in (run.birth.get("import") or {}).get("files", [])}
+    return {str(file["format"]) for file in (run.manifest.get("import") or {}).get("files", [])}
 
 
 def _start(run: Run) -> Condition:
     name = "start_offset_s"
-    starts = {flow["name"]: float(flow["start_s"] or 0.0) for flow in run.birth["flows"]}
+    starts = {flow["name"]: float(flow["start_s"] or 0.0) for flow in run.manifest["flows"]}
     if len(starts) < 2:
         return _unknown(name, "it has one flow")
-    if (run.birth.get("import") or {}).get("aligned") != "clock":
-        return _unknown(name, "not every file says at what time of day it began")
+    if (run.manifest.get("import") or {}).get("aligned") != "clock":
+        return _unknown(name, "not every file records the time of day of its start")
     last = max(starts, key=lambda flow: starts[flow])
     if (offset := starts[last] - min(starts.values())) == 0:
-        return _unknown(name, "all of its flows are in it from its start")
-    return Condition(name, offset, f"{last} is the last to appear, by the log's times of day")
+        return _unknown(name, "all flows are present from the start")
+    return Condition(name, offset, f"{last} appears last, by the logs' times of day")
 
 
 def _segment_size(run: Run) -> Condition:
@@ -106,34 +106,34 @@ def _segment_size(run: Run) -> Condition:
         low, high = float(recorded.min()), float(recorded.max())
         if low == high:
             return Condition(name, low, "the log records it", low, high)
-        return _unknown(name, f"it records several, from {low:,.0f} to {high:,.0f} bytes")
+        return _unknown(name, f"the log records several, from {low:,.0f} to {high:,.0f} bytes")
     windows = {flow: values for flow, (_, values) in by_flow(run, "cwnd_bytes").items() if values.size}
     if not windows:
-        return _unknown(name, "it records no congestion windows in bytes")
-    # One host's flows have one segment size, unless their paths differ: then none fits all.
+        return _unknown(name, "the log records no congestion windows in bytes")
+    # Flows of one host have one segment size, unless their paths differ; then no step fits all.
     step = _step_of(run, np.concatenate(list(windows.values())))
     if step is None:
-        return _unknown(name, "too few of its congestion windows are precise enough, or they have no common step")
+        return _unknown(name, "too few precise congestion windows, or they have no common step")
     evidence = (
-        f"{step.sizes} different congestion windows are multiples of it, as far as they are printed; "
-        f"by chance so many have such a step in fewer than 1 of {10 ** math.floor(-math.log10(step.chance)):,} logs"
+        f"{step.sizes} different congestion windows are multiples of it, to their printed precision; "
+        f"fewer than 1 of {10 ** math.floor(-math.log10(step.p_value)):,} random logs have such a step"
     )
     return Condition(name, round(step.middle), evidence + _bbr_least(run, windows, step), step.low, step.high)
 
 
 def _bbr_least(run: Run, windows: Mapping[str, Floats], step: Step) -> str:
-    """What BBR's smallest window adds to the evidence; empty where it adds nothing."""
-    for flow in run.birth["flows"]:
+    """Additional evidence from BBR's smallest window; empty if there is none."""
+    for flow in run.manifest["flows"]:
         if str(flow.get("cc")).startswith("bbr") and (values := windows.get(flow["name"])) is not None:
             segments = float(values.min()) / step.middle
             if abs(segments - BBR_LEAST) < 0.05:
-                return f"; the smallest window of {flow['name']} is {BBR_LEAST} of them, BBR's minimum"
+                return f"; the smallest window of {flow['name']} is {BBR_LEAST} segments, BBR's minimum"
     return ""
 
 
 def _packets(run: Run) -> tuple[int, int | None] | None:
-    """Of a capture: the largest packet's data, and the segment size of the handshakes; None for other logs."""
-    seen = [flow.get("seen") or {} for flow in run.birth["flows"]]
+    """For a capture: the largest packet's payload, and the segment size of the handshakes; None for other logs."""
+    seen = [flow.get("seen") or {} for flow in run.manifest["flows"]]
     largest, offered = (
         [each[key] for each in seen if isinstance(each.get(key), int)]
         for key in ("payload_max_bytes", "mss_offered_bytes")
@@ -143,11 +143,11 @@ def _packets(run: Run) -> tuple[int, int | None] | None:
 
 def _segment_size_of_packets(name: str, largest: int, offered: int | None) -> Condition:
     if offered is None:
-        return _unknown(name, "its handshake was not captured, and its packets may be super-packets")
+        return _unknown(name, "the handshake was not captured, and the packets may be super-packets")
     if largest <= offered:
-        return Condition(name, largest, "the largest packet's data", largest, offered)
+        return Condition(name, largest, "payload of the largest packet", largest, offered)
     less = offered - TIMESTAMPS_BYTES
-    evidence = f"the handshake offers {offered:,}, less {TIMESTAMPS_BYTES} of timestamps (Linux's default)"
+    evidence = f"the handshake offers {offered:,}, minus {TIMESTAMPS_BYTES} for timestamps (Linux's default)"
     return Condition(name, less, evidence, offered - OPTIONS_BYTES, offered)
 
 
@@ -168,7 +168,7 @@ def _mtu(run: Run, segment: Condition) -> Condition:
         size = offered + headers
         return Condition(name, size, f"the handshake offers an MSS of {offered:,}; {headers} of headers", size, size)
     if segment.value is None or segment.low is None or segment.high is None:
-        return _unknown(name, "its segment size is not known")
+        return _unknown(name, "the segment size is unknown")
     more = headers + TIMESTAMPS_BYTES
     low, high = segment.low + more, segment.high + more
     evidence = f"MSS + {headers} bytes of headers + {TIMESTAMPS_BYTES} of timestamps (Linux's default)"
@@ -176,12 +176,12 @@ def _mtu(run: Run, segment: Condition) -> Condition:
 
 
 def _is_ipv6(run: Run) -> bool:
-    sockets = [str((flow.get("seen") or {}).get("socket", "")) for flow in run.birth["flows"]]
+    sockets = [str((flow.get("seen") or {}).get("socket", "")) for flow in run.manifest["flows"]]
     return any(socket.split(" ")[0].count(":") > 1 for socket in sockets)
 
 
 def _roundest(low: float, high: float) -> int:
-    """The whole number between two that ends in the most zeros: people set an MTU of 4200, not of 4199."""
+    """The integer between two bounds with the most trailing zeros: an MTU is rather 4200 than 4199."""
     for digit in (1000, 500, 100, 50, 20, 10):
         if (number := int(high // digit) * digit) >= low:
             return number
@@ -191,7 +191,9 @@ def _roundest(low: float, high: float) -> int:
 def _offloads(run: Run, segment: Condition) -> Condition:
     name = "offloads"
     if (packets := _packets(run)) and packets[1] is not None and packets[0] > packets[1]:
-        return Condition(name, 1.0, f"packets of up to {packets[0]:,} bytes where a handshake allows {packets[1]:,}")
+        return Condition(
+            name, 1.0, f"packets of up to {packets[0]:,} bytes, although a handshake allows {packets[1]:,}"
+        )
     most = MOST if segment.high is None else max(int(GSO_MAX_BYTES / segment.high), 1)
     found = {
         flow: multiple
@@ -199,7 +201,7 @@ def _offloads(run: Run, segment: Condition) -> Condition:
         if (multiple := multiple_of(np.diff(counts, prepend=0.0) if counts.size > 1 else [], most)) is not None
     }
     if not found:
-        return _unknown(name, "its retransmissions come in no multiples, and it holds no packets larger than the MTU")
+        return _unknown(name, "retransmissions have no common multiple, and no packet exceeds the MTU")
     flow = min(found, key=lambda each: found[each].p_value)
     return Condition(name, 1.0, _multiples(flow, found[flow], segment))
 
@@ -207,8 +209,8 @@ def _offloads(run: Run, segment: Condition) -> Condition:
 def _multiples(flow: str, found: Multiple, segment: Condition) -> str:
     size = "" if segment.value is None else f", {found.segments * segment.value:,.0f} bytes"
     return (
-        f"retransmissions of {flow} come in multiples of {found.segments}{size}: {found.hits} of {found.counts} "
-        f"intervals, {found.expected:.0f} by chance (p = {found.p_value:.1g}); a loss takes a whole super-packet"
+        f"retransmissions of {flow} are multiples of {found.segments}{size}: {found.hits} of {found.counts} "
+        f"intervals, {found.expected:.0f} expected (p = {found.p_value:.1g}); a loss drops a whole super-packet"
     )
 
 
@@ -218,22 +220,22 @@ def _base_rtt(run: Run) -> Condition:
     if not known:
         if smoothed := smallest_ns(run, "rtt_ns"):
             most = min(smoothed.values()) / 1e6
-            why = f"at most {most:.4g} ms, the smallest of its smoothed round-trip times, which may hold queueing delay"
-            return Condition(name, None, f"cannot be known from this log: {why}", high=most)
-        return _unknown(name, "it records no round-trip times")
-    return Condition(name, min(known.values()) / 1e6, "the smallest round-trip time in it")
+            why = f"at most {most:.4g} ms, the smallest smoothed round-trip time, which may include queueing delay"
+            return Condition(name, None, f"unknown from this log: {why}", high=most)
+        return _unknown(name, "the log records no round-trip times")
+    return Condition(name, min(known.values()) / 1e6, "smallest round-trip time in the log")
 
 
 def _limits(run: Run) -> Iterator[Condition]:
     for name, counter, size, what in (
-        ("receive_window_bytes", "rwnd_limited_ns", "snd_wnd_bytes", "the receiver's window"),
-        ("send_buffer_bytes", "sndbuf_limited_ns", "sndbuf_bytes", "its send buffer"),
+        ("receive_window_bytes", "rwnd_limited_ns", "snd_wnd_bytes", "the receive window"),
+        ("send_buffer_bytes", "sndbuf_limited_ns", "sndbuf_bytes", "the send buffer"),
     ):
         yield _limit(run, name, counter, size, what)
 
 
 def _limit(run: Run, name: str, counter: str, size: str, what: str) -> Condition:
-    """From the time that a socket was held back, and the largest size of what held it."""
+    """Infer a limit from the time that a socket was limited, and the largest size of the limiting window or buffer."""
     held, busy, sizes = by_flow(run, counter), by_flow(run, "busy_ns"), _sizes(run, size)
     shares = {
         flow: float(np.max(times)) / float(np.max(busy[flow][1]))
@@ -241,49 +243,48 @@ def _limit(run: Run, name: str, counter: str, size: str, what: str) -> Condition
         if times.size and busy[flow][1].size and np.max(busy[flow][1]) > 0
     }
     if not any(values.size for _, values in busy.values()):
-        return _unknown(name, f"it does not record how long {what} held the sender back")
+        return _unknown(name, f"the log doesn't record how long {what} limited the sender")
     flow = max(shares, key=lambda each: shares[each], default="")
     if not flow or shares[flow] < LIMITED_SHARE:
-        return _unknown(name, f"{what} held no flow back, so its limit was not reached")
+        return _unknown(name, f"{what} limited no flow")
     if not sizes[flow].size:
-        return _unknown(name, f"{what} held {flow} back for {shares[flow]:.0%} of its time, and its size is not in it")
+        return _unknown(name, f"{what} limited {flow} for {shares[flow]:.0%} of its time, but the log lacks its size")
     largest = float(sizes[flow].max())
-    return Condition(name, largest, f"{what} held {flow} back for {shares[flow]:.0%} of its time; this is its largest")
+    return Condition(
+        name, largest, f"{what} limited {flow} for {shares[flow]:.0%} of its time; this is its largest size"
+    )
 
 
 def _sizes(run: Run, column: str) -> Mapping[str, Floats]:
     if column not in run.flows.columns:  # Only imports of `ss -m` have it.
-        return {flow["name"]: np.empty(0) for flow in run.birth["flows"]}
+        return {flow["name"]: np.empty(0) for flow in run.manifest["flows"]}
     return {flow: values for flow, (_, values) in by_flow(run, column).items()}
 
 
 def _rate(run: Run) -> Condition:
     name = "bottleneck_mbps"
     rates = [
-        rate for queue in run.birth.get("queues") or [] if queue["under_test"] for _, rate in queue.get("rates") or []
+        rate
+        for queue in run.manifest.get("queues") or []
+        if queue["under_test"]
+        for _, rate in queue.get("rates") or []
     ]
     if rates:
-        return Condition(
-            name, max(rates) / 1e6, "the rate of the discipline in the log", min(rates) / 1e6, max(rates) / 1e6
-        )
+        return Condition(name, max(rates) / 1e6, "rate of the qdisc in the log", min(rates) / 1e6, max(rates) / 1e6)
     known = [rate for rate in flow_throughput_bps(run).values() if rate]
     if not known:
-        return _unknown(name, "it records no throughput")
+        return _unknown(name, "the log records no throughput")
     least = max(known) / 1e6
-    return Condition(
-        name, None, f"cannot be known from this log: at least the {least:,.1f} Mbit/s of one flow", low=least
-    )
+    return Condition(name, None, f"unknown from this log: at least the {least:,.1f} Mbit/s of one flow", low=least)
 
 
 def _cycle(run: Run) -> Condition:
     found = cycle(run)
     if found is None:
-        several = len({flow["group"] for flow in run.birth["flows"]}) > 1
+        several = len({flow["group"] for flow in run.manifest["flows"]}) > 1
         why = (
-            "its groups show no significant alternation"
-            if several
-            else "it has one group, and an alternation needs two"
+            "the groups show no significant alternation" if several else "the log has one group; alternation needs two"
         )
         return Condition("cycle_s", None, why)
-    evidence = f"the two largest groups alternate; red noise looks like this in {found.p_value:.1%} of cases"
+    evidence = f"the two largest groups alternate; {found.p_value:.1%} of red-noise series look the same"
     return Condition("cycle_s", found.period_s, evidence)

@@ -1,8 +1,7 @@
-"""A counter that was read now and then, as a function of time.
+"""A sampled counter as a function of time.
 
-Between two readings a counter grows in a straight line, so what is counted in
-the bins of any grid adds up to what was counted in all. What a counter means is
-`rates` and `flows`.
+The counter is linear between two readings, so the bins of any grid add up to the total. `time_series` and `flows`
+interpret the counters.
 """
 
 from collections.abc import Mapping
@@ -11,15 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dumbbell.analysis.samples import Floats, by_flow
+from dumbbell.analysis.sample_arrays import Floats, by_flow
 from dumbbell.analysis.window import life_ns
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 
 __all__ = ["Counter", "Floats", "bytes_counters", "counters"]
 
 
 class Counter:
-    """One counter: its readings in order of time."""
+    """A counter: its readings in order of time."""
 
     def __init__(self, times_ns: npt.ArrayLike, values: npt.ArrayLike) -> None:
         self.times_ns = np.asarray(times_ns, dtype=np.float64)
@@ -29,16 +28,16 @@ class Counter:
         return self.times_ns.size > 0
 
     def at(self, times_ns: npt.ArrayLike) -> Floats:
-        """The count at these times: flat before the first and after the last reading, straight between two."""
+        """The count at these times: constant before the first and after the last reading, linear between readings."""
         return np.interp(np.asarray(times_ns, dtype=np.float64), self.times_ns, self.values)
 
     def between(self, from_ns: int, to_ns: int) -> float:
-        """What was counted from one time to another."""
+        """The increase from one time to another."""
         before, after = self.at([from_ns, to_ns])
         return float(after - before)
 
     def anchored(self, start_ns: int, stop_ns: int, total: float | None) -> "Counter":
-        """The same counter, that also knows 0 at its start and its total at its end, unless a reading says more."""
+        """The same counter with 0 at its start and its total at its end, unless a reading exceeds the total."""
         times, values = self.times_ns, self.values
         if not self or start_ns < times[0]:
             times, values = np.concatenate([[float(start_ns)], times]), np.concatenate([[0.0], values])
@@ -48,20 +47,20 @@ class Counter:
 
 
 def counters(run: Run, column: str, total: str | None = None) -> dict[str, Counter]:
-    """A column of `flows.parquet` as one counter a flow; `total` names the birth certificate's final value of it.
+    """A column of `flows.parquet` as one counter per flow; `total` names the manifest's final value.
 
-    A flow of which the column says nothing, and the birth certificate neither, has an empty counter.
+    A flow without values in the column and in the manifest has an empty counter.
     """
     read = by_flow(run, column)
-    return {flow["name"]: _anchored(run, flow, Counter(*read[flow["name"]]), total) for flow in run.birth["flows"]}
+    return {flow["name"]: _anchored(run, flow, Counter(*read[flow["name"]]), total) for flow in run.manifest["flows"]}
 
 
 def bytes_counters(run: Run) -> dict[str, Counter]:
-    """The goodput's counter of every flow: bytes that the receiver's socket got in order.
+    """The goodput counter of every flow: bytes that the receiver's socket got in order.
 
-    Where nobody looked at the receiver (an imported `ss` log), what the sender saw
-    acknowledged stands for it: the same bytes, half a round trip later. Where nobody
-    looked at the sender's socket either (an iperf client's log), what its program sent.
+    Without samples of the receiver (an imported `ss` log), bytes acknowledged at the sender replace it: the same bytes,
+    half a round trip later. Without samples of the sender's socket (an iperf client's log), bytes that the program
+    sent.
     """
     received = counters(run, "bytes_received", "bytes_received")
     if all(received.values()):

@@ -1,15 +1,15 @@
-"""How delays are distributed: of flows' round trips, of probes one way, of the queue under test.
+"""Distributions of delay: flows' round trips, probes' one-way delay, the queue under test.
 
-Every function gives an empirical distribution function, F(x) = how many samples are ≤ x ÷ all samples (RFC 2330
-section 11.3): one row for each value that occurs, `ms` rising, `share` rising to 1. Spreads of the same samples
-in four numbers are `flows` and `queueing`.
+Each function returns an empirical distribution function, F(x) = number of samples ≤ x ÷ all samples (RFC 2330 section
+11.3): one row for each distinct value, `ms` rising, `share` rising to 1. `flows` and `queueing` reduce the same samples
+to four numbers.
 """
 
 import polars as pl
 
 from dumbbell.analysis.queueing import bottleneck
 from dumbbell.analysis.window import Window, bounds_ns, clip_ns
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 
 __all__ = ["one_way_delays", "queue_delay_cdf", "rtt_cdf"]
 
@@ -17,13 +17,13 @@ DIRECTIONS = {"forward": "forward_ns", "backward": "backward_ns"}
 
 
 def rtt_cdf(run: Run, window: Window | None = None) -> pl.DataFrame:
-    """Smoothed RTT (`tcpi_rtt`, RFC 6298) of each flow, over the samples in its life: `flow, ms, share`.
+    """Smoothed RTT (`tcpi_rtt`, RFC 6298) of each flow, over the samples in its lifetime: `flow, ms, share`.
 
-    A sample is one reading, taken at even times, so the shares are of time, not of packets. An RTT of 0 is the
-    kernel's word for "none measured yet" and is no sample.
+    Samples are taken at even intervals, so shares are of time, not of packets. The kernel reports an RTT of 0 before
+    the first measurement; such samples are skipped.
     """
     rows = run.flows.select("flow", "time_ns", ns=pl.col("rtt_ns").replace(0, None)).drop_nulls()
-    lives = {flow["name"]: clip_ns(run, flow, window) for flow in run.birth["flows"]}
+    lives = {flow["name"]: clip_ns(run, flow, window) for flow in run.manifest["flows"]}
     inside = [
         rows.filter((pl.col("flow") == name) & pl.col("time_ns").is_between(*life))
         for name, life in lives.items()
@@ -35,8 +35,8 @@ def rtt_cdf(run: Run, window: Window | None = None) -> pl.DataFrame:
 def one_way_delays(run: Run, window: Window | None = None) -> pl.DataFrame:
     """One-way delay (RFC 7679) of the probes sent in the window: `kind, direction, ms, share`.
 
-    `kind` is `ping` or `udp`, `direction` `forward` (the data's) or `backward`. Probes that were lost, and engines
-    without a common clock, give no rows.
+    `kind` is `ping` or `udp`, `direction` `forward` (the data's) or `backward`. Lost probes, and engines without a
+    common clock, have no rows.
     """
     sent = run.probes.filter(pl.col("sent_ns").is_between(*bounds_ns(run, window)))
     ways = [
@@ -49,8 +49,8 @@ def one_way_delays(run: Run, window: Window | None = None) -> pl.DataFrame:
 def queue_delay_cdf(run: Run, window: Window | None = None) -> pl.DataFrame:
     """Queueing delay of the bottleneck, backlog ÷ rate, over the samples in the window: `queue, ms, share`.
 
-    What the next packet would wait in a first-in first-out queue. No rows when the run names no bottleneck or its
-    link has no rate.
+    This is the queueing delay of the next packet in a FIFO. No rows if the run names no bottleneck or its link has no
+    rate.
     """
     entry = bottleneck(run)
     inside = pl.col("time_ns").is_between(*bounds_ns(run, window))
@@ -59,7 +59,7 @@ def queue_delay_cdf(run: Run, window: Window | None = None) -> pl.DataFrame:
 
 
 def _distribution(samples: pl.DataFrame, *by: str) -> pl.DataFrame:
-    """Column `ns` as one distribution function for each of `by`, in the order in which these first come."""
+    """Column `ns` as one distribution function for each value of `by`, in order of first appearance."""
     parts = [_shares(part) for part in samples.partition_by(*by, maintain_order=True)]
     return pl.concat([_shares(samples.clear()), *parts]).select(*by, "ms", "share")
 

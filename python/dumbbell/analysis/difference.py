@@ -1,8 +1,8 @@
-"""How far apart are two samples of runs, how sure is that, and is it more than was allowed?
+"""The difference between two samples of runs, its confidence interval, and whether it exceeds a tolerance.
 
-A sample is the values of one metric over the seeds of one side. `difference` gives its mean and its confidence
-interval, `Tolerance` says how far apart is close enough, `compare` does it for everything that both sides measured.
-Which numbers a run has is `measures`; who ran what is the caller's.
+A sample is the values of one metric over the seeds of one arm. `difference` has its mean and its confidence interval,
+`Tolerance` the allowed difference, `compare` covers all metrics that both arms have. `measures` supplies the metrics,
+the caller the runs.
 """
 
 import math
@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-# scipy is imported where it is needed: every command imports this room, few compare.
+# Import scipy where needed: every command imports this package, few compare.
 # ruff: noqa: PLC0415
 
 __all__ = [
@@ -40,7 +40,7 @@ __all__ = [
 CONFIDENCE = 0.95
 RESAMPLES = 9_999
 BOOTSTRAP_SEED = 1993
-"""Fixed, so that the same runs always give the same interval."""
+"""Fixed, so that intervals are reproducible."""
 
 Interval = tuple[float, float]
 Method = Literal["welch", "bootstrap", "paired"]
@@ -48,7 +48,7 @@ Method = Literal["welch", "bootstrap", "paired"]
 
 @dataclass(frozen=True)
 class Sample:
-    """One metric over the seeds of one side."""
+    """One metric over the seeds of one arm."""
 
     values: tuple[float, ...]
 
@@ -59,23 +59,23 @@ class Sample:
 
     @property
     def sd(self) -> float | None:
-        """Standard deviation of a sample (n − 1); None for a single value, of which nobody knows it."""
+        """Sample standard deviation (n − 1); None for a single value."""
         return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else None
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far a mean may be from the reference's: the largest of three allowances."""
+    """The allowed difference from the reference's mean: the largest of three."""
 
     relative: float = 0.0
     """Share of the reference's mean."""
     absolute: float = 0.0
     """In the metric's own unit."""
     standard_errors: float = 0.0
-    """Standard errors of the difference: what chance alone does."""
+    """Standard errors of the difference: allows for random variation."""
 
     def allowed(self, reference: float, standard_error: float | None = None) -> float:
-        """The largest difference from the reference's mean that passes, given the difference's standard error."""
+        """The largest allowed difference from the reference's mean, given the difference's standard error."""
         return max(self.relative * abs(reference), self.absolute, self.standard_errors * (standard_error or 0.0))
 
 
@@ -88,44 +88,44 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "groups.*.retransmit_rate": Tolerance(relative=0.20, absolute=0.001),
     "groups.*.fct_s": Tolerance(relative=0.07),
 }
-"""What Dumbbell's engines promise each other, by metric; what isn't listed is shown and not judged."""
+"""Default tolerances between engines, by metric; metrics that aren't listed are shown and not judged."""
 
 
 class Verdict(StrEnum):
-    """What a row says."""
+    """The verdict of a row."""
 
     AGREES = "agrees"
-    CHANCE = "chance"
-    """Further apart than allowed, but the interval of the difference holds 0: these seeds can't tell."""
+    INCONCLUSIVE = "inconclusive"
+    """The difference exceeds its tolerance, but its confidence interval contains 0: more seeds are needed."""
     DIFFERS = "differs"
     SHOWN = "shown"
-    """Nobody stated a tolerance."""
+    """No tolerance applies."""
 
 
-WORST_FIRST = (Verdict.DIFFERS, Verdict.CHANCE, Verdict.AGREES, Verdict.SHOWN)
+WORST_FIRST = (Verdict.DIFFERS, Verdict.INCONCLUSIVE, Verdict.AGREES, Verdict.SHOWN)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One metric on both sides; differences are the second's from the first's, which is the reference."""
+    """One metric in both arms; differences are second minus first, and the first is the reference."""
 
     metric: str
     first: Sample
     second: Sample
     difference: float
     interval: Interval | None
-    """Confidence interval of the difference, 95 %; None when a side has one value only."""
+    """95 % confidence interval of the difference; None if an arm has a single value."""
     allowed: float | None
     verdict: Verdict
 
     @property
     def relative(self) -> float | None:
-        """The difference as a share of the reference; None where that is 0."""
+        """The difference as a share of the reference; None if that is 0."""
         return self.difference / abs(self.first.mean) if self.first.mean else None
 
     @property
     def excess(self) -> float:
-        """How many times the tolerance the difference is; 0 where there is none."""
+        """The difference as a multiple of its tolerance; 0 without a tolerance."""
         if self.allowed is None or self.difference == 0:
             return 0.0
         return abs(self.difference) / self.allowed if self.allowed else math.inf
@@ -137,10 +137,10 @@ def compare(
     tolerances: Mapping[str, Tolerance] = TOLERANCES,
     method: Method = "welch",
 ) -> list[Row]:
-    """Every metric that at least one run of each side has, in the order in which the runs name them.
+    """All metrics that at least one run of each arm has, in the order of the runs.
 
-    Takes one mapping a run (`measures`); with `paired` the runs at one place of both sides belong together. A metric
-    that one side lacks altogether can not be compared and is left out: `one_sided` names those that matter.
+    Takes one mapping per run (`measures`); with `paired`, runs at the same index of both arms belong together. Metrics
+    that one arm lacks are omitted; `one_sided` lists those with a tolerance.
     """
     rows = []
     for metric in dict.fromkeys(name for run in (*first, *second) for name in run):
@@ -156,7 +156,7 @@ def one_sided(
     second: Sequence[Mapping[str, float]],
     tolerances: Mapping[str, Tolerance] = TOLERANCES,
 ) -> list[str]:
-    """The metrics with a tolerance that runs of one side have and the other's all lack, such as a completion time."""
+    """The metrics with a tolerance that runs of one arm have and all of the other lack, such as a completion time."""
     left, right = ({name for run in runs for name in run} for runs in (first, second))
     return sorted(name for name in left ^ right if tolerance_of(name, tolerances))
 
@@ -166,9 +166,9 @@ def partial(
     second: Sequence[Mapping[str, float]],
     tolerances: Mapping[str, Tolerance] = TOLERANCES,
 ) -> list[tuple[str, int, int]]:
-    """The metrics with a tolerance that both sides have, but not all runs of a side: name, runs of each that have it.
+    """The metrics with a tolerance that both arms have, but not all runs of an arm: name, and number of runs in each.
 
-    A mean over the downloads that ended says nothing of those that didn't.
+    A mean over completed downloads says nothing about the others.
     """
     names = dict.fromkeys(name for run in (*first, *second) for name in run)
     counts = [(name, sum(name in run for run in first), sum(name in run for run in second)) for name in names]
@@ -180,24 +180,24 @@ def partial(
 
 
 def worst_first(rows: Sequence[Row]) -> list[Row]:
-    """What differs, then what only chance may have moved, then what agrees, the largest excess first; then the rest."""
+    """Sort rows: differing, inconclusive, agreeing, each with the largest excess first; then the rest."""
     rank = {verdict: place for place, verdict in enumerate(WORST_FIRST)}
     return sorted(rows, key=lambda row: (rank[row.verdict], -row.excess))
 
 
 def tolerance_of(metric: str, tolerances: Mapping[str, Tolerance] = TOLERANCES) -> Tolerance | None:
-    """The first tolerance whose pattern (`groups.*.share`) the metric's name matches."""
+    """The first tolerance whose pattern (`groups.*.share`) matches the metric's name."""
     return next((each for pattern, each in tolerances.items() if fnmatchcase(metric, pattern)), None)
 
 
 def interval(
     first: Sample, second: Sample, method: Method = "welch", confidence: float = CONFIDENCE
 ) -> Interval | None:
-    """Confidence interval of second mean − first mean; None when a side has a single value.
+    """Confidence interval of second mean − first mean; None if an arm has a single value.
 
-    `welch`: Welch's t with Satterthwaite's degrees of freedom (Welch 1947). `bootstrap`: percentiles of the
-    difference over resamples of both sides (Efron 1979); better for metrics with outliers, worse below ten seeds.
-    `paired`: Student's t of the differences of values at one place (Student 1908), for runs whose dice are the same.
+    `welch`: Welch's t with Satterthwaite's degrees of freedom (Welch 1947). `bootstrap`: percentiles of the difference
+    over resamples of both arms (Efron 1979); better for metrics with outliers, worse below ten seeds. `paired`:
+    Student's t of the differences at equal indices (Student 1908), for runs with the same random numbers.
     """
     if first.sd is None or second.sd is None:
         return None
@@ -210,9 +210,9 @@ def interval(
 
 
 def standard_error(first: Sample, second: Sample, method: Method = "welch") -> float | None:
-    """Of the difference of two means: √(s₁²/n₁ + s₂²/n₂), or s/√n of `paired` ones.
+    """Standard error of the difference of two means: √(s₁²/n₁ + s₂²/n₂), or s/√n of `paired` ones.
 
-    None when a side has a single value.
+    None if an arm has a single value.
     """
     if first.sd is None or second.sd is None:
         return None
@@ -233,7 +233,7 @@ def _verdict(difference: float, between: Interval | None, allowed: float | None)
         return Verdict.SHOWN
     if abs(difference) <= allowed:
         return Verdict.AGREES
-    return Verdict.CHANCE if between is not None and between[0] <= 0 <= between[1] else Verdict.DIFFERS
+    return Verdict.INCONCLUSIVE if between is not None and between[0] <= 0 <= between[1] else Verdict.DIFFERS
 
 
 def _differences(first: Sample, second: Sample) -> Sample:
@@ -248,7 +248,7 @@ def _paired(first: Sample, second: Sample, confidence: float) -> Interval:
 
 
 def _welch(first: Sample, second: Sample, confidence: float) -> Interval:
-    # Of two values that differ in their last digit only, the variance may be too small for a float.
+    # If two values differ only in their last digit, the variance may underflow.
     parts = [max((each.sd or 0.0) ** 2 / len(each.values), np.finfo(float).tiny) for each in (first, second)]
     freedom = 1 / sum(
         (part / sum(parts)) ** 2 / (len(each.values) - 1) for part, each in zip(parts, (first, second), strict=True)
@@ -274,7 +274,7 @@ def _bootstrap(first: Sample, second: Sample, confidence: float) -> Interval:
 
 @cache
 def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
-    """Of Student's distribution: how many standard errors a two-sided interval reaches."""
+    """Quantile of Student's distribution: half the width of a two-sided interval in standard errors."""
     # Not scipy.stats: importing it takes seconds.
     from scipy.special import stdtrit
 

@@ -1,8 +1,8 @@
-"""How far, and for how long, BBR's delivery rate falls when it looks for the path's delay (PROBE_RTT).
+"""Depth and duration of the dips of BBR's delivery rate in PROBE_RTT.
 
-Which states there were is `states`. The rate is computed from what was delivered, for the socket's own
-`tcpi_delivery_rate` keeps its last value while samples are application-limited (`tcp_rate_gen`), and BBR marks those
-of PROBE_RTT so (`bbr_update_min_rtt`). What that one showed is `reported_depth`.
+`states` finds PROBE_RTT. The rate is computed from delivered bytes, because the socket's `tcpi_delivery_rate` keeps its
+last value while samples are application-limited (`tcp_rate_gen`), and BBR marks those of PROBE_RTT so
+(`bbr_update_min_rtt`). `reported_depth` is the dip of `tcpi_delivery_rate`.
 """
 
 import numpy as np
@@ -11,12 +11,12 @@ import polars as pl
 from dumbbell.analysis.counters import Counter, Floats
 from dumbbell.analysis.states import phases
 from dumbbell.analysis.window import NS
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 
 __all__ = ["probe_rtt_dips", "probe_rtt_interval_s"]
 
 BEFORE_NS = NS
-"""A gain cycle is eight round trips; a second holds several of them on most paths."""
+"""A gain cycle takes eight round trips; a second contains several of them on most paths."""
 
 DIPS = {
     "flow": pl.String,
@@ -29,18 +29,18 @@ DIPS = {
 }
 
 Dip = tuple[float, float, float, int, float | None]
-"""A row of `DIPS` behind the time."""
+"""A row of `DIPS` after the time."""
 
 
 def probe_rtt_dips(run: Run) -> pl.DataFrame:
     """Each PROBE_RTT as a dip: `flow, time_ns, before_bps, lowest_bps, depth, lasted_ns, reported_depth`.
 
-    r(t) = 8 × (bytes delivered by t − by t − R) ÷ R, delivered bytes being `tcpi_delivered` × MSS and R the smoothed
-    RTT when PROBE_RTT began. `time_ns` is when that was; `before_bps` the mean rate of the second before;
-    `lowest_bps` the least r(t) until a round trip after PROBE_RTT's end; `depth` 1 − lowest ÷ before; `lasted_ns` the
-    full width at half depth (of the stretch around the lowest in which r(t) < (before + lowest) ÷ 2);
-    `reported_depth` by how much the socket's `tcpi_delivery_rate` fell: 1 − its least in that time ÷ its mean in the
-    second before, null where it isn't known. A dip after a second without any delivery is left out.
+    r(t) = 8 × (bytes delivered by t − by t − R) ÷ R, where delivered bytes are `tcpi_delivered` × MSS and R is the
+    smoothed RTT at the start of PROBE_RTT (`time_ns`). `before_bps` is the mean rate of the second before; `lowest_bps`
+    the smallest r(t) until a round trip after PROBE_RTT's end; `depth` 1 − lowest ÷ before; `lasted_ns` the full width
+    at half depth (of the stretch around the lowest in which r(t) < (before + lowest) ÷ 2); `reported_depth` the dip of
+    the socket's `tcpi_delivery_rate`: 1 − its minimum in that time ÷ its mean in the second before, null if unknown.
+    Dips after a second without any delivery are omitted.
     """
     table = phases(run)
     probes = table.filter(pl.col("phase") == "probe_rtt")
@@ -58,14 +58,14 @@ def probe_rtt_dips(run: Run) -> pl.DataFrame:
 
 
 def probe_rtt_interval_s(run: Run) -> dict[str, float]:
-    """The median time in seconds from one PROBE_RTT to the next, of each flow that had two."""
+    """The median time in seconds between PROBE_RTTs, for flows with at least two."""
     probes = phases(run).filter(pl.col("phase") == "probe_rtt")
     medians = probes.group_by("flow", maintain_order=True).agg(pl.col("start_ns").diff().median() / NS).drop_nulls()
     return dict(medians.iter_rows())
 
 
 def _samples(run: Run, flow: str) -> pl.DataFrame:
-    """What a flow had delivered, in bytes, its RTT, and its socket's delivery rate, at each sample."""
+    """A flow's delivered bytes, its RTT, and its socket's delivery rate, at each sample."""
     delivered = pl.coalesce(pl.col("delivered_packets").cast(pl.Int64) * pl.col("mss_bytes"), "bytes_acked")
     table = run.flows.filter(pl.col("flow") == flow)
     columns = table.select("time_ns", "rtt_ns", bytes=delivered, reported_bps=pl.col("delivery_rate_bps"))
@@ -91,7 +91,7 @@ def _dip(samples: pl.DataFrame, start_ns: int, stop_ns: int, until_ns: int) -> D
 
 
 def _reported_depth(samples: pl.DataFrame, before_ns: tuple[int, int], dip_ns: tuple[int, int]) -> float | None:
-    """1 − the least `tcpi_delivery_rate` of the dip ÷ its mean before; None where either isn't known."""
+    """1 − the smallest `tcpi_delivery_rate` in the dip ÷ its mean before; None if either is unknown."""
     before, inside = (
         samples.filter(pl.col("time_ns").is_between(*span, closed="left"))["reported_bps"].drop_nulls()
         for span in (before_ns, dip_ns)
@@ -101,7 +101,7 @@ def _reported_depth(samples: pl.DataFrame, before_ns: tuple[int, int], dip_ns: t
 
 
 def _width_ns(times: Floats, rates: Floats, low: int, level: float) -> int:
-    """From the first to the last sample of the stretch around `low` that lies below `level`, and one sample more."""
+    """The duration of the stretch around `low` that lies below `level`, plus one sample."""
     above = np.flatnonzero(rates >= level)
     left = int(above[above < low].max(initial=-1)) + 1
     right = int(above[above > low].min(initial=rates.size - 1))

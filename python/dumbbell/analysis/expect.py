@@ -1,7 +1,6 @@
-"""A metric by its name, and whether an expectation of it is met.
+"""Metrics by name, and the evaluation of expectations.
 
-The grammar of expectations is `dumbbell.spec.expectation`; the numbers come from `summary`, of the whole run or of
-the part that a metric names.
+`dumbbell.spec.expectation` has the grammar; `summary` supplies the numbers, over the whole run or a metric's window.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +10,7 @@ from typing import Any
 from dumbbell.analysis.summary import summary
 from dumbbell.analysis.window import NS, Window
 from dumbbell.errors import ResultError
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 from dumbbell.spec.expectation import Expectation, Metric, parse_expectation, parse_metric
 from dumbbell.spec.qdisc import suggest
 
@@ -20,7 +19,7 @@ __all__ = ["Expectation", "Metric", "Outcome", "Reader", "check", "metric", "par
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one expectation."""
+    """The result of an expectation."""
 
     expression: str
     value: float | int | bool | str | None
@@ -29,16 +28,16 @@ class Outcome:
 
 
 class Reader:
-    """Looks numbers of one run up, each part of the run summed up once."""
+    """Look up a run's numbers, computing the summary of each window once."""
 
     def __init__(self, run: Run, numbers: Mapping[str, Any] | None = None) -> None:
         self._run = run
         self._summaries: dict[Window | None, Mapping[str, Any]] = {} if numbers is None else {None: numbers}
 
     def check(self, expressions: Iterable[str]) -> list[Outcome]:
-        """What becomes of each expectation.
+        """Evaluate expectations.
 
-        One of a part that the run never reached fails. Raises as `check` does.
+        An expectation on a window that the run never reached fails. Raises as `check` does.
         """
         outcomes = []
         for text in expressions:
@@ -47,16 +46,16 @@ class Reader:
         return outcomes
 
     def value(self, text: str) -> object:
-        """A metric by its name, such as `ping_ms.max from 40s to 42s`; None of a part that the run never reached.
+        """A metric by name, such as `ping_ms.max from 40s to 42s`; None if the run never reached its window.
 
-        Raises `ValueError` for a name that can't be read, `ResultError` for a metric that doesn't exist.
+        Raises `ValueError` for an invalid name, `ResultError` for a metric that doesn't exist.
         """
-        wanted = parse_metric(text)
-        numbers = self._summary(wanted)
-        return None if numbers is None else metric(numbers, wanted.name)
+        parsed = parse_metric(text)
+        numbers = self._summary(parsed)
+        return None if numbers is None else metric(numbers, parsed.name)
 
     def _summary(self, of: Metric) -> Mapping[str, Any] | None:
-        end_ns = round(self._run.birth["duration_s"] * NS)
+        end_ns = round(self._run.manifest["duration_s"] * NS)
         window = None if of.whole else (of.from_ns or 0, end_ns if of.to_ns is None else min(of.to_ns, end_ns))
         if window is not None and window[0] >= window[1]:
             return None
@@ -66,30 +65,30 @@ class Reader:
 
 
 def check(summary: Mapping[str, Any], expression: str) -> Outcome:
-    """Compare a summary with an expectation such as `groups.bbr.share > 0.6`; a part of the run is the caller's choice.
+    """Compare a summary with an expectation such as `groups.bbr.share > 0.6`; the caller chooses the window.
 
-    Raises `ValueError` for an expression that can't be read, `ResultError` for a metric that doesn't exist.
+    Raises `ValueError` for an invalid expression, `ResultError` for a metric that doesn't exist.
     """
     expected = parse_expectation(expression)
     value = metric(summary, expected.metric.name)
     if isinstance(value, Mapping | list) and expected.value is not None:
         names = ", ".join(_names(value))
-        raise ResultError(f"'{expected.metric.name}' is no single number; it holds: {names}")
+        raise ResultError(f"'{expected.metric.name}' is not a single number; it contains: {names}")
     shown = value if isinstance(value, float | int | str) else None
     return Outcome(expression, shown, expected.holds(value))
 
 
 def metric(summary: Mapping[str, Any], name: str) -> object:
-    """Look a dotted name up: `groups.bbr.share`, `flows.bbr-1.rtt_ms.p95`, `flows.0.bytes`.
+    """Look up a dotted name: `groups.bbr.share`, `flows.bbr-1.rtt_ms.p95`, `flows.0.bytes`.
 
-    What lies inside an unknown (null) is unknown too. Raises `ResultError`, with the names that exist there,
-    when a part of the name doesn't.
+    A name inside an unknown (null) object is unknown too. Raises `ResultError` with the valid names if part of the name
+    doesn't exist.
     """
     value: object = summary
     parts = name.split(".")
     done = 0
     while done < len(parts) and value is not None:
-        # A flow's or group's own name may hold dots, so more and more parts are tried together.
+        # A flow's or group's name may contain dots, so try increasingly many parts together.
         for upto in range(done + 1, len(parts) + 1):
             found, inner = _item(value, ".".join(parts[done:upto]))
             if found:
@@ -113,12 +112,13 @@ def _item(value: object, name: str) -> tuple[bool, Any]:
 
 
 def _unknown(value: object, parts: list[str], done: int) -> ResultError:
-    whole = ".".join(parts)
+    name = ".".join(parts)
     at = f"'{'.'.join(parts[:done])}'" if done else "a summary"
     names = _names(value)
-    meant = suggest(parts[done], names).partition("there is: ")[0]
-    holds = f"{meant}{at} holds: {', '.join(names)}" if names else f"{at} is a single value"
-    return ResultError(f"'{whole}': there is no '{parts[done]}'; {holds}")
+    meant, mark, _ = suggest(parts[done], names).partition("? ")
+    meant = meant + mark if mark else ""
+    contents = f"{meant}{at} has: {', '.join(names)}" if names else f"{at} is a single value"
+    return ResultError(f"'{name}': no such key '{parts[done]}'; {contents}")
 
 
 def _names(value: object) -> list[str]:

@@ -1,6 +1,6 @@
-"""How evenly the flows shared, and how soon.
+"""Fairness between flows, and the time to convergence.
 
-Reads rates, returns numbers. The rates themselves are `flows` and `rates`.
+Based on the rates from `flows` and `time_series`.
 """
 
 from collections.abc import Sequence
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import polars as pl
 
 from dumbbell.analysis.flows import flow_throughput_bps
-from dumbbell.analysis.rates import throughput
+from dumbbell.analysis.time_series import throughput
 from dumbbell.analysis.window import NS, Window, is_bulk, life_ns, long_lived
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 
 __all__ = ["convergence_s", "jain", "jain_index", "jain_over_time"]
 
 
 def jain_index(rates: Sequence[float]) -> float:
-    """Jain's index (Σx)² ÷ (n Σx²): 1 when all rates are equal, 1/n when one flow has everything.
+    """Jain's index (Σx)² ÷ (n Σx²): 1 if all rates are equal, 1/n if one flow has everything.
 
     Jain, Chiu & Hawe 1984, "A quantitative measure of fairness and discrimination", DEC-TR-301.
 
@@ -29,15 +29,16 @@ def jain_index(rates: Sequence[float]) -> float:
         raise ValueError("jain_index needs at least one rate")
     largest = max(rates)
     if largest == 0:
-        return 1.0  # Nobody got anything: equal.
-    shares = [rate / largest for rate in rates]  # Squares of very small rates would vanish.
+        return 1.0  # All rates are 0: equal.
+    shares = [rate / largest for rate in rates]  # Squares of very small rates would underflow.
     return sum(shares) ** 2 / (len(shares) * sum(share * share for share in shares))
 
 
 def jain(run: Run, window: Window | None = None) -> float | None:
-    """Jain's index over the throughput of the long-lived flows, each over its own life.
+    """Jain's index over the throughput of the long-lived flows, each over its own lifetime.
 
-    Long-lived is `window.long_lived`: TCP, of no fixed size, alive for at least half of the window. None without such.
+    Long-lived flows as in `window.long_lived`: TCP without a size limit, active for at least half of the window. None
+    without such flows.
     """
     rates = flow_throughput_bps(run, window)
     known = [rate for flow in long_lived(run, window) if (rate := rates[flow["name"]]) is not None]
@@ -47,28 +48,33 @@ def jain(run: Run, window: Window | None = None) -> float | None:
 def jain_over_time(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFrame:
     """Jain's index of the throughput in every bin: `time_ns, flows, jain`.
 
-    (Σx)² ÷ (n Σx²) over the n `flows` that could share it: TCP, of no fixed size, alive for the whole bin. The
-    shorter the bins, the more of a sawtooth they see as unfairness (Jain, Chiu & Hawe 1984 leave the interval open).
-    Bins with fewer than two such flows have no row.
+    (Σx)² ÷ (n Σx²) over the n `flows` that could share it: TCP without a size limit, active during the whole bin. Short
+    bins count a sawtooth as unfairness (Jain, Chiu & Hawe 1984 leave the interval open). Bins with fewer than two such
+    flows have no row.
     """
-    lives = [(flow["name"], *life_ns(run, flow)) for flow in run.birth["flows"] if is_bulk(flow)]
-    schema = {"flow": pl.String, "born_ns": pl.Int64, "died_ns": pl.Int64}
+    lives = [(flow["name"], *life_ns(run, flow)) for flow in run.manifest["flows"] if is_bulk(flow)]
+    schema = {"flow": pl.String, "start_ns": pl.Int64, "stop_ns": pl.Int64}
     shared = (
         throughput(run, step_ns, window).drop_nulls().join(pl.DataFrame(lives, schema=schema, orient="row"), on="flow")
     )
-    began = pl.col("time_ns") - step_ns // 2  # A row carries its bin's middle, rounded down.
-    whole = (began >= pl.col("born_ns")) & (began + step_ns <= pl.col("died_ns"))
-    bins = shared.filter(whole).group_by("time_ns").agg("throughput_bps", flows=pl.len()).filter(pl.col("flows") > 1)
+    began = pl.col("time_ns") - step_ns // 2  # A row has its bin's centre, rounded down.
+    active_throughout = (began >= pl.col("start_ns")) & (began + step_ns <= pl.col("stop_ns"))
+    bins = (
+        shared.filter(active_throughout)
+        .group_by("time_ns")
+        .agg("throughput_bps", flows=pl.len())
+        .filter(pl.col("flows") > 1)
+    )
     indices = [jain_index(rates) for rates in bins["throughput_bps"].to_list()]
     return bins.select("time_ns", "flows", pl.Series("jain", indices, pl.Float64)).sort("time_ns")
 
 
 def convergence_s(run: Run, step_ns: int = NS, epsilon: float = 0.8) -> float | None:
-    """How long the last long-lived flow took to get `epsilon` of what it got in the long run.
+    """Time until the last long-lived flow gets `epsilon` of its long-term throughput.
 
     The ε-convergence time of Li, Leith & Shorten 2007, "Experimental evaluation of TCP protocols for high-speed
-    networks": from the start of the flow to the end of the first bin whose throughput is at least
-    ε × its mean over the second half of its life. None with fewer than two long-lived flows, or when it got nothing.
+    networks": from the start of the flow to the end of the first bin whose throughput is at least ε × its mean over the
+    second half of its lifetime. None with fewer than two long-lived flows, or without throughput.
     """
     flows = long_lived(run)
     if len(flows) < 2:

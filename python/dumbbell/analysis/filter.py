@@ -1,14 +1,14 @@
-"""Which connections: a filter in the words of ss(8), and what it leaves of a table.
+"""Filters of connections in the syntax of ss(8).
 
 ```text
-filter   all of these, one after the other (`and`, `&&` or nothing between); `or`, `||`; `not`, `!`; parentheses
+filter   conditions joined by `and`, `&&` or nothing; `or`, `||`; `not`, `!`; parentheses
 ends     dport :443   sport >= 1024   port 80   dst 10.0.0.0/8   src [2001:db8::1]:22   addr 10.0.0.1
 names    cc bbr   state established   phase startup   limit receiver   uid 1000
 numbers  rate > 10mbit   recv, pacing, delivery (rates)   rtt > 50ms   minrtt   cwnd < 10   inflight   retrans > 0
 ```
 
-`not` binds closer than `and`, that than `or`. A side of `port` and `addr` is either. A number that a connection hasn't
-got is never more nor less than another. Parsing gives a value that prints as a text that parses to the same value.
+`not` binds closer than `and`, `and` closer than `or`. `port` and `addr` match either end. A missing number satisfies no
+comparison. A parsed filter prints as text that parses to the same filter.
 """
 
 import ipaddress
@@ -20,9 +20,9 @@ from typing import NoReturn
 
 import polars as pl
 
-from dumbbell.analysis.limits import LIMITS
-from dumbbell.engine.sockets import STATES
+from dumbbell.analysis.sender_limits import LIMITS
 from dumbbell.errors import FilterError
+from dumbbell.linux.socket_tables import STATES
 from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.units import Wrong, duration_ns, rate_bps
 
@@ -41,11 +41,11 @@ NUMBERS = {
 ALIASES = {name.replace("_", "-"): name for name in STATES} | {"estab": "established"}
 """As ss writes them."""
 FILTERED = ("local_address", "peer_address", "local_port", "peer_port", *NAMES.values(), *NUMBERS.values())
-"""Columns that a filter may ask for."""
+"""Columns that filters may use."""
 KEYS = (*PORTS, *ADDRESSES, *NAMES, *NUMBERS)
 TOKEN = re.compile(r"\s*(\(|\)|<=|>=|==|!=|&&|\|\||[=<>!]|[^\s()=<>!&|]+|.)", re.DOTALL)
 DEEPEST = 50
-"""Parentheses and `not` within each other: nobody types more, and Python's stack is finite."""
+"""Nesting limit for parentheses and `not`, because Python's stack is finite."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -106,7 +106,7 @@ class Compare:
 
 @dataclass(frozen=True)
 class Not:
-    """What doesn't match."""
+    """Negation."""
 
     part: "Filter"
 
@@ -116,7 +116,7 @@ class Not:
 
 @dataclass(frozen=True)
 class All:
-    """What matches every part; everything when there is none."""
+    """Matches rows that match all parts; all rows without parts."""
 
     parts: tuple["Filter", ...] = ()
 
@@ -125,8 +125,8 @@ class All:
 
 
 @dataclass(frozen=True)
-class Any_:  # noqa: N801 — `Any` is typing's
-    """What matches one of the parts."""
+class Any_:  # noqa: N801 — `Any` is from typing
+    """Matches rows that match any part."""
 
     parts: tuple["Filter", ...]
 
@@ -138,13 +138,13 @@ Filter = Port | Address | Is | Compare | Not | All | Any_
 
 
 def parse(text: str) -> Filter:
-    """A filter from its text; an empty text matches everything. Raises `FilterError` with the place."""
+    """Parse a filter; an empty text matches everything. Raises `FilterError` with the position."""
     return _Reader(text).read()
 
 
 def matches(filter_: Filter, table: pl.DataFrame) -> pl.Series:
-    """For each row of a table of `live`, whether it matches."""
-    # A filter of nothing is one value, not one a row.
+    """For each row of a `live_sockets` table, whether it matches."""
+    # An empty filter evaluates to one value, not one per row.
     return table.with_columns(_expression(filter_, table).fill_null(value=False).alias("matches"))["matches"]
 
 
@@ -155,7 +155,7 @@ class _Token:
 
 
 class _Reader:
-    """Recursive descent; one method a rule of the grammar above."""
+    """Recursive descent; one method per grammar rule above."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -169,7 +169,7 @@ class _Reader:
             return All()
         found = self.any_()
         if self.at < len(self.tokens):
-            self.fail("a closing parenthesis that nothing opened", self.tokens[self.at])
+            self.fail("a closing parenthesis without an opening one", self.tokens[self.at])
         return found
 
     def any_(self) -> Filter:
@@ -190,18 +190,18 @@ class _Reader:
         token = self.next("a condition, such as dport 443 or cc bbr")
         self.depth += 1
         if self.depth > DEEPEST:
-            self.fail(f"more than {DEEPEST} parentheses within each other", token)
+            self.fail(f"more than {DEEPEST} nested parentheses", token)
         found = self.within(token)
         self.depth -= 1
         return found
 
-    def within(self, token: _Token) -> Filter:  # noqa: PLR0911 — one for each kind
+    def within(self, token: _Token) -> Filter:  # noqa: PLR0911 — one return per kind
         if token.text in ("not", "!"):
             return Not(self.one())
         if token.text == "(":
             found = self.any_()
             if not self.takes(")"):
-                self.fail("this parenthesis is never closed", token)
+                self.fail("this parenthesis is not closed", token)
             return found
         if token.text in PORTS:
             return Port(token.text, self.operator(), self.port(self.next("a port, such as 443")))
@@ -214,12 +214,12 @@ class _Reader:
         if token.text in NUMBERS:
             operator = self.operator()
             return Compare(token.text, operator, self.value(token.text, self.next("a number")))
-        right = suggest(token.text, list(KEYS)) or f"there is: {', '.join(KEYS)}"
-        return self.fail(f"'{token.text}' is nothing to filter by", token, right)
+        right = suggest(token.text, list(KEYS)) or f"choose from: {', '.join(KEYS)}"
+        return self.fail(f"'{token.text}' is not a filter key", token, right)
 
-    def next(self, wanted: str) -> _Token:
+    def next(self, expected: str) -> _Token:
         if self.at == len(self.tokens):
-            self.fail("the filter ends too early", _Token("", len(self.text)), f"here comes {wanted}")
+            self.fail("the filter ends too early", _Token("", len(self.text)), f"expected {expected} here")
         self.at += 1
         return self.tokens[self.at - 1]
 
@@ -237,13 +237,13 @@ class _Reader:
     def equality(self, key: _Token) -> bool:
         operator = self.operator()
         if operator not in ("=", "!="):
-            self.fail(f"'{key.text}' has no order", self.tokens[self.at - 1], "= or !=")
+            self.fail(f"'{key.text}' can't be ordered", self.tokens[self.at - 1], "= or !=")
         return operator == "="
 
     def port(self, token: _Token) -> int:
         digits = token.text.removeprefix(":").removeprefix("*:")
         if not re.fullmatch(r"[0-9]{1,5}", digits) or int(digits) > 65535:
-            self.fail(f"'{token.text}' is no port", token, "a number from 0 to 65535, such as 443")
+            self.fail(f"'{token.text}' is not a port", token, "a number from 0 to 65535, such as 443")
         return int(digits)
 
     def address(self, side: str, token: _Token, *, equal: bool) -> Filter:
@@ -256,21 +256,23 @@ class _Reader:
         try:
             network = ipaddress.ip_network(host, strict=False)
         except ValueError:
-            self.fail(f"'{token.text}' is no address", token, "10.0.0.1, 10.0.0.0/8, 10.0.0.1:443 or [2001:db8::1]:443")
+            self.fail(
+                f"'{token.text}' is not an address", token, "10.0.0.1, 10.0.0.0/8, 10.0.0.1:443 or [2001:db8::1]:443"
+            )
         if isinstance(network, ipaddress.IPv6Network) and network.network_address.scope_id:
-            self.fail("an address with a device", token, "leave out what follows the %")
+            self.fail("an address with an interface", token, "leave out the % and what follows it")
         return Address(side, equal, network, None if port is None else self.port(_Token(port, token.place)))
 
     def name(self, key: str, token: _Token) -> str:
         name = ALIASES.get(token.text.lower(), token.text.lower()) if key == "state" else token.text
         known = {"state": STATES, "limit": LIMITS}.get(key)
         if known and name not in known:
-            right = suggest(name, list(known)) or f"there is: {', '.join(known)}"
-            self.fail(f"'{token.text}' is no {key}", token, right)
+            right = suggest(name, list(known)) or f"choose from: {', '.join(known)}"
+            self.fail(f"'{token.text}' is not a {key}", token, right)
         if key == "uid" and not re.fullmatch(r"[0-9]{1,10}", name):
-            self.fail(f"'{token.text}' is no user's number", token, "such as uid 1000")
+            self.fail(f"'{token.text}' is not a user ID", token, "such as uid 1000")
         if name in ("(", ")", *OPERATORS, "&&", "||", "!"):
-            self.fail(f"'{key}' without its name", token)
+            self.fail(f"'{key}' without a name", token)
         return str(int(name)) if key == "uid" else name
 
     def value(self, key: str, token: _Token) -> int:
@@ -283,7 +285,7 @@ class _Reader:
         except Wrong as wrong:
             self.fail(wrong.problem, token, wrong.right)
         if not re.fullmatch(r"[0-9]{1,18}", token.text):
-            self.fail(f"'{token.text}' is no whole number", token, f"such as {key} > 10")
+            self.fail(f"'{token.text}' is not an integer", token, f"such as {key} > 10")
         return int(token.text)
 
     def fail(self, problem: str, token: _Token, right: str = "") -> NoReturn:
@@ -300,7 +302,7 @@ COMPARE: dict[str, Callable[[pl.Expr, int], pl.Expr]] = {
 }
 
 
-def _expression(filter_: Filter, table: pl.DataFrame) -> pl.Expr:  # noqa: PLR0911 — one for each kind
+def _expression(filter_: Filter, table: pl.DataFrame) -> pl.Expr:  # noqa: PLR0911 — one return per kind
     match filter_:
         case Port(side, operator, number):
             either = pl.any_horizontal if operator != "!=" else pl.all_horizontal
@@ -311,7 +313,7 @@ def _expression(filter_: Filter, table: pl.DataFrame) -> pl.Expr:  # noqa: PLR09
             return found if equal else ~found
         case Is(key, equal, name):
             column = pl.col(NAMES[key])
-            # A phase may be told in more detail than it was asked for: probe_bw is probe_bw_up too.
+            # `phase probe_bw` also matches its sub-states, such as probe_bw_up.
             found = column.str.starts_with(name) if key == "phase" else column.cast(pl.String) == name
             found = found.fill_null(value=False)
             return found if equal else ~found
@@ -328,7 +330,7 @@ def _expression(filter_: Filter, table: pl.DataFrame) -> pl.Expr:  # noqa: PLR09
 
 
 def _at(table: pl.DataFrame, side: str, network: Network, port: int | None) -> pl.Expr:
-    # Few addresses are different, and those are asked once.
+    # Match each distinct address once; there are few.
     inside = [address for address in table[f"{side}_address"].unique() if _inside(address, network)]
     found = pl.col(f"{side}_address").is_in(inside)
     return found if port is None else found & (pl.col(f"{side}_port") == port)
@@ -336,7 +338,7 @@ def _at(table: pl.DataFrame, side: str, network: Network, port: int | None) -> p
 
 @lru_cache(maxsize=1 << 17)
 def _inside(address: str, network: Network) -> bool:
-    """Is it in there? IPv4 in IPv6's clothes (RFC 4291 section 2.5.5.2) is IPv4."""
+    """Is the address in the network? IPv4-mapped IPv6 (RFC 4291 section 2.5.5.2) counts as IPv4."""
     ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None and network.version == 4:
         ip = ip.ipv4_mapped

@@ -1,8 +1,7 @@
-"""Everything that a report says of a run, as one nested dictionary of numbers in the units in which people read them.
+"""All numbers of a report about a run, as one nested dictionary in readable units.
 
-`summary` is the contract of `--json`; this is that, and what else is known: how full the queue was, what turns cost,
-sawteeth, dips, completion. Each number is defined where it is computed; here they only meet. Which of them make a
-sentence is `dumbbell.report`'s.
+`summary` is the contract of `--json`. `findings` adds queue occupancy, loss over a cycle, sawteeth, dips and completion
+times, each computed by its own module. `dumbbell.reports` makes sentences from them.
 """
 
 from collections.abc import Mapping
@@ -24,17 +23,17 @@ from dumbbell.analysis.sawtooth import sawtooth
 from dumbbell.analysis.states import durations
 from dumbbell.analysis.summary import summary_with
 from dumbbell.analysis.window import is_bulk, life_ns
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 from dumbbell.spec.units import Wrong, duration_ns
 
 __all__ = ["findings", "propagation_ms"]
 
 STRANGERS = ("links", "tc")
-"""Parts of a path with delays that `path.rtt` does not hold."""
+"""Parts of a path with delays that `path.rtt` doesn't include."""
 
 
 def findings(run: Run) -> dict[str, Any]:
-    """The summary of the whole run, and beside it what else is known.
+    """The summary of the whole run, plus other numbers.
 
     `occupancy`, `propagation_ms`, `cycle_loss`, `completion`, `answers`, `convergence_s`; `starts_apart`: did flows
     without a size start at different times? Of each group `retransmits`, `retransmit_rate`, `rtt_ms` (the mean of its
@@ -51,15 +50,15 @@ def findings(run: Run) -> dict[str, Any]:
     numbers["completion"] = completion_times(run)
     numbers["answers"] = answer_times(run)
     numbers["convergence_s"] = convergence_s(run)
-    numbers["starts_apart"] = len({life_ns(run, flow)[0] for flow in run.birth["flows"] if is_bulk(flow)}) > 1
+    numbers["starts_apart"] = len({life_ns(run, flow)[0] for flow in run.manifest["flows"] if is_bulk(flow)}) > 1
     numbers["groups"] = _groups(run, numbers, base_ms)
     numbers["flows"] = _flows(run, numbers["flows"])
     return numbers
 
 
 def propagation_ms(run: Run) -> float | None:
-    """The path's own round trip, `path.rtt`; None where links, access, changes or a tc script add to it."""
-    experiment = run.birth.get("experiment") or {}
+    """The path's propagation RTT, `path.rtt`; None if links, access, changes or a tc script add to it."""
+    experiment = run.manifest.get("experiment") or {}
     path = experiment.get("path") or {}
     added = any(path.get(key) for key in STRANGERS) or bool(experiment.get("changes"))
     added = added or any(group.get("access") for group in experiment.get("flows") or [])
@@ -90,7 +89,7 @@ def _groups(run: Run, numbers: Mapping[str, Any], base_ms: float | None) -> dict
 def _group_states(run: Run) -> dict[str, dict[str, float]]:
     """The share of their known time that a group's flows spent in each state, the longest first."""
     spent = durations(run).group_by("flow", "phase", maintain_order=True).agg(pl.col("total_s").sum())
-    groups = {flow["name"]: flow["group"] for flow in run.birth["flows"]}
+    groups = {flow["name"]: flow["group"] for flow in run.manifest["flows"]}
     sums: dict[str, dict[str, float]] = {}
     for name, phase, total_s in spent.iter_rows():
         of_group = sums.setdefault(groups[name], {})
@@ -116,7 +115,7 @@ def _flows(run: Run, flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _dips(run: Run) -> dict[str, dict[str, float]]:
-    """PROBE_RTT of each flow that had any: `count`, and medians: `depth`, `reported_depth`, and so on."""
+    """PROBE_RTT of each flow that had any: `count`, and medians of `depth`, `reported_depth`, and so on."""
     medians = probe_rtt_dips(run).group_by("flow", maintain_order=True).agg(
         count=pl.len(), depth=pl.col("depth").median(), lasted_ms=pl.col("lasted_ns").median() / 1e6,
         apart_s=pl.col("time_ns").diff().median() / 1e9, reported_depth=pl.col("reported_depth").median(),
@@ -126,7 +125,7 @@ def _dips(run: Run) -> dict[str, dict[str, float]]:
 
 
 def _cycle_loss(run: Run, found: Cycle | None) -> dict[str, dict[str, float]] | None:
-    """Each group's least and largest loss rate among the twentieths of a cycle; None without a cycle."""
+    """Each group's smallest and largest loss rate among the twentieths of a cycle; None without a cycle."""
     if found is None:
         return None
     table = over_cycle(run, found).drop_nulls("loss_rate")

@@ -1,16 +1,16 @@
-"""What each flow, and each group of flows, got: one number each.
+"""Single numbers for each flow, and each group of flows.
 
-Rates over time are `rates`; how evenly it was shared is `fairness`.
+`time_series` has rates over time, `fairness` the sharing.
 """
 
 from collections.abc import Mapping
 
 from dumbbell.analysis.counters import Counter, bytes_counters, counters
 from dumbbell.analysis.known import sum_of_known
-from dumbbell.analysis.samples import Floats, by_flow, remembered
+from dumbbell.analysis.sample_arrays import Floats, by_flow, remembered
 from dumbbell.analysis.spread import spread
 from dumbbell.analysis.window import NS, Window, bounds_ns, clip_ns, seen_ns
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 
 __all__ = [
     "bytes_received",
@@ -25,48 +25,50 @@ __all__ = [
 
 _Spread = dict[str, float | None]
 MS = 1e-6
-"""Milliseconds in a nanosecond. Not ÷ 10⁶: a query multiplies, as `delays` does, and the last bits differ."""
+"""Milliseconds per nanosecond. Not ÷ 10⁶: queries multiply, as in `delays`, and the last bits differ."""
 
 
 @remembered
 def bytes_received(run: Run, window: Window | None = None) -> dict[str, float | None]:
-    """Bytes that each flow's receiver got in order, by flow; None where nobody counted."""
-    if window is None and all(flow.get("bytes_received") is not None for flow in run.birth["flows"]):
-        return {flow["name"]: flow["bytes_received"] for flow in run.birth["flows"]}
+    """Bytes that each flow's receiver got in order, by flow; None if unknown."""
+    if window is None and all(flow.get("bytes_received") is not None for flow in run.manifest["flows"]):
+        return {flow["name"]: flow["bytes_received"] for flow in run.manifest["flows"]}
     counted = bytes_counters(run)
     bounds = bounds_ns(run, window)
     if bounds[0] == bounds[1]:
-        return dict.fromkeys(counted)  # A log of one sample: nothing was counted between two times.
+        return dict.fromkeys(counted)  # A log with one sample: no two readings to count between.
     return {name: counter.between(*bounds) if counter else None for name, counter in counted.items()}
 
 
 @remembered
 def flow_throughput_bps(run: Run, window: Window | None = None) -> dict[str, float | None]:
-    """8 × bytes received ÷ lifetime, by flow: goodput (RFC 2647 section 3.17) over the flow's own life.
+    """8 × bytes received ÷ lifetime, by flow: goodput (RFC 2647 section 3.17) over the flow's own lifetime.
 
-    With a window both are of the part of the life inside it. None for a flow without any.
+    With a window, both are of the part of the lifetime inside it. None for a flow without any.
     """
     received = bytes_received(run, window)
-    return {flow["name"]: _rate_bps(received[flow["name"]], clip_ns(run, flow, window)) for flow in run.birth["flows"]}
+    return {
+        flow["name"]: _rate_bps(received[flow["name"]], clip_ns(run, flow, window)) for flow in run.manifest["flows"]
+    }
 
 
 @remembered
 def group_throughput_bps(run: Run, window: Window | None = None) -> dict[str, float | None]:
     """8 × bytes received by the group's flows ÷ length of the window, by group.
 
-    Without a window the length is the experiment's, however long the flows lived.
+    Without a window the length is the experiment's, regardless of the flows' lifetimes.
     """
     bounds = bounds_ns(run, window)
     received = bytes_received(run, window)
     groups: dict[str, list[float | None]] = {}
-    for flow in run.birth["flows"]:
+    for flow in run.manifest["flows"]:
         groups.setdefault(flow["group"], []).append(received[flow["name"]])
     return {group: _rate_bps(sum_of_known(counts), bounds) for group, counts in groups.items()}
 
 
 @remembered
 def group_shares(run: Run, window: Window | None = None) -> dict[str, float | None]:
-    """A group's goodput ÷ all groups' goodput; they add up to 1. None while nobody got anything."""
+    """A group's goodput ÷ all groups' goodput; shares add up to 1. None if all are 0."""
     rates = group_throughput_bps(run, window)
     total = sum(rate or 0.0 for rate in rates.values())
     return {group: None if rate is None or total == 0 else rate / total for group, rate in rates.items()}
@@ -76,8 +78,8 @@ def group_shares(run: Run, window: Window | None = None) -> dict[str, float | No
 def retransmits(run: Run, window: Window | None = None) -> dict[str, tuple[int | None, float | None]]:
     """Retransmitted segments, and retransmitted ÷ sent data segments, by flow.
 
-    Both from the sender's socket (SegsRetrans and DataSegsOut of RFC 4898; sent counts retransmissions too).
-    None where the socket doesn't say, as for UDP; the ratio is None for a flow that sent nothing.
+    Both from the sender's socket (SegsRetrans and DataSegsOut of RFC 4898; sent includes retransmissions). None if the
+    socket doesn't report them, as for UDP; the ratio is None for a flow that sent nothing.
     """
     return {
         name: (packets, packets / segments if packets is not None and segments else None)
@@ -87,13 +89,13 @@ def retransmits(run: Run, window: Window | None = None) -> dict[str, tuple[int |
 
 @remembered
 def group_retransmit_rates(run: Run, window: Window | None = None) -> dict[str, float | None]:
-    """Retransmitted ÷ sent data segments of all flows of a group, by group; None where no flow counts or sent any."""
+    """Retransmitted ÷ sent data segments of all flows of a group, by group; None if no flow reports or sent any."""
     pairs = _segments(run, window)
     rates: dict[str, float | None] = {}
-    for group in dict.fromkeys(flow["group"] for flow in run.birth["flows"]):
-        mine = [pairs[flow["name"]] for flow in run.birth["flows"] if flow["group"] == group]
-        again, sent = sum_of_known([pair[0] for pair in mine]), sum_of_known([pair[1] for pair in mine])
-        rates[group] = again / sent if again is not None and sent else None
+    for group in dict.fromkeys(flow["group"] for flow in run.manifest["flows"]):
+        mine = [pairs[flow["name"]] for flow in run.manifest["flows"] if flow["group"] == group]
+        retransmitted, sent = sum_of_known([pair[0] for pair in mine]), sum_of_known([pair[1] for pair in mine])
+        rates[group] = retransmitted / sent if retransmitted is not None and sent else None
     return rates
 
 
@@ -101,17 +103,20 @@ def group_retransmit_rates(run: Run, window: Window | None = None) -> dict[str, 
 def _segments(run: Run, window: Window | None) -> dict[str, tuple[int | None, int | None]]:
     """Retransmitted segments and data segments sent, by flow."""
     if window is None:
-        return {flow["name"]: (flow.get("retransmits"), flow.get("data_segs_out")) for flow in run.birth["flows"]}
-    again, sent = counters(run, "retrans_packets", "retransmits"), counters(run, "data_segs_out", "data_segs_out")
+        return {flow["name"]: (flow.get("retransmits"), flow.get("data_segs_out")) for flow in run.manifest["flows"]}
+    retransmitted, sent = (
+        counters(run, "retrans_packets", "retransmits"),
+        counters(run, "data_segs_out", "data_segs_out"),
+    )
     bounds = bounds_ns(run, window)
-    return {name: (_count(again[name], bounds), _count(sent[name], bounds)) for name in again}
+    return {name: (_count(retransmitted[name], bounds), _count(sent[name], bounds)) for name in retransmitted}
 
 
 @remembered
 def rtt_ms(run: Run, window: Window | None = None) -> dict[str, _Spread]:
-    """Spread of the smoothed RTT (`tcpi_rtt`, RFC 6298) over all samples in the flow's life, by flow.
+    """Spread of the smoothed RTT (`tcpi_rtt`, RFC 6298) over all samples in the flow's lifetime, by flow.
 
-    An RTT of 0 is the kernel's word for "none measured yet" and is no sample.
+    The kernel reports an RTT of 0 before the first measurement; such samples are skipped.
     """
     read = {name: (times, ns, ns != 0) for name, (times, ns) in by_flow(run, "rtt_ns").items()}
     return _spread_by_flow(run, {name: (at[some], ns[some] * MS) for name, (at, ns, some) in read.items()}, window)
@@ -119,7 +124,7 @@ def rtt_ms(run: Run, window: Window | None = None) -> dict[str, _Spread]:
 
 @remembered
 def cwnd_packets(run: Run, window: Window | None = None) -> dict[str, _Spread]:
-    """Spread of the congestion window over all samples in the flow's life, by flow."""
+    """Spread of the congestion window over all samples in the flow's lifetime, by flow."""
     return _spread_by_flow(run, by_flow(run, "cwnd_packets"), window)
 
 
@@ -127,7 +132,7 @@ def _spread_by_flow(
     run: Run, samples: Mapping[str, tuple[Floats, Floats]], window: Window | None
 ) -> dict[str, _Spread]:
     found = {}
-    for flow in run.birth["flows"]:
+    for flow in run.manifest["flows"]:
         (times, values), life = samples[flow["name"]], seen_ns(run, flow, window)
         found[flow["name"]] = spread([] if life is None else values[(times >= life[0]) & (times <= life[1])])
     return found

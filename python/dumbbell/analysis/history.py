@@ -1,7 +1,7 @@
-"""The last looks of every connection, in a ring: what sparklines and graphs of `dumbbell watch` are drawn from.
+"""A ring buffer of the last samples of every connection, for the sparklines and graphs of `dumbbell watch`.
 
-Memory is bounded by the connections that live at one time; a look is written, and any number of connections is read, by
-a few operations on whole arrays.
+Memory is proportional to the number of simultaneous connections. Writing a sample, and reading any number of
+connections, takes a few operations on whole arrays.
 """
 
 import numpy as np
@@ -12,11 +12,11 @@ __all__ = ["HISTORY", "METRICS", "History"]
 NS = 1_000_000_000
 METRICS = ("send_bps", "recv_bps", "rtt_ns", "cwnd_packets", "inflight_packets", "retrans_delta")
 HISTORY = 120
-"""Looks that are kept of each connection: 4 bytes a look and metric, 58 MB for 20,000 connections."""
+"""Samples kept per connection: 4 bytes per sample and metric, 58 MB for 20,000 connections."""
 
 
 class History:
-    """A ring of looks: a column a look, a row each connection that lives or lived a short while ago."""
+    """A ring buffer: one column per sample, one row per open or recently closed connection."""
 
     def __init__(self) -> None:
         self._cookies = np.zeros(0, np.int64)  # Sorted.
@@ -27,7 +27,7 @@ class History:
         self._at = -1
 
     def add(self, now: pl.DataFrame, time_ns: int, gone: set[int]) -> None:
-        """A look's column; rows of what is neither in it nor among `gone` are given to others."""
+        """Add a sample; reuse rows of connections that are neither in it nor in `gone`."""
         cookies = now["cookie"].to_numpy()
         self._forget(np.isin(self._cookies, np.union1d(cookies, np.array(sorted(gone), np.int64))))
         self._welcome(np.setdiff1d(cookies, self._cookies))
@@ -38,22 +38,22 @@ class History:
             ring[:, self._at] = np.nan
             ring[slots, self._at] = now[name].cast(pl.Float32).to_numpy()
 
-    def read(self, cookies: np.ndarray, metric: str, looks: int) -> np.ndarray:
-        """As `Live.past` says."""
-        found = np.full((len(cookies), looks), np.nan, np.float32)
+    def read(self, cookies: np.ndarray, metric: str, samples: int) -> np.ndarray:
+        """See `Live.past`."""
+        found = np.full((len(cookies), samples), np.nan, np.float32)
         if len(self._cookies):
-            places = np.minimum(np.searchsorted(self._cookies, cookies), len(self._cookies) - 1)
-            known = self._cookies[places] == cookies
-            found[known] = self._rings[metric][self._slots[places[known]]][:, self._order(looks)]
+            rows = np.minimum(np.searchsorted(self._cookies, cookies), len(self._cookies) - 1)
+            known = self._cookies[rows] == cookies
+            found[known] = self._rings[metric][self._slots[rows[known]]][:, self._order(samples)]
         return found
 
-    def times_s(self, looks: int) -> np.ndarray:
-        """As `Live.times_s` says."""
-        times: np.ndarray = self._times[self._order(looks)] - self._times[self._at]
+    def times_s(self, samples: int) -> np.ndarray:
+        """See `Live.times_s`."""
+        times: np.ndarray = self._times[self._order(samples)] - self._times[self._at]
         return times
 
-    def _order(self, looks: int) -> np.ndarray:
-        return (self._at + 1 - looks + np.arange(looks)) % HISTORY
+    def _order(self, samples: int) -> np.ndarray:
+        return (self._at + 1 - samples + np.arange(samples)) % HISTORY
 
     def _forget(self, kept: np.ndarray) -> None:
         self._free = np.concatenate([self._free, self._slots[~kept]])
@@ -64,7 +64,7 @@ class History:
             return
         if missing := max(len(new) - len(self._free), 0):
             size = len(self._cookies) + len(self._free)
-            # Half as much again: growing copies everything.
+            # Grow by half, because growing copies everything.
             grown = max(missing, size // 2, 64)
             self._free = np.concatenate([self._free, np.arange(size, size + grown)])
             for name, ring in self._rings.items():

@@ -1,4 +1,4 @@
-"""Sums and means of values of which some are not known: over those that are, or None when none is."""
+"""Sums and means that skip None; None if all values are None."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -9,12 +9,12 @@ Number = TypeVar("Number", int, float)
 
 
 def sum_of_known(values: Iterable[Number | None]) -> Number | None:
-    """The sum of the values that are known."""
+    """The sum of the known values."""
     known = [value for value in values if value is not None]
     return sum(known, start=type(known[0])(0)) if known else None
 
 
 def mean_of_known(values: Iterable[float | None]) -> float | None:
-    """The mean of the values that are known."""
+    """The mean of the known values."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None

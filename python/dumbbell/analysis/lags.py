@@ -1,6 +1,6 @@
-"""A signal against itself, or another one, some time later: normalised curves of lags.
+"""Normalised autocorrelation and cross-correlation as functions of lag.
 
-The arithmetic of `cycles`: rows of evenly spaced samples in, one number a lag out. What a peak means is decided there.
+The arithmetic of `cycles`: rows of evenly spaced samples in, one number per lag out. `cycles` interprets peaks.
 """
 
 import math
@@ -16,7 +16,7 @@ SMOOTHING = np.array([1.0, 3.0, 4.0, 3.0, 1.0]) / 12
 
 
 def detrended(rows: Floats) -> Floats:
-    """Every row without its least-squares straight line."""
+    """Every row minus its least-squares line."""
     time = np.linspace(-1, 1, rows.shape[1])
     level = rows - rows.mean(axis=1, keepdims=True)
     slopes = level @ time / (time @ time)
@@ -26,8 +26,8 @@ def detrended(rows: Floats) -> Floats:
 def square_difference(rows: Floats, lags: int) -> Floats:
     """n(k) = 2 Σ x(t) x(t+k) ÷ Σ (x(t)² + x(t+k)²) of every row, for k = 0 .. lags.
 
-    The normalised square difference function (McLeod & Wyvill 2005, "A smarter way to find pitch"): an
-    autocorrelation that stays within ±1 however few samples overlap.
+    The normalised square difference function (McLeod & Wyvill 2005, "A smarter way to find pitch"): an autocorrelation
+    that stays within ±1 for any overlap.
     """
     return cross_difference(rows, rows, lags)
 
@@ -46,7 +46,7 @@ def cross_difference(first: Floats, second: Floats, lags: int) -> Floats:
 
 
 def smooth(curves: Floats) -> Floats:
-    """Each curve under a Hann window of five lags; the curve is even at lag 0, and held at its end."""
+    """Each curve smoothed by a Hann window of five lags; even at lag 0, extended by its last value at the end."""
     lags = curves.shape[1]
     half = SMOOTHING.size // 2
     around = np.concatenate([curves[:, half:0:-1], curves, np.repeat(curves[:, -1:], half, axis=1)], axis=1)
@@ -63,6 +63,6 @@ def key_maxima(curve: Floats, lags: int) -> list[int]:
 
 
 def top(before: float, middle: float, after: float) -> float:
-    """Where the parabola through three neighbours has its top, counted from the middle one."""
+    """Position of the vertex of the parabola through three neighbours, relative to the middle one."""
     bend = before - 2 * middle + after
     return float((before - after) / (2 * bend)) if bend < 0 else 0.0

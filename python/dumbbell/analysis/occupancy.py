@@ -1,6 +1,6 @@
-"""How full the bottleneck's queue was, as shares of the time: empty, full, and what always stood in it.
+"""Occupancy of the bottleneck's queue, as shares of time: empty, full; and the standing queue.
 
-Averages and percentiles of the backlog are `queueing`.
+`queueing` has averages and percentiles of the backlog.
 """
 
 from collections.abc import Mapping
@@ -10,29 +10,28 @@ import polars as pl
 
 from dumbbell.analysis.queueing import bottleneck
 from dumbbell.analysis.window import NS, Window, bounds_ns
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 from dumbbell.spec.qdisc import parse_qdisc
 from dumbbell.spec.units import Wrong, tc_size_bytes
 
 __all__ = ["occupancy"]
 
 IN_BYTES = frozenset({"bfifo", "tbf", "red"})
-"""Disciplines whose limit counts bytes; the others' counts packets."""
+"""Qdiscs with a limit in bytes; the others' is in packets."""
 ETHERNET_BYTES = 14
 STANDING_PERCENTILE = 5
 
 Limit = tuple[str, int]
-"""`packets` or `bytes`, and how many."""
+"""`packets` or `bytes`, and the number."""
 
 
 def occupancy(run: Run, window: Window | None = None) -> dict[str, float | None] | None:
-    """Of all samples of the bottleneck's queue: `samples, empty_share, last_empty_s, full_share, standing_ms`.
+    """From all samples of the bottleneck's queue: `samples, empty_share, last_empty_s, full_share, standing_ms`.
 
-    `empty_share`: backlog 0. `last_empty_s`: the time of the last such sample, None if there is none.
-    `full_share`: no room for another packet: packets ≥ limit, or bytes + MTU + 14 > limit; None where the
-    discipline is written without a limit. `standing_ms`: the 5th percentile of backlog ÷ rate, so the delay was at
-    least that for 95 % of the time (a standing queue is what does not drain; Nichols & Jacobson 2012). None without a
-    sample.
+    `empty_share`: backlog 0. `last_empty_s`: the time of the last such sample, None if there is none. `full_share`: no
+    space for another packet: packets ≥ limit, or bytes + MTU + 14 > limit; None if the qdisc is written without a
+    limit. `standing_ms`: the 5th percentile of backlog ÷ rate, so the delay was at least that for 95 % of the time (a
+    standing queue is what does not drain; Nichols & Jacobson 2012). None without a sample.
     """
     entry = bottleneck(run)
     if entry is None:
@@ -68,9 +67,9 @@ def _limit(entry: Mapping[str, Any]) -> Limit | None:
             return None
         return ("bytes", tc_size_bytes(text)) if entry["kind"] in IN_BYTES else ("packets", int(text))
     except (Wrong, ValueError):
-        return None  # Written by a tc script whose words only tc knows.
+        return None  # A qdisc in a tc script whose syntax only tc knows.
 
 
 def _packet_bytes(run: Run) -> int:
-    path = (run.birth.get("experiment") or {}).get("path") or {}
+    path = (run.manifest.get("experiment") or {}).get("path") or {}
     return int(path.get("mtu") or 1500) + ETHERNET_BYTES

@@ -1,6 +1,6 @@
-"""Several runs by the one number in which their experiments differ: a loss, a rate, a buffer.
+"""Order runs by the one number in which their experiments differ: a loss, a rate, a buffer.
 
-Which controller a flow has may differ too; it names the lines. Axes of sweeps are `sweeps`' own.
+The flows' controllers may differ too; they name the lines. Sweeps have their own axes.
 """
 
 import re
@@ -11,15 +11,15 @@ from typing import Any
 
 import polars as pl
 
+from dumbbell.analysis.aggregate import over_runs
 from dumbbell.analysis.measures import measures
-from dumbbell.analysis.repeats import over_runs
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 from dumbbell.spec.units import Wrong, duration_ns, rate_bps
 
 __all__ = ["METRICS", "Parameter", "by_parameter", "line_names", "parameter_of", "wide"]
 
 METRICS = {"fct_s": "Completion time, s", "throughput_mbps": "Throughput, Mbit/s"}
-"""What is compared, of each group."""
+"""Metrics to compare, for each group."""
 _LEFT_OUT = re.compile(r"(title|seeds|source|expect)\b|flows\.\d+\.(cc|name|cc_parameters)\b")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([A-Za-z%]*)")
 _SCHEMA = {"flow": pl.String, "metric": pl.String, "value": pl.Float64, "mean": pl.Float64, "min": pl.Float64,
@@ -28,13 +28,13 @@ _SCHEMA = {"flow": pl.String, "metric": pl.String, "value": pl.Float64, "mean": 
 
 @dataclass(frozen=True)
 class Parameter:
-    """The number in which the experiments of some runs differ."""
+    """The number in which the experiments differ."""
 
     name: str
-    """The experiment's key, or the word before it in a tc command."""
+    """The experiment's key, or the preceding word in a tc command."""
     unit: str
     values: tuple[float, ...]
-    """Of each run."""
+    """One value per run."""
 
     @property
     def title(self) -> str:
@@ -43,14 +43,14 @@ class Parameter:
 
 
 def parameter_of(runs: Sequence[Run]) -> Parameter | None:
-    """None where the experiments are not known, do not differ, or differ in more than one number."""
-    leaves = [dict(_leaves(run.birth.get("experiment") or {})) for run in runs]
+    """None if the experiments are unknown, equal, or differ in more than one number."""
+    leaves = [dict(_leaves(run.manifest.get("experiment") or {})) for run in runs]
     keys = dict.fromkeys(key for each in leaves for key in each if not _LEFT_OUT.match(key))
     differ = [key for key in keys if len({str(each.get(key)) for each in leaves}) > 1]
     if len(differ) != 1:
         return None
     rows = [str(each.get(differ[0])).split() for each in leaves]
-    places = [place for place, words in enumerate(zip(*rows, strict=False)) if len(set(words)) > 1]
+    places = [place for place, texts in enumerate(zip(*rows, strict=False)) if len(set(texts)) > 1]
     if len({len(row) for row in rows}) > 1 or len(places) != 1:
         return None
     found = _numbers([row[places[0]] for row in rows])
@@ -59,14 +59,14 @@ def parameter_of(runs: Sequence[Run]) -> Parameter | None:
 
 
 def by_parameter(runs: Sequence[Run], found: Parameter) -> pl.DataFrame:
-    """A row for each line, metric and value: mean, min and max over the valid runs there, and how many `runs`.
+    """A row for each line, metric and value: mean, min and max over the valid runs there, and their number `runs`.
 
-    Columns `flow, metric, value, mean, min, max, runs`; `flow` is the controller, or the group where a run has several
-    groups of one controller. A metric that no run there knows has no row.
+    Columns `flow, metric, value, mean, min, max, runs`; `flow` is the controller, or the group if a run has several
+    groups of one controller. Metrics that no run has are omitted.
     """
     measured: dict[tuple[str, float], list[dict[str, float]]] = {}
     for run, value in zip(runs, found.values, strict=True):
-        if run.birth["valid"]:
+        if run.manifest["valid"]:
             numbers = measures(run, None, [f"groups.*.{metric}" for metric in METRICS])
             for group, line in line_names(run).items():
                 mine = {metric: numbers.get(f"groups.{group}.{metric}") for metric in METRICS}
@@ -84,7 +84,7 @@ def by_parameter(runs: Sequence[Run], found: Parameter) -> pl.DataFrame:
 
 
 def wide(table: pl.DataFrame) -> tuple[list[str], list[list[float | None]]]:
-    """`by_parameter` as people read it: a head for each metric and line; a row for each value, which comes first."""
+    """`by_parameter` in wide form: a heading for each metric and line; a row for each value, which comes first."""
     means = {row[:3]: row[3] for row in table.select("metric", "flow", "value", "mean").iter_rows()}
     known = dict.fromkeys((metric, line) for metric, line, _ in means)
     columns = [(metric, line) for metric in METRICS for each, line in known if each == metric]
@@ -94,13 +94,13 @@ def wide(table: pl.DataFrame) -> tuple[list[str], list[list[float | None]]]:
 
 
 def line_names(run: Run) -> dict[str, str]:
-    """What to call each group: its controller, or itself where two groups have the same one."""
-    controllers = {flow["group"]: flow.get("cc") or flow["group"] for flow in run.birth["flows"]}
+    """The name of each group's line: its controller, or the group if two groups share one."""
+    controllers = {flow["group"]: flow.get("cc") or flow["group"] for flow in run.manifest["flows"]}
     return controllers if len(set(controllers.values())) == len(controllers) else {name: name for name in controllers}
 
 
 def _leaves(value: object, at: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value that holds no other, by its dotted key."""
+    """Every scalar with its dotted key."""
     items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else None
     if items is None:
         yield at, value
@@ -109,14 +109,14 @@ def _leaves(value: object, at: str = "") -> Iterator[tuple[str, Any]]:
         yield from _leaves(inner, f"{at}.{key}" if at else str(key))
 
 
-def _numbers(words: Sequence[str]) -> tuple[str, tuple[float, ...]] | None:
-    """Their common unit and the numbers in it."""
-    parts = [_NUMBER.fullmatch(word) for word in words]
+def _numbers(texts: Sequence[str]) -> tuple[str, tuple[float, ...]] | None:
+    """Their common unit and their numbers."""
+    parts = [_NUMBER.fullmatch(word) for word in texts]
     if any(part is None for part in parts):
         return None
     if len({part[2] for part in parts if part}) == 1:
         return parts[0][2] if parts[0] else "", tuple(float(part[1]) for part in parts if part)
     for read, unit, scale in ((duration_ns, "ms", 1e6), (rate_bps, "Mbit/s", 1e6)):
         with suppress(Wrong):
-            return unit, tuple(read(word) / scale for word in words)
+            return unit, tuple(read(word) / scale for word in texts)
     return None

@@ -1,4 +1,4 @@
-"""What the queue under test held, dropped and sent, and what probes felt of it."""
+"""Backlog, drops and utilisation of the queue under test, and the delay of probes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 
 from dumbbell.analysis.counters import Counter
-from dumbbell.analysis.samples import Bools, Floats, during, known, remembered, where
+from dumbbell.analysis.sample_arrays import Bools, Floats, during, known, remembered, where
 from dumbbell.analysis.spread import spread
 from dumbbell.analysis.window import NS, Window, bounds_ns
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 
 __all__ = [
     "bottleneck",
@@ -24,30 +24,30 @@ __all__ = [
 
 
 def bottleneck(run: Run) -> Mapping[str, Any] | None:
-    """The birth certificate's entry of the bottleneck's queue; None when the run names none."""
-    name = run.birth.get("bottleneck")
-    return next((queue for queue in run.birth["queues"] if queue["name"] == name), None)
+    """The manifest's entry of the bottleneck's queue; None if the run names none."""
+    name = run.manifest.get("bottleneck")
+    return next((queue for queue in run.manifest["queues"] if queue["name"] == name), None)
 
 
 def of_bottleneck(run: Run) -> pl.Expr:
-    """Is a row of `queues` one of the bottleneck's? None is when the run names none."""
-    return pl.col("queue") == (run.birth.get("bottleneck") or "")
+    """Whether a row of `queues` belongs to the bottleneck; false for all rows if the run names none."""
+    return pl.col("queue") == (run.manifest.get("bottleneck") or "")
 
 
 @remembered
 def rows_of_bottleneck(run: Run) -> Bools:
-    """`of_bottleneck` of every row."""
-    return where(run.table("queues"), "queue", run.birth.get("bottleneck") or "")
+    """`of_bottleneck` for every row."""
+    return where(run.table("queues"), "queue", run.manifest.get("bottleneck") or "")
 
 
 @remembered
 def queue(run: Run, window: Window | None = None) -> dict[str, Any]:
     """The bottleneck's backlog (`packets`), queueing delay (`delay_ms`), `drops`, `marks` and `loss_rate`.
 
-    Spreads are over all samples of the window. The delay of a sample is backlog ÷ rate:
-    what the next packet would wait in a first-in first-out queue. The loss rate is dropped ÷ (dropped + sent) packets,
-    as `rates.loss` has it over time; None where the queue holds super-packets: Linux counts a dropped one as one
-    packet and a sent one as its segments (net/sched: `qdisc_qstats_drop`, `bstats_update`).
+    Spreads are over all samples of the window. The delay of a sample is backlog ÷ rate: the queueing delay of the next
+    packet in a FIFO. The loss rate is dropped ÷ (dropped + sent) packets, as `time_series.loss` has it over time; None
+    if the queue holds super-packets: Linux counts a dropped one as one packet and a sent one as its segments
+    (net/sched: `qdisc_qstats_drop`, `bstats_update`).
     """
     entry = bottleneck(run)
     if entry is None:
@@ -70,14 +70,14 @@ def queue(run: Run, window: Window | None = None) -> dict[str, Any]:
 
 @remembered
 def ping_ms(run: Run, window: Window | None = None) -> dict[str, float | None]:
-    """Spread of the round-trip time of all answered pings that were sent in the window."""
+    """Spread of the round-trip time of all answered pings sent in the window."""
     return spread(_probes(run, where(run.table("probes"), "kind", "ping"), "rtt_ns", window) / 1e6)
 
 
 def one_way_delay_p95_ms(run: Run, window: Window | None = None) -> float | None:
     """95th percentile of the probes' one-way delay in the data's direction (the delay of Pantheon, Yan et al. 2018).
 
-    None where there is no common clock.
+    None without a common clock.
     """
     return spread(_probes(run, np.True_, "forward_ns", window) / 1e6)["p95"]
 
@@ -85,8 +85,8 @@ def one_way_delay_p95_ms(run: Run, window: Window | None = None) -> float | None
 def utilisation(run: Run, window: Window | None = None) -> float | None:
     """Bits that the bottleneck sent ÷ bits that it could have sent: 8 × sent bytes ÷ ∫ rate dt.
 
-    Sent bytes are the qdisc's own count, with link headers; the rate is the step function that the birth
-    certificate lists. None when the bottleneck has no rate, or had none for a part of the window.
+    Sent bytes are the qdisc's own counter, with link headers; the rate is the manifest's step function. None if the
+    bottleneck has no rate during part of the window.
     """
     entry = bottleneck(run)
     if entry is None:
@@ -108,10 +108,10 @@ def _loss_rate(run: Run, drops: int | None, sent: int | None) -> float | None:
 
 
 def _holds_super_packets(run: Run) -> bool:
-    """With offloads on, and on the sender's own device, whose packets are segmented after the queue."""
-    experiment = run.birth.get("experiment") or {}
+    """True with offloads on the sender's own device, where packets are segmented after the queue."""
+    experiment = run.manifest.get("experiment") or {}
     path, hosts = experiment.get("path") or {}, experiment.get("hosts")
-    on_sender = run.birth["engine"] == "host" and isinstance(hosts, dict) and not hosts.get("router")
+    on_sender = run.manifest["engine"] == "host" and isinstance(hosts, dict) and not hosts.get("router")
     return bool(path.get("offloads") or path.get("tc") or on_sender)
 
 
@@ -121,7 +121,7 @@ def _probes(run: Run, which: Bools | np.bool_, column: str, window: Window | Non
 
 
 def _counted(run: Run, column: str, bounds: Window) -> int | None:
-    """What a counter of the bottleneck's queue counted in a window."""
+    """The increase of a counter of the bottleneck's queue in a window."""
     times, values = run.table("queues").column("time_ns"), run.table("queues").column(column)
     rows = rows_of_bottleneck(run)
     for each in (times.known, values.known):
@@ -132,7 +132,7 @@ def _counted(run: Run, column: str, bounds: Window) -> int | None:
 
 
 def _integral_bits(rates: Sequence[Sequence[float | None]], bounds: Window) -> float | None:
-    """∫ rate dt of a step function [[time_s, bps], ...] between two times; None where it has no value."""
+    """∫ rate dt of a step function [[time_s, bps], ...] between two times; None if it is undefined there."""
     from_s, to_s = bounds[0] / NS, bounds[1] / NS
     if not rates or (rates[0][0] or 0.0) > from_s:
         return None

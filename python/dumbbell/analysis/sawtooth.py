@@ -1,6 +1,6 @@
-"""Whether a window saws: rises slowly, is cut, rises again; how often, and how deep the cuts are.
+"""Detect sawtooth windows: slow rise, cut, rise again; their period and depth.
 
-For loss-based controllers. Turns between groups are `cycles`, BBR's states `states`.
+For loss-based controllers. `cycles` has alternation between groups, `states` BBR's states.
 """
 
 from dataclasses import dataclass
@@ -11,36 +11,36 @@ import polars as pl
 
 from dumbbell.analysis.counters import Floats
 from dumbbell.analysis.window import NS, Window, clip_ns
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 
 __all__ = ["Sawtooth", "sawtooth", "teeth"]
 
 CUT = 0.1
-"""The least share of the window that counts as a cut: CUBIC takes 30 %, Reno 50 %; one packet of 20 is 5 %."""
+"""Smallest relative reduction that counts as a cut: CUBIC reduces by 30 %, Reno by 50 %; one packet of 20 is 5 %."""
 CUTS_MIN = 3
 SLOW_RISE = 0.1
-"""Of a tooth's length, the least that its rise takes from 10 to 90 %: a straight line's 80 %, CUBIC's half."""
+"""Minimum share of a tooth's length for its rise from 10 to 90 %: 80 % for a straight line, half for CUBIC."""
 
 
 @dataclass(frozen=True)
 class Sawtooth:
-    """A window that is cut again and again; medians over the teeth, so that a slow start's overshoot does not count."""
+    """A window with repeated cuts; medians over the teeth, so that slow start's overshoot does not count."""
 
     period_s: float
     """Time between two cuts."""
     depth: float
-    """Share of the window that a cut takes, 1 − trough ÷ peak: 0.3 for CUBIC (RFC 9438), 0.5 for Reno (RFC 5681)."""
+    """Relative reduction by a cut, 1 − trough ÷ peak: 0.3 for CUBIC (RFC 9438), 0.5 for Reno (RFC 5681)."""
     count: int
     peak_packets: float
     trough_packets: float
 
 
 def sawtooth(run: Run, window: Window | None = None) -> dict[str, Sawtooth | None]:
-    """The sawtooth of every flow's cwnd, by flow; None where it has none (BBR, UDP, fewer than three cuts)."""
+    """The sawtooth of every flow's cwnd, by flow; None if it has none (BBR, UDP, fewer than three cuts)."""
     rows = run.flows.select("flow", "time_ns", pl.col("cwnd_packets").cast(pl.Float64)).drop_nulls()
     parts = rows.partition_by("flow", as_dict=True)
     found: dict[str, Sawtooth | None] = {}
-    for flow in run.birth["flows"]:
+    for flow in run.manifest["flows"]:
         part, life = parts.get((flow["name"],)), clip_ns(run, flow, window)
         found[flow["name"]] = None
         if part is not None and life is not None:
@@ -53,13 +53,13 @@ def teeth(times_ns: npt.ArrayLike, values: npt.ArrayLike) -> Sawtooth | None:
     """The sawtooth of one sampled curve, or None.
 
     Turning points: a peak counts once the curve has fallen by a tenth below it, a trough once it has risen by a tenth
-    above (a zigzag, as rainflow counting of Matsuishi & Endo 1968 takes reversals), so a stair is one rise and a cut
-    that takes several samples (PRR, RFC 6937) is one cut. A cut is a saw's when its tooth rises slowly: the middle
+    above (zigzag, as rainflow counting of Matsuishi & Endo 1968 finds reversals), so steps count as one rise, and a cut
+    over several samples (PRR, RFC 6937) as one cut. A cut belongs to a sawtooth if its tooth rises slowly: the middle
     four fifths of the rise take at least a tenth of the time to the next cut, and longer than the fall took. BBR's
-    windows jump. Most cuts must be a saw's.
+    windows jump. Most cuts must belong to a sawtooth.
     """
     times, sizes = np.asarray(times_ns, dtype=np.float64), np.asarray(values, dtype=np.float64)
-    peaks, troughs = _turns(sizes)
+    peaks, troughs = _turning_points(sizes)
     if len(peaks) < CUTS_MIN:
         return None
     slow = [
@@ -78,15 +78,15 @@ def teeth(times_ns: npt.ArrayLike, values: npt.ArrayLike) -> Sawtooth | None:
     )
 
 
-def _turns(values: Floats) -> tuple[list[int], list[int]]:
-    """Positions of the peaks that were followed by a cut, the last sample of each, and of the troughs after them."""
+def _turning_points(values: Floats) -> tuple[list[int], list[int]]:
+    """Positions of the peaks before cuts, the last sample of each, and of the troughs after them."""
     peaks: list[int] = []
     troughs: list[int] = []
     high = low = 0
     most = least = -1.0
     falling = False
-    turns = _extremes(values)
-    for at, value in zip(turns, values[turns].tolist(), strict=True):
+    turning_points = _extremes(values)
+    for at, value in zip(turning_points, values[turning_points].tolist(), strict=True):
         if falling:
             if value < least:
                 low, least = at, value
@@ -104,10 +104,10 @@ def _turns(values: Floats) -> tuple[list[int], list[int]]:
 
 
 def _extremes(values: Floats) -> list[int]:
-    """Where the curve stops rising or falling; of a level top or bottom its last sample."""
+    """Where the curve stops rising or falling; of a level top or bottom the last sample."""
     moves = np.flatnonzero(np.diff(values))
-    turns = np.flatnonzero(np.diff(np.sign(np.diff(values)[moves]))) + 1
-    return [0, *moves[turns].tolist(), values.size - 1] if values.size else []
+    turning_points = np.flatnonzero(np.diff(np.sign(np.diff(values)[moves]))) + 1
+    return [0, *moves[turning_points].tolist(), values.size - 1] if values.size else []
 
 
 def _rises_slowly(times: Floats, values: Floats, fall: int, low: int, following: int) -> bool:
@@ -115,5 +115,5 @@ def _rises_slowly(times: Floats, values: Floats, fall: int, low: int, following:
     height = rise[-1] - rise[0]
     tenth, nine = (int((rise >= rise[0] + share * height).argmax()) for share in (0.1, 0.9))
     took = times[low + nine] - times[low + tenth]
-    fell = times[fall + int(values[fall : low + 1].argmin())] - times[fall]  # To the first sample of a level bottom.
+    fell = times[fall + int(values[fall : low + 1].argmin())] - times[fall]  # Up to the first sample of a level bottom.
     return bool(took >= SLOW_RISE * (times[following] - times[fall]) and took > fell)

@@ -1,10 +1,10 @@
-"""Is one way of downloading faster than another, how sure is that, and how many more pairs would it take?
+"""Sequential test: is one way of downloading faster than another, and how many more pairs are needed?
 
-A pair is one download of each kind, in an order that dice choose; what is compared is the ratio of their two times, so
-whatever slows both for a while cancels out. The ratio's median is estimated, and no shape of its distribution assumed:
-one retransmission timeout among five quick downloads makes times that no normal law describes. Whoever looks after
-every pair and stops when it looks good is wrong more often than 5 % with ordinary intervals; a `looked` one holds for
-all looks together. Taking the times is `dumbbell.transfer`'s.
+A pair is one download of each kind in random order. The test compares the ratio of their times, so common slowdowns
+cancel out. It estimates the ratio's median without assuming a distribution: one retransmission timeout among five quick
+downloads gives times far from a normal distribution. Stopping after any pair that looks good is wrong more often than 5
+% with ordinary intervals; with `looked` an interval is valid at all times together. `dumbbell.transfer` measures the
+times.
 """
 
 import math
@@ -31,22 +31,22 @@ __all__ = [
 ]
 
 ALIKE = 0.05
-"""Two times that differ by less than this share are alike, unless something else is asked."""
+"""Default margin: two times that differ by less than this share are alike."""
 MOST_PAIRS = 20_000
 LARGEST_EXPONENT = 700.0
 
-LOOKING = "confidence sequence for the median, by a mixture of sign tests (valid at all looks together)"
-ONCE = "confidence interval for the median, by the sign test (for a number of pairs fixed beforehand)"
+LOOKING = "confidence sequence for the median, by a mixture of sign tests (valid at all times together)"
+ONCE = "confidence interval for the median, by the sign test (for a number of pairs fixed in advance)"
 
 
 class Answer(StrEnum):
-    """What is known."""
+    """The result so far."""
 
     FIRST = "first"
     """The first takes less time."""
     SECOND = "second"
     ALIKE = "alike"
-    """The whole interval lies within the margin: what difference there is matters to nobody."""
+    """The whole interval is within the margin."""
     OPEN = "open"
 
 
@@ -56,38 +56,38 @@ class Estimate:
 
     median: float
     low: float
-    """0 while there are too few values."""
+    """0 with too few values."""
     high: float
-    """Infinite while there are too few."""
+    """Infinite with too few values."""
     values: tuple[float, ...]
     confidence: float
     looked: bool
 
     @property
     def pairs(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return len(self.values)
 
     @property
     def method(self) -> str:
-        """In words."""
+        """The method as text."""
         return LOOKING if self.looked else ONCE
 
     @property
     def within(self) -> float:
-        """How far the interval reaches from the median, as a share of it; infinite while there are too few values."""
+        """The largest relative distance of the interval from the median; infinite with too few values."""
         return _reach(self.low, self.median, self.high)
 
 
 def ratio_of_times(
     first: Sequence[float], second: Sequence[float], *, looked: bool, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """The median of first ÷ second, of times in pairs. Needs one pair at least."""
+    """The median of first ÷ second over pairs of times. Needs at least one pair."""
     return typical([a / b for a, b in zip(first, second, strict=True)], looked=looked, confidence=confidence)
 
 
 def typical(values: Sequence[float], *, looked: bool, confidence: float = CONFIDENCE) -> Estimate:
-    """The median of positive values, and the interval between two of them that `left_out` says."""
+    """The median of positive values, with the interval that `left_out` determines."""
     ordered, count = sorted(values), len(values)
     out = left_out(count, 1 - confidence, looked=looked)
     low, high = (0.0, math.inf) if out < 0 else (ordered[out], ordered[count - 1 - out])
@@ -96,17 +96,17 @@ def typical(values: Sequence[float], *, looked: bool, confidence: float = CONFID
 
 @lru_cache(maxsize=4096)
 def left_out(count: int, alpha: float, *, looked: bool) -> int:
-    """How many of the smallest, and of the largest, the median's interval leaves out; −1: there is no interval.
+    """How many of the smallest, and of the largest, values the median's interval leaves out; −1: there is no interval.
 
-    Of n values K lie below the median, K ~ Bin(n, ½), whatever their distribution (ties count as anybody likes: the
-    interval is closed). Fixed beforehand: the largest c with 2 P(K ≤ c) ≤ α (Thompson 1936, Ann. Math. Stat. 7(3)).
-    With looks: the likelihood of K, mixed over p, ÷ its likelihood at ½,
+    Of n values K lie below the median, K ~ Bin(n, ½), for any distribution (ties may count either way: the interval is
+    closed). For fixed n: the largest c with 2 P(K ≤ c) ≤ α (Thompson 1936, Ann. Math. Stat. 7(3)). With `looked`: the
+    likelihood of K, mixed over p, ÷ its likelihood at ½,
 
         M = 2ⁿ · [¼ (1{K=0} + 1{K=n}) + ½ B(K + ½, n − K + ½) ÷ B(½, ½)],
 
-    is a martingale that begins at 1, so by Ville's inequality it ever reaches 1/α with probability α at most: the
+    is a martingale that starts at 1, so by Ville's inequality it ever reaches 1/α with probability at most α: the
     largest c with M(c) ≥ 1/α (confidence sequences for quantiles: Howard & Ramdas 2022, Bernoulli 28(3); the mixture:
-    Krichevsky & Trofimov 1981, and half its weight on p = 0 and 1, which makes six pairs enough where all agree).
+    Krichevsky & Trofimov 1981, with half its weight on p = 0 and 1, so that six unanimous pairs suffice).
     """
     found = -1
     for below in range(count // 2 + 1):
@@ -117,7 +117,7 @@ def left_out(count: int, alpha: float, *, looked: bool) -> int:
 
 
 def answer(estimate: Estimate, margin: float = ALIKE) -> Answer:
-    """What an interval says: one is faster, they are alike within the margin, or neither is known."""
+    """The conclusion from an interval: one is faster, they are alike within the margin, or neither is known."""
     if estimate.low >= 1 / (1 + margin) and estimate.high <= 1 + margin:
         return Answer.ALIKE
     if estimate.high < 1:
@@ -126,10 +126,11 @@ def answer(estimate: Estimate, margin: float = ALIKE) -> Answer:
 
 
 def pairs_needed(estimate: Estimate, margin: float = ALIKE, within: float | None = None) -> int | None:
-    """About how many pairs altogether would tell, if the rest are like those that there are.
+    """The approximate total number of pairs for a conclusion, if the rest are like the present ones.
 
-    Told is what `answer` says with this margin, or with `within` an interval that reaches no further. The interval of n
-    pairs is taken between the quantiles `left_out`(n) ÷ n of those seen. None: more than 20,000, or nothing seen yet.
+    A conclusion is that of `answer` with this margin, or with `within` an interval that reaches no further. The
+    interval of n pairs is taken between the quantiles `left_out`(n) ÷ n of the present ones. None: more than 20,000, or
+    no data yet.
     """
     ordered, alpha = sorted(estimate.values), 1 - estimate.confidence
 
@@ -147,12 +148,12 @@ def pairs_needed(estimate: Estimate, margin: float = ALIKE, within: float | None
     while count <= MOST_PAIRS:
         if tells(count):
             return count
-        count += max(1, count // 20)  # Nobody wants it more exactly than 5 %.
+        count += max(1, count // 20)  # Higher precision than 5 % is not needed.
     return None
 
 
 def cliffs_delta(first: Sequence[float], second: Sequence[float]) -> float:
-    """How often one of the first is less than one of the second, minus how often it is more: −1 to 1 (Cliff 1993).
+    """Cliff's delta: P(first < second) − P(first > second), −1 to 1 (Cliff 1993).
 
     1: every download of the first kind was faster than every one of the second.
     """
@@ -162,7 +163,7 @@ def cliffs_delta(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def _mixture(below: int, count: int) -> float:
-    """M of `left_out`; infinite where a float can't hold it."""
+    """M of `left_out`; infinite if it overflows a float."""
     log_beta = math.lgamma(below + 0.5) + math.lgamma(count - below + 0.5) - math.lgamma(count + 1) - math.log(math.pi)
     ends = (below == 0) + (below == count)
     exponent = count * math.log(2)
@@ -179,7 +180,7 @@ def _binomial(below: int, count: int) -> float:
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
-    """Between two of the values, in a straight line (type 7 of Hyndman & Fan 1996)."""
+    """Linear interpolation between two values (type 7 of Hyndman & Fan 1996)."""
     place = share * (len(ordered) - 1)
     low = min(int(place), len(ordered) - 1)
     high = min(low + 1, len(ordered) - 1)

@@ -1,7 +1,7 @@
-"""A run as one JSON object: what `--json` prints, expectations name and reports read.
+"""A run as one JSON object: printed by `--json`, used by expectations and reports.
 
-Its keys are a contract (DESIGN.md, section 4). Each number is defined where it is
-computed: `flows`, `queueing`, `fairness`, `cycles`. What isn't known is None, never NaN.
+Its keys are a contract. Each number is defined where it is computed: `flows`, `queueing`, `fairness`, `cycles`. Unknown
+values are None, never NaN.
 """
 
 import math
@@ -11,31 +11,31 @@ from typing import Any
 from dumbbell.analysis import flows, queueing
 from dumbbell.analysis.cycles import Cycle, cycle
 from dumbbell.analysis.fairness import jain
-from dumbbell.analysis.intervals import no_data_shares
+from dumbbell.analysis.flow_intervals import no_data_shares
 from dumbbell.analysis.window import Window
-from dumbbell.result import Run
+from dumbbell.results.result import Run
 
 __all__ = ["summary", "summary_with", "warnings"]
 
 CYCLE = ("period_s", "half_period_s", "strength", "kind", "correlation", "second_leads", "probe_rtt_s")
-"""What `--json` has of a cycle."""
+"""Fields of a cycle in `--json`."""
 
 
 def summary(run: Run, window: Window | None = None) -> dict[str, Any]:
-    """The whole contract. With a window, everything that happens in time is of that window only."""
+    """The full contract. With a window, all time-dependent numbers cover that window only."""
     return summary_with(run, cycle(run, window), window)
 
 
 def summary_with(run: Run, found: Cycle | None, window: Window | None = None) -> dict[str, Any]:
-    """The same for whoever knows the run's cycle."""
+    """The same, given the run's cycle."""
     result = {
         "run": str(run.folder),
-        "engine": run.birth.get("engine"),
-        "seed": run.birth.get("seed"),
-        "valid": run.birth.get("valid"),
+        "engine": run.manifest.get("engine"),
+        "seed": run.manifest.get("seed"),
+        "valid": run.manifest.get("valid"),
         "warnings": warnings(run),
-        "wall_s": run.birth.get("wall_s"),
-        "duration_s": float(run.birth["duration_s"]),
+        "wall_s": run.manifest.get("wall_s"),
+        "duration_s": float(run.manifest["duration_s"]),
         "flows": _flows(run, window),
         "groups": _groups(run, window),
         "queue": queueing.queue(run, window),
@@ -44,21 +44,27 @@ def summary_with(run: Run, found: Cycle | None, window: Window | None = None) ->
         "jain": jain(run, window),
         "cycle": None if found is None else {name: getattr(found, name) for name in CYCLE},
     }
-    if programs := run.birth.get("programs"):
+    if programs := run.manifest.get("programs"):
         keys = ("name", "host", "started_s", "ended_s", "status", "signal", "stopped")
         result["programs"] = [{key: program[key] for key in keys} for program in programs]
     return {key: _plain(value) for key, value in result.items()}
 
 
 def warnings(run: Run) -> list[str]:
-    """Why the run is invalid, if it is, and then what else to know about it."""
-    return [f"invalid: {reason}" for reason in run.birth.get("invalid") or []] + list(run.birth.get("warnings") or [])
+    """The reasons why the run is invalid, if any, then its warnings."""
+    return [f"invalid: {reason}" for reason in run.manifest.get("invalid") or []] + list(
+        run.manifest.get("warnings") or []
+    )
 
 
 def _flows(run: Run, window: Window | None) -> list[dict[str, Any]]:
     throughput, received = flows.flow_throughput_bps(run, window), flows.bytes_received(run, window)
     silent = no_data_shares(run, window)
-    again, rtt, cwnd = flows.retransmits(run, window), flows.rtt_ms(run, window), flows.cwnd_packets(run, window)
+    retransmitted, rtt, cwnd = (
+        flows.retransmits(run, window),
+        flows.rtt_ms(run, window),
+        flows.cwnd_packets(run, window),
+    )
     return [
         {
             "name": name,
@@ -68,18 +74,18 @@ def _flows(run: Run, window: Window | None) -> list[dict[str, Any]]:
             "bytes": None if (count := received[name]) is None else round(count),
             **_completion(flow),
             "no_data_share": silent[name],
-            "retransmits": again[name][0],
-            "retransmit_rate": again[name][1],
+            "retransmits": retransmitted[name][0],
+            "retransmit_rate": retransmitted[name][1],
             "rtt_ms": rtt[name],
             "cwnd_packets": cwnd[name],
         }
-        for flow in run.birth["flows"]
+        for flow in run.manifest["flows"]
         for name in [flow["name"]]
     ]
 
 
 def _completion(flow: Mapping[str, Any]) -> dict[str, float | None]:
-    """The completion time: a key of sized flows only, None until they are done."""
+    """The completion time: a key of sized flows only, None until they complete."""
     return {} if flow.get("bytes_asked") is None and flow.get("fct_s") is None else {"fct_s": flow.get("fct_s")}
 
 
@@ -94,7 +100,7 @@ def _mega(rate_bps: float | None) -> float | None:
 
 
 def _plain(value: object) -> object:
-    """The same with nothing that JSON can't say."""
+    """The same without values that JSON can't represent."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,10 +1,10 @@
-"""How many segments a sender hands down at once, from the losses that its log counts by the interval.
+"""Infer the size of super-packets in segments, from a log's losses per interval.
 
-With offloads (TSO, GSO) netem and a queue drop super-packets whole, so retransmissions come in multiples of the
-segments of one. Counts c of intervals are held against every k: of random counts one in k is a multiple of k, so
-P(at least as many are) is binomial. That is so only of counts that vary by more than k, so k is at most twice their
-standard deviation, of the middle half of the counts. The smallest probability is multiplied by how many k were tried
-(Bonferroni).
+With offloads (TSO, GSO) netem and a queue drop whole super-packets, so retransmissions are multiples of a
+super-packet's segments. Counts c per interval are tested against every k: one in k random counts is a multiple of k, so
+P(at least as many are) is binomial. This holds only for counts that vary by more than k, so k is at most twice their
+standard deviation, estimated from the middle half of the counts. The smallest probability is multiplied by the number
+of k tried (Bonferroni).
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ __all__ = ["GSO_MAX_BYTES", "Multiple", "multiple_of"]
 GSO_MAX_BYTES = 65_536
 """`GSO_LEGACY_MAX_SIZE` of include/linux/netdevice.h: headers and payload of the largest super-packet."""
 LEAST, MOST = 3, 64
-"""Two segments are what a delayed acknowledgement covers; more than 45 of 1448 bytes are no super-packet."""
+"""A delayed acknowledgement covers two segments; a super-packet has at most 45 of 1448 bytes."""
 COUNTS_MIN = 12
 SIGNIFICANCE = 1e-4
 
 
 @dataclass(frozen=True)
 class Multiple:
-    """Most likely losses come by `segments`."""
+    """The most likely number of segments per loss."""
 
     segments: int
     hits: int
@@ -37,12 +37,12 @@ class Multiple:
 
     @property
     def expected(self) -> float:
-        """Of random counts."""
+        """Expected hits of random counts."""
         return self.counts / self.segments
 
 
 def multiple_of(counts: npt.ArrayLike, most: int = MOST) -> Multiple | None:
-    """The k, at most `most`, of which more counts are multiples than chance allows; None when there is none."""
+    """The k, at most `most`, with significantly many multiples; None without one."""
     from scipy.special import bdtrc
 
     known = np.asarray(counts, dtype=np.int64)
@@ -55,13 +55,13 @@ def multiple_of(counts: npt.ArrayLike, most: int = MOST) -> Multiple | None:
         if large.size >= COUNTS_MIN and hits > large.size / segments:
             p_value = float(bdtrc(hits - 1, large.size, 1 / segments)) * len(tried)
             found.append(Multiple(segments, hits, int(large.size), p_value))
-    # The multiples of 15 are those of 3 too: where a float tells no difference, the larger.
+    # Multiples of 15 are multiples of 3 too; on a tie in floating point, prefer the larger.
     best = min(found, key=lambda each: (each.p_value, -each.segments), default=None)
     return best if best is not None and best.p_value <= SIGNIFICANCE else None
 
 
 def _spread(counts: npt.NDArray[np.int64]) -> float:
-    """The standard deviation of a normal distribution with the same middle half: one outlier changes nothing."""
+    """The standard deviation of a normal distribution with the same middle half, robust against outliers."""
     if not counts.size:
         return 0.0
     low, high = np.quantile(counts, [0.25, 0.75])

@@ -1,6 +1,6 @@
-"""A tolerance as people write it: `groups.*.throughput_mbps=3%`, `ping_ms.mean=1`, `queue.packets.mean=5%,2`.
+"""Tolerances in text form: `groups.*.throughput_mbps=3%`, `ping_ms.mean=1`, `queue.packets.mean=5%,2`.
 
-What a tolerance allows, and which ones hold without being stated, is `difference`.
+`difference` applies them and has the defaults.
 """
 
 import re
@@ -17,7 +17,7 @@ _AMOUNT = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)[ ]?(%?)")
 
 
 def parse_tolerance(text: str) -> tuple[str, Tolerance]:
-    """A pattern of metric names and what it allows: a share of the reference, an absolute amount, the larger of both.
+    """A pattern of metric names and its tolerance: a share of the reference, an absolute amount, or the larger of both.
 
     Raises `ExperimentError`.
     """
@@ -31,13 +31,13 @@ def parse_tolerance(text: str) -> tuple[str, Tolerance]:
 
 
 def stated(texts: Sequence[str]) -> dict[str, Tolerance]:
-    """The tolerances that were stated, in their order, then Dumbbell's own: the first whose pattern matches counts."""
+    """The stated tolerances in their order, then the defaults; the first matching pattern applies."""
     mine = dict(parse_tolerance(text) for text in texts)
     return mine | {pattern: each for pattern, each in TOLERANCES.items() if pattern not in mine}
 
 
 def check_patterns(texts: Sequence[str], metrics: Collection[str]) -> None:
-    """Does every stated tolerance name a metric that there can be? A slip would judge nothing.
+    """Check that every stated tolerance matches a possible metric; a misspelt one would judge nothing.
 
     Raises `ExperimentError`.
     """
@@ -45,7 +45,7 @@ def check_patterns(texts: Sequence[str], metrics: Collection[str]) -> None:
         pattern, _ = parse_tolerance(text)
         if not any(fnmatchcase(metric, pattern) for metric in metrics):
             raise ExperimentError(
-                "no metric is called that", key="--tolerance", value=pattern, right="there is: " + _listed(metrics)
+                "no metric matches", key="--tolerance", value=pattern, right="choose from: " + _listed(metrics)
             )
 
 

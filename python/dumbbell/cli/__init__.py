@@ -1,37 +1,32 @@
-"""The command: the only room that prints and exits.
+"""The command line: the only package that prints and exits.
 
 ```text
-app       every command and its options
-runs      run: every case with every seed
-compare   compare: two sides, from an experiment or from result folders
-carry     runs side by side, with progress and Ctrl-C
-sides     result folders to the two sides of a comparison
-window    a part of a run, as --from and --to name it
-summary   a result as tables for reading
-beside    results side by side, a column each
-contrast  a comparison as tables for reading
-cells     numbers as people read them
-console   both streams, on which hidden characters become visible
-exec      a program on a host
-shell     a terminal on a host
-typist    who types there
-kernels   kernel build, list, default
-searches  bisect, and its options
-sweep     sweep, and its options
-sweeping  what a person sees of a sweep that goes on
-bisect    bisect: a kernel, a run and a figure for each commit
-logs      import and export
-doctor    what this machine does to TCP
-watch     TCP connections live; the screen is watching/'s
-enable    enable and disable: the default controller
-serve     bytes over HTTP with the controller that the request names
-fetch     downloads in turn, and which is faster
-swept     map, sql; stats, report and export of a sweep
-asked     options that are quantities, work that Ctrl-C ends
+app                  the commands by panel, and the help
+options              parameter types and options that commands share
+experiment_commands  run, compare, plan, scenarios
+result_commands      stats, plot, report
+list_commands            list, explain
+kernels, kernel_add  kernel build, list, default, add
+sweep, sweep_results sweep; map, sql, and stats, report, export of a sweep
+import_export        import, export
+exec, shell, repl    programs and a shell on a host of an experiment
+bisect_command       bisect; bisect does the work
+doctor, enable       this host's TCP settings
+watch                TCP connections live; watching/ is the screen
+serve, fetch         test downloads over HTTP
+ui                   the workbench
+runs, compare        the work of run and compare
+run_executor         parallel runs, progress and Ctrl-C
+comparison_arms      result folders to the two arms of a comparison
+window               --from and --to
+summary, side_by_side, comparison_table, interval_table, counter_tables
+                     results as tables
+number_format        numbers as text
+console, streams     both output streams; control characters become visible
 ```
 
-Standard output holds what was asked for; progress and messages go to standard error. Exit status: 0
-done, 1 an expectation failed or the run is invalid, 2 the request was wrong, 130 interrupted.
+Results go to standard output; progress and messages go to standard error. Exit status: 0 success, 1 a failed
+expectation or an invalid run, 2 a usage error or a refused request, 130 interrupted.
 """
 
 import os
@@ -50,7 +45,7 @@ __all__ = ["main"]
 def main() -> None:
     """Entry point of the `dumbbell` command."""
     for number in ENDING:
-        # What the caller has it ignore stays so: `nohup` does it with SIGHUP.
+        # Keep a signal ignored if the caller ignores it: `nohup` does so with SIGHUP.
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _as_interrupt)
     if sys.argv[1:] == ["--version"]:
@@ -59,38 +54,60 @@ def main() -> None:
     from dumbbell.cli.interrupt import Interrupted  # noqa: PLC0415
 
     try:
-        # Only once signals are safe: importing takes a moment.
-        from dumbbell.cli.app import app  # noqa: PLC0415
-        from dumbbell.cli.console import guard  # noqa: PLC0415
-
-        guard()
-        app(standalone_mode=True)
+        _run_command()
     except DumbbellError as error:
-        _tell(str(error))
+        _print_error(str(error))
         sys.exit(error.exit_status)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        # A fault of the machine's where no caller expects one, such as a full disk under standard output.
+        # An error of the system that no caller expects, such as a full disk under standard output.
         what = f"{error.filename}: " if error.filename else ""
-        _tell(f"{what}{error.strerror or error}")
+        _print_error(f"{what}{error.strerror or error}")
         sys.exit(DumbbellError.exit_status)
     except (KeyboardInterrupt, Interrupted) as interrupt:
-        _tell(f"interrupted; {str(interrupt) or 'nothing was left behind'}")
+        _print_error(f"interrupted; {str(interrupt) or 'nothing was left behind'}")
         sys.exit(130)
     except BaseException as error:
-        # Of polars' Rust, which has no name in Python; raised where it can't start a thread.
+        # Polars' PanicException has no name in Python; polars raises it if it can't start a thread.
         if type(error).__name__ != "PanicException" or "Resource temporarily unavailable" not in str(error):
             raise
         most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
-        why = f"no more threads may be started: this user may have {most}; raise it: ulimit -u"
-        _tell(why)
+        _print_error(f"can't start a thread: the limit of this user is {most}; raise it: ulimit -u")
         sys.exit(2)
 
 
-def _tell(text: str) -> None:
-    """Only the first line begins at the margin: a line of a file's name can't pass for one of ours."""
+def _run_command() -> None:
+    """Run the command of `sys.argv`, or complete it; exits for usage errors and other statuses than 0."""
+    # Imported only now: the signal handlers must be in place first.
+    import click  # noqa: PLC0415
+
+    from dumbbell.cli.app import COMPLETION_VARIABLE, app  # noqa: PLC0415
+    from dumbbell.cli.streams import guard  # noqa: PLC0415
+
+    guard()
+    if instruction := os.environ.get(COMPLETION_VARIABLE):
+        from click.shell_completion import shell_complete  # noqa: PLC0415
+
+        sys.exit(shell_complete(app, {}, "dumbbell", COMPLETION_VARIABLE, instruction))
+    try:
+        with app.make_context("dumbbell", sys.argv[1:]) as context:
+            app.invoke(context)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)  # noqa: T201
+        sys.exit(error.exit_code)
+    except click.UsageError as error:
+        _print_error(error.format_message())
+        if error.ctx is not None:
+            print(f"  see {error.ctx.command_path} --help", file=sys.stderr)  # noqa: T201
+        sys.exit(error.exit_code)
+
+
+def _print_error(text: str) -> None:
+    """Only the first line begins at the margin, so that a file name with newlines can't imitate a message."""
     print(f"dumbbell: {text}".replace("\n", "\n  "), file=sys.stderr)  # noqa: T201
 
 

@@ -1,379 +1,137 @@
-"""Every command and its options; what they do is elsewhere, and imported when it is needed."""
-# Modules are imported inside the commands: `dumbbell --help` and a slip in an option answer at once.
-# ruff: noqa: PLC0415
+"""The command `dumbbell`: its commands by panel, each imported when it is called, and its help."""
 
 import sys
-from pathlib import Path
-from typing import Annotated, Any
+from importlib import import_module
 
-import typer
-from rich.table import Table
-from rich.text import Text
+import click
+from click.shell_completion import CompletionItem, get_completion_class
 
 import dumbbell
-from dumbbell.cli import learn, logs, searches, swept
-from dumbbell.cli.console import err, out, print_json
-from dumbbell.cli.doctor import doctor
-from dumbbell.cli.enable import disable, enable
-from dumbbell.cli.exec import exec_
-from dumbbell.cli.fetch import fetch
-from dumbbell.cli.kernels import kernel_app
-from dumbbell.cli.serve import serve
-from dumbbell.cli.shell import shell
-from dumbbell.cli.sweep import sweep
-from dumbbell.cli.ui import ui
-from dumbbell.cli.watch import watch
 
-__all__ = ["app"]
+__all__ = ["COMPLETION_VARIABLE", "PANELS", "app"]
 
-app = typer.Typer(
-    name="dumbbell",
-    help="A laboratory for TCP congestion control.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+COMPLETION_VARIABLE = "_DUMBBELL_COMPLETE"
+SHELLS = ("bash", "zsh", "fish")
+
+START = """\
+Dumbbell is a laboratory for TCP congestion control. To start:
+
+  dumbbell run cyclic      run a built-in experiment and print its results
+  dumbbell scenarios       list the built-in experiments
+  dumbbell ui              change an experiment in the browser and watch the flows
+
+All commands: dumbbell --help
+"""
+
+PANELS: dict[str, dict[str, tuple[str, str]]] = {
+    "Experiments": {
+        "run": ("experiment_commands:run", "Run an experiment and print its results."),
+        "compare": ("experiment_commands:compare", "Compare two engines, two kernels or two results."),
+        "sweep": ("sweep:sweep", "Run an experiment at every point of a parameter grid."),
+        "plan": ("experiment_commands:plan", "Print an experiment as a shell script of tc and ip commands."),
+        "scenarios": ("experiment_commands:scenarios", "List the built-in experiments and their sources."),
+        "list": ("list_commands:list_", "List controllers, queues or figures."),
+        "explain": ("list_commands:explain", "Print the manual page of a controller or a queue."),
+    },
+    "Results": {
+        "stats": ("result_commands:stats", "Print the statistics of results or of a sweep."),
+        "plot": ("result_commands:plot", "Draw a figure of one or more results."),
+        "report": ("result_commands:report", "Write an HTML report about results or a sweep."),
+        "map": ("sweep_results:map_", "Draw a sweep's metric over one or two parameters."),
+        "sql": ("sweep_results:sql", "Query a sweep's `runs` table with SQL."),
+        "import": ("import_export:import_", "Import logs of other programs as a result."),
+        "export": ("import_export:export", "Export a result or a sweep's table."),
+    },
+    "Kernels": {
+        "kernel": ("kernels:kernel", "Build and list Linux kernels for the kernel engine."),
+        "exec": ("exec:exec_", "Run a program on a host of an experiment."),
+        "shell": ("shell:shell", "Open a shell on a host of a running experiment."),
+        "bisect": ("bisect_command:bisect", "Find the Linux commit that changed a metric."),
+    },
+    "This host": {
+        "doctor": (
+            "doctor:doctor",
+            "Check this host's TCP settings: congestion control, BBR version, pacing, buffers.",
+        ),
+        "enable": ("enable:enable", "Make a congestion control the default of this host."),
+        "disable": ("enable:disable", "Undo `dumbbell enable`."),
+        "watch": ("watch:watch", "Show this host's TCP connections live."),
+        "serve": ("serve:serve", "Serve test downloads over HTTP with a chosen congestion control."),
+        "fetch": ("fetch:fetch", "Compare congestion controls by repeated downloads."),
+    },
+    "Workbench": {
+        "ui": ("ui:ui", "Open the workbench in a browser."),
+    },
+}
+"""By panel and name: module and attribute, and the first sentence of the command's help."""
+
+_COMMANDS = {name: entry for panel in PANELS.values() for name, entry in panel.items()}
+
+
+class _LazyGroup(click.Group):
+    """Imports only the command that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """In the order of the help."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import it; None for an unknown name."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, attribute = _COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(f"dumbbell.cli.{module}"), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """One section per panel, all with the same width of the first column."""
+        width = max(map(len, _COMMANDS))
+        for panel, commands in PANELS.items():
+            with formatter.section(panel):
+                formatter.write_dl([(name.ljust(width), summary) for name, (_, summary) in commands.items()])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """After the commands."""
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Without arguments, print the commands to start with."""
+        if not args and not ctx.resilient_parsing:
+            sys.stderr.write(START)
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands without importing them."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [
+            CompletionItem(name, help=summary)
+            for name, (_, summary) in _COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+
+
+def _print_completion(ctx: click.Context, _option: click.Parameter, shell: str | None) -> None:
+    if shell is None or ctx.resilient_parsing:
+        return
+    completion = get_completion_class(shell)
+    assert completion is not None
+    sys.stdout.write(completion(ctx.command, {}, "dumbbell", COMPLETION_VARIABLE).source())
+    ctx.exit()
+
+
+@click.group(
+    "dumbbell",
+    cls=_LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
+    epilog="`dumbbell COMMAND --help` describes a command.",
 )
-app.add_typer(kernel_app, name="kernel")
-app.command(name="import")(logs.import_)
-app.command(name="export")(logs.export)
-app.command(name="list")(learn.list_)
-app.command()(learn.explain)
-app.command(name="exec")(exec_)
-app.command()(shell)
-app.command()(doctor)
-app.command()(enable)
-app.command()(disable)
-app.command()(serve)
-app.command()(fetch)
-app.command()(searches.bisect)
-app.command()(sweep)
-app.command()(watch)
-app.command()(ui)
-app.command(name="map")(swept.map_)
-app.command()(swept.sql)
-
-ScenarioOrFile = Annotated[str, typer.Argument(metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A result folder.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else.")]
-Hosts = Annotated[
-    str | None,
-    typer.Option(
-        "--hosts",
-        metavar="NAME,NAME",
-        help="The real hosts that ssh may call, as the file names them.",
-        show_default=False,
-    ),
-]
-Settings = Annotated[
-    list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as path.bottleneck.rate=50mbit.")
-]
-
-
-@app.callback(invoke_without_command=True)
-def version(
-    show: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
-) -> None:
+@click.version_option(dumbbell.__version__, message="dumbbell %(version)s")
+@click.option(
+    "--completion", type=click.Choice(SHELLS), is_eager=True, expose_value=False, callback=_print_completion,
+    help='Print shell completion; bash: eval "$(dumbbell --completion bash)"',
+)  # fmt: skip
+def app() -> None:
     """A laboratory for TCP congestion control."""
-    if show:
-        out.print(f"dumbbell {dumbbell.__version__}")
-        raise typer.Exit
-
-
-@app.command()
-def run(  # noqa: PLR0913, PLR0917 — a command has many options
-    scenario: ScenarioOrFile,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="sim|kernel|host",
-            help="Our packet simulator (default), the real Linux in virtual time, or this machine's in real time.",
-            show_default=False,
-        ),
-    ] = None,
-    hosts: Hosts = None,
-    seed: Annotated[str | None, typer.Option(metavar="N", help="A seed, or several: 1..5.")] = None,
-    case: Annotated[
-        list[str], typer.Option(metavar="NAME", help="Only this case of the experiment; repeatable. Default: all.")
-    ] = [],  # noqa: B006 — typer copies it
-    settings: Settings = [],  # noqa: B006
-    folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the result goes.")] = None,
-    kernel: Annotated[str | None, typer.Option(metavar="NAME", help="Which kernel; see kernel list.")] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs side by side; default: one a core; on host one.")
-    ] = None,
-    wall_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", min=1, help="Give a run up after so long (kernel, host).")
-    ] = None,
-    pcap: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the packets too.")] = None,
-    pcap_device: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|all", help="Where: HOST.DEVICE, a queue, or all; default: the bottleneck."),
-    ] = None,
-    pcap_snaplen: Annotated[int, typer.Option(min=96, max=65535, help="Bytes kept of a packet.")] = 96,
-    sockets: Annotated[str | None, typer.Option(metavar="TIME", help="Every socket, so often (kernel, host).")] = None,
-    counters: Annotated[str | None, typer.Option(metavar="TIME", help="All counters, so often (kernel, host).")] = None,
-    trace: Annotated[
-        list[str], typer.Option(metavar="EVENT", help="Trace events such as tcp:tcp_probe; repeatable (kernel).")
-    ] = [],  # noqa: B006
-    as_json: Json = False,
-) -> None:
-    """Run an experiment and show what came out."""
-    from dumbbell.cli.runs import run_all
-    from dumbbell.cli.summary import show_cases, show_run
-    from dumbbell.errors import ExperimentError
-    from dumbbell.plan.inside import inside_of
-
-    if pcap is None and pcap_device is not None:
-        raise ExperimentError(
-            "a device and no capture", key="--pcap-device", value=pcap_device, right="add --pcap FILE"
-        )
-    inside = inside_of(pcap_device, pcap_snaplen, sockets, counters, tuple(trace))
-    engine = engine or ("kernel" if kernel else "sim")
-    done = run_all(
-        scenario, engine=engine, seed=seed, settings=settings, out=folder, kernel=kernel, jobs=jobs, capture=pcap,
-        inside=inside, wall_limit_s=wall_limit, hosts=hosts, only=case,
-    )  # fmt: skip
-    if as_json:
-        print_json(done.as_json())
-    elif len(done.runs) == 1 and not done.several:
-        show_run(out, done.runs[0], done.summaries[0])
-    else:
-        show_cases(out, done)
-    raise typer.Exit(0 if done.good else 1)
-
-
-@app.command()
-def scenarios(as_json: Json = False) -> None:
-    """List the built-in experiments and their sources."""
-    from dumbbell.cli.forecast import list_sweeps
-    from dumbbell.spec import load, published, with_programs
-    from dumbbell.spec import scenarios as known
-
-    cases = {name: load(file) for name, file in (known() | with_programs()).items()}
-    if as_json:
-        print_json({"scenarios": [_scenario_entry(name, case[0], len(case)) for name, case in cases.items()]})
-        return
-    for heading, names in (
-        ("from laboratories", known().keys() - published()),
-        ("published results", published()),
-        ("with programs of the machine (kernel only)", with_programs()),
-    ):
-        out.print(heading, style="bold")
-        table = Table(box=None, padding=(0, 2, 0, 0), expand=True)
-        for column in ("scenario", "cases", "title", "source"):
-            narrow = column in ("scenario", "cases")
-            table.add_column(
-                column, justify="right" if column == "cases" else "left", no_wrap=True, ratio=None if narrow else 1
-            )
-        for name in sorted(names):
-            entry = _scenario_entry(name, cases[name][0], len(cases[name]))
-            table.add_row(name, str(entry["cases"]), entry["title"], entry["source"] or "")
-        out.print(table)
-    out.print(Text.assemble(("sweeps", "bold"), " (dumbbell sweep NAME)"))
-    list_sweeps()
-
-
-@app.command()
-def plan(
-    scenario: ScenarioOrFile,
-    seed: Annotated[int, typer.Option(min=0, help="Matters for Poisson arrivals only.")] = 1,
-    settings: Settings = [],  # noqa: B006
-    case: Annotated[str | None, typer.Option(help="Which case; default: the first.")] = None,
-) -> None:
-    """Print the exact tc and ip commands as a script that runs on a Linux box."""
-    from dumbbell.plan import as_script, plan_case
-    from dumbbell.plan.remote import plan_remote
-    from dumbbell.plan.remote_shell import as_remote_script
-    from dumbbell.plan.shell import buffers_note
-    from dumbbell.spec import find, load
-    from dumbbell.spec.document import chosen
-
-    cases = load(find(scenario), settings)
-    one = chosen(cases, case, scenario)
-    if case is None and len(cases) > 1:
-        names = "; ".join(each.name for each in cases)
-        err.print(f"the first of {len(cases)} cases; choose one with --case: {names}")
-    title = ": ".join(part for part in (one.experiment.title, one.name) if part)
-    notes = [buffers_note(one.experiment.tcp)]
-    if one.experiment.hosts is None:
-        sys.stdout.write(as_script(plan_case(one, seed), title, notes))
-    else:
-        sys.stdout.write(as_remote_script(plan_remote(one, seed), title, notes))
-
-
-@app.command()
-def stats(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN...|SWEEP", help="Result folders, or a sweep's.")],
-    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Leave out what came before.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Leave out what came after.")] = None,
-    counters: Annotated[bool, typer.Option("--counters", help="What the kernel counted instead, by host.")] = False,
-    sockets: Annotated[bool, typer.Option("--sockets", help="Every socket at the window's end instead.")] = False,
-    step: Annotated[
-        str | None,
-        typer.Option(
-            "--every", metavar="TIME", help="Each flow's intervals of this length instead, as iperf3 prints them."
-        ),
-    ] = None,
-    names: Annotated[
-        list[str], typer.Option("--flow", metavar="NAME", help="With --every: this flow or group; repeatable.")
-    ] = [],  # noqa: B006
-    as_json: Json = False,
-) -> None:
-    """Show the numbers of a result, of all of it or of a window; of several, side by side."""
-    from dumbbell.analysis import measures, summary
-    from dumbbell.cli.beside import show_beside
-    from dumbbell.cli.summary import show_run
-    from dumbbell.cli.window import window_of
-    from dumbbell.errors import ExperimentError
-    from dumbbell.result import load
-    from dumbbell.sweeps.folder import is_sweep
-
-    if len(folders) == 1 and is_sweep(folders[0]):
-        swept.show_swept(folders[0], as_json=as_json)
-        return
-    runs = [load(folder) for folder in folders]
-    windows = [window_of(run.birth["duration_s"], start, end) for run in runs]
-    pairs = list(zip(runs, windows, strict=True))
-    if names and step is None:
-        raise ExperimentError("flows are chosen for intervals only", key="--flow", right="add --every TIME, such as 1s")
-    if step is not None:
-        from dumbbell.cli.intervals import every
-
-        if counters or sockets:
-            raise ExperimentError("intervals and --counters or --sockets", key="--every", right="one of them at a time")
-        table = every(pairs, step, names)
-        if as_json:
-            print_json(table.as_json(runs[0]))
-        else:
-            table.show(out)
-        return
-    if counters or sockets:
-        from dumbbell.cli import inside
-
-        shown = inside.shown(pairs, counters=counters, sockets=sockets)
-        if as_json:
-            print_json(shown.as_json())
-        else:
-            shown.show(out)
-        return
-    if len(runs) > 1 and not as_json:
-        show_beside(out, runs, [measures(*pair) for pair in pairs])
-        return
-    numbers = [summary(*pair) for pair in pairs]
-    if as_json:
-        print_json(numbers[0] if len(runs) == 1 else {"runs": numbers})
-    else:
-        show_run(out, runs[0], numbers[0])
-
-
-@app.command()
-def compare(  # noqa: PLR0913, PLR0917
-    targets: Annotated[
-        list[str], typer.Argument(metavar="SCENARIO|FILE|RUN RUN", help="An experiment, or two results.")
-    ],
-    engines: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Two engines; default: sim,kernel.", show_default=False)
-    ] = None,
-    hosts: Hosts = None,
-    kernels: Annotated[str | None, typer.Option(metavar="A,B", help="Two kernels; see kernel list.")] = None,
-    seeds: Annotated[str | None, typer.Option(metavar="N..M", help="Several, for a spread and an interval.")] = None,
-    settings: Settings = [],  # noqa: B006
-    folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")] = None,
-    tolerances: Annotated[
-        list[str],
-        typer.Option("--tolerance", metavar="METRIC=3%", help="Or METRIC=1 in its unit, or both; repeatable."),
-    ] = [],  # noqa: B006
-    interval: Annotated[
-        str | None,
-        typer.Option(
-            metavar="welch|bootstrap|paired", help="Of the difference, 95 %; paired where seeds and experiment are."
-        ),
-    ] = None,
-    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Leave out what came before.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Leave out what came after.")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Runs side by side; default: one a core.")] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="A page, offline.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Run an experiment on two engines or kernels, or take two results: do they agree?"""
-    from dumbbell.cli.compare import Asked, compare_all
-
-    asked = Asked(
-        targets, engines, kernels, seeds, settings, folder, tolerances, interval, start, end, jobs, page=output,
-        hosts=hosts,
-    )  # fmt: skip
-    done = compare_all(asked)
-    if output is not None:
-        from dumbbell.report import write_comparison
-
-        write_comparison(done.comparisons, done.strands, output, asked.window, done.left_out)
-        err.print(f"wrote {output}")
-    if as_json:
-        print_json(done.as_json())
-    else:
-        from dumbbell.cli.contrast import show_compared
-
-        show_compared(out, done, asked.window)
-    raise typer.Exit(0 if done.agrees and done.valid else 1)
-
-
-@app.command()
-def plot(
-    folders: Annotated[
-        list[Path] | None, typer.Argument(metavar="RUN...", help="Result folders.", show_default=False)
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help=".svg, .png, .pdf, .html or .json")
-    ] = None,
-    panels: Annotated[str | None, typer.Option(metavar="NAME,NAME", help="Which panels, from top to bottom.")] = None,
-    name: Annotated[str | None, typer.Option("--figure", metavar="NAME", help="Another figure; see --list.")] = None,
-    metric: Annotated[str | None, typer.Option(metavar="NAME", help="Of --figure box: such as jain.")] = None,
-    width: Annotated[int, typer.Option(min=200, max=4000, help="Pixels.")] = 760,
-    scale: Annotated[float, typer.Option(min=0.5, max=8, help="Of a PNG: its pixels for each of the width's.")] = 2,
-    show: Annotated[bool, typer.Option("--list", help="List every figure.")] = False,
-) -> None:
-    """Draw panels of a result on one axis of time, or another figure of one or more results."""
-    from dumbbell.cli.figures import list_figures, plot_runs
-
-    if show:
-        list_figures(out)
-        return
-    written = plot_runs(folders or [], output, panels=panels, name=name, metric=metric, width=width, scale=scale)
-    err.print(f"wrote {written}")
-
-
-@app.command()
-def report(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN...|SWEEP", help="Result folders, or a sweep's.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page.")] = Path("report.html"),
-    values: Annotated[
-        list[str] | None, typer.Option("--value", metavar="METRIC", help="Of a sweep: what its maps show; repeatable.")
-    ] = None,
-    runs: Annotated[bool, typer.Option("--runs", help="Of a sweep: a page for each kept run, too.")] = False,
-) -> None:
-    """Write one self-contained HTML page about results, or about a sweep."""
-    from dumbbell.errors import ExperimentError
-    from dumbbell.report import write
-    from dumbbell.result import load
-    from dumbbell.sweeps.folder import is_sweep
-
-    if len(folders) == 1 and is_sweep(folders[0]):
-        swept.report_swept(folders[0], output, values or (), runs=runs)
-        return
-    if runs:
-        raise ExperimentError("pages of runs belong to a sweep's", key="--runs", right="the folder of one sweep")
-    write([load(folder) for folder in folders], output)
-    err.print(f"wrote {output}")
-
-
-def _scenario_entry(name: str, case: Any, cases: int) -> dict[str, Any]:
-    source = case.experiment.source
-    return {
-        "name": name,
-        "title": case.experiment.title,
-        "cases": cases,
-        "duration_s": case.experiment.duration / 1e9,
-        "source": source.title if source else None,
-        "file": str(case.file),
-    }

@@ -1,6 +1,6 @@
-"""What `bisect` does: for each commit that git chooses a kernel, a run, a figure; and how it is told.
+"""The work of `bisect`: for each commit build a kernel, run the experiment, read the metric, print a line.
 
-Which commit comes next is `dumbbell.kernel.bisect`'s affair.
+`dumbbell.kernels.bisection` chooses the commits.
 """
 
 import hashlib
@@ -15,34 +15,34 @@ from typing import Any
 
 from rich.text import Text
 
-from dumbbell import result
 from dumbbell.analysis import measure_names, measures
-from dumbbell.cli.carry import carry_out
-from dumbbell.cli.cells import digits
 from dumbbell.cli.console import Console
 from dumbbell.cli.interrupt import Interrupted
 from dumbbell.cli.kernels import bars_on
-from dumbbell.engine import Request
-from dumbbell.engine.permissions import permitted
-from dumbbell.engine.requests import engine_called, repeat_command, seeds_of
+from dumbbell.cli.number_text import digits
+from dumbbell.cli.run_executor import execute_runs
+from dumbbell.engines import Request
+from dumbbell.engines.permissions import permitted
+from dumbbell.engines.requests import engine_called, repeat_command, seeds_of
 from dumbbell.errors import BuildFailed, EngineError, ExperimentError
-from dumbbell.kernel import Kernel, fragment
-from dumbbell.kernel.bisect import Found, Skipped, Step, bisect
-from dumbbell.kernel.build import Wish, build_at
-from dumbbell.kernel.checkout import Checkout
-from dumbbell.kernel.lock import locked
-from dumbbell.kernel.source import Source
+from dumbbell.kernels import Kernel, fragment
+from dumbbell.kernels.bisection import Found, Skipped, Step, bisect
+from dumbbell.kernels.build import KernelSpec, build_at
+from dumbbell.kernels.checkout import Checkout
+from dumbbell.kernels.lock import locked
+from dumbbell.kernels.source import Source
 from dumbbell.plan import plan_case
 from dumbbell.publish import cache_dir, write
+from dumbbell.results import result
 from dumbbell.spec import Case, find, load
 from dumbbell.spec.qdisc import suggest
 
-__all__ = ["Asked", "Bisected", "bisect_all", "show_bisected"]
+__all__ = ["BisectOptions", "Bisection", "bisect_all", "show_bisection"]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The command's words."""
+class BisectOptions:
+    """The command's options."""
 
     scenario: str
     source: Path
@@ -58,8 +58,8 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Bisected:
-    """What came out."""
+class Bisection:
+    """The result."""
 
     found: Found
     metric: str
@@ -82,34 +82,43 @@ class Bisected:
         }
 
 
-def bisect_all(asked: Asked, err: Console) -> Bisected:
-    """Find the commit, telling each step on `err`.
+def bisect_all(options: BisectOptions, err: Console) -> Bisection:
+    """Find the commit; print each step to `err`.
 
-    Raises `DumbbellError`; `Interrupted` once everything that was started has ended. The person's repository is only
-    read. What was built stays in the cache, so that the same command goes on from there.
+    Raises `DumbbellError`; `Interrupted` once all processes have ended. The user's repository is only read. Built
+    kernels stay in the cache, so the same command resumes.
     """
     began = time.perf_counter()
-    case, seeds = _case(asked), seeds_of(asked.seeds, "--seed")
-    source = asked.source.expanduser().resolve()
-    wish = fragment.read(asked.config)
-    home = cache_dir() / "bisect" / _key(source, wish.identity if wish else "")
-    with locked(home, "searched"), tempfile.TemporaryDirectory(prefix="dumbbell-bisect-") as room:
+    case, seeds = _case(options), seeds_of(options.seeds, "--seed")
+    source = options.source.expanduser().resolve()
+    kernel_spec = fragment.read(options.config)
+    home = cache_dir() / "bisect" / _key(source, kernel_spec.identity if kernel_spec else "")
+    with locked(home, "searched"), tempfile.TemporaryDirectory(prefix="dumbbell-bisect-") as workdir:
         checkout = Checkout(source, home / "tree")
-        bench = _Bench(asked, case, seeds or case.experiment.seeds[:1], wish, checkout, home, Path(room), err)
+        runner = _CommitRunner(
+            options, case, seeds or case.experiment.seeds[:1], kernel_spec, checkout, home, Path(workdir), err
+        )
         try:
-            found = bisect(checkout, asked.good, asked.bad, bench.figures, threshold=asked.threshold, heard=bench.tell)
+            found = bisect(
+                checkout,
+                options.good,
+                options.bad,
+                runner.figures,
+                threshold=options.threshold,
+                on_line=runner.report_step,
+            )
         except KeyboardInterrupt:
             raise Interrupted from None
         checkout.remove()
         shutil.rmtree(home / "build", ignore_errors=True)
-    return Bisected(found, asked.metric, time.perf_counter() - began)
+    return Bisection(found, options.metric, time.perf_counter() - began)
 
 
-def show_bisected(out: Console, done: Bisected) -> None:
-    """The commit, what it changed, and git's log."""
+def show_bisection(out: Console, done: Bisection) -> None:
+    """Print the commit, its diffstat and git's bisect log."""
     found = done.found
     if found.first_bad is None:
-        out.print("Only commits that could not be tried are left; the first bad one is one of:")
+        out.print("Only commits that could not be tested are left; the first bad commit is one of:")
         for commit in found.candidates:
             out.print(f"  {commit}")
     else:
@@ -120,29 +129,29 @@ def show_bisected(out: Console, done: Bisected) -> None:
 
 
 @dataclass
-class _Bench:
-    """Measures the commit that is checked out."""
+class _CommitRunner:
+    """Builds and runs the commit that is checked out."""
 
-    asked: Asked
+    options: BisectOptions
     case: Case
     seeds: Sequence[int]
     fragment: fragment.Fragment | None
     checkout: Checkout
     home: Path
-    room: Path
+    workdir: Path
     err: Console
     known: dict[str, list[float]] = field(default_factory=dict)
-    """Figures by binary: the same bytes run the same way."""
+    """Values by binary hash: equal binaries give equal runs."""
     spent_s: tuple[float, float] = (0.0, 0.0)
-    """On the last commit: building, running."""
+    """Build and run time of the last commit."""
 
     def figures(self, commit: str) -> Sequence[float]:
-        """One figure a seed. Raises `Skipped` where the commit gives none."""
+        """One value per seed. Raises `Skipped` if the commit gives none."""
         began = time.perf_counter()
         try:
             kernel = self._build(commit)
         except BuildFailed as error:
-            raise Skipped(self._broken(commit, _in_a_line(error))) from error
+            raise Skipped(self._build_failure(commit, _first_line(error))) from error
         finally:
             built = time.perf_counter()
             self.spent_s = (built - began, 0.0)
@@ -151,30 +160,30 @@ class _Bench:
         self.spent_s = (built - began, time.perf_counter() - built)
         return self.known[kernel.binary_sha256]
 
-    def tell(self, step: Step) -> None:
-        """One line a commit."""
-        figure = step.why if step.figure is None else f"{digits(step.figure)} {self.asked.metric}"
+    def report_step(self, step: Step) -> None:
+        """Print the commit and its verdict."""
+        figure = step.why if step.figure is None else f"{digits(step.figure)} {self.options.metric}"
         built, ran = self.spent_s
         self.err.print(f"{step.commit[:12]} {step.subject}")
         self.err.print(f"    {step.verdict}: {figure} (build {built:.1f} s, run {ran:.1f} s)")
 
     def _build(self, commit: str) -> Kernel:
-        """An earlier call's kernel of this commit serves too, and so does its compiler's no."""
-        if (told := self._note(commit)).is_file():
-            raise Skipped(told.read_text(encoding="utf-8"))
+        """Build the commit, or reuse the kernel or the compiler error of an earlier call."""
+        if (note := self._note(commit)).is_file():
+            raise Skipped(note.read_text(encoding="utf-8"))
         identity = f"{self.checkout.repository} commit:{commit}"
-        wanted = Wish(Source("folder", identity, commit[:12], self.checkout.place), self.fragment)
-        place = self.home / "kernels" / commit[:16]
+        build_request = KernelSpec(Source("folder", identity, commit[:12], self.checkout.place), self.fragment)
+        folder = self.home / "kernels" / commit[:16]
         with bars_on(self.err if self.err.is_terminal else Console(quiet=True)) as progress:
-            return build_at(place, wanted, self.home / "build", jobs=self.asked.jobs, progress=progress)[0]
+            return build_at(folder, build_request, self.home / "build", jobs=self.options.jobs, progress=progress)[0]
 
-    def _broken(self, commit: str, why: str) -> str:
-        """Kept, so that going on after an interruption does not compile it once more; not what the machine lacks."""
-        said = f"it does not build: {why}"
-        if not _OF_THE_MACHINE.search(why):
+    def _build_failure(self, commit: str, why: str) -> str:
+        """Store the compiler error, so that a resumed bisection skips the build; errors of the host are not stored."""
+        problem = f"build failed: {why}"
+        if not _HOST_ERRORS.search(why):
             self._note(commit).parent.mkdir(parents=True, exist_ok=True)
-            write(self._note(commit), said.encode())
-        return said
+            write(self._note(commit), problem.encode())
+        return problem
 
     def _note(self, commit: str) -> Path:
         return self.home / "kernels" / f"{commit[:16]}.broken"
@@ -182,44 +191,48 @@ class _Bench:
     def _run(self, kernel: Kernel) -> list[float]:
         binary = str(kernel.binary)
         engine = engine_called("kernel", binary, allowed=permitted(kernels=[binary]))
-        folders = [self.room / f"{kernel.name}-seed{seed}" for seed in self.seeds]
+        folders = [self.workdir / f"{kernel.name}-seed{seed}" for seed in self.seeds]
         work = [
-            (engine, Request(self.asked.scenario, self.case, seed, folder, self._command(kernel, seed)))
+            (engine, Request(self.options.scenario, self.case, seed, folder, self._command(kernel, seed)))
             for seed, folder in zip(self.seeds, folders, strict=True)
         ]
         try:
-            carry_out(work, self.asked.jobs)
+            execute_runs(work, self.options.jobs)
         except EngineError as error:
-            raise Skipped(f"no run on it comes to an end: {_in_a_line(error)}") from error
+            raise Skipped(f"the run failed: {_first_line(error)}") from error
         return [self._figure(folder) for folder in folders]
 
     def _figure(self, folder: Path) -> float:
         run = result.load(folder)
-        if not run.birth["valid"]:
-            raise Skipped(f"its run is invalid: {'; '.join(run.birth['invalid'])}")
-        figure = measures(run).get(self.asked.metric)
+        if not run.manifest["valid"]:
+            raise Skipped(f"the run is invalid: {'; '.join(run.manifest['invalid'])}")
+        figure = measures(run).get(self.options.metric)
         shutil.rmtree(folder)
         if figure is None:
-            raise Skipped(f"its run has no {self.asked.metric}")
+            raise Skipped(f"the run has no {self.options.metric}")
         return figure
 
     def _command(self, kernel: Kernel, seed: int) -> str:
-        return repeat_command(self.asked.scenario, "kernel", seed, self.asked.settings, str(kernel.binary))
+        return repeat_command(self.options.scenario, "kernel", seed, self.options.settings, str(kernel.binary))
 
 
-def _case(asked: Asked) -> Case:
-    """The one case that is run. Raises ExperimentError where it, or the metric, is not to be had."""
-    cases = load(find(asked.scenario), asked.settings)
+def _case(options: BisectOptions) -> Case:
+    """The case to run. Raises `ExperimentError` if the case or the metric doesn't exist."""
+    cases = load(find(options.scenario), options.settings)
     names = "; ".join(case.name for case in cases)
-    chosen = [case for case in cases if asked.case in (None, case.name)]
+    chosen = [case for case in cases if options.case in (None, case.name)]
     if len(chosen) != 1:
         raise ExperimentError(
-            "a bisection is of one case", file=asked.scenario, key="--case", value=asked.case, right=f"one of: {names}"
+            "bisect needs one case",
+            file=options.scenario,
+            key="--case",
+            value=options.case,
+            right=f"one of: {names}",
         )
     known = measure_names([vars(flow) for flow in plan_case(chosen[0], 1).flows])
-    if asked.metric not in known:
+    if options.metric not in known:
         raise ExperimentError(
-            "no metric of this experiment", key="--metric", value=asked.metric, right=suggest(asked.metric, known)
+            "unknown metric", key="--metric", value=options.metric, right=suggest(options.metric, known)
         )
     return chosen[0]
 
@@ -228,8 +241,8 @@ def _key(source: Path, identity: str) -> str:
     return hashlib.sha256(f"{source}\0{identity}".encode()).hexdigest()[:12]
 
 
-def _in_a_line(error: Exception) -> str:
-    """The first thing that looks like an error, without the rest of the log."""
+def _first_line(error: Exception) -> str:
+    """The first error line of a build log."""
     lines = [line.strip() for line in str(error).splitlines()]
     return lines[1] if len(lines) > 1 else lines[0]
 
@@ -241,5 +254,5 @@ def _entry(step: Step) -> dict[str, Any]:
     }  # fmt: skip
 
 
-_OF_THE_MACHINE = re.compile(r"No space left|Killed|signal|internal compiler error", re.IGNORECASE)
-"""A compiler that failed for want of room or memory says nothing of the commit."""
+_HOST_ERRORS = re.compile(r"No space left|Killed|signal|internal compiler error", re.IGNORECASE)
+"""A build that failed for lack of disk space or memory says nothing about the commit."""

@@ -1,51 +1,55 @@
-"""`dumbbell doctor`: what this machine does to TCP, what it means, and what to type."""
-# ruff: noqa: PLC0415 — a slip in an option answers at once
+"""`dumbbell doctor`: findings about this host's TCP settings, with commands that change them."""
+# Modules are imported inside the commands: help and usage errors don't wait for them.
+# ruff: noqa: PLC0415
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 from rich.table import Table
 from rich.text import Text
 
 from dumbbell.cli.console import Console, print_json
+from dumbbell.cli.options import json_option
 
 if TYPE_CHECKING:
-    from dumbbell.machine.buffers import Path
-    from dumbbell.machine.finding import Finding, Mark
+    from dumbbell.host.buffers import Path
+    from dumbbell.host.finding import Finding, Mark
 
 __all__ = ["doctor"]
 
 SIGNS: dict["Mark", tuple[str, str]] = {
     "ok": ("ok", "green"),
-    "look": ("look", "yellow"),
+    "warning": ("warning", "yellow"),
     "problem": ("PROBLEM", "bold red"),
     "unknown": ("unknown", "magenta"),
 }
 MOST_COLUMNS = 100
-"""Wider lines are hard to read."""
+"""Longer lines are hard to read."""
 
 
+@click.command("doctor")
+@click.option("--rate", metavar="RATE", help="Path rate, such as 1gbit, to check buffers against; needs --rtt.")
+@click.option("--rtt", metavar="TIME", help="Path RTT, such as 80ms; needs --rate.")
+@json_option
 def doctor(
-    rate: Annotated[str | None, typer.Option(metavar="RATE", help="Of a path, such as 1gbit; with --rtt.")] = None,
-    rtt: Annotated[str | None, typer.Option(metavar="TIME", help="Of that path, such as 80ms.")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object on standard output, and nothing else.")
-    ] = False,
+    rate: str | None = None,
+    rtt: str | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Say what this machine does to TCP: is BBR on, which BBR is it, who paces, are buffers large enough?
+    """Check this host's TCP settings: congestion control, BBR version, pacing, buffers.
 
-    Reads only; needs no root. A finding is ok, look, PROBLEM, or unknown with its reason.
+    Reads only and needs no root. Each finding is ok, look, PROBLEM, or unknown with the reason.
     """
-    from dumbbell.machine.doctor import examined
-    from dumbbell.machine.finding import as_json as told
-    from dumbbell.machine.sources import Machine
+    from dumbbell.host.checks import run_checks
+    from dumbbell.host.finding import as_json as parts
+    from dumbbell.host.sources import LocalHost
 
-    path = _asked(rate, rtt)
-    findings = examined(Machine(), path)
+    path = _path_of(rate, rtt)
+    findings = run_checks(LocalHost(), path)
     if as_json:
-        asked = {"rate_bps": path.rate_bps, "rtt_ns": path.rtt_ns}
-        print_json({"path": asked, **told(findings)})
+        path_json = {"rate_bps": path.rate_bps, "rtt_ns": path.rtt_ns}
+        print_json({"path": path_json, **parts(findings)})
         return
     out = Console()
     if out.is_terminal:
@@ -56,9 +60,9 @@ def doctor(
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
-def _asked(rate: str | None, rtt: str | None) -> "Path":
-    """The path that `--rate` and `--rtt` name."""
-    from dumbbell.machine.buffers import Path
+def _path_of(rate: str | None, rtt: str | None) -> "Path":
+    """The path of `--rate` and `--rtt`."""
+    from dumbbell.host.buffers import Path
 
     if rate is None and rtt is None:
         return Path()
@@ -72,38 +76,38 @@ def _asked(rate: str | None, rtt: str | None) -> "Path":
 
 
 def _show(out: Console, findings: list["Finding"]) -> None:
-    from dumbbell.machine.finding import GROUPS
+    from dumbbell.host.finding import GROUPS
 
     width = min(out.width, MOST_COLUMNS)
     for group in GROUPS:
         out.print(group, style="bold")
         for finding in (finding for finding in findings if finding.group == group):
-            out.print(_told(finding), width=width)
+            out.print(_finding_row(finding), width=width)
             for command in finding.change:
-                # Never wrapped: it is there to be copied.
+                # Not wrapped, so that it can be copied.
                 out.print(f"          $ {command}", style="cyan", soft_wrap=True)
         out.print()
-    out.print(_counts(findings))
+    out.print(_summary_line(findings))
 
 
-def _told(finding: "Finding") -> Table:
+def _finding_row(finding: "Finding") -> Table:
     sign, style = SIGNS[finding.mark]
     meaning = (finding.meaning, "dim" if finding.mark == "ok" else "")
     table = Table.grid(padding=(0, 1), expand=True)
     table.add_column(width=7, justify="right")
     table.add_column(ratio=1)
     source = (f" [{finding.source}]" if finding.source else "", "dim")
-    told = Text.assemble((finding.title, "bold"), ": ", finding.shown, ". ", meaning, source)
-    table.add_row(Text(sign, style=style), told)
+    parts = Text.assemble((finding.title, "bold"), ": ", finding.shown, ". ", meaning, source)
+    table.add_row(Text(sign, style=style), parts)
     return table
 
 
-def _counts(findings: list["Finding"]) -> Text:
-    from dumbbell.machine.finding import MARKS
+def _summary_line(findings: list["Finding"]) -> Text:
+    from dumbbell.host.finding import MARKS
 
-    told = []
+    parts = []
     for mark in MARKS:
         count = sum(finding.mark == mark for finding in findings)
         if count:
-            told.append(f"{count} {SIGNS[mark][0]}")
-    return Text(", ".join(told))
+            parts.append(f"{count} {SIGNS[mark][0]}")
+    return Text(", ".join(parts))

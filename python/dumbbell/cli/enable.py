@@ -1,139 +1,144 @@
-"""`dumbbell enable` and `dumbbell disable`: the default controller of new connections, switched and put back."""
-# ruff: noqa: PLC0415 — a slip in an option answers at once
+"""`dumbbell enable` and `dumbbell disable`: set and restore the default congestion control of this host."""
+# Modules are imported inside the commands: help and usage errors don't wait for them.
+# ruff: noqa: PLC0415
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from dumbbell.cli.console import Console
+from dumbbell.cli.options import PATH
 
 if TYPE_CHECKING:
-    from dumbbell.machine.sources import Machine
-    from dumbbell.machine.switch import Change, Done
+    from dumbbell.host.sources import LocalHost
+    from dumbbell.host.switch import Change, Done
 
 __all__ = ["disable", "enable"]
 
 out = Console(soft_wrap=True)
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be written and done, and do nothing.")]
-Root = Annotated[
-    Path | None,
-    typer.Option("--root", metavar="DIR", help="An image's folder: write its files; nothing is applied."),
-]
 
-
+@click.command("enable")
+@click.argument("controller", metavar="CONTROLLER", help="Congestion control, such as bbr, that the kernel has.")
+@click.option("--qdisc", metavar="NAME", help="Also set the default qdisc for new devices, such as fq.")
+@click.option("--dry-run", is_flag=True, help="Print the changes and exit.")
+@click.option("--root", type=PATH, metavar="DIR", help="Write to the root file system in DIR; apply nothing.")
 def enable(
-    controller: Annotated[str, typer.Argument(metavar="CONTROLLER", help="Such as bbr; any that the kernel has.")],
-    qdisc: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Also the queue of devices that come up from now on: fq.")
-    ] = None,
-    dry_run: DryRun = False,
-    root: Root = None,
+    controller: str,
+    qdisc: str | None = None,
+    dry_run: bool = False,
+    root: Path | None = None,
 ) -> None:
-    """Make a controller the default of new connections, now and at each boot; needs root.
+    """Make a congestion control the default of this host.
 
-    Writes one drop-in in /etc/sysctl.d (and one in /etc/modules-load.d for a module), applies it, and opens a
-    connection to see. 'dumbbell disable' puts back what was.
+    Applies to new connections, now and after each boot; needs root. Writes a drop-in to /etc/sysctl.d (and one to
+    /etc/modules-load.d for a module), applies it, and opens a connection to verify. `dumbbell disable` restores the
+    former values.
     """
-    from dumbbell.machine import switch
-    from dumbbell.machine.steps import locked
+    from dumbbell.host import switch
+    from dumbbell.host.steps import locked
 
-    machine = _machine(root)
+    machine = _host_of(root)
     if dry_run:
-        _would(switch.enabling(machine, controller, qdisc, running=machine.live))
+        _print_plan(switch.enabling(machine, controller, qdisc, running=machine.live))
         return
     with locked(machine):
         change = switch.enabling(machine, controller, qdisc, running=machine.live)
         done = switch.apply(machine, change, verify=machine.live)
-    _told(done)
+    _print_done(done)
     if machine.live:
-        _existing(machine, controller)
+        _print_open_connections(machine, controller)
     out.print(f"undo with: dumbbell disable{f' --root {root}' if root else ''}")
 
 
+@click.command("disable")
+@click.option("--dry-run", is_flag=True, help="Print the changes and exit.")
+@click.option("--root", type=PATH, metavar="DIR", help="Write to the root file system in DIR; apply nothing.")
+@click.option(
+    "--force", is_flag=True, help="Remove the drop-in even if it was edited; keep a copy with suffix .edited."
+)
 def disable(
-    dry_run: DryRun = False,
-    root: Root = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Take an edited drop-in away too; it is kept as ….edited.")
-    ] = False,
+    dry_run: bool = False,
+    root: Path | None = None,
+    force: bool = False,
 ) -> None:
-    """Undo 'dumbbell enable': the values of before, and none of its files; needs root."""
-    from dumbbell.machine import switch
-    from dumbbell.machine.steps import locked
+    """Undo `dumbbell enable`.
 
-    machine = _machine(root)
+    Restores the former values and removes the files; needs root.
+    """
+    from dumbbell.host import switch
+    from dumbbell.host.steps import locked
+
+    machine = _host_of(root)
     if dry_run:
-        _would(switch.disabling(machine, running=machine.live, force=force))
+        _print_plan(switch.disabling(machine, running=machine.live, force=force))
         return
     with locked(machine):
         change = switch.disabling(machine, running=machine.live, force=force)
         done = switch.apply(machine, change, verify=machine.live)
-    _told(done)
+    _print_done(done)
     if machine.live and change.wanted:
-        _existing(machine, change.wanted)
+        _print_open_connections(machine, change.wanted)
 
 
-def _machine(root: Path | None) -> "Machine":
-    from dumbbell.errors import MachineError
-    from dumbbell.machine.sources import HERE, Machine
+def _host_of(root: Path | None) -> "LocalHost":
+    from dumbbell.errors import LocalHostError
+    from dumbbell.host.sources import HERE, LocalHost
 
     if root is None:
-        return Machine()
+        return LocalHost()
     if not root.is_dir():
-        raise MachineError(f"--root: no such folder, got '{root}'")
+        raise LocalHostError(f"--root: no such folder, got '{root}'")
     if root.resolve() == HERE:
-        raise MachineError("--root: '/' is this machine; leave --root out")
-    return Machine(root)
+        raise LocalHostError("--root: '/' is this host; leave --root out")
+    return LocalHost(root)
 
 
-def _would(change: "Change") -> None:
-    from dumbbell.machine.steps import Write
+def _print_plan(change: "Change") -> None:
+    from dumbbell.host.steps import Write
 
     if not change.steps:
-        out.print("nothing to do: it is so already")
+        out.print("nothing to do: the settings are in place")
     for step in change.steps:
-        out.print(f"would {step.told()}" if isinstance(step, Write) else f"would run: {step.told()}")
+        out.print(f"would {step.describe()}" if isinstance(step, Write) else f"would run: {step.describe()}")
         if isinstance(step, Write):
             for line in step.text.splitlines():
                 out.print(f"    {line}")
-    _noted(change.notes)
+    _print_notes(change.notes)
 
 
-def _told(done: "Done") -> None:
+def _print_done(done: "Done") -> None:
     if not done.change.steps:
-        out.print("nothing to do: it was so already")
+        out.print("nothing to do: the settings were in place")
     for step in done.change.steps:
-        out.print(f"done: {step.told()}")
+        out.print(f"done: {step.describe()}")
     if done.opened is not None:
         got = done.opened.controllers[0]
-        how = (
-            "a connection over loopback was opened, and both its ends have" if done.opened.connected else "a socket has"
-        )
+        how = "both ends of a loopback connection use" if done.opened.connected else "a new socket uses"
         out.print(f"verified: {how} {got}")
         if done.opened.why:
             out.print(f"note: {done.opened.why}")
-    _noted(done.notes)
+    _print_notes(done.notes)
 
 
-def _noted(notes: tuple[str, ...]) -> None:
+def _print_notes(notes: tuple[str, ...]) -> None:
     for note in notes:
         out.print(f"note: {note}")
 
 
-def _existing(machine: "Machine", controller: str) -> None:
-    """Connections that are open keep the controller that they have."""
-    from dumbbell.machine.inuse import in_use
+def _print_open_connections(machine: "LocalHost", controller: str) -> None:
+    """Open connections keep their congestion control."""
+    from dumbbell.host.controllers_in_use import controllers_in_use
 
-    used = in_use(machine)
+    used = controllers_in_use(machine)
     if used.counts is None:
-        out.print(f"connections that are open keep their controllers (which, is not known: {used.why})")
+        out.print(f"open connections keep their congestion control (unknown: {used.why})")
         return
     others = Counter({name: count for name, count in used.counts.items() if name != controller})
     if not others:
-        out.print(f"no open connection has another controller than {controller}")
+        out.print(f"all open connections use {controller}")
         return
-    told = ", ".join(f"{count} × {name}" for name, count in others.most_common())
-    out.print(f"connections that are open keep theirs until they are opened anew: {told}")
+    counted = ", ".join(f"{count} × {name}" for name, count in others.most_common())
+    out.print(f"open connections keep their congestion control until they reconnect: {counted}")

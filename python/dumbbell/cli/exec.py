@@ -1,84 +1,109 @@
-"""`dumbbell exec`: a program of this machine on a host of an experiment, in the experiment's time."""
+"""`dumbbell exec`: run a program of this host on a host of an experiment, in virtual time."""
+# Modules are imported inside the commands: help and usage errors don't wait for them.
+# ruff: noqa: PLC0415
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
-from dumbbell.cli.typed import (
-    CaseName,
-    Files,
-    Flows,
-    Host,
-    KernelName,
-    Out,
-    Scenario,
-    Seed,
-    Servers,
-    typed_request,
-)
-from dumbbell.visible import visible_line
+from dumbbell.cli.options import PATH, set_option
+from dumbbell.cli.program_options import typed_request
+from dumbbell.control_characters import visible_line
 
 __all__ = ["exec_"]
 
 NOT_DONE = 124
-"""As `timeout` of coreutils has it."""
+"""As timeout(1) returns."""
 NOT_STARTED = 127
-"""As shells have it."""
+"""As shells return."""
 BY_SIGNAL = 128
 
 
+@click.command("exec")
+@click.argument("scenario", metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")
+@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...", help="Program to run, with its arguments.")
+@click.option(
+    "--on",
+    default="receiver",
+    metavar="HOST",
+    help="Host that runs the program: sender, receiver, or another host of the plan.",
+)
+@click.option(
+    "--server", "servers", multiple=True, metavar="COMMAND", help="Command to run on the opposite host. Repeatable."
+)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    metavar="NAME=SIZE",
+    help="Create a file of zeros in the working directories. Repeatable.",
+)
+@click.option("--cc", metavar="NAME", help="Congestion control for the hosts that run the programs.")
+@click.option("--flows/--no-flows", default=True, help="Run the experiment's flows as well.")
+@click.option("--start", metavar="TIME", help="Start the command at this time.")
+@click.option("--timeout", metavar="TIME", help="Stop the command after this time; default: the experiment's duration.")
+@click.option(
+    "--powers",
+    is_flag=True,
+    help="Keep all root capabilities; the program can then write to your files. Needed for --engine host in a guest.",
+)
+@click.option("--case", metavar="NAME", help="Case of the experiment; default: the first.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Random seed; default: the experiment's first.")
+@set_option
+@click.option("--out", "folder", type=PATH, metavar="DIR", help="Result folder; default: runs/NAME.")
+@click.option("--kernel", metavar="NAME", help="Kernel to run; see `dumbbell kernel list`.")
 def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
-    scenario: Scenario,
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="What to run, and its arguments.")],
-    on: Host = "receiver",
-    servers: Servers = [],  # noqa: B006 — typer copies it
-    files: Files = [],  # noqa: B006
-    cc: Annotated[str | None, typer.Option(metavar="NAME", help="Congestion control of these programs' hosts.")] = None,
-    flows: Flows = True,
-    start: Annotated[str | None, typer.Option(metavar="TIME", help="When the command starts.")] = None,
-    timeout: Annotated[str | None, typer.Option(metavar="TIME", help="Instead of the experiment's duration.")] = None,
-    powers: Annotated[
-        bool,
-        typer.Option("--powers", help="Root without limits, which could write your files: for dumbbell --engine host."),
-    ] = False,
-    case: CaseName = None,
-    seed: Seed = None,
-    settings: Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = [],  # noqa: B006
-    folder: Out = None,
-    kernel: KernelName = None,
+    scenario: str,
+    command: tuple[str, ...],
+    on: str = "receiver",
+    servers: tuple[str, ...] = (),
+    files: tuple[str, ...] = (),
+    cc: str | None = None,
+    flows: bool = True,
+    start: str | None = None,
+    timeout: str | None = None,
+    powers: bool = False,
+    case: str | None = None,
+    seed: int | None = None,
+    settings: tuple[str, ...] = (),
+    folder: Path | None = None,
+    kernel: str | None = None,
 ) -> None:
-    """Run a program of this machine on a host of an experiment; exits with the program's status."""
-    from dumbbell import result  # noqa: PLC0415 — a slip in an option answers at once
-    from dumbbell.cli.carry import carry_out  # noqa: PLC0415
-    from dumbbell.engine.permissions import permitted  # noqa: PLC0415
-    from dumbbell.engine.requests import engine_called  # noqa: PLC0415
-    from dumbbell.spec.typed import Asked  # noqa: PLC0415
+    """Run a program on a host of an experiment.
 
-    asked = Asked(_seen_from_afar(command), on, servers, files, cc, start, timeout, flows)
-    request, name = typed_request(scenario, settings, case, asked, seed, folder, "exec", _say, powers=powers)
-    carry_out([(engine_called("kernel", kernel, allowed=permitted(kernels=[kernel])), request)], 1, bar=False)
-    raise typer.Exit(_tell(result.load(request.out).birth, request.out, name))
+    The program comes from this host. The exit status is the program's.
+    """
+    from dumbbell.cli.run_executor import execute_runs
+    from dumbbell.engines.permissions import permitted
+    from dumbbell.engines.requests import engine_called
+    from dumbbell.results import result
+    from dumbbell.spec.typed import Asked
+
+    asked = Asked(_with_absolute_program(command), on, servers, files, cc, start, timeout, flows)
+    request, name = typed_request(scenario, settings, case, asked, seed, folder, "exec", _pass_output, powers=powers)
+    execute_runs([(engine_called("kernel", kernel, allowed=permitted(kernels=[kernel])), request)], 1, bar=False)
+    raise click.exceptions.Exit(_report(result.load(request.out).manifest, request.out, name))
 
 
-def _say(stream: str, said: bytes) -> None:
-    """At once and as it is, where the program said it: the user typed its command."""
+def _pass_output(stream: str, data: bytes) -> None:
+    """Pass the bytes through at once, to the same stream: the user typed the command."""
     to = sys.stdout if stream == "out" else sys.stderr
-    to.buffer.write(said)
+    to.buffer.write(data)
     to.flush()
 
 
-def _tell(birth: dict[str, Any], out: Path, name: str) -> int:
-    """To standard error what to know of the run. Returns the program's status."""
-    entry = next(program for program in birth["programs"] if program["name"] == name)
-    notes = [f"invalid: {reason}" for reason in birth["invalid"]] + birth["warnings"]
-    times = f"{birth['duration_s']:.6g} s of the experiment's time, {birth['wall_s']:.1f} s of yours"
-    written = f"; its files: {out / entry['folder']}" if "folder" in entry else ""
+def _report(manifest: dict[str, Any], out: Path, name: str) -> int:
+    """Print warnings, times and the result folder to standard error. Returns the program's status."""
+    entry = next(program for program in manifest["programs"] if program["name"] == name)
+    notes = [f"invalid: {reason}" for reason in manifest["invalid"]] + manifest["warnings"]
+    times = f"{manifest['duration_s']:.6g} s of virtual time, {manifest['wall_s']:.1f} s of real time"
+    written = f"; files: {out / entry['folder']}" if "folder" in entry else ""
     for note in [*notes, f"{times}; result: {out}{written}"]:
         sys.stderr.write(f"dumbbell: {visible_line(note)}\n")
-    return _status(entry, valid=birth["valid"])
+    return _status(entry, valid=manifest["valid"])
 
 
 def _status(entry: dict[str, Any], *, valid: bool) -> int:
@@ -91,8 +116,8 @@ def _status(entry: dict[str, Any], *, valid: bool) -> int:
     return int(entry["status"]) or (0 if valid else 1)
 
 
-def _seen_from_afar(command: Sequence[str]) -> list[str]:
-    """The command with its program by its whole path, when it was named by a relative one."""
+def _with_absolute_program(command: Sequence[str]) -> list[str]:
+    """The command with the absolute path of its program, if the path was relative."""
     program, *arguments = command
     if "/" in program and not program.startswith("/"):
         program = str(Path.cwd() / program)

@@ -1,93 +1,151 @@
-"""`dumbbell fetch`: options to a session of downloads, and what came out as a table, a sentence, a figure, a folder."""
-# Modules are imported inside the command, as in `app`.
+"""`dumbbell fetch`: repeated downloads; the result as a table, a verdict, a figure, a result folder."""
+# Modules are imported inside the commands: help and usage errors don't wait for them.
 # ruff: noqa: PLC0415
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
+
+from dumbbell.cli.options import PATH, json_option
 
 if TYPE_CHECKING:
     import ssl
 
     from dumbbell.cli.console import Console
-    from dumbbell.transfer.session import Asked, Session, Trial
+    from dumbbell.transfer.ab_session import Session, SessionOptions, Transfer
 
 __all__ = ["fetch"]
 
 INTERRUPTED = 130
 
 
+@click.command("fetch")
+@click.argument("url", metavar="URL", help="URL of a `dumbbell serve` or of a file on any server.")
+@click.option(
+    "--cc",
+    default="",
+    show_default=False,
+    metavar="NAME,NAME",
+    help="Congestion controls to compare; the first is compared with each other one.",
+)
+@click.option(
+    "--size",
+    default="",
+    show_default=False,
+    metavar="BYTES",
+    help="Bytes to download, such as 61MB; default: the whole file.",
+)
+@click.option(
+    "--repeats", type=click.IntRange(min=1, max=10_000), metavar="N", help="Number of downloads per controller."
+)
+@click.option(
+    "--until",
+    default="",
+    show_default=False,
+    metavar="5%",
+    help="Stop when the confidence interval of the ratio is this narrow.",
+)
+@click.option(
+    "--max-runs",
+    type=click.IntRange(min=1, max=10_000),
+    default=40,
+    metavar="N",
+    help="Maximum number of downloads per controller.",
+)
+@click.option(
+    "--connections",
+    type=click.IntRange(min=1, max=256),
+    default=1,
+    metavar="N",
+    help="Parallel connections; each downloads the full size.",
+)
+@click.option("-4", "--4", "ipv4", is_flag=True, help="Use IPv4 only.")
+@click.option("-6", "--6", "ipv6", is_flag=True, help="Use IPv6 only.")
+@click.option("--insecure", is_flag=True, help="Don't verify the server's certificate.")
+@click.option("--cacert", type=PATH, metavar="PEM", help="CA certificates to trust.")
+@click.option("--timeout", default="300s", metavar="TIME", help="Time limit per download.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, metavar="N", help="Random seed for the order of downloads."
+)
+@click.option("--out", "folder", type=PATH, metavar="RUN", help="Also write a result folder.")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="Also draw a figure.")
+@json_option
 def fetch(  # noqa: PLR0913, PLR0917 — a command has many options
-    url: Annotated[str, typer.Argument(metavar="URL", help="A dumbbell serve, or any server's file.")],
-    cc: Annotated[str, typer.Option(metavar="NAME,NAME", help="Controllers to compare; the first against each.")] = "",
-    size: Annotated[str, typer.Option(metavar="BYTES", help="Such as 61MB; default: all of the file.")] = "",
-    repeats: Annotated[int | None, typer.Option(min=1, max=10_000, help="So many of each, no more, no less.")] = None,
-    until: Annotated[str, typer.Option(metavar="5%", help="Until the ratio is known so exactly.")] = "",
-    max_runs: Annotated[int, typer.Option(min=1, max=10_000, help="Of each at most.")] = 40,
-    connections: Annotated[int, typer.Option(min=1, max=256, help="At once, each downloads it all.")] = 1,
-    ipv4: Annotated[bool, typer.Option("-4", "--4", help="IPv4 only.")] = False,
-    ipv6: Annotated[bool, typer.Option("-6", "--6", help="IPv6 only.")] = False,
-    insecure: Annotated[bool, typer.Option("--insecure", help="Trust any certificate.")] = False,
-    cacert: Annotated[Path | None, typer.Option(metavar="PEM", help="Trust what these have signed.")] = None,
-    timeout: Annotated[str, typer.Option(metavar="TIME", help="Of one download.")] = "300s",
-    seed: Annotated[int, typer.Option(min=0, help="Of the order's dice.")] = 1,
-    folder: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="Keep it as a result.")] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="A figure.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+    url: str,
+    cc: str = "",
+    size: str = "",
+    repeats: int | None = None,
+    until: str = "",
+    max_runs: int = 40,
+    connections: int = 1,
+    ipv4: bool = False,
+    ipv6: bool = False,
+    insecure: bool = False,
+    cacert: Path | None = None,
+    timeout: str = "300s",
+    seed: int = 1,
+    folder: Path | None = None,
+    output: Path | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Download with each controller in turn, until it is known which is faster, and by how much."""
+    """Compare congestion controls by repeated downloads.
+
+    Downloads with each one in random order until the ratio of download times is known.
+    """
     import socket
 
-    from dumbbell.cli.asked import in_loop
+    from dumbbell.cli.async_runner import run_until_signal
     from dumbbell.cli.console import err, out, print_json
     from dumbbell.errors import ExperimentError, OutputError
     from dumbbell.spec.typed import quantity
     from dumbbell.spec.units import duration_ns, share, size_bytes
-    from dumbbell.transfer.client import Wanted, place_of
-    from dumbbell.transfer.session import Asked, Stopped, measure
+    from dumbbell.transfer.ab_session import SessionOptions, Stopped, measure
+    from dumbbell.transfer.client import DownloadRequest, parse_url
 
     ccs = tuple(name.strip() for name in cc.split(",") if name.strip())
     if len(set(ccs)) < len(ccs):
-        raise ExperimentError("a controller twice", key="--cc", value=cc, right="each once")
+        raise ExperimentError("a congestion control is listed twice", key="--cc", value=cc, right="list each once")
     if any(not name.isascii() or not name.isprintable() for name in ccs):
-        raise ExperimentError("no name of a controller", key="--cc", value=cc, right="such as bbr,cubic")
+        raise ExperimentError("not the name of a congestion control", key="--cc", value=cc, right="such as bbr,cubic")
     if repeats is not None and until:
-        raise ExperimentError("a number and a condition", key="--until", value=until, right="either of the two")
+        raise ExperimentError(
+            "--repeats and --until exclude each other", key="--until", value=until, right="give one of them"
+        )
     if ipv4 and ipv6:
-        raise ExperimentError("IPv4 only and IPv6 only", key="-6", right="one, or neither")
+        raise ExperimentError("-4 and -6 exclude each other", key="-6", right="give at most one of them")
     if folder is not None and (folder.exists() or folder.is_symlink()):
-        raise OutputError(f"{folder}: exists already; results are never overwritten")
-    asked = Asked(
+        raise OutputError(f"{folder}: exists already; choose another folder")
+    asked = SessionOptions(
         ccs, repeats, _until(quantity("--until", until, share) if until else None), max_runs, connections, seed
     )
-    wanted = Wanted(
-        place_of(url),
+    wanted = DownloadRequest(
+        parse_url(url),
         size_bytes=quantity("--size", size, size_bytes) if size else None,
         family=socket.AF_INET if ipv4 else socket.AF_INET6 if ipv6 else socket.AF_UNSPEC,
         tls=_tls(insecure=insecure, cacert=cacert),
         timeout_s=quantity("--timeout", timeout, duration_ns) / 1e9,
     )
-    session = in_loop(measure(asked, wanted, lambda trial: _progress(err, asked, trial)))
+    session = run_until_signal(measure(asked, wanted, lambda trial: _progress(err, asked, trial)))
     _write(session, folder, output, _command(url, asked, size=size, until=until))
     if as_json:
-        from dumbbell.transfer.words import as_json as told
+        from dumbbell.transfer.session_text import as_json as told
 
         print_json(told(session))
     else:
         _show(out, session)
     if session.stopped is Stopped.FAILED:
         err.print(f"dumbbell: {session.fault}", soft_wrap=True)
-        raise typer.Exit(1)
-    raise typer.Exit(INTERRUPTED if session.stopped is Stopped.INTERRUPTED else 0)
+        raise click.exceptions.Exit(1)
+    raise click.exceptions.Exit(INTERRUPTED if session.stopped is Stopped.INTERRUPTED else 0)
 
 
 def _until(within: float | None) -> float | None:
     from dumbbell.errors import ExperimentError
 
     if within is not None and within <= 0:
-        raise ExperimentError("nothing is known exactly", key="--until", value=f"{within:g}", right="such as 5%")
+        raise ExperimentError("the width must be positive", key="--until", value=f"{within:g}", right="such as 5%")
     return within
 
 
@@ -97,11 +155,11 @@ def _tls(*, insecure: bool, cacert: Path | None) -> "ssl.SSLContext":
     from dumbbell.errors import ExperimentError, TransferError
 
     if insecure and cacert is not None:
-        raise ExperimentError("whom to trust, and to trust anybody", key="--insecure", right="one of the two")
+        raise ExperimentError("--insecure and --cacert exclude each other", key="--insecure", right="give one of them")
     try:
         context = ssl.create_default_context(cafile=cacert)
     except (OSError, ssl.SSLError) as error:
-        raise TransferError(f"{cacert}: no certificates as PEM: {error}") from error
+        raise TransferError(f"{cacert}: not a PEM file of certificates: {error}") from error
     context.set_alpn_protocols(["http/1.1"])
     if insecure:
         context.check_hostname = False
@@ -109,15 +167,15 @@ def _tls(*, insecure: bool, cacert: Path | None) -> "ssl.SSLContext":
     return context
 
 
-def _command(url: str, asked: "Asked", *, size: str, until: str) -> str:
-    """That measures the same again."""
+def _command(url: str, asked: "SessionOptions", *, size: str, until: str) -> str:
+    """The command that repeats the measurement."""
     words = ["dumbbell", "fetch", url]
     options = {"cc": ",".join(asked.ccs), "size": size, "until": until, "repeats": asked.repeats}
     options |= {"max-runs": asked.most, "connections": asked.connections, "seed": asked.seed}
     return shlex.join([*words, *(word for key, value in options.items() if value for word in (f"--{key}", str(value)))])
 
 
-def _progress(err: "Console", asked: "Asked", trial: "Trial") -> None:
+def _progress(err: "Console", asked: "SessionOptions", trial: "Transfer") -> None:
     what = trial.cc or "download"
     most = asked.repeats or asked.most
     err.print(f"{trial.block + 1}/{most} {what} {trial.time_s:.4g} s", style="dim")
@@ -125,7 +183,7 @@ def _progress(err: "Console", asked: "Asked", trial: "Trial") -> None:
 
 def _write(session: "Session", folder: Path | None, output: Path | None, command: str) -> None:
     from dumbbell.cli.console import err
-    from dumbbell.transfer.record import as_run, write
+    from dumbbell.transfer.session_result import as_run, write
 
     if not session.trials:
         return
@@ -133,16 +191,16 @@ def _write(session: "Session", folder: Path | None, output: Path | None, command
         write(session, folder, command)
         err.print(f"wrote {folder}")
     if output is not None:
-        from dumbbell.plot import draw, save
+        from dumbbell.plots import draw, save
 
         save(draw([as_run(session, command)], "downloads"), output)
         err.print(f"wrote {output}")
 
 
 def _show(out: "Console", session: "Session") -> None:
-    """A row a kind, then what follows from them."""
-    from dumbbell.cli.cells import digits, grid
-    from dumbbell.transfer.words import as_json, verdicts
+    """Print one row per congestion control, then the comparisons and verdicts."""
+    from dumbbell.cli.number_text import digits, grid
+    from dumbbell.transfer.session_text import as_json, verdicts
 
     told = as_json(session)
     table = grid(["controller"], ["downloads", "median s", "min", "max", "Mbit/s", "first byte ms", "retrans"])
@@ -152,7 +210,7 @@ def _show(out: "Console", session: "Session") -> None:
 
     for kind in told["kinds"]:
         table.add_row(
-            kind["cc"] or "not told", str(kind["downloads"]), middle(kind, "time_s"),
+            kind["cc"] or "default", str(kind["downloads"]), middle(kind, "time_s"),
             middle(kind, "time_s", "min"), middle(kind, "time_s", "max"), middle(kind, "rate_mbps"),
             middle(kind, "first_byte_s", scale=1e3), middle(kind, "retransmits"),
         )  # fmt: skip

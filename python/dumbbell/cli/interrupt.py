@@ -1,7 +1,7 @@
-"""Ctrl-C as an error of our own: typer would print its own word for a bare `KeyboardInterrupt`."""
+"""Ctrl-C as an error with a message."""
 
 __all__ = ["Interrupted"]
 
 
 class Interrupted(Exception):
-    """Somebody pressed Ctrl-C, and everything that was started has ended; the text says what is left, if anything."""
+    """Raised after Ctrl-C once all processes have ended; the text names what is left, if anything."""

@@ -1,73 +1,87 @@
-"""`dumbbell kernel`: build, list, and say which one runs get."""
+"""`dumbbell kernel`: build and list kernels, set the default."""
+# Modules are imported inside the commands: help and usage errors don't wait for them.
 # ruff: noqa: PLC0415
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 from rich.table import Table
 
-from dumbbell.cli import adding
+from dumbbell.cli import kernel_add
 from dumbbell.cli.console import Console, err, out, print_json
+from dumbbell.cli.options import PATH, json_option
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from dumbbell.kernel import Progress as Heard
+    from dumbbell.kernels import Progress as BuildProgress
 
-__all__ = ["bars_on", "kernel_app"]
-
-kernel_app = typer.Typer(help="Build and list kernels in virtual time.", no_args_is_help=True)
-kernel_app.command()(adding.add)
+__all__ = ["bars_on", "kernel"]
 
 
-@kernel_app.command()
+@click.group("kernel")
+def kernel() -> None:
+    """Build and list Linux kernels for the kernel engine."""
+
+
+@kernel.command("build")
+@click.option("--name", metavar="NAME", help="Name of the kernel; default: its version.")
+@click.option(
+    "--source", type=PATH, metavar="DIR|TARBALL", help="Kernel source; default: the distribution's source package."
+)
+@click.option("--package", metavar="NAME", help="Source package of another version, such as linux-source-6.1 or 6.1.")
+@click.option("--config", type=PATH, metavar="FRAGMENT", help="Kernel .config fragment, merged over Dumbbell's.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel compiler jobs; default: number of CPUs."
+)
 def build(
-    name: Annotated[str | None, typer.Option(help="Default: the version's.")] = None,
-    source: Annotated[
-        Path | None, typer.Option(metavar="DIR|TARBALL", help="Default: the distribution's source package.")
-    ] = None,
-    package: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Another of its packages: linux-source-6.1, or 6.1.")
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FRAGMENT", help="Lines of a .config, laid over Dumbbell's own.")
-    ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Compilers side by side; default: one a core.")] = None,
+    name: str | None = None,
+    source: Path | None = None,
+    package: str | None = None,
+    config: Path | None = None,
+    jobs: int | None = None,
 ) -> None:
-    """Get the source, configure, build, and keep the kernel in the cache. Does nothing when it is there."""
-    from dumbbell.kernel import build as build_kernel
+    """Download, configure and build a kernel for the kernel engine.
+
+    The kernel is kept in the cache. If it is there already, nothing is built.
+    """
+    from dumbbell.kernels import build as build_kernel
 
     with bars_on(err) as progress:
-        kernel = build_kernel(name, source=source, package=package, config=config, jobs=jobs, progress=progress)
-    for told in kernel.unedited:
-        err.print(f"note: {told}")
-    err.print(f"kernel '{kernel.name}' ({kernel.release}) is ready in {kernel.folder}")
+        built = build_kernel(name, source=source, package=package, config=config, jobs=jobs, progress=progress)
+    for note in built.unedited:
+        err.print(f"note: {note}")
+    err.print(f"kernel '{built.name}' ({built.release}) is in {built.folder}")
 
 
-@kernel_app.command()
-def default(name: Annotated[str, typer.Argument(metavar="NAME", help="See kernel list.")]) -> None:
-    """Let runs that name no kernel get this one."""
-    from dumbbell.kernel import mark_default
+@kernel.command("default")
+@click.argument("name", metavar="NAME", help="A kernel of `dumbbell kernel list`.")
+def default(
+    name: str,
+) -> None:
+    """Set the default kernel."""
+    from dumbbell.kernels import mark_default
 
-    err.print(f"runs that name no kernel get '{mark_default(name).name}' from now on")
+    err.print(f"default kernel: {mark_default(name).name}")
 
 
-@kernel_app.command(name="list")
-def list_(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> None:
+@kernel.command("list")
+@json_option
+def list_(as_json: bool = False) -> None:
     """List the kernels that are built."""
-    from dumbbell.kernel import find, kernels
+    from dumbbell.kernels import find, kernels
 
     found = kernels()
     default = find(None).name if found else None
     if as_json:
         keys = ("name", "release", "source", "config_sha256", "binary_sha256", "built_at")
         entries = [
-            {key: getattr(kernel, key) for key in keys}
-            | {"folder": str(kernel.folder), "default": kernel.name == default, "added": adding.entries(kernel)}
-            for kernel in found
+            {key: getattr(each, key) for key in keys}
+            | {"folder": str(each.folder), "default": each.name == default, "added": kernel_add.entries(each)}
+            for each in found
         ]
         print_json({"kernels": entries})
         return
@@ -77,16 +91,16 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("", "name", "release", "source", "config", "built"):
         table.add_column(column, overflow="fold")
-    for kernel in found:
-        mark = "*" if kernel.name == default else ""
-        source = "; ".join([kernel.source, *(f"with {each.file}" for each in kernel.added)])
-        table.add_row(mark, kernel.name, kernel.release, source, kernel.config_sha256[:12], kernel.built_at)
+    for each in found:
+        mark = "*" if each.name == default else ""
+        source = "; ".join([each.source, *(f"with {added.file}" for added in each.added)])
+        table.add_row(mark, each.name, each.release, source, each.config_sha256[:12], each.built_at)
     out.print(table)
 
 
 @contextmanager
-def bars_on(console: Console) -> Iterator["Heard"]:
-    """A bar for each phase of a build; where there is no terminal, a line when it begins."""
+def bars_on(console: Console) -> Iterator["BuildProgress"]:
+    """A progress bar per build phase; without a terminal, a line at its start."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.completed}/{task.total}"))
@@ -103,3 +117,6 @@ def bars_on(console: Console) -> Iterator["Heard"]:
             bars.update(tasks[phase], completed=done, total=total or None)
 
         yield progress
+
+
+kernel.add_command(kernel_add.add)

@@ -1,6 +1,6 @@
-"""What `run` does: every case with every seed on one engine, and what came out.
+"""The work of `run`: execute every case with every seed on one engine and summarize.
 
-What a run is called and how it is asked for is `dumbbell.engine.requests`; carrying them out, side by side, is `carry`.
+`dumbbell.engines.requests` names the runs; `run_executor` executes them.
 """
 
 import time
@@ -10,36 +10,37 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dumbbell import limits, result
+from dumbbell import limits
 from dumbbell.analysis import Outcome, Reader, measures, over_runs, summary
-from dumbbell.cli.carry import carry_out
-from dumbbell.cli.summary import case_name
-from dumbbell.engine import Engine, Request
-from dumbbell.engine.permissions import permitted
-from dumbbell.engine.requests import default_folder, engine_called, repeat_command, run_names, seeds_of
+from dumbbell.cli.run_executor import execute_runs
+from dumbbell.cli.run_summary import case_name
+from dumbbell.engines import Engine, Request
+from dumbbell.engines.permissions import permitted
+from dumbbell.engines.requests import default_folder, engine_called, repeat_command, run_names, seeds_of
 from dumbbell.errors import ExperimentError
 from dumbbell.plan.inside import Inside
 from dumbbell.publish import staged
-from dumbbell.result import Run
+from dumbbell.results import result
+from dumbbell.results.result import Run
 from dumbbell.spec import Case, find, load
 from dumbbell.spec.document import chosen as case_called
 
-__all__ = ["ALL_CASES", "Done", "Repeated", "run_all"]
+__all__ = ["ALL_CASES", "Repeated", "RunResults", "run_all"]
 
 ALL_CASES = "all cases"
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """What several runs of a case, or all cases, had together; invalid runs are left out."""
+    """Statistics over several runs of a case, or of all cases, without invalid runs."""
 
     name: str
     seeds: tuple[int, ...]
     runs: int
-    """Valid ones."""
+    """Number of valid runs."""
     invalid: int
     metrics: dict[str, dict[str, float | int]]
-    """As `over_runs` has them."""
+    """See `over_runs`."""
 
     def as_json(self) -> dict[str, Any]:
         """As one object."""
@@ -53,29 +54,29 @@ class Repeated:
 
 
 @dataclass(frozen=True)
-class Done:
-    """What a request gave."""
+class RunResults:
+    """The results of a command."""
 
     out: Path
     runs: list[Run]
     several: bool
-    """Was it more than one experiment?"""
+    """True for several cases or seeds."""
     engine: str
     wall_s: float
 
     @cached_property
     def summaries(self) -> list[dict[str, Any]]:
-        """The numbers of every run."""
+        """The summary of every run."""
         return [summary(run) for run in self.runs]
 
     @cached_property
     def outcomes(self) -> list[list[Outcome]]:
-        """What became of every run's expectations."""
-        return [Reader(run, n).check(run.birth["expect"]) for run, n in zip(self.runs, self.summaries, strict=True)]
+        """The outcomes of every run's expectations."""
+        return [Reader(run, n).check(run.manifest["expect"]) for run, n in zip(self.runs, self.summaries, strict=True)]
 
     @cached_property
     def repeated(self) -> list[Repeated]:
-        """Each case over its seeds, where it has several, and all cases together, where there are several."""
+        """Each case with several seeds, and all cases together if there are several."""
         cases: dict[str, list[Run]] = {}
         for run in self.runs:
             cases.setdefault(case_name(run), []).append(run)
@@ -86,12 +87,12 @@ class Done:
 
     @property
     def good(self) -> bool:
-        """Is every run valid, and every expectation met?"""
+        """True if every run is valid and every expectation met."""
         met = (outcome.passed for outcomes in self.outcomes for outcome in outcomes)
-        return all(run.birth["valid"] for run in self.runs) and all(met)
+        return all(run.manifest["valid"] for run in self.runs) and all(met)
 
     def as_json(self) -> dict[str, Any]:
-        """The contract's object: of the one run, or with `cases`."""
+        """The object that `--json` prints: one run, or `cases`."""
         if not self.several:
             return self.summaries[0] | _expectations(self.outcomes[0])
         cases = [
@@ -110,19 +111,19 @@ class Done:
 
 
 def _repeated(name: str, runs: Sequence[Run]) -> Repeated:
-    valid = [run for run in runs if run.birth["valid"]]
-    seeds = tuple(dict.fromkeys(run.birth["seed"] for run in valid))
+    valid = [run for run in runs if run.manifest["valid"]]
+    seeds = tuple(dict.fromkeys(run.manifest["seed"] for run in valid))
     return Repeated(name, seeds, len(valid), len(runs) - len(valid), over_runs([measures(run) for run in valid]))
 
 
-def run_all(  # noqa: PLR0913 — what `run` may be asked
+def run_all(  # noqa: PLR0913 — a command has many options
     scenario: str, *, engine: str, seed: str | None, settings: Sequence[str], out: Path | None, kernel: str | None,
     jobs: int | None, capture: Path | None = None, inside: Inside | None = None,
     wall_limit_s: float | None = None, hosts: str | None = None, only: Sequence[str] = (),
-) -> Done:  # fmt: skip
-    """Run every case, or those named in `only`, with every seed.
+) -> RunResults:  # fmt: skip
+    """Run every case, or those case_name_option in `only`, with every seed.
 
-    Raises `DumbbellError`; `Interrupted` once everything that was started has ended.
+    Raises `DumbbellError`; `Interrupted` once all runs have ended.
     """
     began = time.perf_counter()
     file = find(scenario)
@@ -131,29 +132,33 @@ def run_all(  # noqa: PLR0913 — what `run` may be asked
         cases = [case_called(cases, name, str(file)) for name in dict.fromkeys(only)]
     allowed = permitted([engine], hosts, [kernel])
     chosen = engine_called(engine, kernel, allowed=allowed, wall_limit_s=wall_limit_s)
-    asked_seeds = seeds_of(seed, "--seed")
-    count = sum(len(asked_seeds or case.experiment.seeds) for case in cases)
+    requested_seeds = seeds_of(seed, "--seed")
+    count = sum(len(requested_seeds or case.experiment.seeds) for case in cases)
     if count > limits.most("runs"):
-        right = f"fewer seeds, or a sweep, {limits.raised('runs', count)}"
-        raise ExperimentError(f"{count:,} runs, more than {limits.shown('runs')}", file=str(file), right=right)
-    wanted = [(case, number) for case in cases for number in (asked_seeds or case.experiment.seeds)]
+        right = f"use fewer seeds or a sweep, {limits.raised('runs', count)}"
+        raise ExperimentError(f"{count:,} runs exceed the limit of {limits.shown('runs')}", file=str(file), right=right)
+    planned = [(case, number) for case in cases for number in (requested_seeds or case.experiment.seeds)]
     folder = out or default_folder(f"{file.stem}-{engine}")
-    several = len(cases) > 1 or len(wanted) > 1
+    several = len(cases) > 1 or len(planned) > 1
 
-    def asked(case: Case, number: int, place: Path) -> tuple[Engine, Request]:
-        named = case.name if only else None
-        command = repeat_command(scenario, engine, number, settings, kernel, allowed.hosts, named)
-        return chosen, Request(file.stem, case, number, place, command, capture, inside or Inside())
+    def request(case: Case, number: int, out_folder: Path) -> tuple[Engine, Request]:
+        case_name_option = case.name if only else None
+        command = repeat_command(scenario, engine, number, settings, kernel, allowed.hosts, case_name_option)
+        return chosen, Request(file.stem, case, number, out_folder, command, capture, inside or Inside())
 
     if not several:
-        carry_out([asked(*wanted[0], folder)], 1)
-        return Done(folder, [result.load(folder)], several, engine, time.perf_counter() - began)
+        execute_runs([request(*planned[0], folder)], 1)
+        return RunResults(folder, [result.load(folder)], several, engine, time.perf_counter() - began)
     if capture is not None:
-        raise ExperimentError(f"one capture of {len(wanted)} runs", key="--pcap", right="choose one case and one seed")
-    names = run_names(wanted)
+        raise ExperimentError(
+            f"a capture needs one run, not {len(planned)}", key="--pcap", right="choose one case and one seed"
+        )
+    names = run_names(planned)
     with staged(folder) as staging:
-        carry_out([asked(*each, staging / name) for each, name in zip(wanted, names, strict=True)], jobs)
-    return Done(folder, [result.load(folder / name) for name in names], several, engine, time.perf_counter() - began)
+        execute_runs([request(*each, staging / name) for each, name in zip(planned, names, strict=True)], jobs)
+    return RunResults(
+        folder, [result.load(folder / name) for name in names], several, engine, time.perf_counter() - began
+    )
 
 
 def _expectations(outcomes: Sequence[Outcome]) -> dict[str, Any]:

@@ -1,63 +1,109 @@
-"""`dumbbell serve`: options to a server, and a line to standard error for every response."""
-# Modules are imported inside the command, as in `app`.
+"""`dumbbell serve`: an HTTP server for test downloads; logs every response to standard error."""
+# Modules are imported inside the commands: help and usage errors don't wait for them.
 # ruff: noqa: PLC0415
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from dumbbell.visible import visible_line
+from dumbbell.cli.options import PATH
+from dumbbell.control_characters import visible_line
 
 if TYPE_CHECKING:
-    from dumbbell.transfer.exchange import Told
-    from dumbbell.transfer.limits import Limits
+    from dumbbell.transfer.http_connection import AccessLogEntry
     from dumbbell.transfer.server import Serving
+    from dumbbell.transfer.server_limits import Limits
 
 __all__ = ["serve"]
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
+@click.command("serve")
+@click.option(
+    "--port", type=click.IntRange(min=0, max=65_535), required=True, metavar="N", help="TCP port; 0 picks a free one."
+)
+@click.option(
+    "--host",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Address to listen on; :: accepts all, IPv4 included. Repeatable; default: loopback.",
+)
+@click.option("--root", type=PATH, metavar="DIR", help="Also serve the files of DIR below /files/.")
+@click.option("--cert", type=PATH, metavar="PEM", help="TLS certificate.")
+@click.option("--key", type=PATH, metavar="PEM", help="TLS key, if not in the certificate's file.")
+@click.option(
+    "--controllers",
+    default="",
+    show_default=False,
+    metavar="NAME,…",
+    help="Congestion controls that clients may request; default: all that the kernel allows.",
+)
+@click.option("--max-size", default="1GB", metavar="BYTES", help="Maximum size of a response.")
+@click.option(
+    "--max-rate",
+    default="",
+    show_default=False,
+    metavar="RATE",
+    help="Rate limit for all responses together, such as 100mbit.",
+)
+@click.option(
+    "--max-client-rate", default="", show_default=False, metavar="RATE", help="Rate limit per client address."
+)
+@click.option(
+    "--max-clients",
+    type=click.IntRange(min=1, max=1_000_000),
+    default=512,
+    metavar="N",
+    help="Maximum number of connections.",
+)
+@click.option(
+    "--max-per-address",
+    type=click.IntRange(min=1),
+    default=32,
+    metavar="N",
+    help="Maximum number of connections per client address.",
+)
+@click.option("--timeout", default="30s", metavar="TIME", help="Close a connection that is idle for this long.")
+@click.option("--min-rate", default="8kbit", metavar="RATE", help="Close a connection whose average rate is lower.")
+@click.option("--quiet", is_flag=True, help="Don't log responses.")
 def serve(  # noqa: PLR0913, PLR0917 — a command has many options
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0: any that is free.")],
-    host: Annotated[
-        list[str], typer.Option(metavar="ADDRESS", help=":: for everybody, IPv4 too. Default: this machine only.")
-    ] = [],  # noqa: B006 — typer copies it
-    root: Annotated[Path | None, typer.Option(metavar="DIR", help="Serve its files too, below /files/.")] = None,
-    cert: Annotated[Path | None, typer.Option(metavar="PEM", help="TLS with this certificate.")] = None,
-    key: Annotated[Path | None, typer.Option(metavar="PEM", help="Its key, where it isn't in the same file.")] = None,
-    controllers: Annotated[
-        str, typer.Option(metavar="NAME,…", help="Which may be asked for. Default: all that the kernel lets us.")
-    ] = "",
-    max_size: Annotated[str, typer.Option(metavar="BYTES", help="Of one response.")] = "1GB",
-    max_rate: Annotated[str, typer.Option(metavar="RATE", help="Of all responses, such as 100mbit.")] = "",
-    max_client_rate: Annotated[str, typer.Option(metavar="RATE", help="Of all responses to one address.")] = "",
-    max_clients: Annotated[int, typer.Option(min=1, max=1_000_000, help="Connections at once.")] = 512,
-    max_per_address: Annotated[int, typer.Option(min=1, help="Connections at once from one address.")] = 32,
-    timeout: Annotated[
-        str, typer.Option(metavar="TIME", help="A client may be silent, or take nothing, so long.")
-    ] = "30s",
-    min_rate: Annotated[str, typer.Option(metavar="RATE", help="Who takes less on average is cut off.")] = "8kbit",
-    quiet: Annotated[bool, typer.Option("--quiet", help="No line for each response.")] = False,
+    port: int,
+    host: tuple[str, ...] = (),
+    root: Path | None = None,
+    cert: Path | None = None,
+    key: Path | None = None,
+    controllers: str = "",
+    max_size: str = "1GB",
+    max_rate: str = "",
+    max_client_rate: str = "",
+    max_clients: int = 512,
+    max_per_address: int = 32,
+    timeout: str = "30s",
+    min_rate: str = "8kbit",
+    quiet: bool = False,
 ) -> None:
-    """Serve bytes and files by HTTP, with the congestion control that the request names."""
+    """Serve test downloads over HTTP with a chosen congestion control.
+
+    Each request names its congestion control.
+    """
     import asyncio
 
-    from dumbbell.cli.asked import in_loop
+    from dumbbell.cli.async_runner import run_until_signal
     from dumbbell.errors import ExperimentError
     from dumbbell.spec.typed import quantity
     from dumbbell.spec.units import duration_ns, rate_bps, size_bytes
-    from dumbbell.transfer.limits import Limits
     from dumbbell.transfer.server import LOOPBACK, Serving, tls_context
     from dumbbell.transfer.server import serve as serve_
+    from dumbbell.transfer.server_limits import Limits
 
     if key is not None and cert is None:
-        raise ExperimentError("a key and no certificate", key="--key", value=str(key), right="add --cert PEM")
+        raise ExperimentError("--key needs a certificate", key="--key", value=str(key), right="add --cert PEM")
     silence_ns = quantity("--timeout", timeout, duration_ns)
     if silence_ns == 0:
-        raise ExperimentError("no time at all", key="--timeout", value=timeout, right="such as 30s")
+        raise ExperimentError("the time is zero", key="--timeout", value=timeout, right="such as 30s")
     limits = Limits(
         size_bytes=quantity("--max-size", max_size, size_bytes),
         rate_bps=quantity("--max-rate", max_rate, rate_bps) if max_rate else None,
@@ -77,44 +123,45 @@ def serve(  # noqa: PLR0913, PLR0917 — a command has many options
     )
 
     def opened(urls: list[str]) -> None:
-        _say(f"dumbbell: serving at {' and '.join(urls)}; ^C ends it")
+        for url in urls:
+            _log(f"dumbbell: serving (^C ends it): {url}")
         for warning in _warnings(serving, limits):
-            _say(f"dumbbell: {warning}")
+            _log(f"dumbbell: {warning}")
 
     try:
-        in_loop(serve_(serving, opened, _ignore if quiet else _tell))
+        run_until_signal(serve_(serving, opened, _ignore if quiet else _log_response))
     except asyncio.CancelledError:
-        _say("dumbbell: ended")
+        _log("dumbbell: ended")
 
 
 def _warnings(serving: "Serving", limits: "Limits") -> list[str]:
-    """What it opens, where it opens anything."""
+    """Warnings about what other hosts can do."""
     if all(host in LOCAL for host in serving.hosts):
         return []
     found = [
-        f"open to every machine that reaches this one: {limits.clients} connections, {limits.address_clients} from one "
-        f"address, {limits.size_bytes} bytes a response"
+        f"open to every host that can reach this one: up to {limits.clients} connections, {limits.address_clients} per "
+        f"address, {limits.size_bytes} bytes per response"
     ]
     if serving.root is not None:
-        found.append(f"every file below {serving.root} can be read by all of them, but hidden ones and links")
+        found.append(f"clients can read every file below {serving.root} except hidden files and links")
     if limits.rate_bps is None:
-        found.append("they can use all of this machine's line; --max-rate 100mbit bounds it")
+        found.append("clients can use the full rate of this host's link; limit it with --max-rate 100mbit")
     return found
 
 
-def _tell(told: "Told") -> None:
-    """A line of the access log."""
-    again = "" if told.retransmits is None else f", {told.retransmits} retransmitted"
-    cc = "" if told.cc is None else f" {told.cc}"
-    fault = f": {told.fault}" if told.fault else ""
-    text = f"{told.address} {told.request[:200]} {told.status}{cc} {told.bytes} B {told.seconds:.3f} s{again}{fault}"
-    _say(text)
+def _log_response(entry: "AccessLogEntry") -> None:
+    """Write a line of the access log."""
+    retrans = "" if entry.retransmits is None else f", {entry.retransmits} retransmitted"
+    cc = "" if entry.cc is None else f" {entry.cc}"
+    fault = f": {entry.fault}" if entry.fault else ""
+    head = f"{entry.address} {entry.request[:200]} {entry.status}{cc}"
+    _log(f"{head} {entry.bytes} B {entry.seconds:.3f} s{retrans}{fault}")
 
 
-def _ignore(_told: "Told") -> None:
+def _ignore(_entry: "AccessLogEntry") -> None:
     return
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     sys.stderr.write(f"{visible_line(text)}\n")
     sys.stderr.flush()

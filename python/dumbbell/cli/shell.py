@@ -1,95 +1,116 @@
-"""`dumbbell shell`: a terminal on a host of an experiment, whose time passes only while a command runs."""
+"""`dumbbell shell`: a shell on a host of an experiment; virtual time advances only while a command runs."""
+# Modules are imported inside the commands: help and usage errors don't wait for them.
+# ruff: noqa: PLC0415
 
 import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
-from dumbbell.cli.typed import (
-    CaseName,
-    Files,
-    Flows,
-    Host,
-    KernelName,
-    Out,
-    Scenario,
-    Seed,
-    Servers,
-    typed_request,
-)
-from dumbbell.visible import visible_line
+from dumbbell.cli.options import PATH, set_option
+from dumbbell.cli.program_options import typed_request
+from dumbbell.control_characters import visible_line
 
 __all__ = ["shell"]
 
 NAME = "shell"
-NOT_DONE = 124
-"""As `timeout` of coreutils has it: the experiment was over before the last command."""
+CUT_OFF = 124
+"""As timeout(1) returns: the experiment ended before the last command."""
 
 
+@click.command("shell")
+@click.argument("scenario", metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")
+@click.option(
+    "--on",
+    default="sender",
+    metavar="HOST",
+    help="Host that runs the shell: sender, receiver, or another host of the plan.",
+)
+@click.option(
+    "--server", "servers", multiple=True, metavar="COMMAND", help="Command to run on the opposite host. Repeatable."
+)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    metavar="NAME=SIZE",
+    help="Create a file of zeros in the working directories. Repeatable.",
+)
+@click.option("--cc", metavar="NAME", help="Congestion control for the hosts that run the commands.")
+@click.option("--flows/--no-flows", default=True, help="Run the experiment's flows as well.")
+@click.option("--start", metavar="TIME", help="Start the shell at this time.")
+@click.option("--timeout", default="60min", metavar="TIME", help="Time limit per command, in virtual time.")
+@click.option("--real-time", is_flag=True, help="Run in real time, also while no command runs.")
+@click.option("--case", metavar="NAME", help="Case of the experiment; default: the first.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Random seed; default: the experiment's first.")
+@set_option
+@click.option("--out", "folder", type=PATH, metavar="DIR", help="Result folder; default: runs/NAME.")
+@click.option("--kernel", metavar="NAME", help="Kernel to run; see `dumbbell kernel list`.")
+@click.option(
+    "--wall-limit",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="Abort the guest if a command takes longer in real time.",
+)
 def shell(  # noqa: PLR0913, PLR0917 — a command has many options
-    scenario: Scenario,
-    on: Host = "sender",
-    servers: Servers = [],  # noqa: B006 — typer copies it
-    files: Files = [],  # noqa: B006
-    cc: Annotated[str | None, typer.Option(metavar="NAME", help="Congestion control of the commands' hosts.")] = None,
-    flows: Flows = True,
-    start: Annotated[str | None, typer.Option(metavar="TIME", help="When the first command may be typed.")] = None,
-    timeout: Annotated[
-        str, typer.Option(metavar="TIME", help="What a command has, in the experiment's time.")
-    ] = "60min",
-    real_time: Annotated[bool, typer.Option("--real-time", help="Time passes as on the wall, typing or not.")] = False,
-    case: CaseName = None,
-    seed: Seed = None,
-    settings: Annotated[
-        list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as duration=10min.")
-    ] = [],  # noqa: B006
-    folder: Out = None,
-    kernel: KernelName = None,
-    wall_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", min=1, help="Give the guest up when a command takes so long.")
-    ] = None,
+    scenario: str,
+    on: str = "sender",
+    servers: tuple[str, ...] = (),
+    files: tuple[str, ...] = (),
+    cc: str | None = None,
+    flows: bool = True,
+    start: str | None = None,
+    timeout: str = "60min",
+    real_time: bool = False,
+    case: str | None = None,
+    seed: int | None = None,
+    settings: tuple[str, ...] = (),
+    folder: Path | None = None,
+    kernel: str | None = None,
+    wall_limit: float | None = None,
 ) -> None:
-    """Type commands on a host of a running experiment; time passes only while one runs.
+    """Open a shell on a host of a running experiment.
 
-    With no terminal at standard input its lines are the commands. Exits with the shell's status.
+    Virtual time advances only while a command runs. Without a terminal the commands are read from standard input. The
+    exit status is the shell's.
     """
-    from dumbbell import result  # noqa: PLC0415 — a slip in an option answers at once
-    from dumbbell.cli.interrupt import Interrupted  # noqa: PLC0415
-    from dumbbell.cli.typist import Typist  # noqa: PLC0415
-    from dumbbell.engine.permissions import permitted  # noqa: PLC0415
-    from dumbbell.engine.requests import engine_called  # noqa: PLC0415
-    from dumbbell.engine.session import COMMAND, Session  # noqa: PLC0415
-    from dumbbell.errors import ToolMissing  # noqa: PLC0415
-    from dumbbell.spec.typed import Asked, quantity  # noqa: PLC0415
-    from dumbbell.spec.units import duration_ns  # noqa: PLC0415
+    from dumbbell.cli.interrupt import Interrupted
+    from dumbbell.cli.repl import Repl
+    from dumbbell.engines.permissions import permitted
+    from dumbbell.engines.requests import engine_called
+    from dumbbell.engines.shell_session import COMMAND, Session
+    from dumbbell.errors import ToolMissing
+    from dumbbell.results import result
+    from dumbbell.spec.typed import Asked, quantity
+    from dumbbell.spec.units import duration_ns
 
     timeout_ns = quantity("--timeout", timeout, duration_ns)
     asked = Asked(COMMAND, on, servers, files, cc, start, None, flows, name=NAME)
     request, name = typed_request(scenario, settings, case, asked, seed, folder, "shell")
     if shutil.which("bash") is None:
         raise ToolMissing("bash", "to read what is typed", "bash")
-    with Typist(on, request.case.experiment.duration, real_time=real_time) as typist:
-        session = Session(name, typist, timeout_ns, real_time=real_time)
+    with Repl(on, request.case.experiment.duration, real_time=real_time) as repl:
+        session = Session(name, repl, timeout_ns, real_time=real_time)
         try:
             engine = engine_called("kernel", kernel, allowed=permitted(kernels=[kernel]), wall_limit_s=wall_limit)
             engine.run(replace(request, session=session), lambda _seconds: None)
         except KeyboardInterrupt:
             raise Interrupted from None
-    raise typer.Exit(_tell(result.load(request.out).birth, request.out, cut_off=typist.cut_off))
+    raise click.exceptions.Exit(_report(result.load(request.out).manifest, request.out, cut_off=repl.cut_off))
 
 
-def _tell(birth: dict[str, Any], out: Path, *, cut_off: bool) -> int:
-    """What to know of the run, to standard error. Returns the status."""
-    notes = [f"invalid: {reason}" for reason in birth["invalid"]] + birth["warnings"]
-    status = birth["session"]["status"]
+def _report(manifest: dict[str, Any], out: Path, *, cut_off: bool) -> int:
+    """Print warnings, the time and the result folder to standard error. Returns the status."""
+    notes = [f"invalid: {reason}" for reason in manifest["invalid"]] + manifest["warnings"]
+    status = manifest["session"]["status"]
     if status is None:
-        over = f"the experiment was over after {birth['duration_s']:.6g} s"
-        notes.append(f"{over}, before the last command; --set duration=… gives it more" if cut_off else over)
-    for note in [*notes, f"{birth['duration_s']:.6g} s of the experiment's time; result: {out}"]:
+        over = f"the experiment ended after {manifest['duration_s']:.6g} s"
+        notes.append(f"{over}, before the last command; extend it with --set duration=…" if cut_off else over)
+    for note in [*notes, f"{manifest['duration_s']:.6g} s of virtual time; result: {out}"]:
         sys.stderr.write(f"dumbbell: {visible_line(note)}\n")
     if status is None:
-        return NOT_DONE if cut_off else 0
-    return int(status) or (0 if birth["valid"] else 1)
+        return CUT_OFF if cut_off else 0
+    return int(status) or (0 if manifest["valid"] else 1)

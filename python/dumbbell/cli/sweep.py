@@ -1,61 +1,76 @@
-"""The command `sweep`: an experiment at many points. What a person sees meanwhile is `sweeping`'s."""
-# ruff: noqa: PLC0415 — as in `app`
+"""`dumbbell sweep`: run an experiment at many points; `sweep_progress` prints the progress."""
+# Modules are imported inside the commands: help and usage errors don't wait for them.
+# ruff: noqa: PLC0415
 
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from dumbbell.cli.console import Console, print_json
 from dumbbell.cli.interrupt import Interrupted
+from dumbbell.cli.options import PATH, json_option, set_option
 from dumbbell.errors import ExperimentError
 
 if TYPE_CHECKING:
     from dumbbell.spec.sweep import Sweep
-    from dumbbell.sweeps.whole import Asked, CrewFor, Done
+    from dumbbell.sweeps.runner import Done, ExecutorFactory, SweepRequest
 
 __all__ = ["sweep"]
 
 err = Console(stderr=True, soft_wrap=True)
 
 
-def sweep(  # noqa: PLR0913, PLR0917 — its options are the command's.
-    file: Annotated[
-        Path | None, typer.Argument(metavar="SWEEP|FILE", help="A built-in sweep or a sweep file.", show_default=False)
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs side by side; default: one a core; on host one.", show_default=False)
-    ] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler (tcp://…), slurm:…, or a TOML file.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with one that was cut off.")] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Its folder; default: runs/sweep-NAME.")
-    ] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(metavar="sim|kernel|host", help="The engine where the file names another; host runs only so."),
-    ] = None,
-    hosts: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME", help="The real hosts that ssh may call, as the file names them.")
-    ] = None,
-    use_cache: Annotated[
-        bool, typer.Option("--cache/--no-cache", help="Take runs that an earlier sweep did from there.")
-    ] = True,
-    clear_cache: Annotated[bool, typer.Option("--clear-cache", help="Forget what earlier sweeps did.")] = False,
-    dry: Annotated[bool, typer.Option("--dry-run", help="Say how many runs it is and how long it takes.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Name the built-in sweeps.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+@click.command("sweep")
+@click.argument("file", type=PATH, required=False, metavar="SWEEP|FILE", help="A built-in sweep or a sweep file.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Parallel runs; default: number of CPUs, or 1 with the host engine.",
+)
+@click.option(
+    "--cluster", metavar="ADDRESS", help="Run on a cluster: a Dask scheduler (tcp://…), slurm:…, or a TOML file."
+)
+@click.option("--resume", is_flag=True, help="Resume an interrupted sweep.")
+@click.option("--out", type=PATH, metavar="DIR", help="Sweep folder; default: runs/sweep-NAME.")
+@set_option
+@click.option(
+    "--engine",
+    metavar="sim|kernel|host",
+    help="Engine, if the file doesn't choose one. The host engine must be chosen here.",
+)
+@click.option("--hosts", metavar="NAME,NAME", help="Hosts of the file that Dumbbell may reach by ssh.")
+@click.option("--cache/--no-cache", "use_cache", default=True, help="Reuse runs of earlier sweeps.")
+@click.option("--clear-cache", is_flag=True, help="Delete the cached runs of earlier sweeps.")
+@click.option("--dry-run", "dry", is_flag=True, help="Estimate the number of runs and the duration, and exit.")
+@click.option("--list", "listed", is_flag=True, help="List the built-in sweeps and exit.")
+@json_option
+def sweep(  # noqa: PLR0913, PLR0917 — a command has many options
+    file: Path | None = None,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    resume: bool = False,
+    out: Path | None = None,
+    settings: tuple[str, ...] = (),
+    engine: str | None = None,
+    hosts: str | None = None,
+    use_cache: bool = True,
+    clear_cache: bool = False,
+    dry: bool = False,
+    listed: bool = False,
+    as_json: bool = False,
 ) -> None:
-    """Run an experiment at every point of a grid; a table with a row a run."""
-    from dumbbell.cli.forecast import dry_run, list_sweeps
-    from dumbbell.engine.permissions import kernels_set, permitted
+    """Run an experiment at every point of a parameter grid.
+
+    Writes a table with one row per run.
+    """
+    from dumbbell.cli.sweep_estimate import dry_run, list_sweeps
+    from dumbbell.engines.permissions import kernels_set, permitted
     from dumbbell.spec.sweep import load_sweep
-    from dumbbell.sweeps.whole import Asked, default_folder
+    from dumbbell.sweeps.runner import SweepRequest, default_folder
 
     if listed:
         list_sweeps()
@@ -65,62 +80,64 @@ def sweep(  # noqa: PLR0913, PLR0917 — its options are the command's.
     if file is None:
         if clear_cache:
             return
-        raise ExperimentError("no sweep file", key="FILE", right="such as dumbbell sweep loss-rtt.toml")
-    changes = settings or []
+        raise ExperimentError("no sweep file given", key="FILE", right="such as dumbbell sweep loss-rtt.toml")
+    changes = list(settings)
     allowed = permitted([engine or ""], hosts, kernels_set(changes))
     asked_for = load_sweep(file, changes, engine)
     if dry:
         dry_run(asked_for, jobs or len(os.sched_getaffinity(0)), allowed, as_json=as_json)
         return
-    asked = Asked(
-        asked_for, out or default_folder(asked_for), resume, jobs, use_cache, changes, _crew(cluster, asked_for),
+    sweep = SweepRequest(
+        asked_for, out or default_folder(asked_for), resume, jobs, use_cache, changes, _executor(cluster, asked_for),
         allowed, engine,
     )  # fmt: skip
     how = ["--cluster", cluster] if cluster else []
     how += ["--jobs", str(jobs)] if jobs else []
-    done = _carried_out(asked, file, [*how, *([] if use_cache else ["--no-cache"])])
+    done = _run_sweep(sweep, file, [*how, *([] if use_cache else ["--no-cache"])])
     if as_json:
         print_json(_as_json(done))
-    raise typer.Exit(0 if done.is_good else 1)
+    raise click.exceptions.Exit(0 if done.is_good else 1)
 
 
-def _carried_out(asked: "Asked", file: Path, how: list[str]) -> "Done":
-    """`how`: the options by which it runs, for the line that says how to go on."""
-    from dumbbell.cli.sweeping import Sweeping, told, unmet
-    from dumbbell.sweeps.whole import carry_out
+def _run_sweep(sweep: "SweepRequest", file: Path, how: list[str]) -> "Done":
+    """Run it; `how` has the options for the command that resumes it."""
+    from dumbbell.cli.sweep_progress import SweepProgress, result_line, unmet
+    from dumbbell.sweeps.runner import carry_out
 
     try:
-        with Sweeping(asked.sweep.name) as teller:
-            done = carry_out(asked, teller)
+        with SweepProgress(sweep.sweep.name) as teller:
+            done = carry_out(sweep, teller)
     except KeyboardInterrupt:
-        if not asked.out.exists():
+        if not sweep.out.exists():
             raise Interrupted from None
-        words = ["dumbbell", "sweep", str(file), *asked.options, *how, "--out", str(asked.out), "--resume"]
-        raise Interrupted(f"what was done is kept; go on with: {shlex.join(words)}") from None
-    err.print(told(done))
+        words = ["dumbbell", "sweep", str(file), *sweep.options, *how, "--out", str(sweep.out), "--resume"]
+        raise Interrupted(f"finished runs are kept; resume with: {shlex.join(words)}") from None
+    err.print(result_line(done))
     for line in unmet(done):
         err.print(line)
-    if done.trouble is not None:
-        err.print(f"the cache of earlier sweeps was turned off: {done.trouble}")
+    if done.cache_error is not None:
+        err.print(f"the cache was disabled: {done.cache_error}")
     return done
 
 
-def _crew(cluster: str | None, asked_for: "Sweep") -> "CrewFor | None":
-    """Others than this machine's processes, where somebody names them."""
+def _executor(cluster: str | None, asked_for: "Sweep") -> "ExecutorFactory | None":
+    """The executor of `--cluster`; None for processes of this host."""
     if cluster is None:
         return None
-    from dumbbell.sweeps.cluster import crew_for
+    from dumbbell.sweeps.cluster import executor_for
 
     if asked_for.keep == "runs":
-        right = 'keep = "metrics", and dumbbell run for the runs that are wanted whole'
-        raise ExperimentError("a cluster sends rows, not results", file=str(asked_for.file), key="keep", right=right)
-    return lambda _place, cache: crew_for(cluster, err.print, cache)
+        right = 'keep = "metrics"; repeat single runs with dumbbell run'
+        raise ExperimentError(
+            "a cluster returns metrics, not results", file=str(asked_for.file), key="keep", right=right
+        )
+    return lambda _folder, cache: executor_for(cluster, err.print, cache)
 
 
 def _clear() -> None:
     from dumbbell.sweeps.cache import cache_file, clear
 
-    err.print(f"{cache_file()}: forgot {clear() / 1e6:.1f} MB")
+    err.print(f"{cache_file()}: deleted {clear() / 1e6:.1f} MB")
 
 
 def _as_json(done: "Done") -> dict[str, object]:

@@ -1,5 +1,5 @@
-"""`dumbbell watch`: TCP connections as they live. The screen is `watching`'s, a recording `importers.recording`'s."""
-# Modules are imported inside the command, as in `app`.
+"""`dumbbell watch`: live TCP connections; `watching` has the screen, `importers.recording` the recording."""
+# Modules are imported inside the commands: help and usage errors don't wait for them.
 # ruff: noqa: PLC0415
 
 import shlex
@@ -7,42 +7,50 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
+
+from dumbbell.cli.options import PATH
 
 if TYPE_CHECKING:
     import polars as pl
 
     from dumbbell.analysis.filter import Filter
-    from dumbbell.machine.stream import Frame, Stream
+    from dumbbell.host.stream import Frame, Stream
 
 __all__ = ["watch"]
 
 LEAST_EVERY = "10ms"
 Record = Callable[["Frame", "pl.DataFrame", "pl.DataFrame"], None]
-"""Gets a look, its table, and the same beside the look before it."""
+"""Receives a sample, its table, and the table with differences from the previous sample."""
 
 
+@click.command("watch")
+@click.argument("words", nargs=-1, metavar="[FILTER...]", help="Filter as for ss, such as: dport 443 and cc bbr")
+@click.option("--every", default="1s", metavar="TIME", help="Sampling interval.")
+@click.option("--sort", default="rate", metavar="COLUMN", help="Column to sort by.")
+@click.option("--record", type=PATH, metavar="RUN", help="Write a result folder at exit.")
+@click.option("--once", is_flag=True, help="Print one table and exit.")
+@click.option("--netns", metavar="NAME|PID", help="Network namespace to watch; needs root.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per sample.")
 def watch(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[FILTER...]", help="As ss has it: dport 443 and cc bbr.", show_default=False),
-    ] = None,
-    every: Annotated[str, typer.Option(metavar="TIME", help="Between two looks.")] = "1s",
-    sort: Annotated[str, typer.Option(metavar="COLUMN", help="By which column.")] = "rate",
-    record: Annotated[Path | None, typer.Option(metavar="RUN", help="Write a result folder, at the end.")] = None,
-    once: Annotated[bool, typer.Option("--once", help="Print one table and end.")] = False,
-    netns: Annotated[
-        str | None, typer.Option(metavar="NAME|PID", help="Of another network namespace (needs root).")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each look.")] = False,
+    words: tuple[str, ...] = (),
+    every: str = "1s",
+    sort: str = "rate",
+    record: Path | None = None,
+    once: bool = False,
+    netns: str | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Watch TCP connections live: rates, RTT, windows, losses, what limits each."""
+    """Show this host's TCP connections live.
+
+    Columns: rates, RTT, windows, losses, and what limits each connection.
+    """
     from dumbbell.analysis.filter import matches, parse
-    from dumbbell.cli.watching.columns import BY_NAME
-    from dumbbell.errors import MachineError
-    from dumbbell.machine.stream import Stream
+    from dumbbell.cli.watching.watch_columns import BY_NAME
+    from dumbbell.errors import LocalHostError
+    from dumbbell.host.stream import Stream
     from dumbbell.spec.qdisc import suggest
     from dumbbell.spec.typed import quantity
     from dumbbell.spec.units import duration_ns
@@ -50,18 +58,25 @@ def watch(
     text = " ".join(words or [])
     filter_ = parse(text)
     if sort not in BY_NAME:
-        right = suggest(sort, list(BY_NAME)) or f"there is: {', '.join(BY_NAME)}"
-        raise MachineError(f"--sort: no column is called '{sort}'; {right}")
+        right = suggest(sort, list(BY_NAME)) or f"choose from: {', '.join(BY_NAME)}"
+        raise LocalHostError(f"--sort: no column is called '{sort}'; {right}")
     every_ns = quantity("--every", every, duration_ns, LEAST_EVERY)
     if not (once or as_json or all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))):
-        raise MachineError("watch needs a terminal; for a pipe or a file add --once or --json")
+        raise LocalHostError("watch needs a terminal; add --once or --json to write to a pipe or a file")
     with ExitStack() as stack:
         keep: Record | None = None
         if record is not None:
             from dumbbell.importers.recording import recorded
 
-            said = ["dumbbell", "watch", *(words or []), "--every", every, *(["--netns", netns] if netns else [])]
-            command = shlex.join([*said, "--record", str(record)])
+            command_line = [
+                "dumbbell",
+                "watch",
+                *(words or []),
+                "--every",
+                every,
+                *(["--netns", netns] if netns else []),
+            ]
+            command = shlex.join([*command_line, "--record", str(record)])
             recording = stack.enter_context(recorded(record, text, every_ns, command, netns))
 
             def keep(frame: "Frame", rows: "pl.DataFrame", live: "pl.DataFrame") -> None:
@@ -77,12 +92,12 @@ def watch(
 
 
 def _plainly(stream: "Stream", filter_: "Filter", sort: str, keep: Record | None, *, as_json: bool) -> None:
-    """To standard output, from the second look on: the first has nothing to be compared with."""
-    from dumbbell.analysis.live import Live
+    """Print to standard output from the second sample on; rates need two samples."""
+    from dumbbell.analysis.live_sockets import Live
     from dumbbell.cli.console import out
-    from dumbbell.cli.watching.plain import as_json as told
-    from dumbbell.cli.watching.plain import show
-    from dumbbell.machine.connections import table
+    from dumbbell.cli.watching.plain_output import as_json as sample_json
+    from dumbbell.cli.watching.plain_output import show
+    from dumbbell.host.tcp_connections import table
 
     live = Live()
     try:
@@ -91,25 +106,25 @@ def _plainly(stream: "Stream", filter_: "Filter", sort: str, keep: Record | None
             if keep is not None:
                 keep(frame, rows, seen)
             if as_json and live.looks > 1:
-                sys.stdout.write(told(frame, live, filter_, sort) + "\n")
+                sys.stdout.write(sample_json(frame, live, filter_, sort) + "\n")
                 sys.stdout.flush()
     except KeyboardInterrupt:
-        if keep is None:  # Somebody who records ends with a whole result.
+        if keep is None:  # A recording ends with a complete result.
             raise
     if not as_json:
         show(out, live, filter_, sort)
 
 
 def _on_screen(stream: "Stream", text: str, sort: str, keep: Record | None) -> None:
-    from dumbbell.cli.watching.app import Watch
+    from dumbbell.cli.watching.screen import Watch
 
     app = Watch(stream, text, sort, keep)
     try:
         app.run()
     finally:
-        # The thread that reads comes to the stream's end.
+        # Ends the reading thread.
         stream.close()
     if app.error is not None:
         raise app.error
     if app.return_code:
-        raise typer.Exit(app.return_code)
+        raise click.exceptions.Exit(app.return_code)

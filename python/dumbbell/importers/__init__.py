@@ -1,25 +1,27 @@
-"""Other people's logs as runs of ours: one file a format, one closed value between, one verb.
+"""Import logs of other programs as runs.
 
 ```text
-reading   import_files: files in, a result folder out
-formats   which format a file is
-source    a file as bytes, lines or JSON, with errors that say where
-model     Log, FlowLog, QueueLog: what every reader gives; Options: what a person adds
-merge     several logs on one clock, with names, groups and a certificate
-tables    rows as tables with exactly a result's columns
-quantity, clock, checked, intervals, samples   numbers, times, JSON, iperf's intervals, tc's samples
+import_files       import_files: files in, a result folder out
+formats            recognise the format of a file
+log_source         a file as bytes, lines or JSON, with errors that name the position
+log_model          Log, FlowLog, QueueLog: the result of every reader; Options: the user's additions
+merge              several logs on one clock, with names, groups and a manifest
+tables             rows as tables with exactly a result's columns
+quantity, timestamps, checked_json, interval_counters, queue_samples
+                   numbers, times, JSON, iperf's intervals, tc's samples
 
-iperf3_text, iperf3_json, iperf2, ss, ping, tcp_probe, tc_text, tc_json, flent, timing, capture   a format each
-ours      what dumbbell export wrote
-recording looks at live connections, as they come
+iperf3_text, iperf3_json, iperf2, ss, ping, tcp_probe, tc_text, tc_json, flent, timing, capture   one per format
+dumbbell_export    runs written by dumbbell export
+recording          samples of live connections
+manifest           the manifest of an import
 ```
 
-What a log can't say is null, what it rounds is said, and what isn't understood is an error with its line. What the
-numbers mean is `dumbbell.analysis`; the way out is `dumbbell.export`.
+Values that a log lacks are null, rounding is recorded, and unknown input is an error with its line. `dumbbell.analysis`
+interprets the numbers; `dumbbell.exporters` writes them.
 """
 
 from dumbbell.importers.formats import FORMATS
-from dumbbell.importers.model import Options
-from dumbbell.importers.reading import import_files, read_run
+from dumbbell.importers.import_files import import_files, read_run
+from dumbbell.importers.log_model import Options
 
 __all__ = ["FORMATS", "Options", "import_files", "read_run"]

@@ -1,10 +1,10 @@
-"""Captures of packets (pcap, pcapng): what each TCP connection did, seen from where they were captured.
+"""Packet captures (pcap, pcapng): each TCP connection as seen at the capture point.
 
-Throughput is what was acknowledged in order. Retransmissions are data below what was sent before. Inflight is
-snd_nxt − snd_una there. An RTT is from this point to the receiver and back: the whole path's at the sender, the rest of
-the path elsewhere. Rows come every `--interval` (100 ms); every RTT sample is a probe: `seq`, by sequence numbers
-(Karn & Partridge 1987), and `ts`, by time stamps (RFC 7323). Files are `pcap_file`'s, headers `pcap_packets`', and
-what one connection did `pcap_flow`'s.
+Throughput is what was acknowledged in order. Retransmissions are data below the highest sent. Inflight is snd_nxt −
+snd_una at the capture point. An RTT is from there to the receiver and back: of the whole path if captured at the
+sender, else of the rest of the path. Rows are `--interval` apart (100 ms); every RTT sample is a probe: `seq`, by
+sequence numbers (Karn & Partridge 1987), and `ts`, by time stamps (RFC 7323). `pcap_file` reads files, `pcap_packets`
+headers, and `pcap_flow` analyses a connection.
 """
 
 from collections.abc import Iterator
@@ -12,66 +12,64 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from dumbbell.importers.model import FlowLog, Log, Options
+from dumbbell.importers.log_model import FlowLog, Log, Options
+from dumbbell.importers.log_source import Source
 from dumbbell.importers.pcap_file import is_capture, records
 from dumbbell.importers.pcap_flow import Measured, measure
 from dumbbell.importers.pcap_packets import Segments, segments
-from dumbbell.importers.source import Source
 from dumbbell.importers.tables import EMPTY, columns
 
-__all__ = ["NAME", "looks", "read"]
+__all__ = ["NAME", "detect", "read"]
 
 NAME = "pcap"
 STEP_NS = 100_000_000
 MOST_ROWS = 2_000_000
 FREE_ROWS, ROWS_A_PACKET = 100_000, 100
-"""A few packets that are days apart are no reason for millions of rows."""
+"""Bounds the rows of a capture with few packets that are days apart."""
 MOST_FLOWS = 2000
 DAY_NS = 86_400 * 10**9
 
 
-def looks(source: Source) -> bool:
-    """Does it begin as a capture does?"""
+def detect(source: Source) -> bool:
+    """Does it start with a capture's magic number?"""
     return is_capture(source.data)
 
 
 def read(source: Source, options: Options) -> Log:
-    """Read it."""
+    """Read the log."""
     if not is_capture(source.data):
-        source.fail("no capture", place="byte 0", right="a file that tcpdump -w wrote")
+        source.fail("not a capture", place="byte 0", right="a file written by tcpdump -w")
     packets = records(source)
     found = segments(source.data, packets)
     warnings = list(packets.warnings)
     if found.others:
-        warnings.append(f"{found.others} of {len(packets.offset)} packets are no TCP and are left out")
+        warnings.append(f"skipped {found.others} of {len(packets.offset)} packets that are not TCP")
     if found.short:
-        warnings.append(
-            f"{found.short} packets were cut within their headers and are left out: capture 128 bytes of each"
-        )
+        warnings.append(f"skipped {found.short} packets with truncated headers: capture at least 128 bytes per packet")
     if not found.time_ns.size:
-        source.fail("no TCP in it")
+        source.fail("no TCP packets")
     begin, end = int(packets.time_ns.min()), int(packets.time_ns.max())
     if end - begin > 11 * DAY_NS:
-        source.fail("packets that are weeks apart", right="one experiment a file")
+        source.fail("the packets span weeks", right="one experiment per file")
     step = options.interval_ns or STEP_NS
     pairs = list(_pairs(found))
     if not pairs:
-        source.fail("no connection with data in it")
+        source.fail("no connection with data")
     most_rows = min(MOST_ROWS, FREE_ROWS + ROWS_A_PACKET * found.time_ns.size)
     if len(pairs) > MOST_FLOWS or len(pairs) * ((end - begin) // step + 2) > most_rows:
         source.fail(
-            f"{len(pairs)} connections for {(end - begin) / 1e9:g} s are too many rows", right="a larger --interval"
+            f"{len(pairs)} connections over {(end - begin) / 1e9:g} s give too many rows", right="a larger --interval"
         )
     measured = [measure(found, there, back, begin, step) for there, back in pairs]
     flows = tuple(_flow(each, options) for each in measured)
     probes = pl.concat([EMPTY["probes"], *(_probes(each) for each in measured)]).sort("sent_ns", maintain_order=True)
-    # A capture that begins within the first day of 1970 has the clock of an experiment, not of a day.
+    # A capture that starts within the first day of 1970 has an experiment's clock, not the time of day.
     epoch = begin if begin > DAY_NS else None
     return Log(NAME, end - begin, flows, probes=probes, epoch_ns=epoch, warnings=tuple(warnings))
 
 
 def _pairs(found: Segments) -> Iterator[tuple[int, int | None]]:
-    """Directions that carried most of their connection's data, each with the way back, in order of appearance."""
+    """Directions that carry most of their connection's data, each with its reverse, in order of appearance."""
     sent = np.bincount(found.conversation, weights=found.payload_bytes, minlength=len(found.ends))
     number = {ends: at for at, ends in enumerate(found.ends)}
     for at, (source, destination) in enumerate(found.ends):
@@ -103,7 +101,7 @@ def _flow(each: Measured, options: Options) -> FlowLog:
 
 
 def _probes(each: Measured) -> pl.DataFrame:
-    """Every RTT sample: when the segment passed, and how long its acknowledgement took."""
+    """All RTT samples: when the segment passed, and the time to its acknowledgement."""
     tables = []
     for kind, (sent, rtt) in (("seq", each.by_sequence), ("ts", each.by_stamps)):
         count = len(sent)

@@ -1,8 +1,8 @@
-"""Flent's `.flent` and `.flent.gz`, of file format 1 to 4 (netperf-wrapper's too).
+"""Flent's `.flent` and `.flent.gz`, file formats 1 to 4 (also netperf-wrapper's).
 
-Raw values are taken where there are any: a rate with the time that it is the mean of, `tcp_*` from its `ss` loop,
-`seq` and `val` of pings, `qdisc_stats_*` from its `tc` loop; else the series on the common axis of time. Sums and
-averages of other series, and what is no flow, queue or ping, is left out and named.
+Raw values are used where available: rates with their averaging interval, `tcp_*` from the `ss` loop, `seq` and `val` of
+pings, `qdisc_stats_*` from the `tc` loop; else the series on the common time axis. Sums and averages of other series,
+and series that are no flow, queue or ping, are skipped and listed.
 """
 
 import re
@@ -13,20 +13,20 @@ from typing import Annotated, Any
 import polars as pl
 from pydantic import Field
 
-from dumbbell.importers.checked import Loose, checked
-from dumbbell.importers.model import FlowLog, Log, Options, QueueLog
-from dumbbell.importers.ours import CARRIER
-from dumbbell.importers.quantity import NS, whole
-from dumbbell.importers.source import Source
+from dumbbell.importers.checked_json import Loose, checked
+from dumbbell.importers.dumbbell_export import CARRIER
+from dumbbell.importers.log_model import FlowLog, Log, Options, QueueLog
+from dumbbell.importers.log_source import Source
+from dumbbell.importers.quantity import NS, integer
 from dumbbell.importers.tables import EMPTY, rows
 
-__all__ = ["NAME", "is_ours", "looks", "read"]
+__all__ = ["NAME", "detect", "is_ours", "read"]
 
 NAME = "Flent"
 NEWEST = 4
 ROUNDING = "times are doubles (about 0.2 microseconds), rates have two decimals of a Mbit/s, RTTs three digits"
 DROPS_A_STEP_SINCE = (1, 2)
-"""From this version on raw `dropped` and `ecn_mark` are those since the last sample, before they were totals."""
+"""From this version on, raw `dropped` and `ecn_mark` are increments since the last sample; before they were totals."""
 AGGREGATE = re.compile(r"\b(?:sum|avg|total|totals|fairness)\Z", re.I)
 LONGEST_S = 1e7
 
@@ -63,27 +63,27 @@ class _File(Loose):
     raw_values: dict[str, list[Raw]] = Field(default={})
 
 
-def looks(source: Source) -> bool:
-    """Has it Flent's three parts?"""
-    return source.looks_like_json and all(key in source.data for key in (b'"x_values"', b'"results"', b'"metadata"'))
+def detect(source: Source) -> bool:
+    """Does it have Flent's three parts?"""
+    return source.detect_json and all(key in source.data for key in (b'"x_values"', b'"results"', b'"metadata"'))
 
 
 def read(source: Source, options: Options) -> Log:  # noqa: ARG001
-    """Read it."""
+    """Read the log."""
     file = checked(_File, source.document, source, "Flent")
     if file.version > NEWEST:
-        source.fail(f"file format {file.version} is newer than this Dumbbell reads ({NEWEST})", place="version")
+        source.fail(f"file format {file.version} exceeds {NEWEST}, the newest that this version reads", place="version")
     reading = _Reading(source, file)
     flows = [flow for name in file.results if (flow := reading.flow(name)) is not None]
     queues = [queue for name in file.raw_values if (queue := reading.queue(name)) is not None]
     pings = [table for name in file.results if (table := reading.pings(name)) is not None]
     probes = pl.concat([EMPTY["probes"], *pings]).sort("sent_ns", maintain_order=True)
     if not (flows or queues or len(probes)):
-        source.fail("no flow, queue or ping in it", right="a test such as tcp_nup or rrul")
+        source.fail("no flow, queue or ping", right="a test such as tcp_nup or rrul")
     left = [
         name for name in file.results if name not in reading.used and "::tcp_" not in name and "qdisc_stats" not in name
     ]
-    warnings = [*reading.warnings, *([f"left out: {', '.join(left)}"] if left else [])]
+    warnings = [*reading.warnings, *([f"skipped: {', '.join(left)}"] if left else [])]
     meta = {
         key.lower(): file.metadata.get(key)
         for key in ("NAME", "TITLE", "HOST", "FLENT_VERSION", "KERNEL_RELEASE", "NOTE")
@@ -95,7 +95,7 @@ def read(source: Source, options: Options) -> Log:  # noqa: ARG001
 
 
 class _Reading:
-    """One file; what it used and what it has to say of that."""
+    """One file, the series that were used, and warnings."""
 
     def __init__(self, source: Source, file: _File) -> None:
         self.source, self.file = source, file
@@ -106,16 +106,16 @@ class _Reading:
         known = [time for time in times if time is not None]
         begin_ns = round(min(known) * NS) if known else None
         if self.epoch_ns is None or (begin_ns is not None and begin_ns < self.epoch_ns):
-            # T0 is the first value's time; what came before it begins the run.
+            # T0 is the first value's time; earlier raw values start the run.
             self.epoch_ns = begin_ns if begin_ns is not None else self.epoch_ns
         if known and max(known) - min(known) > LONGEST_S:
-            source.fail("raw values that are months apart", place="raw_values")
+            source.fail("the raw values span months", place="raw_values")
         self.last_ns = max([0, *(self.at(time) for time in known)])
         if any(abs(x) > LONGEST_S for x in file.x_values):
-            source.fail("an axis of time that is months long", place="x_values")
+            source.fail("the time axis spans months", place="x_values")
 
     def at(self, time: float) -> int:
-        """A raw value's time from the start; the difference first, for a double holds it better."""
+        """A raw value's time since the start; subtract first, to keep a double's precision."""
         return max(round(time * NS) - (self.epoch_ns or 0), 0)
 
     def end_ns(self) -> int:
@@ -143,7 +143,7 @@ class _Reading:
             total += mbps * 1e6 / 8 * (stop_ns - start_ns) / NS
             found.append({"time_ns": stop_ns, "bytes_received" if down else "bytes_sent": round(total)})
         if not found:
-            self.warnings.append(f"'{name}' has no value")
+            self.warnings.append(f"'{name}' has no values")
             return None
         found.sort(key=lambda row: row["time_ns"])
         start = min([begin for begin, _, _ in rates] or [found[0]["time_ns"]])
@@ -155,7 +155,7 @@ class _Reading:
         )  # fmt: skip
 
     def queue(self, name: str) -> QueueLog | None:
-        """Raw samples of a discipline."""
+        """Raw samples of a qdisc."""
         samples = self.file.raw_values[name]
         if not name.startswith("qdisc_stats") or "::" in name or not samples:
             return None
@@ -178,7 +178,7 @@ class _Reading:
         return QueueLog(name, "qdisc", "", table) if len(table) else None
 
     def pings(self, name: str) -> pl.DataFrame | None:
-        """A series of round-trip times as probes; those that netperf counts are means over their time."""
+        """A series of round-trip times as probes; netperf's are means over an interval."""
         if "::" in name or AGGREGATE.search(name) or not self._is(name, "ms", r"Ping \(ms\)"):
             return None
         self.used.add(name)
@@ -188,7 +188,7 @@ class _Reading:
             if time is None or value is None or value < 0:
                 continue
             if "dur" in row:
-                value = 1000.0 / value if value else None  # Transactions a second.
+                value = 1000.0 / value if value else None  # Transactions per second.
             seq = _number(row.get("seq"))
             rtt = None if value is None else min(round(value * 1e6), 2**62)
             sent = max(self.at(time) - (rtt or 0), 0)
@@ -211,7 +211,7 @@ class _Reading:
         return rows("probes", found) if found else None
 
     def _rates(self, name: str) -> list[tuple[int, int, float]]:
-        """From, to, Mbit/s; in order, never overlapping."""
+        """From, to, Mbit/s; in order, without overlap."""
         raw = [
             (_number(row.get("t")), _number(row.get("dur")), _number(row.get("val")))
             for row in self.file.raw_values.get(name, [])
@@ -225,16 +225,16 @@ class _Reading:
         for at_ns, dur, value in points:
             before = found[-1][1] if found else None
             start = at_ns - round(dur * NS) if dur is not None and 0 <= dur <= LONGEST_S else before
-            # The first value of an axis stands for the step before it, which nobody saw.
+            # The first value of an axis covers the step before it, which was not measured.
             start = at_ns if start is None else max(start, before or 0, 0)
             found.append((min(start, at_ns), at_ns, value))
         return found
 
     def _controller(self, name: str) -> str | None:
-        said = self._meta(name).get("CONG_CONTROL")
+        value = self._meta(name).get("CONG_CONTROL")
         parameters = self.file.metadata.get("TEST_PARAMETERS")
-        said = said or (parameters.get("tcp_cong_control") if isinstance(parameters, dict) else None)
-        return said if isinstance(said, str) and re.fullmatch(r"[a-z][a-z0-9_-]*", said) else None
+        value = value or (parameters.get("tcp_cong_control") if isinstance(parameters, dict) else None)
+        return value if isinstance(value, str) and re.fullmatch(r"[a-z][a-z0-9_-]*", value) else None
 
     def _meta(self, name: str) -> Mapping[str, Any]:
         series = self.file.metadata.get("SERIES_META")
@@ -242,14 +242,14 @@ class _Reading:
         return found if isinstance(found, dict) else {}
 
     def _is(self, name: str, units: str, pattern: str) -> bool:
-        said = self._meta(name).get("UNITS")
-        return bool(re.match(pattern, name)) and (said is None or said in (units, "Mbit/s"))
+        value = self._meta(name).get("UNITS")
+        return bool(re.match(pattern, name)) and (value is None or value in (units, "Mbit/s"))
 
 
 def is_ours(source: Source) -> bool:
-    """Does it carry a whole run of ours?"""
+    """Does it contain a complete Dumbbell run?"""
     return (
-        looks(source)
+        detect(source)
         and f'"{CARRIER}"'.encode() in source.data
         and isinstance(source.document, dict)
         and CARRIER in source.document
@@ -263,7 +263,7 @@ def _number(value: Any) -> float | None:
 
 
 def _scaled(value: Any, scale: float) -> int | float | None:
-    """A value in our unit: whole, but for a gain (scale 0)."""
+    """A value in our unit: an integer, except for a gain (scale 0)."""
     number = _number(value)
     if number is None or number < 0:
         return None
@@ -271,7 +271,7 @@ def _scaled(value: Any, scale: float) -> int | float | None:
 
 
 def _moment(text: Any) -> int | None:
-    """ISO 8601 in UTC, as Flent writes it."""
+    """Parse ISO 8601 in UTC, as Flent writes it."""
     if not isinstance(text, str):
         return None
     try:
@@ -285,7 +285,7 @@ def _moment(text: Any) -> int | None:
 
 def _version(text: Any) -> tuple[int, ...]:
     match = re.match(r"(\d{1,4})\.(\d{1,4})", text) if isinstance(text, str) else None
-    return (whole(match[1]), whole(match[2])) if match else (0, 0)
+    return (integer(match[1]), integer(match[2])) if match else (0, 0)
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which format a file is: exactly one of those we know, or an error; `--format` overrules."""
+"""Recognise a file's format: exactly one known format, or an error; `--format` overrides it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,25 +16,25 @@ from dumbbell.importers import (
     tcp_probe,
     timing,
 )
-from dumbbell.importers.model import Log, Options
-from dumbbell.importers.source import Source
+from dumbbell.importers.log_model import Log, Options
+from dumbbell.importers.log_source import Source
 
 __all__ = ["FORMATS", "Format", "recognise"]
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format: how to know it, and how to read it."""
+    """A format: how to recognise it, and how to read it."""
 
     key: str
-    """What `--format` calls it."""
+    """Its name for `--format`."""
     name: str
-    looks: Callable[[Source], bool]
+    detect: Callable[[Source], bool]
     read: Callable[[Source, Options], Log]
 
 
 FORMATS = tuple(
-    Format(key, module.NAME, module.looks, module.read)
+    Format(key, module.NAME, module.detect, module.read)
     for key, module in {
         "iperf3": iperf3_text,
         "iperf3-json": iperf3_json,
@@ -49,25 +49,25 @@ FORMATS = tuple(
         "pcap": capture,
     }.items()
 )
-"""All of them, in the order in which the manual lists them."""
+"""All formats, in the manual's order."""
 
 
-def recognise(source: Source, asked: str | None) -> Format:
-    """The file's format. Raises `ImportProblem` when it is none of ours, or could be two."""
+def recognise(source: Source, requested: str | None) -> Format:
+    """The file's format. Raises `ImportProblem` when it is unknown or ambiguous."""
     known = ", ".join(each.key for each in FORMATS)
-    if asked is not None:
+    if requested is not None:
         for each in FORMATS:
-            if each.key == asked:
+            if each.key == requested:
                 return each
-        source.fail("no format is called that", place="--format", value=asked, right=f"there is: {known}")
+        source.fail("unknown format", place="--format", value=requested, right=f"choose from: {known}")
     if not source.data or source.data.isspace():
-        source.fail("an empty file")
-    found = [each for each in FORMATS if each.looks(source)]
+        source.fail("empty file")
+    found = [each for each in FORMATS if each.detect(source)]
     if len(found) == 1:
         return found[0]
     if found:
-        names = " and like ".join(each.key for each in found)
-        source.fail(f"looks like {names}: two logs in one file?", right="one log a file, or say which with --format")
-    if source.looks_like_json:
-        _ = source.document  # JSON that is cut says where.
-    return source.fail("looks like none of the logs that can be read", line=1, right=f"there is: {known}")
+        names = " and ".join(each.key for each in found)
+        source.fail(f"matches several formats: {names}", right="one log per file, or choose with --format")
+    if source.detect_json:
+        _ = source.document  # Truncated JSON gets a more specific error.
+    return source.fail("unknown log format", line=1, right=f"choose from: {known}")

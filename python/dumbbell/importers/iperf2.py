@@ -1,22 +1,22 @@
-"""iperf2's text, of versions 2.0 and 2.1, with and without `-e`.
+"""iperf2's text, versions 2.0 and 2.1, with and without `-e`.
 
-An interval says how many bytes the program handed to its socket (client) or read (server), with three digits of
-powers of 1024; `-e` adds writes, retransmits, the window in K of 1024 and the RTT in microseconds.
+An interval has the bytes that the program handed to its socket (client) or read (server), with three digits of powers
+of 1024; `-e` adds writes, retransmits, the window in K of 1024 and the RTT in microseconds.
 """
 
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from dumbbell.importers.intervals import SLACK_NS, Interval, Stream, flow
-from dumbbell.importers.model import Log, Options
-from dumbbell.importers.quantity import iperf_bytes, seconds_ns, whole
-from dumbbell.importers.source import Line, Source
+from dumbbell.importers.interval_counters import SLACK_NS, Interval, Stream, flow
+from dumbbell.importers.log_model import Log, Options
+from dumbbell.importers.log_source import Line, Source
+from dumbbell.importers.quantity import integer, iperf_bytes, seconds_ns
 
-__all__ = ["NAME", "looks", "read"]
+__all__ = ["NAME", "detect", "read"]
 
 NAME = "iperf2"
-ROUNDING = "three digits a size (0.05 to 0.5 %), the window in K, tenths of a second unless -e"
+ROUNDING = "three digits per size (0.05 to 0.5 %), the window in K, tenths of a second unless -e"
 
 _STAMP = r"(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? )?"
 _ROW = re.compile(
@@ -35,7 +35,7 @@ _CONNECTED = re.compile(
     r"(?P<peer>\S+) port (?P<peer_port>\d+)(?P<more>.*)\Z",
     re.ASCII,
 )
-_SIDE = re.compile(
+_CONNECTING = re.compile(
     _STAMP + r"(Client connecting to .+, (TCP|UDP) port \d+.*|Server listening on (TCP|UDP) port \d+.*)\Z"
 )
 _CONTROLLER = re.compile(_STAMP + r"TCP congestion control (?:set to|using) (\w+).*\Z", re.I)
@@ -45,26 +45,26 @@ _QUIET = re.compile(
     r"|IPG target: .*|\[ *\d+\] Sent \d+ datagrams|\[ *\d+\] Server Report:"
     r"|\[ *\d+\].*datagrams received out-of-order|Event based writes.*|Clock sync.*)\Z"
 )
-_TOLD = re.compile(_STAMP + r"(?:WARNING|WARN|warning|ERROR|error|write failed|read failed|connect failed)\b.*\Z")
+_MESSAGE = re.compile(_STAMP + r"(?:WARNING|WARN|warning|ERROR|error|write failed|read failed|connect failed)\b.*\Z")
 _COMMAND = re.compile(r"(?:\S*[$#] )?(?:\S*/)?iperf2? .*-[a-zA-Z].*\Z")
 _MSS = re.compile(r"icwnd/mss/irtt=\d+/(\d{1,6})/")
 
 
-def looks(source: Source) -> bool:
+def detect(source: Source) -> bool:
     """Does it have a line that only iperf2 prints?"""
-    return any(_SIDE.match(line.text.rstrip()) or _CONNECTED.match(line.text.rstrip()) for line in source.head)
+    return any(_CONNECTING.match(line.text.rstrip()) or _CONNECTED.match(line.text.rstrip()) for line in source.head)
 
 
 def read(source: Source, options: Options) -> Log:
-    """Read it. Raises `ImportProblem` at the first line that is none of iperf2's."""
+    """Read the log. Raises `ImportProblem` at the first line that is not iperf2's."""
     reading = _Reading(source, options.mss_bytes)
     source.through(reading.take)
     streams = [stream for stream in reading.streams.values() if stream.intervals]
     if not streams:
-        source.fail("no interval in it", right="iperf -i 1 prints a line a second")
+        source.fail("no interval", right="iperf -i 1 prints a line per second")
     warnings = list(reading.warnings)
     if any("whole_bytes" not in stream.seen for stream in streams):
-        warnings.append("no line for the whole test: it was stopped, or the file cut")
+        warnings.append("no line for the whole test: it was stopped, or the file truncated")
     return Log(
         format=NAME,
         duration_ns=max(stream.intervals[-1].stop_ns for stream in streams),
@@ -95,32 +95,32 @@ class _Reading:
             self.header = match["more"].strip()
         elif match := _CONNECTED.match(text):
             self.connected(line, match)
-        elif match := _SIDE.match(text):
-            self.side(line, match)
+        elif match := _CONNECTING.match(text):
+            self.connecting(line, match)
         elif match := _CONTROLLER.match(text):
             self.cc = match[1]
-        elif _TOLD.match(text):
+        elif _MESSAGE.match(text):
             self.warnings.append(f"line {line.number}: {text}")
         elif _COMMAND.match(text):
             self.facts["command"] = text
         elif not _QUIET.match(text.strip()):
-            right = "one test a file, without other programs' output"
-            self.source.fail("no line of iperf2's", line=line.number, value=text, right=right)
+            right = "one test per file, without other programs' output"
+            self.source.fail("not a line of iperf2", line=line.number, value=text, right=right)
 
-    def side(self, line: Line, match: re.Match[str]) -> None:
+    def connecting(self, line: Line, match: re.Match[str]) -> None:
         if self.client is not None:
-            self.source.fail("a second test begins here", line=line.number, right="one test a file: cut it in two")
+            self.source.fail("a second test starts here", line=line.number, right="one test per file: split it")
         self.client = match[1].startswith("Client")
         self.kind = (match[2] or match[3]).lower()
 
     def connected(self, line: Line, match: re.Match[str]) -> None:
         if self.client is None:
             right = "keep the first lines, 'Client connecting to …' or 'Server listening on …'"
-            self.source.fail("can't tell whether these bytes were sent or received", line=line.number, right=right)
+            self.source.fail("can't determine whether these bytes were sent or received", line=line.number, right=right)
         stream = Stream(match["id"], sends=self.client, kind=self.kind, mss_bytes=self.mss_bytes)
         stream.seen["socket"] = f"{match['local']}:{match['port']} {match['peer']}:{match['peer_port']}"
         if (mss := _MSS.search(match["more"])) and stream.mss_bytes is None:
-            stream.mss_bytes = whole(mss[1])
+            stream.mss_bytes = integer(mss[1])
         self.streams[match["id"]] = stream
 
     def row(self, line: Line, match: re.Match[str]) -> None:
@@ -133,12 +133,12 @@ class _Reading:
             self.source.fail("an interval of a stream that never connected", line=line.number, right=right)
         start_ns, stop_ns = seconds_ns(match["start"]), seconds_ns(match["stop"])
         transfer = iperf_bytes(match["number"], match["letter"])
-        columns, again = _columns(more)
+        columns, retransmits = _columns(more)
         last = stream.intervals[-1].stop_ns if stream.intervals else None
         if last is not None and start_ns == stream.intervals[0].start_ns and stop_ns >= last - 5 * SLACK_NS:
             stream.seen["whole_bytes"] = transfer
             return
-        stream.add(Interval(start_ns, stop_ns, transfer, line.number, again, columns), self.source)
+        stream.add(Interval(start_ns, stop_ns, transfer, line.number, retransmits, columns), self.source)
 
     def _rest(self, line: Line, rest: str, *, total: bool) -> dict[str, Any]:
         header = self.header or ""
@@ -147,14 +147,14 @@ class _Reading:
         pattern = _ENHANCED if "Cwnd" in header else _DATAGRAMS if self.kind == "udp" or "Jitter" in header else None
         match = pattern.match(rest) if pattern else None
         if match is None and not (total or "Reads" in header):
-            self.source.fail("can't read what stands behind the rate", line=line.number, value=rest.strip())
+            self.source.fail("can't parse the text after the rate", line=line.number, value=rest.strip())
         return match.groupdict() if match else {}
 
 
 def _columns(more: dict[str, Any]) -> tuple[dict[str, Any], int | None]:
     if "cwnd" not in more:
         return {}, None
-    columns = {"cwnd_bytes": iperf_bytes(more["cwnd"], more["unit"]), "rtt_ns": whole(more["rtt"]) * 1000 or None}
+    columns = {"cwnd_bytes": iperf_bytes(more["cwnd"], more["unit"]), "rtt_ns": integer(more["rtt"]) * 1000 or None}
     if more["var"]:
-        columns["rttvar_ns"] = whole(more["var"]) * 1000
-    return columns, whole(more["again"])
+        columns["rttvar_ns"] = integer(more["var"]) * 1000
+    return columns, integer(more["again"])

@@ -1,7 +1,7 @@
-"""iperf3's JSON (`-J`, and the lines of `--json-stream`), of versions 3.0 to 3.18.
+"""iperf3's JSON (`-J`, and the lines of `--json-stream`), versions 3.0 to 3.18.
 
-Bytes, retransmits and windows are exact. `rtt`, `rttvar` are microseconds, `snd_cwnd`, `snd_wnd` bytes. The time
-of day is whole seconds in older versions.
+Bytes, retransmits and windows are exact. `rtt`, `rttvar` are in microseconds, `snd_cwnd`, `snd_wnd` in bytes. Older
+versions have the time of day in whole seconds.
 """
 
 import re
@@ -10,13 +10,13 @@ from typing import Any
 
 from pydantic import Field
 
-from dumbbell.importers.checked import Count, Loose, Real, checked
-from dumbbell.importers.intervals import Interval, Stream, disagreements, flow
-from dumbbell.importers.model import Log, Options
+from dumbbell.importers.checked_json import Count, Loose, Real, checked
+from dumbbell.importers.interval_counters import Interval, Stream, disagreements, flow
+from dumbbell.importers.log_model import Log, Options
+from dumbbell.importers.log_source import Source
 from dumbbell.importers.quantity import NS
-from dumbbell.importers.source import Source
 
-__all__ = ["NAME", "looks", "read"]
+__all__ = ["NAME", "detect", "read"]
 
 NAME = "iperf3 JSON"
 WHAT = "iperf3"
@@ -104,10 +104,10 @@ class _Report(Loose):
     error: str | None = None
 
 
-def looks(source: Source) -> bool:
-    """Has it iperf3's three parts, or the events of a stream?"""
+def detect(source: Source) -> bool:
+    """Does it have iperf3's three parts, or the events of a stream?"""
     head = source.data[:4096]
-    if not source.looks_like_json:
+    if not source.detect_json:
         return False
     if _is_stream(source):
         return True
@@ -115,7 +115,7 @@ def looks(source: Source) -> bool:
 
 
 def read(source: Source, options: Options) -> Log:
-    """Read it."""
+    """Read the log."""
     report = checked(_Report, _events(source) if _is_stream(source) else source.document, source, WHAT)
     start = report.start
     mss = options.mss_bytes or start.tcp_mss or start.tcp_mss_default or None
@@ -127,9 +127,9 @@ def read(source: Source, options: Options) -> Log:
             _take(stream, piece, mss, position, source)
     living = [stream for stream in streams.values() if stream.intervals]
     if not living:
-        source.fail("no interval in it", right="iperf3 reports every interval unless it is told -i 0")
+        source.fail("no interval", right="iperf3 reports intervals unless run with -i 0")
     if any(stream.omitted for stream in living):
-        warnings.append("the intervals that iperf3 omitted (-O) are left out")
+        warnings.append("skipped the intervals that iperf3 omitted (-O)")
     if _summaries(report.end, living):
         warnings.append("no summary: the test was stopped")
     warnings += disagreements(living, 1, 0.001)
@@ -140,12 +140,12 @@ def read(source: Source, options: Options) -> Log:
         epoch_ns=_epoch_ns(start),
         warnings=tuple(warnings),
         facts={"version": start.version, "system": start.system_info, "protocol": start.test_start.protocol},
-        rounding="none in counts; the time of day is whole seconds" if start.timestamp else "",
+        rounding="counts are exact; the time of day is in whole seconds" if start.timestamp else "",
     )
 
 
 def _stream(connected: _Connected, start: _Start) -> Stream:
-    # The client sends unless it was asked to receive; the server the other way round.
+    # The client sends, unless in reverse mode; for a server it is the opposite.
     sends = (start.accepted_connection is None) != bool(start.test_start.reverse)
     stream = Stream(str(connected.socket), sends=sends)
     stream.kind = "udp" if start.test_start.protocol == "UDP" else "tcp"
@@ -170,18 +170,18 @@ def _take(stream: Stream, piece: _Piece, mss: int | None, position: int, source:
     stream.mss_bytes = mss if stream.kind == "tcp" else None
     start_ns, stop_ns = round(piece.start * NS), round(piece.end * NS)
     if stop_ns <= start_ns:
-        source.fail("an interval that ends before it begins", place=f"intervals.{position}", value=piece.end)
+        source.fail("an interval that ends before it starts", place=f"intervals.{position}", value=piece.end)
     interval = Interval(start_ns, stop_ns, piece.bytes, position + 1, piece.retransmits, columns)
     before = stream.intervals[-1].stop_ns if stream.intervals else None
     if before is not None and start_ns < before - NS // 50:
         source.fail(
-            "an interval that begins before the last one ended", place=f"intervals.{position}", value=piece.start
+            "an interval that starts before the previous one ends", place=f"intervals.{position}", value=piece.start
         )
     stream.intervals.append(interval)
 
 
 def _summaries(end: _End, streams: list[Stream]) -> bool:
-    """Note each stream's summary; is there none?"""
+    """Record each stream's summary; returns whether there is none."""
     for stream, ends in zip(streams, end.streams, strict=False):
         for side, total in (("sender", ends.sender), ("receiver", ends.receiver), ("receiver", ends.udp)):
             if total is None:
@@ -196,9 +196,9 @@ def _epoch_ns(start: _Start) -> int | None:
     if start.timestamp is None or not start.timestamp.timesecs:
         return None
     if start.timestamp.timemillisecs is not None:
-        # Milliseconds since 1970 in some versions, those of the second in others.
-        whole = start.timestamp.timemillisecs
-        return (whole if whole >= 1000 else start.timestamp.timesecs * 1000 + whole) * 1_000_000
+        # Milliseconds since 1970 in some versions, milliseconds of the second in others.
+        milliseconds = start.timestamp.timemillisecs
+        return (milliseconds if milliseconds >= 1000 else start.timestamp.timesecs * 1000 + milliseconds) * 1_000_000
     return start.timestamp.timesecs * NS
 
 
@@ -207,7 +207,7 @@ def _is_stream(source: Source) -> bool:
 
 
 def _events(source: Source) -> dict[str, Any]:
-    """The lines of `--json-stream` as the one object that `-J` prints."""
+    """The lines of `--json-stream` as one object like `-J`'s."""
     report: dict[str, Any] = {"start": {}, "intervals": []}
     for line, event, data in _lines(source):
         if event == "interval":
@@ -215,7 +215,7 @@ def _events(source: Source) -> dict[str, Any]:
         elif event in ("start", "end", "error"):
             report[event] = data
         elif not event.startswith("server_output"):
-            source.fail("an event that iperf3 doesn't have", line=line, value=event)
+            source.fail("unknown iperf3 event", line=line, value=event)
     return report
 
 
@@ -225,5 +225,5 @@ def _lines(source: Source) -> Iterator[tuple[int, str, Any]]:
             continue
         value = source.parsed(line.text.encode(), line.number)
         if not isinstance(value, dict) or not isinstance(value.get("event"), str):
-            source.fail("not an event of iperf3's", line=line.number, value=line.text)
+            source.fail("not an iperf3 event", line=line.number, value=line.text)
         yield line.number, value["event"], value.get("data")

@@ -1,7 +1,7 @@
-"""iperf3's text, of versions 3.0 to 3.18, client's or server's, with one stream or many.
+"""iperf3's text, versions 3.0 to 3.18, client's or server's, with one or many streams.
 
-A sender's intervals say how many bytes its program handed to the socket, a receiver's how many it read. Sizes have
-three digits; `K`, `M`, `G` before `Bytes` are powers of 1024. The window is in bytes.
+A sender's intervals have the bytes that its program handed to the socket, a receiver's those it read. Sizes have three
+digits; `K`, `M`, `G` before `Bytes` are powers of 1024. The window is in bytes.
 """
 
 import re
@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from dumbbell.importers.intervals import Interval, Stream, disagreements, flow
-from dumbbell.importers.model import Log, Options
-from dumbbell.importers.quantity import NS, iperf_bytes, seconds_ns, whole
-from dumbbell.importers.source import Line, Source
+from dumbbell.importers.interval_counters import Interval, Stream, disagreements, flow
+from dumbbell.importers.log_model import Log, Options
+from dumbbell.importers.log_source import Line, Source
+from dumbbell.importers.quantity import NS, integer, iperf_bytes, seconds_ns
 
-__all__ = ["NAME", "looks", "read"]
+__all__ = ["NAME", "detect", "read"]
 
 NAME = "iperf3"
-ROUNDING = "three digits a size (0.05 to 0.5 %), hundredths of a second"
+ROUNDING = "three digits per size (0.05 to 0.5 %), hundredths of a second"
 SHARE = 0.006
 
 _STAMP = r"(?:\w{3} +\w{3} +\d+ \d\d:\d\d:\d\d \d{4} +)?"
@@ -55,13 +55,13 @@ _QUIET = re.compile(
     r"|\[ *\w+\].*datagrams received out-of-order"
     r"|\[ *\w+\] \((?:sender|receiver) statistics not available\)|(?:Linux|Darwin|FreeBSD) .*)\Z"
 )
-_TOLD = re.compile(_STAMP + r"(?:iperf3: (?:interrupt|error|the client).*|(?:WARNING|warning|WARN)[: ].*)\Z")
+_MESSAGE = re.compile(_STAMP + r"(?:iperf3: (?:interrupt|error|the client).*|(?:WARNING|warning|WARN)[: ].*)\Z")
 _COMMAND = re.compile(r"(?:\S*[$#] )?(?:\S*/)?iperf3? .*-[a-zA-Z].*\Z")
 
 
-def looks(source: Source) -> bool:
+def detect(source: Source) -> bool:
     """Does it have a line that only iperf3 prints?"""
-    if source.looks_like_json:
+    if source.detect_json:
         return False
     texts = [line.text.rstrip() for line in source.head]
     ours = any(
@@ -73,15 +73,15 @@ def looks(source: Source) -> bool:
 
 
 def read(source: Source, options: Options) -> Log:
-    """Read it. Raises `ImportProblem` at the first line that is none of iperf3's."""
+    """Read the log. Raises `ImportProblem` at the first line that is not iperf3's."""
     reading = _Reading(source, mss_bytes=options.mss_bytes)
     source.through(reading.take)
     streams = [stream for stream in reading.streams.values() if stream.intervals]
     if not streams:
-        source.fail("no interval in it", right="iperf3 prints a line for every interval unless it is told -i 0")
+        source.fail("no interval", right="iperf3 prints a line per interval unless run with -i 0")
     warnings = [*reading.warnings, *disagreements(streams, 1, SHARE)]
     if not any(key.endswith("_bytes") for stream in streams for key in stream.seen):
-        warnings.append("no summary line: the test was stopped, or the file cut")
+        warnings.append("no summary line: the test was stopped, or the file truncated")
     return Log(
         format=NAME,
         duration_ns=max(stream.intervals[-1].stop_ns for stream in streams),
@@ -102,7 +102,7 @@ class _Reading:
     cc: str | None = None
     epoch_ns: int | None = None
     columns: str | None = None
-    """What the last header said stands behind the rate."""
+    """The columns after the rate, from the last header."""
     summing: bool = False
     opened: bool = False
     server: bool = False
@@ -117,15 +117,15 @@ class _Reading:
                 return
         if not _QUIET.match(text.strip()):
             self.source.fail(
-                "no line of iperf3's",
+                "not a line of iperf3",
                 line=line.number,
                 value=text,
-                right="one test a file, without other programs' output",
+                right="one test per file, without other programs' output",
             )
 
     def begin(self, line: Line, match: re.Match[str]) -> None:
         if self.opened:
-            self.source.fail("a second test begins here", line=line.number, right="one test a file: cut it in two")
+            self.source.fail("a second test starts here", line=line.number, right="one test per file: split it")
         self.opened = True
         self.server = match[1] == "Accepted"
 
@@ -139,7 +139,7 @@ class _Reading:
             if flag in words[:-1]:
                 self.cc = words[words.index(flag) + 1]
 
-    def told(self, line: Line, match: re.Match[str]) -> None:
+    def message(self, line: Line, match: re.Match[str]) -> None:
         self.warnings.append(f"line {line.number}: {match[0].strip()}")
 
     def header(self, line: Line, match: re.Match[str]) -> None:  # noqa: ARG002
@@ -158,13 +158,13 @@ class _Reading:
         try:
             self.epoch_ns = round(parsedate_to_datetime(match[1]).timestamp()) * NS
         except (ValueError, TypeError, OverflowError):
-            self.source.fail("no time of day", line=line.number, value=match[1])
+            self.source.fail("invalid time of day", line=line.number, value=match[1])
 
     def reversed(self, line: Line, match: re.Match[str]) -> None:  # noqa: ARG002
         self.reverse = True
 
     def mss(self, line: Line, match: re.Match[str]) -> None:  # noqa: ARG002
-        self.mss_bytes = self.mss_bytes or whole(match[1])
+        self.mss_bytes = self.mss_bytes or integer(match[1])
 
     def controller(self, line: Line, match: re.Match[str]) -> None:  # noqa: ARG002
         self.cc = match[1]
@@ -186,7 +186,7 @@ class _Reading:
         if omitted:
             stream.omitted += 1
             if stream.omitted == 1:
-                self.warnings.append(f"stream {stream.label}: the intervals that iperf3 omitted (-O) are left out")
+                self.warnings.append(f"stream {stream.label}: skipped the intervals that iperf3 omitted (-O)")
             return
         start_ns, stop_ns = seconds_ns(match["start"]), seconds_ns(match["stop"])
         transfer = iperf_bytes(match["number"], match["letter"])
@@ -194,7 +194,7 @@ class _Reading:
             self._summary(stream, more, transfer)
             return
         columns = {"cwnd_bytes": more["cwnd"]} if "cwnd" in more else {}
-        again = None if more.get("again") is None else whole(more["again"])
+        again = None if more.get("again") is None else integer(more["again"])
         stream.add(Interval(start_ns, stop_ns, transfer, line.number, again, columns), self.source)
 
     def _stream(self, line: Line, match: re.Match[str]) -> Stream:
@@ -203,7 +203,7 @@ class _Reading:
             stream.sends = match["role"] == "TX"
         elif not self.opened and not (self.columns or "").startswith("Retr"):
             self.source.fail(
-                "can't tell whether these bytes were sent or received", line=line.number,
+                "can't determine whether these bytes were sent or received", line=line.number,
                 right="keep the first line, 'Connecting to host …' or 'Accepted connection from …'",
             )  # fmt: skip
         elif (self.columns or "").startswith("Retr") and not self.summing:
@@ -214,7 +214,7 @@ class _Reading:
         return stream
 
     def _rest(self, line: Line, rest: str, *, total: bool) -> dict[str, Any]:
-        """What stands behind the rate, as the header promised it."""
+        """The values after the rate, by the header's columns."""
         if rest.strip() == "receiver" or (total and rest.strip() in ("", "sender")):
             return {"end": rest.strip() or None}
         pattern = {
@@ -227,7 +227,9 @@ class _Reading:
         }[self.columns or ""]
         match = pattern.match(rest)
         if not match:
-            self.source.fail(f"the header promises '{self.columns}' here", line=line.number, value=line.text.rstrip())
+            self.source.fail(
+                f"expected '{self.columns}' here, as in the header", line=line.number, value=line.text.rstrip()
+            )
         found: dict[str, Any] = match.groupdict()
         if pattern is _RETRANS_CWND:
             found["cwnd"] = iperf_bytes(match[2], match[3])
@@ -242,8 +244,8 @@ class _Reading:
 
 
 def _signed(text: str) -> int:
-    """Datagrams that came twice make a server count fewer than none lost."""
-    return -whole(text[1:]) if text.startswith("-") else whole(text)
+    """Duplicate datagrams make a server report a negative number of losses."""
+    return -integer(text[1:]) if text.startswith("-") else integer(text)
 
 
 _MEANINGS: tuple[tuple[re.Pattern[str], Callable[[_Reading, Line, re.Match[str]], None]], ...] = (
@@ -259,6 +261,6 @@ _MEANINGS: tuple[tuple[re.Pattern[str], Callable[[_Reading, Line, re.Match[str]]
     (re.compile(r" *snd_tcp_congestion (\w+)\Z"), _Reading.controller),
     (re.compile(r" *rcv_tcp_congestion \w+\Z"), lambda *_: None),
     (re.compile(r"Starting Test: protocol: (\w+),.*\Z"), _Reading.starting),
-    (_TOLD, _Reading.told),
+    (_MESSAGE, _Reading.message),
     (_COMMAND, _Reading.command),
 )

@@ -1,7 +1,7 @@
-"""Several logs become one run: names and groups for flows, one clock for all, and the certificate.
+"""Merge several logs into one run: names and groups for flows, one clock, and the manifest.
 
-A log's own times begin at 0. When every file says when that was, the files are laid on one clock; otherwise each
-begins at the run's start, and the certificate says so.
+A log's own times start at 0. If every file records its time of day, the files share one clock; otherwise each starts at
+the run's start, and the manifest records that.
 """
 
 from collections import Counter
@@ -11,71 +11,71 @@ from typing import Any
 
 import polars as pl
 
+from dumbbell.control_characters import visible_line, visible_values
 from dumbbell.errors import ImportProblem
-from dumbbell.importers.birth import birth
-from dumbbell.importers.model import FlowLog, Log, Options, QueueLog
-from dumbbell.importers.source import Source
+from dumbbell.importers.import_manifest import manifest
+from dumbbell.importers.log_model import FlowLog, Log, Options, QueueLog
+from dumbbell.importers.log_source import Source
 from dumbbell.importers.tables import EMPTY
-from dumbbell.result import TABLES
-from dumbbell.visible import visible_line, visible_values
+from dumbbell.results.result import TABLES
 
-__all__ = ["Whole", "merged", "visibly"]
+__all__ = ["ImportedRun", "escaped_run", "merged"]
 
 NS = 1_000_000_000
 LONGEST_NS = 10**15
-"""Eleven days: what an experiment may last."""
+"""Eleven days, the longest experiment."""
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A run, ready to be written."""
+class ImportedRun:
+    """A run, ready to write."""
 
-    birth: dict[str, Any]
+    manifest: dict[str, Any]
     tables: dict[str, pl.DataFrame]
 
 
-def merged(sources: Sequence[Source], logs: Sequence[Log], options: Options, command: str) -> Whole:
-    """One run of these logs. Raises `ImportProblem` when options don't fit them."""
+def merged(sources: Sequence[Source], logs: Sequence[Log], options: Options, command: str) -> ImportedRun:
+    """One run of these logs. Raises `ImportProblem` for options that don't fit them."""
     shifts, notes = _shifts(sources, logs, options)
     duration = max(log.duration_ns + shift for log, shift in zip(logs, shifts, strict=True))
     if duration > LONGEST_NS:
-        right = "use --align start to lay the files side by side"
+        right = "use --align start to start all files at the same time"
         raise ImportProblem(f"these files are {duration / NS / 86400:.0f} days apart", right=right)
     flows = [_moved(flow, shift, log) for log, shift in zip(logs, shifts, strict=True) for flow in log.flows]
-    named = _named(flows, sources, logs, options)
+    entries = _named_flows(flows, sources, logs, options)
     queues = _queues(logs, shifts)
     probes = [_shifted(log.probes, "sent_ns", shift) for log, shift in zip(logs, shifts, strict=True)]
     bottleneck, more = _bottleneck(queues, options)
     tables = {
-        "flows": _together("flows", [table for _, table in named], ["time_ns"]),
+        "flows": _together("flows", [table for _, table in entries], ["time_ns"]),
         "queues": _together("queues", [_under_test(queue, bottleneck) for queue in queues], ["time_ns"]),
         "probes": _together("probes", probes, ["sent_ns"]),
     }
     warnings = [*notes, *more, *(warning for log in logs for warning in log.warnings)]
     warnings += [source.unfinished for source in sources if source.unfinished and "lines" in vars(source)]
     title = options.title or " and ".join(source.path.name for source in sources)
-    whole = birth(
+    whole = manifest(
         name=sources[0].name, title=title, command=command or None, duration_s=duration / NS, warnings=warnings,
-        flows=[entry for entry, _ in named], queues=[_queue_entry(queue, bottleneck) for queue in queues],
+        flows=[entry for entry, _ in entries], queues=[_queue_entry(queue, bottleneck) for queue in queues],
         bottleneck=bottleneck, probes=_probe_entries(tables["probes"]),
     )  # fmt: skip
     whole["import"] = {
         "files": [_file(source, log, shift) for source, log, shift in zip(sources, logs, shifts, strict=True)],
         "aligned": "clock" if any(shifts) or _clocked(logs, options) else "start",
     }
-    return Whole(whole, tables)
+    return ImportedRun(whole, tables)
 
 
-def visibly(whole: Whole) -> Whole:
-    """The run with every text of other programs as a visible line: names, labels, what a log says of itself."""
+def escaped_run(whole: ImportedRun) -> ImportedRun:
+    """The run with control characters made visible in all text of other programs: names, labels, facts."""
     tables = {
-        name: table.with_columns(map(_visibly, table.select(pl.col(pl.String)))) for name, table in whole.tables.items()
+        name: table.with_columns(map(_escaped, table.select(pl.col(pl.String)))) for name, table in whole.tables.items()
     }
-    return Whole(visible_values(whole.birth), tables)
+    return ImportedRun(visible_values(whole.manifest), tables)
 
 
-def _visibly(texts: pl.Series) -> pl.Series:
-    """A column; few of its texts differ."""
+def _escaped(texts: pl.Series) -> pl.Series:
+    """Process distinct texts once; few differ."""
     return texts.replace({text: visible_line(text) for text in texts.unique().drop_nulls()})
 
 
@@ -84,23 +84,21 @@ def _clocked(logs: Sequence[Log], options: Options) -> bool:
 
 
 def _shifts(sources: Sequence[Source], logs: Sequence[Log], options: Options) -> tuple[list[int], list[str]]:
-    """How much later than the run's start each log begins, and what to say about it."""
+    """The offset of each log from the run's start, and warnings."""
     if options.align == "clock":
         for source, log in zip(sources, logs, strict=True):
             if log.epoch_ns is None:
-                source.fail("doesn't say at what time of day it began", right="use --align start")
+                source.fail("doesn't record the time of day of its start", right="use --align start")
     if _clocked(logs, options):
         epochs = [log.epoch_ns or 0 for log in logs]
         shifts = [epoch - min(epochs) for epoch in epochs]
         ends = [shift + log.duration_ns for shift, log in zip(shifts, logs, strict=True)]
         apart = len(logs) > 1 and max(shifts) > min(ends)
-        said = ["the files don't all overlap in time; --align start lays them side by side"] if apart else []
-        return shifts, said
+        notes = ["some files don't overlap in time; --align start starts them at the same time"] if apart else []
+        return shifts, notes
     if len(logs) < 2:
         return [0] * len(logs), []
-    return [0] * len(logs), [
-        "the files are laid side by side, each from its own start: when they ran isn't said in all of them"
-    ]
+    return [0] * len(logs), ["all files start at the same time, because some don't record their time of day"]
 
 
 def _moved(flow: FlowLog, shift: int, log: Log) -> FlowLog:
@@ -113,10 +111,10 @@ def _shifted(table: pl.DataFrame, column: str, shift: int) -> pl.DataFrame:
     return table.with_columns(pl.col(column) + shift) if shift else table
 
 
-def _named(
+def _named_flows(
     flows: Sequence[FlowLog], sources: Sequence[Source], logs: Sequence[Log], options: Options
 ) -> list[tuple[dict[str, Any], pl.DataFrame]]:
-    """Each flow's entry in the certificate, and its table."""
+    """Each flow's entry in the manifest, and its table."""
     owners = [position for position, log in enumerate(logs) for _ in log.flows]
     ccs = _given(options.ccs, "--cc", owners, len(logs))
     given = _given(options.names, "--name", owners, len(logs))
@@ -134,22 +132,24 @@ def _named(
     return found
 
 
-def _given(words: Sequence[str], option: str, owners: Sequence[int], files: int) -> list[str] | None:
-    """One word for each flow: as many as there are flows, or files, or one for all."""
-    if not words:
+def _given(values: Sequence[str], option: str, owners: Sequence[int], files: int) -> list[str] | None:
+    """One value per flow: given for each flow, for each file, or once for all."""
+    if not values:
         return None
-    if len(words) == len(owners):
-        return list(words)
-    if len(words) == files:
-        return [words[owner] for owner in owners]
-    if len(words) == 1:
-        return [words[0]] * len(owners)
+    if len(values) == len(owners):
+        return list(values)
+    if len(values) == files:
+        return [values[owner] for owner in owners]
+    if len(values) == 1:
+        return [values[0]] * len(owners)
     right = f"one for all, {files} for the files, or {len(owners)} for the flows in them"
-    raise ImportProblem(f"{len(words)} words for {len(owners)} flows", place=option, value=",".join(words), right=right)
+    raise ImportProblem(
+        f"{len(values)} values for {len(owners)} flows", place=option, value=",".join(values), right=right
+    )
 
 
 def _unique(bases: Sequence[str]) -> list[str]:
-    """The names, numbered where two are alike."""
+    """The names, numbered where equal."""
     times, numbers, taken = Counter(bases), Counter[str](), set[str]()
     names = []
     for base in bases:
@@ -187,14 +187,12 @@ def _bottleneck(queues: Sequence[QueueLog], options: Options) -> tuple[str | Non
     if options.queue is not None:
         if options.queue not in names:
             there = ", ".join(names) or "none"
-            raise ImportProblem(
-                "no queue is called that", place="--queue", value=options.queue, right=f"there is: {there}"
-            )
+            raise ImportProblem("unknown queue", place="--queue", value=options.queue, right=f"choose from: {there}")
         return options.queue, []
     if len(names) == 1:
         return names[0], []
-    said = [f"which of the queues is the bottleneck isn't said: name one with --queue ({'; '.join(names)})"]
-    return None, said if names else []
+    notes = [f"the bottleneck's queue is unknown: choose it with --queue ({'; '.join(names)})"]
+    return None, notes if names else []
 
 
 def _under_test(queue: QueueLog, bottleneck: str | None) -> pl.DataFrame:
@@ -205,11 +203,11 @@ def _under_test(queue: QueueLog, bottleneck: str | None) -> pl.DataFrame:
 
 
 def _queue_entry(queue: QueueLog, bottleneck: str | None) -> dict[str, Any]:
-    """Counters while the log was taken: what they were before it is taken off."""
+    """The queue's manifest entry; counters exclude what they had before the first sample."""
 
     def grown(column: str) -> int | None:
         known = queue.table[column].drop_nulls()
-        # Less than before: the discipline was replaced meanwhile.
+        # A decrease: the qdisc was replaced.
         return None if known.is_empty() or known[-1] < known[0] else int(known[-1] - known[0])
 
     return {
@@ -231,7 +229,7 @@ def _together(name: str, tables: Sequence[pl.DataFrame], order: Sequence[str]) -
 
 
 def _file(source: Source, log: Log, shift: int) -> dict[str, Any]:
-    """What the certificate says of one file; `missing` are the columns of which it says nothing."""
+    """The manifest's entry of one file; `missing` are the columns without any value."""
     silent = [
         column
         for column in TABLES["flows"]

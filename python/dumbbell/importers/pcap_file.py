@@ -1,7 +1,7 @@
-"""A capture file's records: classic pcap in both byte orders and both resolutions, and pcapng.
+"""A capture file's records: classic pcap in both byte orders and resolutions, and pcapng.
 
-Where each packet lies, when it came, how long it was and on what kind of link; what is in it, `pcap_packets` reads.
-Formats: the drafts draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
+For each packet its position, time, length and link type; `pcap_packets` reads its headers. Formats: the drafts
+draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 """
 
 import struct
@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dumbbell import limits
+from dumbbell.importers.log_source import Source
 from dumbbell.importers.magic import CLASSIC, is_capture
-from dumbbell.importers.source import Source
 
 __all__ = ["Records", "is_capture", "records"]
 
@@ -27,28 +27,28 @@ NS = 1_000_000_000
 
 @dataclass
 class Records:
-    """Where packets lie in the file."""
+    """Packet positions in the file."""
 
     time_ns: Ints
     offset: Ints
     captured: Ints
-    """Bytes of it in the file."""
+    """Bytes in the file."""
     length: Ints
-    """Bytes that it had."""
+    """Original length in bytes."""
     link: Ints
-    """Link-layer type, as tcpdump.org numbers them."""
+    """Link-layer type in tcpdump.org's numbering."""
     warnings: list[str] = field(default_factory=list)
 
 
 def records(source: Source) -> Records:
-    """Find all packets. Raises `ImportProblem` with the place where it stops being a capture."""
+    """Find all packets. Raises `ImportProblem` with the position of the first invalid byte."""
     found = _Found(source)
     if source.data[:4] in CLASSIC:
         _classic(source, found)
     else:
         _sections(source, found)
     if not found.rows:
-        source.fail("no whole packet in it")
+        source.fail("no complete packet")
     table = np.frombuffer(found.rows, dtype=np.int64).reshape(-1, 5)
     time, offset, captured, length, link = (np.ascontiguousarray(table[:, column]) for column in range(5))
     return Records(time, offset, captured, length, link, found.warnings)
@@ -58,39 +58,37 @@ def records(source: Source) -> Records:
 class _Found:
     source: Source
     rows: "array[int]" = field(default_factory=lambda: array("q"))
-    """Five numbers a packet."""
+    """Five numbers per packet."""
     most: int = field(default_factory=lambda: 5 * limits.most("capture-packets"))
     warnings: list[str] = field(default_factory=list)
 
     @property
     def count(self) -> int:
-        """Packets."""
+        """Number of packets."""
         return len(self.rows) // 5
 
     def add(self, packet: tuple[int, int, int, int, int]) -> None:
-        """One more. Raises `ImportProblem` where there are too many."""
+        """Add a packet. Raises `ImportProblem` if there are too many."""
         self.rows.extend(packet)
         if len(self.rows) > self.most:
             right = f"a part of it (editcap -c), {limits.raised('capture-packets', len(self.source.data) // 16)}"
             self.source.fail(f"more than {limits.shown('capture-packets')} packets", right=right)
 
     def cut(self) -> None:
-        self.warnings.append(f"the capture is cut after packet {self.count}")
+        self.warnings.append(f"the capture is truncated after packet {self.count}")
 
 
 def _classic(source: Source, found: _Found) -> None:
     data, (order, scale) = source.data, CLASSIC[source.data[:4]]
     if len(data) < 24:
-        source.fail("cut in its header", place="byte 0")
+        source.fail("truncated in its header", place="byte 0")
     link = struct.unpack_from(f"{order}I", data, 20)[0] & 0x0FFFFFFF
     header, end, add = struct.Struct(f"{order}IIII"), len(data), found.add
     position = 24
     while position + 16 <= end:
         seconds, part, captured, length = header.unpack_from(data, position)
         if captured > MOST_PACKET_BYTES or part * scale >= NS:
-            source.fail(
-                "no packet here: its length or time can't be", place=f"packet {found.count + 1}, byte {position}"
-            )
+            source.fail("not a packet: invalid length or time", place=f"packet {found.count + 1}, byte {position}")
         if position + 16 + captured > end:
             break
         add((seconds * NS + part * scale, position + 16, captured, length, link))
@@ -104,7 +102,7 @@ class _Section:
     order: str
     links: list[int] = field(default_factory=list)
     units: list[tuple[int, int]] = field(default_factory=list)
-    """Of each interface's times: a numerator and a denominator that make nanoseconds."""
+    """A numerator and a denominator that convert each interface's times to nanoseconds."""
     offsets: list[int] = field(default_factory=list)
 
 
@@ -114,15 +112,15 @@ def _sections(source: Source, found: _Found) -> None:
         if data[position : position + 4] == b"\x0a\x0d\x0d\x0a":
             mark = data[position + 8 : position + 12]
             if mark not in (b"\x4d\x3c\x2b\x1a", b"\x1a\x2b\x3c\x4d"):
-                source.fail("a section without its byte order", place=f"byte {position}")
+                source.fail("a section without a byte order", place=f"byte {position}")
             section = _Section("<" if mark == b"\x4d\x3c\x2b\x1a" else ">")
         kind, size = struct.unpack_from(f"{section.order}II", data, position)
         if size < 12 or size % 4 or size > MOST_PACKET_BYTES + 4096:
-            source.fail("no block here: its length can't be", place=f"byte {position}", value=size)
+            source.fail("not a block: invalid length", place=f"byte {position}", value=size)
         if position + size > len(data):
             break
         if struct.unpack_from(f"{section.order}I", data, position + size - 4)[0] != size:
-            source.fail("a block whose two lengths differ", place=f"byte {position}")
+            source.fail("a block with two different lengths", place=f"byte {position}")
         _block(source, found, section, kind, position + 8, size - 12)
         position += size
     if position != len(data):
@@ -133,25 +131,25 @@ def _block(source: Source, found: _Found, section: _Section, kind: int, at: int,
     data, order, place = source.data, section.order, f"byte {at - 8}"
     if kind == INTERFACE:
         if size < 8:
-            source.fail("an interface that says nothing", place=place)
+            source.fail("an interface block that is too short", place=place)
         section.links.append(struct.unpack_from(f"{order}H", data, at)[0])
         unit, offset = _interface(data, order, at + 8, at + size)
         section.units.append(unit)
         section.offsets.append(offset)
     elif kind in (ENHANCED, PACKET_OLD):
         if size < 20:
-            source.fail("a packet without its header", place=place)
+            source.fail("a packet without a header", place=place)
         if kind == ENHANCED:
             interface = struct.unpack_from(f"{order}I", data, at)[0]
         else:
             interface = struct.unpack_from(f"{order}H", data, at)[0]
         high, low, captured, length = struct.unpack_from(f"{order}IIII", data, at + 4)
         if interface >= len(section.links) or captured > size - 20:
-            source.fail("a packet of no interface, or longer than its block", place=place)
+            source.fail("a packet without an interface, or longer than its block", place=place)
         numerator, denominator = section.units[interface]
         time_ns = (high << 32 | low) * numerator // denominator + section.offsets[interface] * NS
         if not 0 <= time_ns < 1 << 62:
-            source.fail("a packet at no time of day", place=place)
+            source.fail("a packet with an invalid time", place=place)
         found.add((time_ns, at + 20, captured, length, section.links[interface]))
     elif kind == SIMPLE:
         source.fail(
@@ -160,7 +158,7 @@ def _block(source: Source, found: _Found, section: _Section, kind: int, at: int,
 
 
 def _interface(data: bytes, order: str, at: int, end: int) -> tuple[tuple[int, int], int]:
-    """The resolution of an interface's times (option 9), and what is added to them in seconds (option 14)."""
+    """The resolution of an interface's times (option 9), and their offset in seconds (option 14)."""
     unit, offset = (1000, 1), 0
     while at + 4 <= end:
         code, size = struct.unpack_from(f"{order}HH", data, at)

@@ -1,6 +1,6 @@
-"""One direction of one connection in a capture: counters and states at every step, and every RTT sample.
+"""Analyse one direction of a connection in a capture: counters and state at every step, and all RTT samples.
 
-All of it is what the packets say at the point of capture; nothing is known of what was lost before it.
+All values are as seen at the capture point; losses before it are unknown.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from dumbbell.importers.pcap_packets import ACK, FIN, SYN, Bools, Segments
 __all__ = ["Measured", "measure"]
 
 Samples = tuple[Ints, Ints]
-"""When a segment passed, and how long its acknowledgement took."""
+"""When segments passed, and the times to their acknowledgements."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What one direction did."""
+    """Results for one direction."""
 
     label: str
     columns: dict[str, Any]
@@ -29,18 +29,18 @@ class Measured:
     retransmits: int
     data_segments: int
     handshake: bool
-    """Was its beginning captured?"""
+    """Was its handshake captured?"""
     payload_max_bytes: int
-    """Of one packet: more than the segment size where offloads were on."""
+    """The largest packet's; exceeds the segment size with offloads."""
     mss_offered_bytes: int | None
-    """By its SYN; None without one."""
+    """From its SYN; None without one."""
     by_sequence: Samples
     by_stamps: Samples
 
 
 @dataclass(frozen=True)
 class _Sent:
-    """Segments that take sequence space, in order of time, from the first byte's number 0."""
+    """Segments that consume sequence space, in order of time, with 0 as the first byte's number."""
 
     time_ns: Ints
     start: Ints
@@ -48,12 +48,12 @@ class _Sent:
     payload: Ints
     nxt: Ints
     """snd_nxt after each."""
-    again: Bools
-    """Does it repeat what was sent before?"""
+    retransmitted: Bools
+    """Does it retransmit?"""
 
 
 def measure(found: Segments, there: int, back: int | None, begin_ns: int, step_ns: int) -> Measured:
-    """Look at the direction `there`, whose acknowledgements are the direction `back`."""
+    """Analyse the direction `there`, acknowledged by the direction `back`."""
     mine = np.flatnonzero(found.conversation == there)
     theirs = np.flatnonzero((found.conversation == back) & (found.flags & ACK > 0)) if back is not None else mine[:0]
     sent, base = _sent(found, mine)
@@ -83,7 +83,7 @@ def measure(found: Segments, there: int, back: int | None, begin_ns: int, step_n
         columns=columns,
         start_ns=start - begin_ns,
         stop_ns=stop - begin_ns,
-        retransmits=int(np.count_nonzero(sent.again)),
+        retransmits=int(np.count_nonzero(sent.retransmitted)),
         data_segments=int(np.count_nonzero(data)),
         handshake=bool((found.flags[mine] & SYN > 0).any()),
         payload_max_bytes=mss,
@@ -94,7 +94,7 @@ def measure(found: Segments, there: int, back: int | None, begin_ns: int, step_n
 
 
 def _unwrapped(numbers: Ints, first: int) -> Ints:
-    """Sequence numbers from `first` on without going round: neighbours are less than half of them apart."""
+    """Sequence numbers unwrapped from `first` on: neighbours differ by less than half the range."""
     steps = np.diff(numbers, prepend=first)
     return np.cumsum((steps + (1 << 31)) % (1 << 32) - (1 << 31))
 
@@ -104,15 +104,15 @@ def _sent(found: Segments, mine: Ints) -> tuple[_Sent, int]:
     payload = found.payload_bytes[mine]
     takes = (payload > 0) | syn | fin
     rows, syn, fin, payload = mine[takes], syn[takes], fin[takes], payload[takes]
-    # Byte 0 is the first of data: one behind a SYN.
+    # Byte 0 is the first data byte, one after the SYN.
     base = (int(found.seq[rows[0]]) + int(syn[0])) % (1 << 32)
     start = _unwrapped(found.seq[rows], base)
     end = start + payload + syn + fin
     nxt = np.maximum.accumulate(end)
     before = np.concatenate([[np.iinfo(np.int64).min], nxt[:-1]])
-    probe = (payload <= 1) & (end == before)  # A keep-alive repeats one byte and means nothing.
-    again = (payload > 0) & (start < before) & ~probe
-    return _Sent(found.time_ns[rows], start, end, payload, nxt, again), base
+    probe = (payload <= 1) & (end == before)  # A keep-alive repeats one byte and is no retransmission.
+    retransmitted = (payload > 0) & (start < before) & ~probe
+    return _Sent(found.time_ns[rows], start, end, payload, nxt, retransmitted), base
 
 
 def _acked(found: Segments, theirs: Ints, base: int, sent: _Sent) -> Ints:
@@ -124,13 +124,13 @@ def _acked(found: Segments, theirs: Ints, base: int, sent: _Sent) -> Ints:
 
 
 def _by_sequence(sent: _Sent, acked: Ints, ack_times: Ints) -> Samples:
-    """Karn's: an acknowledgement of exactly one segment's end, when nothing that it covers was ever sent twice."""
-    fresh = ~sent.again & (sent.payload > 0)
+    """Karn's algorithm: acknowledgements of exactly one segment's end that cover no retransmission."""
+    fresh = ~sent.retransmitted & (sent.payload > 0)
     start, end, time = sent.start[fresh], sent.end[fresh], sent.time_ns[fresh]
     if not end.size or not acked.size:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     twice = np.zeros(end.size + 1, dtype=np.int64)
-    repeated = np.flatnonzero(sent.again)
+    repeated = np.flatnonzero(sent.retransmitted)
     np.add.at(twice, np.searchsorted(end, sent.start[repeated], side="right"), 1)
     np.add.at(twice, np.maximum(np.searchsorted(start, sent.end[repeated], side="left"), 0), -1)
     dirty = np.concatenate([[0], np.cumsum(np.cumsum(twice[:-1]) > 0)])
@@ -158,7 +158,7 @@ def _by_stamps(found: Segments, data: Ints, theirs: Ints) -> Samples:
 
 
 def _columns(sent: _Sent, acked: Ints, ack_times: Ints, grid: Ints) -> dict[str, Any]:
-    """Counters and snd_nxt − snd_una at the grid's times, all of that instant included."""
+    """Counters and snd_nxt − snd_una at the grid's times, including events at that time."""
     at = np.searchsorted(sent.time_ns, grid, side="right")
 
     def counted(values: Ints) -> Ints:
@@ -168,8 +168,8 @@ def _columns(sent: _Sent, acked: Ints, ack_times: Ints, grid: Ints) -> dict[str,
     una = np.concatenate([[0], np.maximum(acked, 0)])[np.searchsorted(ack_times, grid, side="right")]
     return {
         "bytes_sent": counted(sent.payload),
-        "bytes_retrans": counted(np.where(sent.again, sent.payload, 0)),
-        "retrans_packets": counted(sent.again.astype(np.int64)),
+        "bytes_retrans": counted(np.where(sent.retransmitted, sent.payload, 0)),
+        "retrans_packets": counted(sent.retransmitted.astype(np.int64)),
         "data_segs_out": counted((sent.payload > 0).astype(np.int64)),
         "bytes_acked": np.minimum(una, max(int(sent.end[sent.payload > 0].max(initial=0)), 0)),
         "inflight_bytes": np.maximum(nxt - una, 0),
@@ -177,7 +177,7 @@ def _columns(sent: _Sent, acked: Ints, ack_times: Ints, grid: Ints) -> dict[str,
 
 
 def _rtt(samples: Samples, grid: Ints) -> dict[str, Any]:
-    """SRTT of RFC 6298 (an eighth of each sample) and the least sample so far; null before the first."""
+    """SRTT of RFC 6298 (an eighth of each sample) and the smallest sample so far; null before the first."""
     sent, rtt = samples
     if not rtt.size:
         return {}
@@ -194,12 +194,12 @@ def _rtt(samples: Samples, grid: Ints) -> dict[str, Any]:
 
 
 def _known(values: Ints, known: Bools) -> pl.Series:
-    """The values that are known; null for the others."""
+    """The known values; null for the others."""
     return pl.select(pl.when(pl.Series(known)).then(pl.Series(values))).to_series()
 
 
 def _window(found: Segments, theirs: Ints, grid: Ints) -> pl.Series | list[None]:
-    """The receiver's window; null while its scale, which only a SYN says, isn't known."""
+    """The receiver's window; null while its scale, which only a SYN has, is unknown."""
     syn = theirs[found.flags[theirs] & SYN > 0]
     if not syn.size or not theirs.size:
         return [None] * grid.size

@@ -1,7 +1,7 @@
-"""TCP segments in a capture's packets, all at once: link, IP and TCP headers as columns.
+"""TCP segments in a capture's packets, vectorised: link, IP and TCP headers as columns.
 
 Ethernet with and without VLAN tags, Linux cooked (both versions), raw IP and loopback; IPv4, and IPv6 with its
-extension headers. Lengths come from the IP header, so packets that were cut to their headers count whole.
+extension headers. Lengths are from the IP header, so packets truncated to their headers count in full.
 """
 
 from dataclasses import dataclass
@@ -39,11 +39,11 @@ FIN, SYN, ACK, ECE = 1, 2, 16, 64
 
 @dataclass
 class Segments:
-    """A row a TCP segment, in order of time."""
+    """One row per TCP segment, in order of time."""
 
     time_ns: Ints
     conversation: Ints
-    """Number of its pair of addresses and ports, in this direction."""
+    """Number of its directed pair of addresses and ports."""
     ends: list[tuple[str, str]]
     """Source and destination of each conversation."""
     seq: Ints
@@ -52,18 +52,18 @@ class Segments:
     window: Ints
     payload_bytes: Ints
     tsval: Ints
-    """−1 where there is no time stamp."""
+    """−1 without a time stamp."""
     tsecr: Ints
     wscale: Ints
     mss: Ints
     others: int
-    """Packets that are no TCP."""
+    """Packets that are not TCP."""
     short: int
-    """Packets that were cut within their headers."""
+    """Packets truncated within their headers."""
 
 
 class _View:
-    """Bytes of a file at many places at once; beyond the end they are 0."""
+    """Read bytes of a file at many positions at once; beyond the end they are 0."""
 
     def __init__(self, data: bytes) -> None:
         self.bytes: Bytes = np.frombuffer(data + bytes(64), dtype=np.uint8)
@@ -104,7 +104,7 @@ def segments(data: bytes, packets: Records) -> Segments:
 
 
 def _link(view: _View, packets: Records) -> tuple[Ints, Ints]:
-    """Each packet's network protocol (an EtherType; 0 for none that we read) and where its header begins."""
+    """Each packet's network protocol (an EtherType; 0 if unsupported) and the start of its header."""
     kind, network = np.zeros_like(packets.offset), packets.offset.copy()
     for link in np.unique(packets.link):
         mine = packets.link == link
@@ -118,7 +118,7 @@ def _link(view: _View, packets: Records) -> tuple[Ints, Ints]:
         elif link in (RAW, RAW_BSD, RAW_OPENBSD, IPV4_LINK, IPV6_LINK):
             kind[mine] = _version(view, at)
         elif link in (NULL, LOOP):
-            # The family's number in the byte order of the machine: the one byte that isn't 0.
+            # The address family in the host's byte order: the only byte that isn't 0.
             family = np.maximum(view.u8(at), view.u8(at + 3))
             kind[mine] = np.where(family == 2, IPV4, np.where(np.isin(family, FAMILIES_6), IPV6, 0))
             network[mine] = at + 4
@@ -127,7 +127,7 @@ def _link(view: _View, packets: Records) -> tuple[Ints, Ints]:
 
 
 def _tagged(view: _View, at: Ints) -> tuple[Ints, Ints]:
-    """EtherType behind at most two VLAN tags, and the place behind it."""
+    """EtherType after at most two VLAN tags, and the position after it."""
     for _ in range(2):
         at = np.where(np.isin(view.u16(at), VLAN), at + 4, at)
     return view.u16(at), at + 2
@@ -139,15 +139,15 @@ def _version(view: _View, at: Ints) -> Ints:
 
 
 def _network(view: _View, packets: Records, at: Ints, four: Bools, six: Bools) -> tuple[Ints, Ints, Ints]:
-    """Where the transport's header begins, which it is, and where the packet ends (or ended, before it was cut)."""
-    whole = packets.offset + packets.length
+    """The start of the transport header, its protocol, and the end of the packet (before truncation)."""
+    packet_end = packets.offset + packets.length
     total = view.u16(at + 2)
-    # Offloads leave 0 where a packet is longer than 16 bits can say: then the link knows.
-    stop_four = np.where(total > 0, at + total, whole)
+    # Offloads write 0 for packets longer than 16 bits can express; then use the link's length.
+    stop_four = np.where(total > 0, at + total, packet_end)
     fragment = (view.u16(at + 6) & 0x1FFF) > 0
     protocol_four = np.where(fragment, 0, view.u8(at + 9))
     size = view.u16(at + 4)
-    stop_six = np.where(size > 0, at + 40 + size, whole)
+    stop_six = np.where(size > 0, at + 40 + size, packet_end)
     protocol_six, transport_six = view.u8(at + 6), at + 40
     for _ in range(MOST_EXTENSIONS):
         extension = six & np.isin(protocol_six, EXTENSIONS)
@@ -162,7 +162,7 @@ def _network(view: _View, packets: Records, at: Ints, four: Bools, six: Bools) -
 
 
 def _options(view: _View, at: Ints, stop: Ints) -> dict[str, Ints]:
-    """TCP's options: time stamps (RFC 7323), window scale, MSS; −1 where one is not there."""
+    """TCP options: time stamps (RFC 7323), window scale, MSS; −1 if missing."""
     found = {key: np.full(at.size, -1, dtype=np.int64) for key in ("tsval", "tsecr", "wscale", "mss")}
     rows = np.arange(at.size)
     at = at.copy()
@@ -174,12 +174,12 @@ def _options(view: _View, at: Ints, stop: Ints) -> dict[str, Ints]:
         kind, size = view.u8(at), view.u8(at + 1)
         size = np.where(kind == 1, 1, np.maximum(size, 2))
         inside = at + size <= stop
-        for code, wanted, fields in (
+        for code, expected_size, fields in (
             (8, 10, (("tsval", 2), ("tsecr", 6))),
             (2, 4, (("mss", 2),)),
             (3, 3, (("wscale", 2),)),
         ):
-            mine = (kind == code) & (size == wanted) & inside
+            mine = (kind == code) & (size == expected_size) & inside
             for key, offset in fields:
                 read = view.u32 if code == 8 else view.u16 if code == 2 else view.u8
                 found[key][rows[mine]] = read(at[mine] + offset)
@@ -188,7 +188,7 @@ def _options(view: _View, at: Ints, stop: Ints) -> dict[str, Ints]:
 
 
 def _conversations(view: _View, network: Ints, transport: Ints, four: Bools) -> tuple[Ints, list[tuple[str, str]]]:
-    """A number for each directed pair of address and port, and their names."""
+    """A number for each directed pair of addresses and ports, and their names."""
     number = np.zeros(network.size, dtype=np.int64)
     names: list[tuple[str, str]] = []
     ports = view.u32(transport)

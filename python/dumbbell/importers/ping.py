@@ -1,23 +1,23 @@
 """ping's text, of iputils and of BSDs.
 
-With `-D` each answer has its time of arrival; without, `--interval` says how far apart they were sent. A number that
-is missing was lost: it was sent between its neighbours.
+With `-D` each answer has its arrival time; without, `--interval` gives the sending interval. A missing sequence number
+is a lost ping, sent between its neighbours.
 """
 
 import re
 from dataclasses import dataclass, field
 
-from dumbbell.importers.model import Log, Options
-from dumbbell.importers.quantity import milliseconds_ns, seconds_ns, whole
-from dumbbell.importers.source import Line, Source
+from dumbbell.importers.log_model import Log, Options
+from dumbbell.importers.log_source import Line, Source
+from dumbbell.importers.quantity import integer, milliseconds_ns, seconds_ns
 from dumbbell.importers.tables import columns
 
-__all__ = ["NAME", "looks", "read"]
+__all__ = ["NAME", "detect", "read"]
 
 NAME = "ping"
 ROUNDING = "round-trip times have three digits (iputils) or microseconds"
 SEQUENCES = 1 << 16
-"""ICMP counts in 16 bits."""
+"""ICMP sequence numbers have 16 bits."""
 MOST_LOST = 1 << 20
 
 _BEGIN = re.compile(r"PING6? (?P<host>\S+).*\Z")
@@ -34,24 +34,24 @@ _END = re.compile(r"(?P<sent>\d+) packets transmitted, (?P<back>\d+)(?: packets)
 _QUIET = re.compile(r"(?:|--- .+ ping statistics ---|(?:rtt|round-trip) min/avg/max/.+|.*, pipe \d+|\^C.*|ping: .*)\Z")
 
 
-def looks(source: Source) -> bool:
-    """Does it begin as ping does, or answer so?"""
+def detect(source: Source) -> bool:
+    """Does it have ping's first line or an answer?"""
     return any(_ANSWER.match(line.text.rstrip()) or _BEGIN.match(line.text) for line in source.head)
 
 
 def read(source: Source, options: Options) -> Log:
-    """Read it."""
+    """Read the log."""
     reading = _Reading(source)
     source.through(reading.take)
     if not reading.seqs:
-        source.fail("no answer in it", right="at least one line with icmp_seq=… time=… ms")
+        source.fail("no answer", right="at least one line with icmp_seq=… time=… ms")
     sent, first_ns = reading.sent(options)
     answered = dict(zip(reading.seqs, reading.rtts_ns, strict=True))
     last = max(reading.seqs)
     if reading.transmitted is not None:
         last = max(last, min(reading.seqs) + min(reading.transmitted, MOST_LOST) - 1)
     if last - min(reading.seqs) >= MOST_LOST:
-        source.fail("answers whose numbers are millions apart", right="one ping a file")
+        source.fail("sequence numbers that are millions apart", right="one ping per file")
     numbers = range(min(reading.seqs), last + 1)
     times = _times(numbers, sent)
     table = columns(
@@ -66,9 +66,11 @@ def read(source: Source, options: Options) -> Log:
         len(numbers),
     )
     end = max(time + (answered.get(number) or 0) for number, time in zip(numbers, times, strict=True))
-    warnings = [] if reading.transmitted is not None else ["no statistics at its end: it was killed, or the file cut"]
+    warnings = (
+        [] if reading.transmitted is not None else ["no statistics at the end: ping was killed, or the file truncated"]
+    )
     if reading.doubled:
-        warnings.append(f"{reading.doubled} answers came twice; the first counts")
+        warnings.append(f"{reading.doubled} duplicate answers; only the first counts")
     facts = {"host": reading.host}
     return Log(
         NAME,
@@ -98,15 +100,15 @@ class _Reading:
             self.answer(line, match)
         elif match := _BEGIN.match(text):
             if self.host is not None:
-                self.source.fail("a second ping begins here", line=line.number, right="one ping a file: cut it in two")
+                self.source.fail("a second ping starts here", line=line.number, right="one ping per file: split it")
             self.host = match["host"]
         elif match := _END.match(text):
-            self.transmitted = whole(match["sent"])
+            self.transmitted = integer(match["sent"])
         elif not (_QUIET.match(text) or _SILENT.match(text)):
-            self.source.fail("no line of ping's", line=line.number, value=text)
+            self.source.fail("not a line of ping", line=line.number, value=text)
 
     def answer(self, line: Line, match: re.Match[str]) -> None:
-        seq, rtt_ns = whole(match["seq"]), milliseconds_ns(match["rtt"])
+        seq, rtt_ns = integer(match["seq"]), milliseconds_ns(match["rtt"])
         stamp_ns = seconds_ns(match["stamp"]) if match["stamp"] else None
         if self.seqs:
             seq += self.seqs[-1] // SEQUENCES * SEQUENCES
@@ -116,7 +118,7 @@ class _Reading:
             return
         if bool(self.stamps_ns) and (self.stamps_ns[-1] is None) != (stamp_ns is None):
             self.source.fail(
-                "some answers have a time, some have none", line=line.number, right="ping -D, or without, throughout"
+                "only some answers have a time", line=line.number, right="ping with or without -D throughout"
             )
         self.known.add(seq)
         self.seqs.append(seq)
@@ -124,10 +126,10 @@ class _Reading:
         self.stamps_ns.append(stamp_ns)
 
     def sent(self, options: Options) -> tuple[dict[int, int], int | None]:
-        """When each answered one was sent, from the first on, and when that was."""
+        """Sending times of answered pings by sequence number, from the first on, and the time of day of that."""
         if self.stamps_ns[0] is None:
             if options.interval_ns is None and len(self.seqs) > 1:
-                right = "say how far apart they were sent, such as --interval 1s (ping's own), or use ping -D"
+                right = "give the sending interval, such as --interval 1s (ping's default), or use ping -D"
                 self.source.fail("answers without times", right=right)
             first = min(self.seqs)
             return {seq: (seq - first) * (options.interval_ns or 0) for seq in self.seqs}, None
@@ -139,7 +141,7 @@ class _Reading:
 
 
 def _times(numbers: range, sent: dict[int, int]) -> list[int]:
-    """A time for each number: its own, one on the line between its neighbours, or as far on as they are apart."""
+    """A time for each number: its own, interpolated between neighbours, or extrapolated by the interval."""
     known = sorted(sent)
     step = (sent[known[-1]] - sent[known[0]]) / (known[-1] - known[0]) if len(known) > 1 else 0.0
     times, at = [], 0

@@ -1,7 +1,7 @@
-"""Numbers as other programs print them, exactly: decimals, never binary fractions.
+"""Parse numbers printed by other programs exactly: decimals, never binary fractions.
 
-iperf's letters count in 1024 before `Bytes` and in 1000 before `bits` (`units.c` of iperf 2 and 3), ss's and tc's
-rates in 1000, tc's sizes in 1024 (`sprint_size` of iproute2).
+iperf's prefixes are powers of 1024 before `Bytes` and of 1000 before `bits` (`units.c` of iperf 2 and 3), ss's and tc's
+rates of 1000, tc's sizes of 1024 (`sprint_size` of iproute2).
 """
 
 import re
@@ -11,22 +11,22 @@ __all__ = [
     "NS",
     "Unreadable",
     "decimal",
+    "integer",
     "iperf_bytes",
     "milliseconds_ns",
     "rate_bps",
     "seconds_ns",
     "size_bytes",
-    "whole",
 ]
 
 NS = 1_000_000_000
 MOST = Decimal(2) ** 62
-"""No count, time or rate of any log is larger, and a column holds it."""
+"""An upper bound of all counts, times and rates that also fits a column."""
 MOST_CHARACTERS = 40
 
 
 class Unreadable(ValueError):
-    """What a log's reader can't read; `Source.reading` makes it an `ImportProblem` with file and line."""
+    """Text that a log reader can't parse; `Source.reading` converts it to an `ImportProblem` with file and line."""
 
 
 _BINARY = {"": 0, "K": 1, "k": 1, "M": 2, "m": 2, "G": 3, "g": 3, "T": 4}
@@ -36,28 +36,28 @@ _SIZE = re.compile(r"([\d.]+(?:e[+-]?\d+)?)([KkMmGg]?)b\Z", re.ASCII)
 
 
 def decimal(text: str) -> Decimal:
-    """A plain number that is not negative. Raises `Unreadable`."""
+    """A plain non-negative number. Raises `Unreadable`."""
     if len(text) > MOST_CHARACTERS or not re.fullmatch(r"\d+\.?\d*(?:e[+-]?\d{1,3})?|\.\d+", text, re.ASCII):
-        raise Unreadable(f"'{text[:MOST_CHARACTERS]}' is no number")
+        raise Unreadable(f"'{text[:MOST_CHARACTERS]}' is not a number")
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise Unreadable(f"'{text}' is no number") from None
+        raise Unreadable(f"'{text}' is not a number") from None
     if number > MOST:
-        raise Unreadable(f"{text} is larger than anything that is measured")
+        raise Unreadable(f"{text} exceeds {MOST}")
     return number
 
 
-def whole(text: str, base: int = 10) -> int:
-    """A whole number that is not negative. Raises `Unreadable`."""
+def integer(text: str, base: int = 10) -> int:
+    """A non-negative integer. Raises `Unreadable`."""
     if not text.isascii() or not text.isalnum() or len(text) > MOST_CHARACTERS:
-        raise Unreadable(f"'{text[:MOST_CHARACTERS]}' is no whole number")
+        raise Unreadable(f"'{text[:MOST_CHARACTERS]}' is not an integer")
     try:
         number = int(text, base)
     except ValueError:
-        raise Unreadable(f"'{text}' is no whole number") from None
+        raise Unreadable(f"'{text}' is not an integer") from None
     if number > MOST:
-        raise Unreadable(f"{text} is larger than anything that is measured")
+        raise Unreadable(f"{text} exceeds {MOST}")
     return number
 
 
@@ -75,7 +75,7 @@ def rate_bps(text: str) -> int:
     """A rate of ss or tc, such as `1619.8Mbps` or `80Mbit`, in bits per second."""
     match = _RATE.match(text)
     if not match:
-        raise Unreadable(f"'{text[:MOST_CHARACTERS]}' is no rate")
+        raise Unreadable(f"'{text[:MOST_CHARACTERS]}' is not a rate")
     return _rounded(decimal(match[1]) * 1000 ** _DECIMAL[match[2]])
 
 
@@ -83,7 +83,7 @@ def size_bytes(text: str) -> int:
     """A size of tc, such as `225Kb`: kilobytes of 1024."""
     match = _SIZE.match(text)
     if not match:
-        raise Unreadable(f"'{text[:MOST_CHARACTERS]}' is no size")
+        raise Unreadable(f"'{text[:MOST_CHARACTERS]}' is not a size")
     return _rounded(decimal(match[1]) * 1024 ** _BINARY[match[2]])
 
 
@@ -94,5 +94,5 @@ def iperf_bytes(number: str, letter: str) -> int:
 
 def _rounded(number: Decimal) -> int:
     if number > MOST:
-        raise Unreadable("larger than anything that is measured")
+        raise Unreadable(f"exceeds {MOST}")
     return int(number.to_integral_value())

@@ -1,8 +1,8 @@
-"""Looks at live connections as a result folder: what `dumbbell watch --record` keeps.
+"""Record samples of live connections as a result folder, for `dumbbell watch --record`.
 
-Each connection is a flow, named by its controller and its place in the order of coming. The certificate is that of an
-import whose log is the kernel itself, so figures, reports and numbers are made as of an `ss` log. Rows go to disk as
-they come, so memory is bounded; the folder appears whole at the end, or not at all.
+Each connection is a flow, named by its controller and its order of appearance. The manifest is that of an import whose
+log is the kernel itself, so figures, reports and metrics work as for an `ss` log. Rows are written to disk as they
+arrive, so memory is bounded; the folder appears complete at the end, or not at all.
 """
 
 import hashlib
@@ -16,22 +16,22 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell import result
-from dumbbell.engine.sockets import STATES
-from dumbbell.importers.birth import birth
+from dumbbell.host.stream import Frame
+from dumbbell.importers.import_manifest import manifest
 from dumbbell.importers.ss_fields import EXTRA
 from dumbbell.importers.tables import EMPTY
-from dumbbell.machine.stream import Frame
+from dumbbell.linux.socket_tables import STATES
 from dumbbell.publish import staged
-from dumbbell.result import FLOWS
+from dumbbell.results import result
+from dumbbell.results.result import FLOWS
 
 __all__ = ["Recording", "recorded"]
 
 NS = 1_000_000_000
 PART_ROWS = 100_000
-"""Rows that wait in memory, about 60 MB, before they are written out."""
+"""Rows to buffer in memory before writing them, about 60 MB."""
 NOT_ROWS = ("time_ns", "flow", "group", "state", "bytes_received")
-"""Columns of a flow's table that are no plain column of a look."""
+"""Columns of a flow's table that are not plain columns of a sample."""
 COUNTED = ("bytes_acked", "socket_bytes_received", "retrans_packets", "data_segs_out")
 ENDS = ("cc", "local_address", "local_port", "peer_address", "peer_port")
 KEPT = {name: kind for name, kind in {**FLOWS, **EXTRA}.items() if name not in NOT_ROWS}
@@ -40,37 +40,37 @@ KEYS = {"cookie": pl.Int64, "flow": pl.String, "group": pl.String, "receives": p
 
 @dataclass
 class Recording:
-    """Takes looks in, and writes them as the tables and the certificate of a run."""
+    """Adds samples and writes them as the tables and the manifest of a run."""
 
     folder: Path
-    looks: int = 0
+    samples: int = 0
     _start: tuple[int, int] | None = None
-    """CLOCK_MONOTONIC and CLOCK_REALTIME of the first look."""
+    """CLOCK_MONOTONIC and CLOCK_REALTIME of the first sample."""
     _last_ns: int = 0
     _known: pl.Series = field(default_factory=lambda: pl.Series([], dtype=pl.Int64))
-    """Cookies of all connections that were ever wanted."""
+    """Cookies of all connections that ever matched."""
     _waiting: list[pl.DataFrame] = field(default_factory=list)
     _parts: list[Path] = field(default_factory=list)
-    _heard: Any = field(default_factory=hashlib.sha256)
+    _digest: Any = field(default_factory=hashlib.sha256)
 
-    def take(self, frame: Frame, table: pl.DataFrame, wanted: pl.Series) -> None:
-        """A look, as `machine.stream` has it; kept is every connection from its first look among the `wanted`."""
+    def take(self, frame: Frame, table: pl.DataFrame, matching: pl.Series) -> None:
+        """Add a sample from `host.stream`; a connection is kept from its first sample in `wanted`."""
         if self._start is None:
             self._start = (frame.monotonic_ns, frame.realtime_ns)
         self._last_ns = frame.monotonic_ns - self._start[0]
-        self.looks += 1
-        self._heard.update(frame.records.tobytes())
-        self._known = pl.concat([self._known, wanted]).unique()
+        self.samples += 1
+        self._digest.update(frame.records.tobytes())
+        self._known = pl.concat([self._known, matching]).unique()
         self._waiting.append(_rows(table.filter(pl.col("cookie").is_in(self._known.implode())), self._last_ns))
         if sum(map(len, self._waiting)) >= PART_ROWS:
             self._write_out()
 
     def finish(self, name: str, command: str, facts: dict[str, Any]) -> None:
-        """Write the tables and the certificate."""
+        """Write the tables and the manifest."""
         self._write_out()
         flows, keys = self._flows()
         tables = {"flows": self._table(keys), "queues": EMPTY["queues"], "probes": EMPTY["probes"]}
-        result.write(self.folder, self._birth(name, command, flows, facts), tables, {"flows": EXTRA})
+        result.write(self.folder, self._manifest(name, command, flows, facts), tables, {"flows": EXTRA})
         for part in self._parts:
             part.unlink()
 
@@ -82,7 +82,7 @@ class Recording:
             self._waiting.clear()
 
     def _flows(self) -> tuple[list[dict[str, Any]], pl.DataFrame]:
-        """The certificate's entries, in the order of coming, and each cookie's name, group and side."""
+        """The manifest's flow entries in order of appearance, and each cookie's name, group and role."""
         if not self._parts:
             return [], pl.DataFrame(schema=KEYS)
         columns = pl.exclude("cookie", "time_ns")
@@ -111,29 +111,29 @@ class Recording:
         if not self._parts:
             return EMPTY["flows"]
         rows = pl.scan_parquet(self._parts).join(keys.lazy(), on="cookie", how="left", maintain_order="left")
-        # As of an ss log: what a sender's socket received isn't what its flow delivered.
+        # As for an ss log: bytes received by a sender's socket are not what its flow delivered.
         received = pl.when("receives").then("socket_bytes_received").alias("bytes_received")
         there = rows.with_columns(received).collect_schema()
         kept = {name: kind for name, kind in {**FLOWS, **EXTRA}.items() if name in FLOWS or name in there}
         return rows.with_columns(received).select(pl.col(name).cast(kind) for name, kind in kept.items())
 
-    def _birth(self, name: str, command: str, flows: list[dict[str, Any]], facts: dict[str, Any]) -> dict[str, Any]:
+    def _manifest(self, name: str, command: str, flows: list[dict[str, Any]], facts: dict[str, Any]) -> dict[str, Any]:
         file = {
-            "file": "connections of this machine", "sha256": self._heard.hexdigest(), "size_bytes": None,
+            "file": "connections of this host", "sha256": self._digest.hexdigest(), "size_bytes": None,
             "format": "sock_diag", "begins_s": 0.0, "epoch_s": None if self._start is None else self._start[1] / NS,
-            "rounding": "", "facts": {**facts, "looks": self.looks},
+            "rounding": "", "facts": {**facts, "samples": self.samples},
             "missing": {"flows": [], "queues": "all", "probes": "all"},
         }  # fmt: skip
         title = f"connections of {facts['host']}" + (f": {facts['filter']}" if facts["filter"] else "")
-        told = birth(name=name, title=title, command=command, duration_s=self._last_ns / NS, flows=flows)
-        return told | {"import": {"files": [file], "aligned": "clock"}}
+        record = manifest(name=name, title=title, command=command, duration_s=self._last_ns / NS, flows=flows)
+        return record | {"import": {"files": [file], "aligned": "clock"}}
 
 
 @contextmanager
 def recorded(out: Path, filter_: str, every_ns: int, command: str, netns: str | None = None) -> Iterator[Recording]:
-    """A recording that becomes the folder `out` when the block ends well. Raises `OutputError` as `staged` does."""
-    machine = os.uname()
-    facts = {"host": machine.nodename, "release": machine.release, "netns": netns, "filter": filter_}
+    """Record into the folder `out`, which appears when the block succeeds. Raises `OutputError` as `staged` does."""
+    uname = os.uname()
+    facts = {"host": uname.nodename, "release": uname.release, "netns": netns, "filter": filter_}
     with staged(out) as folder:
         recording = Recording(folder)
         yield recording
@@ -141,7 +141,7 @@ def recorded(out: Path, filter_: str, every_ns: int, command: str, netns: str | 
 
 
 def _rows(table: pl.DataFrame, time_ns: int) -> pl.DataFrame:
-    """A look's rows as a part has them."""
+    """A sample's rows in the form of a part file."""
     numbers = {name: number for number, name in enumerate(STATES)}
     return table.select(
         "cookie",
@@ -153,7 +153,7 @@ def _rows(table: pl.DataFrame, time_ns: int) -> pl.DataFrame:
 
 
 def _names(bases: Sequence[str]) -> list[str]:
-    """The bases, numbered where several are alike."""
+    """The base names, numbered where equal."""
     alike, seen = Counter(bases), Counter[str]()
     names = []
     for base in bases:
@@ -167,7 +167,7 @@ def _receives(life: dict[str, Any]) -> bool:
 
 
 def _entry(name: str, life: dict[str, Any]) -> dict[str, Any]:
-    """A flow of the certificate; counters while somebody looked."""
+    """A flow's manifest entry; counters cover the time of the recording."""
     receives = _receives(life)
     grown = {column: (life[column] or 0) - (life[f"first_{column}"] or 0) for column in COUNTED}
     ends = " ".join(f"{life[f'{end}_address']}:{life[f'{end}_port']}" for end in ("local", "peer"))

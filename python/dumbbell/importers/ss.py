@@ -1,8 +1,8 @@
-"""`ss -ti` logs: one connection or all, taken once or in a loop, with or without times between the samples.
+"""`ss -ti` logs: one connection or all, once or in a loop, with or without times between the samples.
 
-What was sampled at a sender says what was acknowledged, not what a receiver's program got: `bytes_received` is
-filled only for a socket that received more than it sent. Fields are `ss_fields`', times `clock`'s, lines that were
-broken `ss_wrap`'s.
+Samples at a sender count acknowledged bytes, not what a receiver's program got: `bytes_received` is set only for
+sockets that received more than they sent. `ss_fields` parses fields, `timestamps` times, and `ss_wrap` rejoins broken
+lines.
 """
 
 import re
@@ -11,10 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell.importers.clock import is_absolute, stamp_ns
-from dumbbell.importers.model import FlowLog, Log, Options
-from dumbbell.importers.quantity import whole
-from dumbbell.importers.source import Line, Source
+from dumbbell.importers.log_model import FlowLog, Log, Options
+from dumbbell.importers.log_source import Line, Source
+from dumbbell.importers.quantity import integer
 from dumbbell.importers.ss_fields import EXTRA, Fields, completed, fields
 from dumbbell.importers.ss_wrap import (
     HEADER,
@@ -22,15 +21,16 @@ from dumbbell.importers.ss_wrap import (
     STATES,
     begins_header,
     begins_socket,
+    joined_socket,
     keys,
     mended,
     torn,
-    whole_socket,
 )
 from dumbbell.importers.tables import rows
-from dumbbell.result import FLOWS
+from dumbbell.importers.timestamps import is_absolute, stamp_ns
+from dumbbell.results.result import FLOWS
 
-__all__ = ["NAME", "looks", "read"]
+__all__ = ["NAME", "detect", "read"]
 
 NAME = "ss"
 ROUNDING = "rates have one decimal of their unit or three digits, RTTs a microsecond, other times a millisecond"
@@ -39,32 +39,32 @@ _SEPARATOR = re.compile(r"-{2,}\Z|={2,}\Z")
 _FIELDS = re.compile(r"\b(?:cwnd:\d|rtt:\d|wscale:\d|rto:\d|segs_out:\d|bytes_acked:\d)")
 BARE = "socket"
 MOST_LINES = 100
-"""Lines of one socket's fields: a terminal of 20 columns breaks what ss prints into half as many."""
-RIGHT = "the output of ss -tin, as it is"
+"""Lines of one socket's fields; a terminal of 20 columns breaks ss's output into half as many."""
+RIGHT = "the unmodified output of ss -tin"
 
 
-def looks(source: Source) -> bool:
-    """Has it ss's header, or fields that only ss prints?"""
+def detect(source: Source) -> bool:
+    """Does it have ss's header, or fields that only ss prints?"""
     texts = [line.text.strip() for line in source.head]
     return any(HEADER.match(text) for text in texts) or sum(len(_FIELDS.findall(text)) for text in texts) >= 2
 
 
 def read(source: Source, options: Options) -> Log:
-    """Read it. Raises `ImportProblem` for a line that is none of ss's, and for samples without times."""
+    """Read the log. Raises `ImportProblem` for a line that is not ss's, and for samples without times."""
     blocks = _Blocks(source)
     source.through(blocks.take)
     found = blocks.done()
     if not found:
-        source.fail("no socket with TCP's fields in it", right="ss -tin prints them below each socket")
+        source.fail("no socket with TCP fields", right="ss -tin, which prints them below each socket")
     times, epoch_ns = _times(source, found, blocks, options)
     by_socket: dict[str, list[_Block]] = {}
     for block in found:
         by_socket.setdefault(block.name, []).append(block)
     flows = tuple(_flow(name, mine, times, source) for name, mine in by_socket.items())
     unknown = sorted({key for block in found for key in block.parsed.unknown})
-    warnings = [f"fields that this Dumbbell doesn't know are left out: {', '.join(unknown)}"] if unknown else []
+    warnings = [f"skipped unknown fields: {', '.join(unknown)}"] if unknown else []
     if any(flow.seen["side"] == "receiver" for flow in flows) and any(flow.seen["side"] == "sender" for flow in flows):
-        warnings.append("sockets of senders and of receivers are in one log: a connection may be in it twice")
+        warnings.append("the log has sockets of senders and of receivers: a connection may be in it twice")
     return Log(NAME, max(times), flows, epoch_ns=epoch_ns, warnings=tuple(warnings), rounding=ROUNDING)
 
 
@@ -75,11 +75,11 @@ class _Block:
     name: str
     line: int
     instant: int
-    """Which sample it belongs to, from 0."""
+    """Number of its sample, from 0."""
     lines: list[Line] = field(default_factory=list)
-    """Its fields, each whole; a line that only held the rest of a field is empty."""
+    """Its lines of fields, rejoined; a line that contained only the rest of a field is empty."""
     pieces: int = 0
-    """How many lines of the log it was made of."""
+    """The number of lines of the log it consists of."""
     keys: set[str] = field(default_factory=set)
     columns: dict[str, Any] = field(default_factory=dict)
     parsed: Fields = field(default_factory=Fields)
@@ -87,25 +87,25 @@ class _Block:
 
 @dataclass
 class _Blocks:
-    """Lines become blocks, blocks samples: a time, a header, or a socket that was there already begins a sample."""
+    """Group lines into blocks and blocks into samples: a time, a header, or a repeated socket starts a sample."""
 
     source: Source
     found: list[_Block] = field(default_factory=list)
     instants: list[int | None] = field(default_factory=list)
-    """The time of each sample, as far as one stands there."""
+    """The time of each sample, if any."""
     begins: list[int] = field(default_factory=list)
-    """The line with which each sample begins; samples without a socket that TCP says anything of count too."""
+    """The first line of each sample, including samples without TCP sockets."""
     open: _Block | None = None
     begun: Line | None = None
     """A header or a socket's line, as far as it was read."""
     seen: set[str] = field(default_factory=set)
     fresh: bool = False
-    """Has a sample begun that holds no socket yet?"""
+    """Has a sample started that has no socket yet?"""
 
     def take(self, line: Line) -> None:
         text = line.text.strip()
         if not text:
-            return  # Also between the lines of a sample, in double-spaced text.
+            return  # Empty lines also occur between the lines of a sample, in double-spaced text.
         if self._goes_on(text):
             return
         if _SEPARATOR.match(text):
@@ -125,7 +125,7 @@ class _Blocks:
             self._more(line, text)
 
     def _goes_on(self, text: str) -> bool:
-        """Is this line the rest of a header or of a socket's line? If not, what had begun is whole."""
+        """Is this line the rest of a header or of a socket's line? If not, that line is complete."""
         begun, self.begun = self.begun, None
         if begun is None:
             return False
@@ -133,14 +133,14 @@ class _Blocks:
             if begins_header(begun.text + text):
                 self.begun = Line(begun.number, begun.text + text)
             return self.begun is not None
-        if (whole_line := whole_socket(begun.text, text)) is not None:
-            self.begun = Line(begun.number, whole_line)
+        if (complete_line := joined_socket(begun.text, text)) is not None:
+            self.begun = Line(begun.number, complete_line)
             return True
         self._socket(begun)
         return False
 
     def done(self) -> list[_Block]:
-        """Every block, once all lines were handed in."""
+        """All blocks, after the last line."""
         if self.begun is not None and not begins_header(self.begun.text):
             self._socket(self.begun)
         self._close()
@@ -151,7 +151,7 @@ class _Blocks:
 
     def _begin(self, time_ns: int | None, line: Line) -> None:
         if self.fresh:
-            # A time and no socket: nothing was open then.
+            # A time without sockets: none was open.
             self.instants.pop()
             self.begins.pop()
         self.instants.append(time_ns)
@@ -162,14 +162,14 @@ class _Blocks:
     def _socket(self, line: Line) -> None:
         match = SOCKET.match(line.text)
         if match is None:
-            self.source.fail("no socket of ss's", line=line.number, value=line.text, right=RIGHT)
+            self.source.fail("not a socket of ss", line=line.number, value=line.text, right=RIGHT)
         name = f"{match['local']} {match['peer']}"
         with self.source.reading(line.number, line.text):
-            columns = {"recv_q_bytes": whole(match["recv"]), "send_q_bytes": whole(match["send"])}
+            columns = {"recv_q_bytes": integer(match["recv"]), "send_q_bytes": integer(match["send"])}
         if match["state"]:
             columns["state"] = STATES.index(match["state"])
         self._join(name, line, columns)
-        # With -O the fields stand on the same line, behind -p's and -o's words.
+        # With -O the fields are on the same line, after those of -p and -o.
         rest = re.sub(r"(?:users|timer):\(\S*(?: \S*)*?\)+(?=\s|\Z)", "", match["rest"]).strip()
         if _FIELDS.search(rest):
             self._more(line, rest)
@@ -183,19 +183,19 @@ class _Blocks:
         return self.open
 
     def _more(self, line: Line, text: str) -> None:
-        """Fields of the open block, or of a new one without a socket's line."""
+        """Fields of the current block, or of a new one without a socket's line."""
         block = self.open or self._join(BARE, line, {})
         before = block.lines[-1].text if block.lines else ""
-        whole_before, rest = mended(before, text) if before else ("", text)
+        complete_before, rest = mended(before, text) if before else ("", text)
         if block.name == BARE and block.keys & keys(rest):
             self._close()
-            block, before, whole_before, rest = self._join(BARE, line, {}), "", "", text
+            block, before, complete_before, rest = self._join(BARE, line, {}), "", "", text
         block.pieces += 1
         if block.pieces > MOST_LINES:
-            self.source.fail(f"more than {MOST_LINES} lines of one socket", line=line.number, value=text, right=RIGHT)
-        if whole_before != before:
-            block.lines[-1] = Line(block.lines[-1].number, whole_before)
-            block.keys |= keys(whole_before.rpartition(" ")[2])
+            self.source.fail(f"a socket with more than {MOST_LINES} lines", line=line.number, value=text, right=RIGHT)
+        if complete_before != before:
+            block.lines[-1] = Line(block.lines[-1].number, complete_before)
+            block.keys |= keys(complete_before.rpartition(" ")[2])
         if rest:
             block.lines.append(Line(line.number, rest))
             block.keys |= keys(rest)
@@ -203,23 +203,23 @@ class _Blocks:
     def _close(self) -> None:
         block, self.open = self.open, None
         if block is None or not block.lines:
-            return  # A socket without fields: listening, or taken without -i.
+            return  # A socket without fields: listening, or sampled without -i.
         known: set[str] = set()
         for line in block.lines:
             with self.source.reading(line.number, line.text):
                 found = fields(line.text)
             foreign = not found.columns and line is block.lines[0] and (found.cc is None or found.unknown)
             if foreign or len(found.unknown) > len(found.columns):
-                self.source.fail("no line of ss's", line=line.number, value=line.text, right=RIGHT)
+                self.source.fail("not a line of ss", line=line.number, value=line.text, right=RIGHT)
             ends = {"first": line is block.lines[0], "last": line is block.lines[-1]}
             if (piece := torn(line.text, found, **ends)) is not None:
-                right = "the output of ss -tin with every socket on one line, or broken between its fields"
+                right = "the output of ss -tin with each socket on one line, or broken between its fields"
                 self.source.fail(
-                    f"can't tell what '{piece}' is a piece of", line=line.number, value=line.text, right=right
+                    f"'{piece}' is not part of any known field", line=line.number, value=line.text, right=right
                 )
             if twice := known & set(found.columns):
-                right = "the samples of a loop need a header or a time between them"
-                self.source.fail(f"'{min(twice)}' stands there twice", line=line.number, value=line.text, right=right)
+                right = "a header or a time between the samples of a loop"
+                self.source.fail(f"'{min(twice)}' occurs twice", line=line.number, value=line.text, right=right)
             known |= set(found.columns)
         with self.source.reading(block.line):
             block.parsed = fields(" ".join(line.text for line in block.lines))
@@ -227,21 +227,21 @@ class _Blocks:
 
 
 def _times(source: Source, found: list[_Block], blocks: _Blocks, options: Options) -> tuple[list[int], int | None]:
-    """Each sample's time from the first's, and when that was."""
+    """Each sample's time since the first, and the time of day of that."""
     instants = blocks.instants
     stamped = [time for time in instants if time is not None]
     if len(stamped) == len(instants):
         for block in found:
             if block.instant and stamped[block.instant] < stamped[block.instant - 1]:
-                source.fail("a sample that is older than the one before it", line=block.line)
+                source.fail("a sample that is older than the previous one", line=block.line)
         return [time - stamped[0] for time in stamped], stamped[0] if is_absolute(stamped[0]) else None
     if stamped:
         right = "a time before every sample, or none and --interval"
         source.fail(
-            "some samples have a time, this one has none", line=blocks.begins[instants.index(None)], right=right
+            "a sample without a time, although others have one", line=blocks.begins[instants.index(None)], right=right
         )
     if len(instants) > 1 and options.interval_ns is None:
-        right = "say how far apart they were taken, such as --interval 0.1s"
+        right = "give their interval, such as --interval 0.1s"
         source.fail("samples without times", line=blocks.begins[1], right=right)
     return [position * (options.interval_ns or 0) for position in range(len(instants))], None
 
@@ -258,7 +258,7 @@ def _flow(name: str, blocks: list[_Block], times: list[int], source: Source) -> 
     try:
         more = pl.DataFrame([{key: row.get(key) for key in EXTRA} for row in found], schema=EXTRA, strict=True)
     except (OverflowError, TypeError, pl.exceptions.PolarsError):
-        source.fail("a number that no column holds", line=blocks[0].line)
+        source.fail("a number that exceeds its column", line=blocks[0].line)
     ccs = list(dict.fromkeys(block.parsed.cc for block in blocks if block.parsed.cc))
     last = blocks[-1].parsed.columns
     return FlowLog(
@@ -278,6 +278,6 @@ def _received(block: _Block) -> int:
 
 
 def _grown(blocks: list[_Block], column: str) -> int | None:
-    """How far a counter went while the log was taken; None for one sample, or where it began again."""
+    """The increase of a counter over the log; None for one sample, or after a reset."""
     first, last = (block.parsed.columns.get(column, 0) for block in (blocks[0], blocks[-1]))
     return int(last - first) if len(blocks) > 1 and last >= first else None

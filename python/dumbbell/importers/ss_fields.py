@@ -1,6 +1,6 @@
-"""The fields of `ss -ti`, each with our column and its unit; the order of `tcp_stats_print` in iproute2's `misc/ss.c`.
+"""The fields of `ss -ti` with our columns and units; order of `tcp_stats_print` in iproute2's `misc/ss.c`.
 
-A field that `result.FLOWS` has no column for gets one of its own, behind the others; its name ends in its unit too.
+A field without a column in `result.FLOWS` gets its own, after the others; its name ends in its unit too.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell.importers.quantity import Unreadable, decimal, milliseconds_ns, rate_bps, whole
+from dumbbell.importers.quantity import Unreadable, decimal, integer, milliseconds_ns, rate_bps
 
 __all__ = ["EXTRA", "Fields", "completed", "fields"]
 
@@ -22,7 +22,7 @@ def _ms(text: str) -> int:
 
 
 def _rate(text: str) -> int:
-    # A `--numeric` ss leaves the letters out but not the `bps`.
+    # `ss --numeric` omits the prefixes but not `bps`.
     return rate_bps(text)
 
 
@@ -32,47 +32,47 @@ def _real(text: str) -> float:
 
 VALUES: dict[str, tuple[str, Read]] = {
     "rto": ("rto_ns", _ms),
-    "backoff": ("backoff", whole),
+    "backoff": ("backoff", integer),
     "ato": ("ato_ns", _ms),
-    "qack": ("qack", whole),
-    "mss": ("mss_bytes", whole),
-    "pmtu": ("pmtu_bytes", whole),
-    "rcvmss": ("rcvmss_bytes", whole),
-    "advmss": ("advmss_bytes", whole),
-    "cwnd": ("cwnd_packets", whole),
-    "ssthresh": ("ssthresh_packets", whole),
-    "bytes_sent": ("bytes_sent", whole),
-    "bytes_retrans": ("bytes_retrans", whole),
-    "bytes_acked": ("bytes_acked", whole),
-    "bytes_received": ("socket_bytes_received", whole),
-    "segs_out": ("segs_out", whole),
-    "segs_in": ("segs_in", whole),
-    "data_segs_out": ("data_segs_out", whole),
-    "data_segs_in": ("data_segs_in", whole),
+    "qack": ("qack", integer),
+    "mss": ("mss_bytes", integer),
+    "pmtu": ("pmtu_bytes", integer),
+    "rcvmss": ("rcvmss_bytes", integer),
+    "advmss": ("advmss_bytes", integer),
+    "cwnd": ("cwnd_packets", integer),
+    "ssthresh": ("ssthresh_packets", integer),
+    "bytes_sent": ("bytes_sent", integer),
+    "bytes_retrans": ("bytes_retrans", integer),
+    "bytes_acked": ("bytes_acked", integer),
+    "bytes_received": ("socket_bytes_received", integer),
+    "segs_out": ("segs_out", integer),
+    "segs_in": ("segs_in", integer),
+    "data_segs_out": ("data_segs_out", integer),
+    "data_segs_in": ("data_segs_in", integer),
     "lastsnd": ("lastsnd_ns", _ms),
     "lastrcv": ("lastrcv_ns", _ms),
     "lastack": ("lastack_ns", _ms),
-    "delivered": ("delivered_packets", whole),
-    "delivered_ce": ("delivered_ce_packets", whole),
+    "delivered": ("delivered_packets", integer),
+    "delivered_ce": ("delivered_ce_packets", integer),
     "busy": ("busy_ns", _ms),
-    "unacked": ("unacked_packets", whole),
-    "lost": ("lost_packets", whole),
-    "sacked": ("sacked_packets", whole),
-    "dsack_dups": ("dsack_dups", whole),
-    "fackets": ("fackets_packets", whole),
-    "reordering": ("reordering_packets", whole),
-    "reord_seen": ("reord_seen", whole),
+    "unacked": ("unacked_packets", integer),
+    "lost": ("lost_packets", integer),
+    "sacked": ("sacked_packets", integer),
+    "dsack_dups": ("dsack_dups", integer),
+    "fackets": ("fackets_packets", integer),
+    "reordering": ("reordering_packets", integer),
+    "reord_seen": ("reord_seen", integer),
     "rcv_rtt": ("rcv_rtt_ns", _ms),
-    "rcv_space": ("rcv_space_bytes", whole),
-    "rcv_ssthresh": ("rcv_ssthresh_bytes", whole),
-    "notsent": ("notsent_bytes", whole),
+    "rcv_space": ("rcv_space_bytes", integer),
+    "rcv_ssthresh": ("rcv_ssthresh_bytes", integer),
+    "notsent": ("notsent_bytes", integer),
     "minrtt": ("min_rtt_ns", _ms),
-    "rcv_ooopack": ("rcv_ooopack_packets", whole),
-    "snd_wnd": ("snd_wnd_bytes", whole),
-    "rcv_wnd": ("rcv_wnd_bytes", whole),
-    "rehash": ("rehash", whole),
+    "rcv_ooopack": ("rcv_ooopack_packets", integer),
+    "snd_wnd": ("snd_wnd_bytes", integer),
+    "rcv_wnd": ("rcv_wnd_bytes", integer),
+    "rehash": ("rehash", integer),
 }
-WORDS: dict[str, tuple[str, Read]] = {
+BARE_WORDS: dict[str, tuple[str, Read]] = {
     "send": ("send_bps", _rate),
     "pacing_rate": ("pacing_rate_bps", _rate),
     "delivery_rate": ("delivery_rate_bps", _rate),
@@ -87,10 +87,10 @@ INNER: dict[str, dict[str, tuple[str, Read]]] = {
         "cwnd_gain": ("bbr_cwnd_gain", _real),
     },
     "dctcp": {
-        "ce_state": ("dctcp_ce_state", whole),
-        "alpha": ("dctcp_alpha", lambda text: whole(text) / 1024),
-        "ab_ecn": ("dctcp_ab_ecn_bytes", whole),
-        "ab_tot": ("dctcp_ab_tot_bytes", whole),
+        "ce_state": ("dctcp_ce_state", integer),
+        "alpha": ("dctcp_alpha", lambda text: integer(text) / 1024),
+        "ab_ecn": ("dctcp_ab_ecn_bytes", integer),
+        "ab_tot": ("dctcp_ab_tot_bytes", integer),
     },
 }
 EXTRA: dict[str, type[pl.DataType]] = {
@@ -109,8 +109,8 @@ _TOKEN = re.compile(r"([a-z_]+):\(([^()]*(?:\([^()]*\)[^()]*)*)\)|(\S+)", re.ASC
 _KEY = re.compile(r"([a-z_0-9]+):(.+)\Z", re.ASCII)
 _LIMITED = re.compile(r"(\d+)ms\([\d.]+%\)\Z", re.ASCII)
 BUFFERS = {"rb": "rcvbuf_bytes", "tb": "sndbuf_bytes"}
-"""Of `skmem`, which `ss -m` prints: the limits of both buffers at that time."""
-NOT_SAID = {
+"""From `skmem`, which `ss -m` prints: the current limits of both buffers."""
+OMITTED = {
     "mem",
     "timer",
     "users",
@@ -125,12 +125,12 @@ NOT_SAID = {
     "tclass",
     "class_id",
 }
-"""What other options of ss print (-m, -o, -p, -e, …): no state of TCP's."""
+"""Output of other options of ss (-m, -o, -p, -e, …), not TCP state."""
 
 
 @dataclass
 class Fields:
-    """What one block of ss says of one socket."""
+    """The fields of one socket in one block of ss."""
 
     cc: str | None = None
     columns: dict[str, Any] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class Fields:
 
 
 def fields(text: str) -> Fields:
-    """Read one socket's block. Raises `Unreadable` for a known field with a value that it can't have."""
+    """Parse one socket's block. Raises `Unreadable` for a known field with an invalid value."""
     found = Fields()
     words = [(match[1], match[2], match[3]) for match in _TOKEN.finditer(text)]
     position = 0
@@ -147,9 +147,9 @@ def fields(text: str) -> Fields:
         position += 1
         if key:
             _inner(found, key, inside)
-        elif word in WORDS:
+        elif word in BARE_WORDS:
             if position == len(words):
-                raise Unreadable(f"'{word}' without its rate")
+                raise Unreadable(f"'{word}' without a rate")
             _rated(found, word, words[position][2] or "")
             position += 1
         elif word in FLAGS:
@@ -173,20 +173,20 @@ def _value(found: Fields, key: str, text: str) -> None:
         _set(found, "rttvar_ns", _ms(var))
     elif key == "wscale":
         sent, _, received = text.partition(",")
-        _set(found, "snd_wscale", whole(sent))
-        _set(found, "rcv_wscale", whole(received))
+        _set(found, "snd_wscale", integer(sent))
+        _set(found, "rcv_wscale", integer(received))
     elif key == "retrans":
         now, _, total = text.partition("/")
-        _set(found, "retrans_out_packets", whole(now))
-        _set(found, "retrans_packets", whole(total))
+        _set(found, "retrans_out_packets", integer(now))
+        _set(found, "retrans_packets", integer(total))
     elif key in ("rwnd_limited", "sndbuf_limited"):
         match = _LIMITED.match(text)
         if not match:
-            raise Unreadable(f"'{key}:{text}' is no time with a share")
+            raise Unreadable(f"'{key}:{text}' is not a time with a share")
         _set(found, f"{key}_ns", _ms(match[1]))
     elif key == "dctcp" and text == "fallback_mode":
         _set(found, "dctcp_enabled", value=False)
-    elif key not in NOT_SAID:
+    elif key not in OMITTED:
         found.unknown.append(key)
 
 
@@ -194,10 +194,10 @@ def _inner(found: Fields, key: str, inside: str) -> None:
     if key == "skmem":
         for part in inside.split(","):
             if part[:2] in BUFFERS:
-                _set(found, BUFFERS[part[:2]], whole(part[2:]))
+                _set(found, BUFFERS[part[:2]], integer(part[2:]))
         return
     if key not in INNER:
-        if key not in NOT_SAID:
+        if key not in OMITTED:
             found.unknown.append(key)
         return
     if key == "dctcp":
@@ -213,7 +213,7 @@ def _inner(found: Fields, key: str, inside: str) -> None:
 
 def _rated(found: Fields, word: str, text: str) -> None:
     rate, _, most = text.partition("/")
-    column, read = WORDS[word]
+    column, read = BARE_WORDS[word]
     _set(found, column, read(rate))
     if most:
         _set(found, "pacing_rate_max_bps", read(most))
@@ -221,7 +221,7 @@ def _rated(found: Fields, word: str, text: str) -> None:
 
 def _set(found: Fields, column: str, value: Any) -> None:
     if column in found.columns:
-        raise Unreadable(f"'{column}' stands there twice")
+        raise Unreadable(f"'{column}' occurs twice")
     found.columns[column] = value
 
 
@@ -236,15 +236,15 @@ PAIRS = (
 
 
 def completed(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns with what ss leaves out because it is nothing: its zeros, and what follows from the others.
+    """The columns plus those that ss omits: zeros, and values that follow from the others.
 
-    ss prints `unacked`, `sacked`, `lost`, `retrans` and `notsent` only when they are not 0.
+    ss prints `unacked`, `sacked`, `lost`, `retrans` and `notsent` only if they are not 0.
     """
     complete = dict.fromkeys(
         ("unacked_packets", "sacked_packets", "lost_packets", "retrans_out_packets", "retrans_packets"), 0
     )
     complete |= {"ecn": False, "reordering_packets": 3}
-    # Versions of ss that know one of a pair know the other.
+    # Versions of ss that print one of a pair also print the other.
     for known, silent, nothing in PAIRS:
         if known in columns:
             complete[silent] = nothing

@@ -1,6 +1,6 @@
 """Rows of a log as tables with exactly the columns of a result.
 
-A value that a column can't hold is an error that names both, never a wrapped or a cut number.
+A value that doesn't fit its column is an error that names both; values are never wrapped or truncated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from dumbbell.errors import ImportProblem
-from dumbbell.result import TABLES
+from dumbbell.results.result import TABLES
 
 __all__ = ["EMPTY", "columns", "rows"]
 
@@ -19,13 +19,13 @@ EMPTY: dict[str, pl.DataFrame] = {name: pl.DataFrame(schema=schema) for name, sc
 
 
 def rows(table: str, found: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """A table of these rows; a key that a row lacks is null there."""
+    """A table of these rows; missing keys are null."""
     keys = {key for row in found for key in row}
     return columns(table, {key: [row.get(key) for row in found] for key in keys}, len(found))
 
 
 def columns(table: str, found: Mapping[str, Sequence[Any] | np.ndarray | pl.Series], count: int) -> pl.DataFrame:
-    """A table of these columns, `count` long; the others are null.
+    """A table of these columns, `count` rows long; the others are null.
 
     Raises `ImportProblem` for a value that doesn't fit.
     """
@@ -46,7 +46,7 @@ def _series(name: str, values: Sequence[Any] | np.ndarray | pl.Series, kind: typ
         return pl.Series(name, values, dtype=kind, strict=True)
     except (OverflowError, TypeError, pl.exceptions.PolarsError):
         wrong = next((value for value in values if not _fits(value, kind)), None)
-        raise ImportProblem("a number that no such column holds", place=name, value=wrong) from None
+        raise ImportProblem("a number that exceeds its column", place=name, value=wrong) from None
 
 
 def _fits(value: Any, kind: type[pl.DataType]) -> bool:

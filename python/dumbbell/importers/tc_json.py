@@ -1,4 +1,4 @@
-"""`tc -s -j qdisc`, one JSON array a sample, with or without times between them.
+"""`tc -s -j qdisc`, one JSON array per sample, with or without times between them.
 
 Counters and backlogs are exact.
 """
@@ -9,13 +9,13 @@ from typing import Any
 
 from pydantic import Field
 
-from dumbbell.importers.checked import Count, Loose, checked
-from dumbbell.importers.clock import stamp_ns
-from dumbbell.importers.model import Log, Options
-from dumbbell.importers.samples import Sampled, sampled_log
-from dumbbell.importers.source import Source
+from dumbbell.importers.checked_json import Count, Loose, checked
+from dumbbell.importers.log_model import Log, Options
+from dumbbell.importers.log_source import Source
+from dumbbell.importers.queue_samples import Sampled, sampled_log
+from dumbbell.importers.timestamps import stamp_ns
 
-__all__ = ["NAME", "looks", "read"]
+__all__ = ["NAME", "detect", "read"]
 
 NAME = "tc JSON"
 _SEPARATOR = re.compile(r"-{2,}\Z|={2,}\Z")
@@ -36,24 +36,24 @@ class _Discipline(Loose):
     marked: Count | None = None
 
 
-def looks(source: Source) -> bool:
+def detect(source: Source) -> bool:
     """Is there an array of objects with tc's keys?"""
     head = source.data[: 1 << 16]
     return bool(re.search(rb'\[\s*\{\s*"(?:kind|deleted)"\s*:', head)) and b'"handle"' in head
 
 
 def read(source: Source, options: Options) -> Log:
-    """Read it."""
+    """Read the log."""
     found: list[Sampled] = []
     for instant, (line, stamp, value) in enumerate(_arrays(source)):
         names = set()
         for entry in value:
             if entry == {}:
-                continue  # Old versions of tc leave one for what they skip.
+                continue  # Old versions of tc leave an empty object for entries that they skip.
             queue = checked(_Discipline, entry, source, "tc", line)
             sampled = _sampled(queue, line, instant, stamp)
             if sampled.name in names:
-                source.fail(f"'{sampled.name}' is twice in one sample", line=line)
+                source.fail(f"'{sampled.name}' occurs twice in one sample", line=line)
             names.add(sampled.name)
             found.append(sampled)
     return sampled_log(NAME, source, found, options, "")
@@ -66,7 +66,7 @@ def _sampled(queue: _Discipline, line: int, instant: int, stamp: int | None) -> 
         "marks_packets": queue.ecn_mark if queue.ecn_mark is not None else queue.marked,
     }  # fmt: skip
     rate = queue.options.get("rate", queue.options.get("bandwidth"))
-    # tc gives rates in bytes a second.
+    # tc prints rates in bytes per second.
     rate_bps = rate * 8 if isinstance(rate, int) and not isinstance(rate, bool) and 0 < rate < 2**50 else None
     words = " ".join(f"{key} {value}" for key, value in queue.options.items() if not isinstance(value, dict | list))
     name = " ".join(part for part in (queue.dev, queue.handle) if part)
@@ -74,7 +74,7 @@ def _sampled(queue: _Discipline, line: int, instant: int, stamp: int | None) -> 
 
 
 def _arrays(source: Source) -> Iterator[tuple[int, int | None, list[Any]]]:
-    """Every array with its line and the time that stands before it."""
+    """Every array with its line and the preceding time."""
     text, position, line = source.text, 0, 1
     stamp: int | None = None
     while position < len(text):
@@ -88,7 +88,7 @@ def _arrays(source: Source) -> Iterator[tuple[int, int | None, list[Any]]]:
         begin = position + len(rest) - len(rest.lstrip())
         value, after = source.value(begin)
         if not isinstance(value, list):
-            source.fail("no array", line=line, right="what tc -s -j qdisc prints")
+            source.fail("not an array", line=line, right="the output of tc -s -j qdisc")
         yield line, stamp, value
         stamp = None
         line += text.count("\n", begin, after)

@@ -1,20 +1,20 @@
-"""`tc -s qdisc` and `tc -s class` as text, taken once or in a loop.
+"""`tc -s qdisc` and `tc -s class` as text, once or in a loop.
 
-Sizes that tc prints as `Kb` or `Mb` are rounded to that; counters are exact. What a discipline says of itself below
-`backlog` is its own: `ecn_mark` and `marked` become marks.
+Sizes that tc prints as `Kb` or `Mb` are rounded accordingly; counters are exact. The lines below `backlog` are specific
+to the qdisc: `ecn_mark` and `marked` become marks.
 """
 
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dumbbell.importers.clock import stamp_ns
-from dumbbell.importers.model import Log, Options
-from dumbbell.importers.quantity import Unreadable, rate_bps, size_bytes, whole
-from dumbbell.importers.samples import Sampled, sampled_log
-from dumbbell.importers.source import Line, Source
+from dumbbell.importers.log_model import Log, Options
+from dumbbell.importers.log_source import Line, Source
+from dumbbell.importers.quantity import Unreadable, integer, rate_bps, size_bytes
+from dumbbell.importers.queue_samples import Sampled, sampled_log
+from dumbbell.importers.timestamps import stamp_ns
 
-__all__ = ["NAME", "looks", "read"]
+__all__ = ["NAME", "detect", "read"]
 
 NAME = "tc"
 ROUNDING = "counters are exact; a backlog in Kb is within 16 bytes, one in Mb within 1 KB"
@@ -36,21 +36,21 @@ _OWN = re.compile(r"[A-Za-z][\w./() -]*[ :=]+.*\Z|\s*\(?[\d.].*\Z", re.ASCII)
 MARKING = {"codel", "fq_codel", "pie", "fq_pie", "red"}
 
 
-def looks(source: Source) -> bool:
-    """Has it a discipline's line, and its counters?"""
+def detect(source: Source) -> bool:
+    """Does it have a qdisc's line, and its counters?"""
     texts = [line.text.strip() for line in source.head]
     return any(_OBJECT.match(text) for text in texts) and any(text.startswith("Sent ") for text in texts)
 
 
 def read(source: Source, options: Options) -> Log:
-    """Read it."""
+    """Read the log."""
     reading = _Reading(source)
     source.through(reading.take)
     reading.close()
     found, warnings = reading.found, []
     if found and found[-1].kind in MARKING and "marks_packets" not in found[-1].row:
-        # These always say how much they marked, below their counters.
-        warnings.append(f"line {found[-1].line}: the last discipline is cut and left out")
+        # These always print their marks, below their counters.
+        warnings.append(f"line {found[-1].line}: skipped the last qdisc, which is truncated")
         found = found[:-1]
     log = sampled_log(NAME, source, found, options, ROUNDING)
     return replace(log, warnings=(*log.warnings, *warnings))
@@ -81,33 +81,33 @@ class _Reading:
         self.close()
         name = " ".join(part for part in (match["dev"], match["handle"]) if part)
         if name in self.seen or self.instant < 0:
-            # The same again without a time between: the next sample.
+            # A repeated qdisc without a time in between starts the next sample.
             self.stamp = None
             self.seen, self.instant = set(), self.instant + 1
         self.seen.add(name)
         kind = match["kind"] if match["what"] == "qdisc" else f"{match['kind']} class"
         self.open = {
             "name": name, "kind": kind, "device": match["dev"], "line": line.number,
-            "qdisc": f"{match['kind']} {_words(match['more'])}".strip(), "row": {},
+            "qdisc": f"{match['kind']} {_options_text(match['more'])}".strip(), "row": {},
         }  # fmt: skip
 
     def more(self, line: Line, text: str) -> None:
         if self.open is None:
             self.source.fail(
-                "no line of tc's", line=line.number, value=text, right="the output of tc -s qdisc, as it is"
+                "not a line of tc", line=line.number, value=text, right="the unmodified output of tc -s qdisc"
             )
         row = self.open["row"]
         if match := _SENT.match(text):
-            row |= {"sent_bytes": whole(match["bytes"]), "sent_packets": whole(match["packets"])}
-            row |= {"drops_packets": whole(match["drops"]), "overlimits": whole(match["over"])}
+            row |= {"sent_bytes": integer(match["bytes"]), "sent_packets": integer(match["packets"])}
+            row |= {"drops_packets": integer(match["drops"]), "overlimits": integer(match["over"])}
         elif match := _BACKLOG.match(text):
-            row |= {"backlog_bytes": size_bytes(match["bytes"]), "backlog_packets": whole(match["packets"])}
+            row |= {"backlog_bytes": size_bytes(match["bytes"]), "backlog_packets": integer(match["packets"])}
         elif "sent_bytes" not in row or not _OWN.match(text):
             self.source.fail(
-                "no line of tc's", line=line.number, value=text, right="the output of tc -s qdisc, as it is"
+                "not a line of tc", line=line.number, value=text, right="the unmodified output of tc -s qdisc"
             )
         if match := _MARKS.search(text):
-            row["marks_packets"] = whole(match[1])
+            row["marks_packets"] = integer(match[1])
 
     def close(self) -> None:
         if self.open is None:
@@ -115,7 +115,7 @@ class _Reading:
         found, self.open = self.open, None
         if "sent_bytes" not in found["row"] or "backlog_bytes" not in found["row"]:
             right = "'Sent …' and 'backlog …' below it, as tc -s prints them"
-            self.source.fail("a discipline without its counters", line=found["line"], right=right)
+            self.source.fail("a qdisc without its counters", line=found["line"], right=right)
         rate = _RATE.search(found["qdisc"])
         self.found.append(
             Sampled(
@@ -139,6 +139,6 @@ def _rate(text: str) -> int | None:
         return None
 
 
-def _words(text: str) -> str:
-    """A discipline's options as tc printed them, without its place in the tree."""
+def _options_text(text: str) -> str:
+    """A qdisc's options as tc printed them, without its position in the tree."""
     return re.sub(r"\b(?:root|refcnt \d+|parent \S+|prio \d+|leaf \S+)(?= |\Z)", "", text).strip()

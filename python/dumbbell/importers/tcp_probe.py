@@ -1,6 +1,6 @@
 """tcp_probe's text: the module's `/proc/net/tcpprobe`, and the trace event `tcp:tcp_probe` of Linux 4.16 and later.
 
-A line is an event of one socket, so there is a row an event. Inflight is snd_nxt − snd_una, the smoothed RTT
+Each line is an event of one socket and becomes a row. Inflight is snd_nxt − snd_una, the smoothed RTT is in
 microseconds (`net/ipv4/tcp_probe.c`, `include/trace/events/tcp.h`).
 """
 
@@ -8,15 +8,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dumbbell.importers.model import FlowLog, Log, Options
-from dumbbell.importers.quantity import Unreadable, seconds_ns, whole
-from dumbbell.importers.source import Source
+from dumbbell.importers.log_model import FlowLog, Log, Options
+from dumbbell.importers.log_source import Source
+from dumbbell.importers.quantity import Unreadable, integer, seconds_ns
 from dumbbell.importers.tables import rows
 
-__all__ = ["NAME", "looks", "read"]
+__all__ = ["NAME", "detect", "read"]
 
 NAME = "tcp_probe"
-ROUNDING = "RTTs a microsecond"
+ROUNDING = "RTTs have a resolution of a microsecond"
 INFINITE = 0x7FFFFFFF
 
 _MODULE = re.compile(
@@ -33,16 +33,16 @@ _EVENT = re.compile(
 _QUIET = re.compile(r"(?:#.*|CPU:?\d.*|cpus=\d+|)\Z")
 
 
-def looks(source: Source) -> bool:
-    """Is there an event?"""
+def detect(source: Source) -> bool:
+    """Does it have an event?"""
     return any(_MODULE.match(line.text.rstrip()) or _EVENT.match(line.text.rstrip()) for line in source.head)
 
 
 def read(source: Source, options: Options) -> Log:
-    """Read it."""
+    """Read the log."""
     events = list(_events(source))
     if not events:
-        source.fail("no event in it")
+        source.fail("no event")
     first = min(event.time_ns for event in events)
     by_socket: dict[str, list[_Event]] = {}
     for event in events:
@@ -71,22 +71,22 @@ def _events(source: Source) -> Iterator[_Event]:
         match = _MODULE.match(text) or _EVENT.match(text)
         if match is None:
             if not _QUIET.match(text):
-                source.fail("no event of tcp_probe's", line=line.number, value=text)
+                source.fail("not an event of tcp_probe", line=line.number, value=text)
             continue
         with source.reading(line.number, text):
             event = _event(match)
         if event.time_ns < last.get(event.socket, 0):
-            source.fail("an event that is older than the one before it", line=line.number, right="one trace a file")
+            source.fail("an event that is older than the previous one", line=line.number, right="one trace per file")
         last[event.socket] = event.time_ns
         yield event
 
 
 def _event(match: re.Match[str]) -> _Event:
-    nxt, una = whole(match["nxt"], 16), whole(match["una"], 16)
+    nxt, una = integer(match["nxt"], 16), integer(match["una"], 16)
     if max(nxt, una) >= 1 << 32:
         raise Unreadable("a sequence number of more than 32 bits")
-    srtt = whole(match["srtt"]) if match["srtt"] else None
-    cwnd, ssthresh, wnd = (whole(match[key]) for key in ("cwnd", "ssthresh", "wnd"))
+    srtt = integer(match["srtt"]) if match["srtt"] else None
+    cwnd, ssthresh, wnd = (integer(match[key]) for key in ("cwnd", "ssthresh", "wnd"))
     socket = f"{match['src']} {match['dst']}"
     return _Event(seconds_ns(match["time"]), socket, nxt, una, cwnd, ssthresh, wnd, srtt)
 
@@ -95,7 +95,7 @@ def _flow(socket: str, events: list[_Event], first_ns: int, options: Options) ->
     found, acked, before = [], 0, events[0].una
     mss = options.mss_bytes
     for event in events:
-        # Sequence numbers go round: what was acknowledged since the last event is less than half of them.
+        # Sequence numbers wrap: less than half of them are acknowledged between two events.
         step = (event.una - before) % (1 << 32)
         acked += step if step < 1 << 31 else 0
         before = event.una

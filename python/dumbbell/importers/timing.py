@@ -1,21 +1,20 @@
-"""What `curl -w` and `time` say of a transfer: how long it took, and of how many bytes.
+"""Output of `curl -w` and `time` for a transfer: its duration and size.
 
-curl's own variables, as `-w '%{json}'` or as lines `name: value`, are microseconds and exact bytes. The shell's
-`time` is a millisecond, `time -p` and GNU time a hundredth of a second; only `--size` knows
-how much was transferred.
+curl's own variables, as `-w '%{json}'` or as lines `name: value`, have microseconds and exact bytes. The shell's `time`
+has milliseconds, `time -p` and GNU time hundredths of a second; they lack the size, which `--size` gives.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dumbbell.importers.checked import Count, Loose, Real, checked
-from dumbbell.importers.model import FlowLog, Log, Options
-from dumbbell.importers.quantity import NS, seconds_ns, whole
-from dumbbell.importers.source import Line, Source
+from dumbbell.importers.checked_json import Count, Loose, Real, checked
+from dumbbell.importers.log_model import FlowLog, Log, Options
+from dumbbell.importers.log_source import Line, Source
+from dumbbell.importers.quantity import NS, integer, seconds_ns
 from dumbbell.importers.tables import EMPTY, rows
 
-__all__ = ["NAME", "looks", "read"]
+__all__ = ["NAME", "detect", "read"]
 
 NAME = "curl or time"
 ROUNDING = "curl: a microsecond; time: a millisecond or a hundredth of a second"
@@ -46,25 +45,25 @@ class _Transfer:
     label: str
 
 
-def looks(source: Source) -> bool:
-    """Is there curl's time_total, or a line of time's?"""
-    if source.looks_like_json:
+def detect(source: Source) -> bool:
+    """Does it have curl's time_total, or a line of time's?"""
+    if source.detect_json:
         return b'"time_total"' in source.data
     texts = [line.text.strip() for line in source.head]
     return any(_BASH.match(text) or _GNU.match(text) or re.match(r"time_total\s*[:=]", text) for text in texts)
 
 
 def read(source: Source, options: Options) -> Log:
-    """Read it; every transfer is a flow that begins at time 0."""
-    transfers = list(_json(source) if source.looks_like_json else _text(source))
+    """Read the log; every transfer is a flow that starts at time 0."""
+    transfers = list(_json(source) if source.detect_json else _text(source))
     if not transfers:
-        source.fail("no time in it", right="'real …' of time, or time_total of curl -w")
+        source.fail("no time", right="'real …' of time, or time_total of curl -w")
     flows = tuple(_flow(transfer, options) for transfer in transfers)
     warnings = []
     if any(flow.bytes_asked is None for flow in flows):
-        warnings.append("how much was transferred isn't known: say it with --size, such as --size 61MB")
+        warnings.append("the transferred size is unknown: give it with --size, such as --size 61MB")
     if len(flows) > 1:
-        warnings.append(f"{len(flows)} transfers; when each began isn't known, so all begin at 0")
+        warnings.append(f"{len(flows)} transfers without start times: all start at 0")
     longest = max(transfer.seconds_ns for transfer in transfers)
     return Log(NAME, longest, flows, warnings=tuple(warnings), rounding=ROUNDING)
 
@@ -85,7 +84,7 @@ def _flow(transfer: _Transfer, options: Options) -> FlowLog:
 
 
 def _json(source: Source) -> Iterator[_Transfer]:
-    """One object, or one behind the other."""
+    """One object, or several in sequence."""
     for line, value in source.values():
         curl = checked(_Curl, value, source, "curl", line)
         if curl.errormsg:
@@ -112,19 +111,19 @@ def _text(source: Source) -> Iterator[_Transfer]:
             first = first if variables else line.number
             variables[match["name"]] = match["value"]
         elif not _QUIET.match(text):
-            right = "only what curl -w or time printed: send the program's own output elsewhere"
-            source.fail("no line of curl's or time's", line=line.number, value=text, right=right)
+            right = "only the output of curl -w or time: send the program's own output elsewhere"
+            source.fail("not a line of curl or time", line=line.number, value=text, right=right)
     if variables:
         yield _of_variables(variables, source, first)
 
 
 def _of_time(text: str, line: Line, source: Source) -> _Transfer | None:
-    """What a shell's or GNU's time says; None for any other line."""
+    """Parse a line of the shell's or GNU time; None for any other line."""
     with source.reading(line.number, text):
         if match := _BASH.match(text):
-            seconds, minutes = match["seconds"].replace(",", "."), whole(match["minutes"] or "0")
+            seconds, minutes = match["seconds"].replace(",", "."), integer(match["minutes"] or "0")
         elif match := _GNU.match(text):
-            seconds, minutes = match["seconds"], whole(match["hours"] or "0") * 60 + whole(match["minutes"])
+            seconds, minutes = match["seconds"], integer(match["hours"] or "0") * 60 + integer(match["minutes"])
         else:
             return None
         return _Transfer(minutes * 60 * NS + seconds_ns(seconds), None, "time")
@@ -136,5 +135,5 @@ def _of_variables(variables: dict[str, str], source: Source, line: int) -> _Tran
     size = variables.get("size_download", variables.get("size_upload"))
     with source.reading(line):
         return _Transfer(
-            seconds_ns(variables["time_total"].removesuffix("s")), None if size is None else whole(size), "curl"
+            seconds_ns(variables["time_total"].removesuffix("s")), None if size is None else integer(size), "curl"
         )

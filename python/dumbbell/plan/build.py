@@ -9,7 +9,7 @@ from dumbbell.plan import changes as timed
 from dumbbell.plan import verbatim
 from dumbbell.plan.building import Building
 from dumbbell.plan.layout import Command, Wire
-from dumbbell.plan.model import DicePlan, NetPlan, Plan, SenderPlan, TcpPlan
+from dumbbell.plan.model import NetemSeed, NetPlan, Plan, SenderPlan, TcpPlan
 from dumbbell.plan.names import refuse_twins
 from dumbbell.plan.programs import ends_when_done, hosts_file, program_plans, program_settings
 from dumbbell.plan.queues import QueuePlan
@@ -23,15 +23,15 @@ from dumbbell.spec.model import Access, Bottleneck, Experiment, Flows, Impairmen
 
 __all__ = [
     "delay_there",
-    "dice_plans",
     "fastest",
     "make",
     "net_plan",
+    "netem_seeds",
     "plan_case",
     "put_netem",
     "put_queue",
+    "reverse_path",
     "tcp_settings",
-    "way_back",
 ]
 
 Chain = list[tuple[str, Link | None, str]]
@@ -42,7 +42,7 @@ ROUTER, RECEIVER, SENDER = "router", "receiver", "sender"
 def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
     """The plan of one run.
 
-    Raises `PlanError` for what can't be run in bounded memory, `ExperimentError` for sizes that can't be reckoned.
+    Raises `PlanError` for what can't be run in bounded memory, `ExperimentError` for sizes that can't be computed.
     """
     if experiment.path.bottleneck is None and experiment.path.tc is None:
         raise ExperimentError(
@@ -71,7 +71,7 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
         probes=tuple(probe_plans(experiment, _prober(building), *_end(building, RECEIVER))),
         changes=tuple(path_changes),
         queues=tuple(building.queues),
-        dice=dice_plans(building.queues, seed),
+        netem_seeds=netem_seeds(building.queues, seed),
         bottleneck=_bottleneck(building),
         warnings=tuple(_warnings(building)),
         programs=programs,
@@ -229,7 +229,7 @@ def _furnish(building: Building, host: str, link: Link | None, role: str) -> Non
     else:
         if bottleneck is not None:
             put_queue(building, building.right_of(host), "bottleneck", bottleneck, "path.bottleneck")
-        back = way_back(building)
+        back = reverse_path(building)
         if back.impairs or timed.needs_reverse_netem(experiment):
             put_netem(building, building.lefts_of(host), "reverse.netem", back, fastest(building))
 
@@ -259,15 +259,15 @@ def put_netem(building: Building, devices: list[Device], name: str, what: Impair
 
 
 def delay_there(building: Building) -> int:
-    """Delay of the data's direction: the path's own, or what the way back leaves of the rtt."""
+    """Delay of the data's direction: the path's own, or what the reverse path leaves of the rtt."""
     path = building.experiment.path
     if path.delay or not (path.reverse and path.reverse.delay):
         return path.delay
     return max(path.rtt - path.reverse.delay, 0)
 
 
-def way_back(building: Building) -> Impairment:
-    """What the way back does to packets."""
+def reverse_path(building: Building) -> Impairment:
+    """Impairments of the reverse path."""
     path = building.experiment.path
     back = {key: getattr(path.reverse, key) for key in Impairment.model_fields} if path.reverse else {}
     return Impairment.model_construct(**back | {"delay": path.rtt - delay_there(building)})
@@ -349,21 +349,21 @@ def _bottleneck(building: Building) -> str | None:
     return None
 
 
-def dice_plans(queues: list[QueuePlan], seed: int) -> tuple[DicePlan, ...]:
-    """Where the random numbers of every netem begin that chose no seed of its own."""
-    return tuple(_dice(queue, seed) for queue in queues if _throws(queue))
+def netem_seeds(queues: list[QueuePlan], seed: int) -> tuple[NetemSeed, ...]:
+    """The seed of every netem without a seed of its own."""
+    return tuple(_netem_seed(queue, seed) for queue in queues if _needs_seed(queue))
 
 
-def _throws(queue: QueuePlan) -> bool:
-    """Is it a netem to which nobody gave a seed?"""
+def _needs_seed(queue: QueuePlan) -> bool:
+    """Is it a netem without a seed?"""
     words = queue.text.split()
     return words[0] == "netem" and "seed" not in words
 
 
-def _dice(netem: QueuePlan, seed: int) -> DicePlan:
+def _netem_seed(netem: QueuePlan, seed: int) -> NetemSeed:
     place = (netem.host, netem.device, netem.handle)
     numbers = random.Random("/".join([str(seed), "netem", *place]))  # noqa: S311 — drawn for an experiment, not for a secret
-    return DicePlan(*place, numbers.getrandbits(64))
+    return NetemSeed(*place, numbers.getrandbits(64))
 
 
 def _warnings(building: Building) -> list[str]:

@@ -15,7 +15,7 @@ def needs_path_netem(experiment: Experiment) -> bool:
 
 
 def needs_reverse_netem(experiment: Experiment) -> bool:
-    """Will the way back need a netem later, though it needs none at first?"""
+    """Will the reverse path need a netem later, though it needs none at first?"""
     return any(change.rtt is not None for change in experiment.changes)
 
 
@@ -66,7 +66,7 @@ def _netem(building: Building, change: Change) -> list[TimedCommand]:
         forward = building.netems["path.netem"][1].impairment.delay if "path.netem" in building.netems else 0
         if change.rtt < forward:
             raise PlanError(
-                f"an rtt of {change.rtt / 1e6:g} ms is shorter than the {forward / 1e6:g} ms of the way there"
+                f"the rtt ({change.rtt / 1e6:g} ms) is below the delay of the forward path ({forward / 1e6:g} ms)"
             )
         targets.append(("reverse.netem", {"delay": change.rtt - forward}))
     commands = []

@@ -1,7 +1,7 @@
 """What is looked at inside a run beside flows, queues and probes: packets, counters, all sockets, trace events.
 
 Which devices, how often, and how much room waits for a look; the agent's `inside` does it, and what it saw becomes
-tables in `dumbbell.engine.inside`. Looking is no part of the experiment: it changes nothing that is measured.
+tables in `dumbbell.engines.recordings`. Looking is no part of the experiment: it changes nothing that is measured.
 """
 
 import re
@@ -13,7 +13,7 @@ from dumbbell.plan.model import Plan
 from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.units import Wrong, duration_ns, time_text
 
-__all__ = ["ALL", "Inside", "Place", "for_agent", "inside_of", "places", "tap"]
+__all__ = ["ALL", "Inside", "Place", "for_agent", "inside_of", "link_devices", "tap"]
 
 Place = tuple[str, str]
 """Host and device."""
@@ -35,7 +35,7 @@ EVENT = re.compile(r"[a-z0-9_*]+:[A-Za-z0-9_*]+\Z")
 
 @dataclass(frozen=True)
 class Inside:
-    """What somebody wants to see beside what every result has."""
+    """What a run records in addition to every result's tables."""
 
     device: str | None = None
     """Of a capture: `HOST.DEVICE`, a queue's name, or `all`; None means the queue under test."""
@@ -66,9 +66,9 @@ def tap(plan: Plan, device: str | None) -> Place:
     """Where packets are captured: at one device, or where nobody says at the queue that a summary calls the queue."""
     if device is None:
         queue = next((queue for queue in plan.queues if queue.name == plan.bottleneck), None)
-        return (queue.host, queue.device) if queue else places(plan)[0]
+        return (queue.host, queue.device) if queue else link_devices(plan)[0]
     queues = {queue.name: (queue.host, queue.device) for queue in plan.queues}
-    devices = {f"{host}.{name}": (host, name) for host, name in places(plan)}
+    devices = {f"{host}.{name}": (host, name) for host, name in link_devices(plan)}
     found = devices.get(device) or queues.get(device)
     if found is None:
         right = suggest(device, [*devices, *queues])
@@ -76,7 +76,7 @@ def tap(plan: Plan, device: str | None) -> Place:
     return found
 
 
-def places(plan: Plan) -> list[Place]:
+def link_devices(plan: Plan) -> list[Place]:
     """Every device, wire by wire, as `dumbbell plan` makes them."""
     ends = [((w.left_host, w.left_device), (w.right_host, w.right_device)) for w in plan.net.wires]
     return [place for both in ends for place in both]
@@ -88,7 +88,7 @@ def for_agent(plan: Plan, inside: Inside, *, capture: bool) -> dict[str, Any]:
     Raises `ExperimentError` for a device that isn't there, or where a look would lie between two samples: guests wake
     for a sample anyway, and nothing else is to wake them.
     """
-    captured = (places(plan) if inside.device == ALL else [tap(plan, inside.device)]) if capture else []
+    captured = (link_devices(plan) if inside.device == ALL else [tap(plan, inside.device)]) if capture else []
     _check_times(plan, inside)
     frame_bytes = -(-(FRAME_BYTES + inside.snap_bytes) // 16) * 16
     frames = RING_BYTES // max(len(captured), 1) // frame_bytes

@@ -9,10 +9,10 @@ from dumbbell.plan.programs import ProgramPlan
 from dumbbell.plan.queues import QueuePlan
 
 __all__ = [
-    "DicePlan",
     "Exchange",
     "FlowPlan",
     "NetPlan",
+    "NetemSeed",
     "Plan",
     "ProbePlan",
     "SenderPlan",
@@ -84,8 +84,8 @@ class ProbePlan:
 
 
 @dataclass(frozen=True)
-class DicePlan:
-    """Where the random numbers of a netem begin: the same on every engine, which so loses the same packets."""
+class NetemSeed:
+    """The seed of a netem, the same on every engine, so that each engine loses the same packets."""
 
     host: str
     device: str
@@ -146,7 +146,7 @@ class Plan:
     probes: tuple[ProbePlan, ...]
     changes: tuple[TimedCommand, ...]
     queues: tuple[QueuePlan, ...]
-    dice: tuple[DicePlan, ...]
+    netem_seeds: tuple[NetemSeed, ...]
     bottleneck: str | None
     """Name of the queue that a summary calls the queue."""
     warnings: tuple[str, ...] = ()
@@ -172,7 +172,7 @@ class Plan:
             "flows": [{key: value for key, value in asdict(flow).items() if key not in OURS} for flow in self.flows],
             "probes": [asdict(probe) for probe in self.probes],
             "changes": [asdict(change) for change in self.changes],
-            "dice": [asdict(dice) for dice in self.dice],
+            "dice": [asdict(each) for each in self.netem_seeds],
         } | ({"programs": self._programs()} if self.programs else {})
 
     def _programs(self) -> dict[str, Any]:

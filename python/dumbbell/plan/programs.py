@@ -39,7 +39,7 @@ class ProgramPlan:
     expect_status: int
 
     def for_agent(self) -> dict[str, Any]:
-        """As `crates/agent/src/programs/plan.rs` reads it; an engine may add links and say that somebody typed it."""
+        """As `crates/agent/src/programs/plan.rs` reads it; an engine may add links and say that the user typed it."""
         bare = {"text": None, "bytes": None, "link": None}
         return {
             "name": self.name,
@@ -120,7 +120,7 @@ def hosts_file(layout: Layout) -> str:
 
 
 def ends_when_done(experiment: Experiment, flows_are_sized: bool) -> bool:
-    """Does a run end before its time: all flows sized, and somebody there to wait for?"""
+    """Does a run end before its time: all flows sized, and at least one flow?"""
     waited_for = any(not program.stays for program in experiment.programs) or any(f.count for f in experiment.flows)
     return flows_are_sized and waited_for
 

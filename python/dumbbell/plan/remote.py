@@ -10,7 +10,7 @@ receiver                                                      rtt's netem toward
 
 A discipline stands at the root of a named device and nowhere else. What needs more devices than there are is refused
 by name. `rtt` comes on top of what the cable has. Each flow has a port of its own, so that a receiver knows whose
-connection came. How the machines are reached, and left as they were, is `dumbbell.engine.remote`'s.
+connection came. How the machines are reached, and left as they were, is `dumbbell.engines.remote`'s.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from dumbbell.errors import ExperimentError
 from dumbbell.plan import changes as timed
 from dumbbell.plan.build import (
     delay_there,
-    dice_plans,
     fastest,
     net_plan,
+    netem_seeds,
     put_netem,
     put_queue,
+    reverse_path,
     tcp_settings,
-    way_back,
 )
 from dumbbell.plan.building import Building
 from dumbbell.plan.layout import Command
@@ -144,7 +144,7 @@ def _made(case: Case, seed: int) -> RemotePlan:
         probes=tuple(probe_plans(experiment, SENDER, RECEIVER, hosts.receiver.address)),
         changes=tuple(path_changes),
         queues=tuple(building.queues),
-        dice=dice_plans(building.queues, seed),
+        netem_seeds=netem_seeds(building.queues, seed),
         bottleneck="bottleneck" if experiment.path.bottleneck else None,
         warnings=(OWN_QUEUE,) if experiment.path.bottleneck and hosts.router is None else (),
     )
@@ -176,7 +176,7 @@ def _place(building: Building, hosts: Hosts) -> None:
         put_netem(building, [sends], "path.netem", there, None)
     if path.bottleneck is not None:
         put_queue(building, narrow, "bottleneck", path.bottleneck, "path.bottleneck")
-    back = way_back(building)
+    back = reverse_path(building)
     if back.impairs or timed.needs_reverse_netem(experiment):
         put_netem(building, [answers], "reverse.netem", back, fastest(building))
 
@@ -220,11 +220,11 @@ def _refuse(experiment: Experiment, hosts: Hosts) -> None:
     path = experiment.path
     wrong: list[tuple[bool, str, str, object]] = [
         (bool(path.links), "real hosts have one link in each direction", "path.links", _names(path.links)),
-        (path.tc is not None, "a script of tc commands may do anything on somebody's machine", "path.tc", None),
+        (path.tc is not None, "a script of tc commands isn't allowed on real hosts", "path.tc", None),
         (bool(experiment.programs), "the engine for real hosts starts no programs there", "programs", None),
         (
             path.reverse is not None and bool(path.reverse.rate or path.reverse.qdisc),
-            "the way back has one device, and the rtt's netem stands on it",
+            "the reverse path has one device, which the rtt's netem uses",
             "path.reverse",
             "rate or qdisc",
         ),

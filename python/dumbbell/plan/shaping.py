@@ -18,7 +18,7 @@ __all__ = ["Device", "Netem", "netem", "netem_change", "queue", "rate_change"]
 
 ETHERNET_BYTES = 14
 SMALLEST_PACKET_BYTES = 100
-"""What netem's limit is reckoned with: small packets are many."""
+"""What netem's limit is computed with: small packets are many."""
 NETEM_MARGIN_PACKETS = 100_000
 """Added to rate × delay: an infinitely fast sender hands over a whole window at once."""
 UNKNOWN_RATE_BPS = 10**11
@@ -64,7 +64,7 @@ def queue(
 ) -> tuple[list[Command], list[QueuePlan]]:
     """A queue with its rate: commands, and what they make.
 
-    Raises `ExperimentError` when a size in bdp can't be reckoned.
+    Raises `ExperimentError` when a size in bdp can't be computed.
     """
     discipline = qdisc or parse_qdisc("pfifo limit 1000")
     rate = rate_bps or discipline.shaped_rate_bps

@@ -4,11 +4,11 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 
+from dumbbell.control_characters import HIDDEN
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import FlowPlan, Plan
 from dumbbell.spec.model import Tcp
 from dumbbell.spec.tcp_defaults import TCP_DEFAULTS
-from dumbbell.visible import HIDDEN
 
 __all__ = ["as_script", "buffers_note", "comments", "iperf3_client", "wait_for"]
 

@@ -78,10 +78,10 @@ def _starts(flows: Flows, group: str, duration_ns: int, seed: int) -> Iterator[i
             start_ns = flows.start + position * flows.stagger
             yield start_ns + late.randrange(flows.start_jitter + 1) if late else start_ns
         return
-    dice = random.Random(f"{seed}/arrivals/{group}")  # noqa: S311 — drawn for an experiment, not for a secret
+    rng = random.Random(f"{seed}/arrivals/{group}")  # noqa: S311 — drawn for an experiment, not for a secret
     time_ns, most = flows.start, flows.count if flows.count > 1 else MOST_ARRIVALS
     for _ in range(most):
-        time_ns += round(dice.expovariate(flows.arrivals) * 10**9)
+        time_ns += round(rng.expovariate(flows.arrivals) * 10**9)
         if time_ns >= (flows.stop or duration_ns):
             return
         yield time_ns

@@ -119,7 +119,7 @@ def _place(command: Command) -> Place:
 def _read(plan: Plan, readers: dict[Place, Reader], command: Command) -> dict[str, Any] | None:
     place = _place(command)
     if place not in readers:
-        seeds = {handle(dice.handle): dice.seed for dice in plan.dice if (dice.host, dice.device) == place}
+        seeds = {handle(each.handle): each.seed for each in plan.netem_seeds if (each.host, each.device) == place}
         readers[place] = Reader(Device(plan.net.mtu + ETHERNET_BYTES, seeds))
     return _named(lambda: _origin(plan, place, command), lambda: readers[place].read(command.argv[1:]))
 

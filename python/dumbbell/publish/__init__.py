@@ -1,18 +1,19 @@
-"""Results as folders and files that appear whole or not at all, whoever else may write in the same place.
+"""Write folders and files atomically and safely, even in folders where others may write.
 
 ```text
 staged     a new folder: run, sweep, import, export
 captured   a new file: a capture, an export
-replaced   a file that may be there already: a page, a figure
-scratch    a private folder that goes at the end
-staging    how: written aside in a folder that only we may enter, then renamed; what was cut off is removed
-records    which folders of that kind this user has made: in the private folder, so that nobody else can claim one
-private    the user's cache and private folders, and locks in them
-tree       removing, syncing and renaming by directory descriptors
+replaced   a new or existing file: a page, a figure
+scratch    a temporary private folder
+
+staging          a private folder next to the target, renamed at the end; remains of killed commands are removed
+staging_records  the staging folders that this user's commands created
+private          the user's cache and private folders, and locks in them
+folder_ops       remove, sync and rename by directory descriptors
 ```
 
-What is being written lies beside its place in a hidden folder of mode 0700. Its path leads through this process's
-descriptor of that folder (`/proc/PID/fd/N`), so nothing that anybody plants or swaps by name is ever written through.
+Data is written into a hidden folder of mode 0700 next to the target. Its path uses this process's descriptor of that
+folder (`/proc/PID/fd/N`), so a link planted by another user is never followed.
 """
 
 import errno
@@ -23,10 +24,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dumbbell.errors import OutputError
+from dumbbell.publish.folder_ops import remove, synced_with_all
 from dumbbell.publish.private import cache_dir
-from dumbbell.publish.records import BusyError
 from dumbbell.publish.staging import Stage, clean, staging, sync_later
-from dumbbell.publish.tree import remove, synced_with_all
+from dumbbell.publish.staging_records import BusyError
 
 __all__ = [
     "cache_dir",
@@ -47,9 +48,9 @@ APPEARED = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR)
 
 @contextmanager
 def staged(out: Path) -> Iterator[Path]:
-    """A private folder that becomes `out` when the block ends well, and is removed when not.
+    """A private folder that becomes `out` if the block succeeds, and is removed otherwise.
 
-    Raises `OutputError` when `out` exists, is being written by another run, or can't be written.
+    Raises `OutputError` if `out` exists, is being written by another run, or can't be written.
     """
     with _new(out) as (stage, path):
         path.mkdir()
@@ -59,7 +60,7 @@ def staged(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def captured(file: Path | None) -> Iterator[Path | None]:
-    """A private path that becomes the new file `file` when the block ends well. Raises as `staged` does."""
+    """A private path that becomes the new file `file` if the block succeeds. Raises as `staged` does."""
     if file is None:
         yield None
         return
@@ -70,9 +71,9 @@ def captured(file: Path | None) -> Iterator[Path | None]:
 
 @contextmanager
 def replaced(file: Path) -> Iterator[Path]:
-    """A private path that becomes `file` when the block ends well; a file or a link that is there gives way.
+    """A private path that becomes `file` if the block succeeds, replacing an existing file or link.
 
-    A device is written as it is. Raises `OutputError` for what else is no file, and where it can't be written.
+    Devices are written directly. Raises `OutputError` for other non-files, and if the file can't be written.
     """
     try:
         if _is_device(file):
@@ -83,14 +84,14 @@ def replaced(file: Path) -> Iterator[Path]:
             yield stage.path / file.name
             stage.publish(replace=True)
     except BusyError:
-        raise OutputError(f"{file}: another command is writing it now; wait for it, or name another file") from None
+        raise OutputError(f"{file}: being written by another command; wait for it, or choose another file") from None
     except OSError as error:
         raise explained(error, file, "nothing was changed") from error
 
 
 @contextmanager
 def scratch(place: Path) -> Iterator[Path]:
-    """A private folder in an existing one, called as `place` where that is free; it is removed at the end.
+    """A private folder at `place`, or under another name if that is taken; removed at the end.
 
     Raises `OSError`.
     """
@@ -99,13 +100,13 @@ def scratch(place: Path) -> Iterator[Path]:
 
 
 def write(file: Path, content: bytes) -> None:
-    """Write a whole file, or leave what was there. Raises `OutputError`."""
+    """Write a file atomically. Raises `OutputError`."""
     with replaced(file) as path:
         path.write_bytes(content)
 
 
 def explained(error: OSError, out: Path, left: str = "") -> OutputError:
-    """The system's error in our words; `left` says what a full disk leaves."""
+    """Convert a system error; `left` describes the state after a full disk."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return OutputError(f"{out}: the disk is full" + (f"; {left}" if left else ""))
     return OutputError(f"{out}: can't be written: {error.strerror or error}")
@@ -116,14 +117,14 @@ def _new(out: Path) -> Iterator[tuple[Stage, Path]]:
     try:
         if os.path.lexists(out):
             raise OutputError(
-                f"{out}: exists already; results are never overwritten: name another folder with --out, or remove it"
+                f"{out}: exists already; results are never overwritten: choose another folder with --out, or remove it"
             )
         with staging(out) as stage:
             yield stage, stage.path / out.name
     except BusyError:
-        raise OutputError(f"{out}: another run is writing there now; name another folder with --out") from None
+        raise OutputError(f"{out}: being written by another run; choose another folder with --out") from None
     except OSError as error:
-        raise explained(error, out, "the run left nothing behind") from error
+        raise explained(error, out, "nothing was written") from error
 
 
 def _publish(stage: Stage, out: Path) -> None:
@@ -132,13 +133,14 @@ def _publish(stage: Stage, out: Path) -> None:
     except OSError as error:
         if error.errno in APPEARED:
             raise OutputError(
-                f"{out}: appeared during the run; nothing was overwritten, and this run's result is gone"
+                f"{out}: was created by another program during the run; it was not overwritten, "
+                "and this run's result is lost"
             ) from None
         raise
 
 
 def _is_device(file: Path) -> bool:
-    """A way to a descriptor or a device that the system has put there: /dev/stdout, /dev/fd/63, /dev/null."""
+    """Is it a device or descriptor path of the system: /dev/stdout, /dev/fd/63, /dev/null?"""
     if not os.path.abspath(file).startswith(("/dev/", "/proc/")):  # noqa: PTH100 — resolve() would follow the link
         return False
     return os.path.lexists(file) and not stat.S_ISREG(file.lstat().st_mode)
@@ -149,5 +151,5 @@ def _refuse_no_file(file: Path) -> None:
         return
     mode = file.lstat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-        what = "a folder" if stat.S_ISDIR(mode) else "no file (a pipe, a socket or a device)"
-        raise OutputError(f"{file}: can't be written: it is {what}; name a file")
+        what = "a folder" if stat.S_ISDIR(mode) else "a pipe, a socket or a device"
+        raise OutputError(f"{file}: can't be written: it is {what}; choose a file")

@@ -1,7 +1,7 @@
-"""The user's cache, folders that only this user can enter, and locks on files in them.
+"""The user's cache, private folders of this user, and locks on files in them.
 
-A lock or a record in a folder that others may write to can be planted: a link, a pipe, another's file. So they lie in
-a folder that belongs to this user with mode 0700, which is opened once, checked by its descriptor, and used by it.
+In a folder that others can write to, they could plant a lock or record file: a link, a pipe, their own file. So these
+files are in a folder of this user with mode 0700, which is opened once, then checked and used by its descriptor.
 """
 
 import fcntl
@@ -29,9 +29,9 @@ def cache_dir() -> Path:
 
 @contextmanager
 def private(name: str) -> Iterator[int | None]:
-    """A descriptor of the user's private folder of that name: in the cache, else in the temporary directory.
+    """A descriptor of the user's private folder of that name, in the cache or else in the temporary directory.
 
-    None where neither can be had: the home is read-only, or another user took the name.
+    None if neither is possible: the home is read-only, and another user took the name.
     """
     folder = _trusted(cache_dir() / name)
     if folder is None:
@@ -44,9 +44,9 @@ def private(name: str) -> Iterator[int | None]:
 
 
 def opened_file(name: str | Path, folder: int | None = None) -> int:
-    """Open a regular file of this user's to be locked, made where it is missing; waits for no pipe, follows no link.
+    """Open or create a regular file of this user for locking; doesn't follow links or block on pipes.
 
-    Raises `OSError`; `PermissionError` for what is another user's, or no file.
+    Raises `OSError`; `PermissionError` for another user's file or a non-file.
     """
     file = os.open(name, FILE, 0o600, dir_fd=folder)
     about = os.fstat(file)
@@ -57,7 +57,7 @@ def opened_file(name: str | Path, folder: int | None = None) -> int:
 
 
 def locked(file: int, *, wait: bool) -> bool:
-    """Take the lock on an open file; it goes with the descriptor. False when another process has it."""
+    """Lock an open file until its descriptor is closed. False if another process holds the lock."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
@@ -66,7 +66,7 @@ def locked(file: int, *, wait: bool) -> bool:
 
 
 def _trusted(folder: Path) -> int | None:
-    """The folder, made where it is missing, if it is this user's alone."""
+    """Open or create the folder; None unless it belongs to this user alone."""
     try:
         with suppress(FileExistsError):
             folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""A folder of mode 0700 beside the place of what is written in it, until that takes its name.
+"""A staging folder of mode 0700 next to the target, whose content is renamed to the target at the end.
 
-It is called `.NAME.running`; where something is called so already that no killed command of this user left, that stays
-as it is, and a random part joins the name.
+Its name is `.NAME.running`, or a random one if that name is taken by anything but the remains of this user's killed
+commands.
 """
 
 import os
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dumbbell.publish.records import MARK, Record, claim, left_behind, take_down
-from dumbbell.publish.tree import FOLDER, emptied, move, synced
+from dumbbell.publish.folder_ops import FOLDER, emptied, move, synced
+from dumbbell.publish.staging_records import MARK, Record, claim, left_behind, take_down
 
 __all__ = ["Stage", "clean", "staging", "sync_later"]
 
@@ -19,16 +19,16 @@ ATTEMPTS = 10
 NAME_MAX = 255
 
 _SYNCS = [True]
-"""Is each result on the disk before it takes its name?"""
+"""Whether results are synced to disk before they are renamed."""
 _LIVE: set[str] = set()
-"""Where the staging folders of this process are: what is staged inside one needs no record, it goes with it."""
+"""Staging folders of this process. A nested one needs no record, since it is removed with the outer one."""
 
 
 @contextmanager
 def staging(out: Path, *, parents: bool = True, called: str = "") -> Iterator["Stage"]:
-    """A staging folder for `out`, `called` so where that is free; `parents` are made where they are missing.
+    """A staging folder for `out`, named `called` if possible; `parents` creates missing parent folders.
 
-    Raises `BusyError` where another command has one for `out`, and `OSError`.
+    Raises `BusyError` if another command has one for `out`, and `OSError`.
     """
     stage = Stage(out, called or f".{out.name}.running")
     try:
@@ -39,12 +39,12 @@ def staging(out: Path, *, parents: bool = True, called: str = "") -> Iterator["S
 
 
 def sync_later() -> None:
-    """From now on this process leaves it to its caller to have results on the disk: to a sweep, which has thousands."""
+    """From now on, leave syncing results to the caller: a sweep syncs thousands of results at once."""
     _SYNCS[0] = False
 
 
 def clean(folder: Path) -> None:
-    """Remove what killed commands of this user left in a folder; nothing else."""
+    """Remove remains of this user's killed commands in a folder."""
     opened = os.open(folder, FOLDER)
     try:
         left_behind(opened, _where(opened))
@@ -53,22 +53,22 @@ def clean(folder: Path) -> None:
 
 
 class Stage:
-    """One staging folder, by descriptors."""
+    """A staging folder, used by its descriptors."""
 
     def __init__(self, out: Path, wish: str) -> None:
         self.out = out
-        self._wish = wish
+        self._preferred_name = wish
         self._name = self._where = ""
         self._parent = self._folder = -1
         self._record: Record | None = None
 
     @property
     def path(self) -> Path:
-        """The folder, through this process's descriptor, for this process and those that it starts."""
+        """The folder's path through this process's descriptor, valid for this process and its children."""
         return Path(f"/proc/{os.getpid()}/fd/{self._folder}")
 
     def begin(self, *, parents: bool) -> None:
-        """Make it. Whatever stops this, `end` puts everything back."""
+        """Create the folder. After any failure, `end` cleans up."""
         if parents:
             self.out.parent.mkdir(parents=True, exist_ok=True)
         self._parent = os.open(self.out.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -82,7 +82,7 @@ class Stage:
         if about.st_uid != os.geteuid() or about.st_mode & 0o077 or os.listdir(self._folder):  # noqa: PTH208 — by descriptor
             os.close(self._folder)
             self._folder, self._name = -1, ""
-            raise PermissionError(1, "another program changed the folder while it was made")
+            raise PermissionError(1, "another program changed the folder during its creation")
         mark = os.open(MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self._folder)
         try:
             os.write(mark, nonce.encode())
@@ -92,7 +92,7 @@ class Stage:
         _LIVE.add(self._where)
 
     def publish(self, *, replace: bool = False) -> None:
-        """Let what was written take its name. Raises `OSError`; without `replace`, where the name is taken."""
+        """Rename the content to the target. Raises `OSError`; without `replace`, also if the target exists."""
         if _SYNCS[0]:
             synced(self._folder, self.out.name)
         move(self.out.name, self._folder, self._parent, replace=replace)
@@ -100,25 +100,29 @@ class Stage:
             os.fsync(self._parent)
 
     def end(self) -> None:
-        """Remove the folder with what is left in it."""
-        is_gone = not self._name
+        """Remove the folder and its remaining content."""
+        is_removed = not self._name
         with suppress(OSError):
             if self._folder >= 0:
                 emptied(self._folder, keep=MARK)
             if self._name:
                 take_down(self._parent, self._name, self._folder)
-                is_gone = True
+                is_removed = True
         _LIVE.discard(self._where)
         if self._record is not None:
-            self._record.end(forget=is_gone)
+            self._record.end(forget=is_removed)
         for descriptor in (self._folder, self._parent):
             if descriptor >= 0:
                 os.close(descriptor)
 
     def _make(self, nonce: str) -> None:
-        """Under the first name that is free; the record knows it before it is there."""
+        """Create the folder under the first free name, which is recorded before."""
         for attempt in range(ATTEMPTS):
-            self._name = self._wish if attempt == 0 and len(os.fsencode(self._wish)) <= NAME_MAX else _random_name()
+            self._name = (
+                self._preferred_name
+                if attempt == 0 and len(os.fsencode(self._preferred_name)) <= NAME_MAX
+                else _random_name()
+            )
             if self._record is not None:
                 with suppress(OSError):
                     self._record.note(self._name, nonce)
@@ -128,7 +132,7 @@ class Stage:
                 self._name = ""
             else:
                 return
-        raise FileExistsError(17, "no name for a folder beside it is free")
+        raise FileExistsError(17, "no free name for a staging folder")
 
 
 def _random_name() -> str:

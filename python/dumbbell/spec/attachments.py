@@ -93,5 +93,5 @@ def named_in(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _folder(case: Case, key: str, name: str) -> Path:
     if case.folder is None:
-        raise ExperimentError("it lay beside the experiment's file, which is not here", key=key, value=name)
+        raise ExperimentError("the file was next to the experiment's file, which is missing", key=key, value=name)
     return case.folder

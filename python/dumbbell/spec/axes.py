@@ -1,6 +1,6 @@
 """What a sweep varies: axes of values, ranges spread over them, and the points where they cross.
 
-Values stay as somebody wrote them, for they go into an experiment; beside each stands its number in one unit, so that
+Values stay as written, for they go into an experiment; beside each stands its number in one unit, so that
 a map has a scale. What a point's experiment says is `dumbbell.spec.sweep`.
 """
 
@@ -50,7 +50,7 @@ def _in_bdp(value: object) -> float:
 
 
 def _in_percent(value: object) -> float:
-    """As written: a hundred times a share of one is 0.30000000000000004 where somebody wrote 0.3 %."""
+    """As written: a hundred times a share of one is 0.30000000000000004 where the file has 0.3 %."""
     units.share(value)
     return float(str(value).removesuffix("%"))
 
@@ -155,12 +155,12 @@ def _check(value: object, depth: int = 0) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise Wrong(f"{value} is no number of an experiment", "a finite one")
     if isinstance(value, int) and not -MOST_WHOLE <= value < MOST_WHOLE:
-        raise Wrong("a whole number of more than 64 bits", "a smaller one")
+        raise Wrong("an integer of more than 64 bits", "a smaller one")
     if isinstance(value, list | tuple | dict) and depth < 8:
         for each in value.values() if isinstance(value, dict) else value:
             _check(each, depth + 1)
     elif not isinstance(value, int | float | str):
-        raise Wrong("a value that no experiment has", "numbers, texts, true and false, or lists and tables of them")
+        raise Wrong("a type that experiments don't have", "numbers, texts, true and false, or lists and tables of them")
 
 
 def _ranged(key: str, value: Mapping[str, Any]) -> Axis:
@@ -179,9 +179,9 @@ def _ranged(key: str, value: Mapping[str, Any]) -> Axis:
         _check(end)
     unit, numbers = _numbers(ends)
     if numbers is None or not numbers[0] < numbers[1]:
-        raise Wrong("a range that does not rise from one number to another of its kind", right)
+        raise Wrong("the range must rise, between values of one unit", right)
     if scale == "log" and numbers[0] <= 0:
-        raise Wrong("a logarithmic range that begins at 0", "begin above 0, or use a linear one")
+        raise Wrong("a logarithmic range can't begin at 0", "begin above 0, or use a linear one")
     return _spread(Axis(key, tuple(ends), scale, numbers, unit), count)
 
 
@@ -201,7 +201,7 @@ def _spread(ends: Axis, count: int) -> Axis:
     known = dict.fromkeys(value for value, _ in made)
     listed = ", ".join(json.dumps(value) for value in list(known)[:MOST_LISTED])
     raise Wrong(
-        f"only {len(known)} different values lie on the way, not {count}",
+        f"only {len(known)} different values are in the range, not {count}",
         f"ask for fewer points, or list them: [{listed}{', …' if len(known) > MOST_LISTED else ''}]",
     )
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from dumbbell import limits
+from dumbbell.control_characters import visible_line
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.model import Experiment
 from dumbbell.spec.plain import copied
@@ -18,7 +20,6 @@ from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.texts import check_texts
 from dumbbell.spec.toml import check_values, parsed, too_deep
 from dumbbell.spec.units import Wrong
-from dumbbell.visible import visible_line
 
 __all__ = [
     "Case",
@@ -144,7 +145,9 @@ def _variants(
         expected = _expected(document, case, f"cases.{number}", file)
         for name, settings in _crossed(case, f"cases.{number}", file):
             if name in names:
-                raise ExperimentError("two cases of one name", file=str(file), key=f"cases.{number}.name", value=name)
+                raise ExperimentError(
+                    "two cases have the same name", file=str(file), key=f"cases.{number}.name", value=name
+                )
             names.add(name)
             changed = copied(document) | expected
             for key, value in settings.items():
@@ -196,7 +199,7 @@ def _crossed(case: dict[str, Any], key: str, file: Path) -> Iterator[tuple[str, 
             right="a case has 'name' and 'set', a table of dotted keys, and may have 'expect'",
         )
     if not isinstance(case.get("name", ""), str):
-        raise ExperimentError("a name that is no text", file=str(file), key=f"{key}.name", value=case["name"])
+        raise ExperimentError("the name is not text", file=str(file), key=f"{key}.name", value=case["name"])
     if empty := [k for k, value in case["set"].items() if value == []]:
         raise ExperimentError(
             "a list without values", file=str(file), key=f"{key}.set.{empty[0]}", right="give one value or more"
@@ -269,7 +272,7 @@ def explained(error: ValidationError, where: str, model: type[BaseModel]) -> Exp
     match first["type"]:
         case "extra_forbidden":
             at = _model_at(model, location[:-1])
-            known = [name for name in at.model_fields if at is not Experiment or name != "seeds"]
+            known = [name for name in _by_key(at) if at is not Experiment or name != "seeds"]
             return ExperimentError(
                 f"unknown key '{location[-1]}'", file=where, key=key, right=suggest(str(location[-1]), known)
             )
@@ -279,7 +282,7 @@ def explained(error: ValidationError, where: str, model: type[BaseModel]) -> Exp
             shown = None if isinstance(value, dict) else value
             return ExperimentError(wrong.problem, file=where, key=key, value=shown, right=wrong.right)
         case "bool_type" | "bool_parsing":
-            return ExperimentError("not a yes or no", file=where, key=key, value=value, right="write true or false")
+            return ExperimentError("not a boolean", file=where, key=key, value=value, right="write true or false")
         case _:
             shown = None if isinstance(value, dict) else value
             return ExperimentError(first["msg"][:1].lower() + first["msg"][1:], file=where, key=key, value=shown)
@@ -288,9 +291,14 @@ def explained(error: ValidationError, where: str, model: type[BaseModel]) -> Exp
 def _model_at(model: type[BaseModel], location: Sequence[str | int]) -> type[BaseModel]:
     """The model whose keys are allowed at this place."""
     for part in location:
-        if isinstance(part, str) and part in model.model_fields:
-            model = _models_in(model.model_fields[part].annotation)[0]
+        if isinstance(part, str) and part in (fields := _by_key(model)):
+            model = _models_in(fields[part].annotation)[0]
     return model
+
+
+def _by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields by their key in a file: the alias where a field has one."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:

@@ -1,6 +1,6 @@
 """What a key may hold: each field's parser, as a type.
 
-Values are parsed once, from what a person wrote to what the house reckons with: rates in bits per second,
+Values are parsed once, from what a person wrote to the units of the code: rates in bits per second,
 times in nanoseconds, sizes in bytes. Which key has which field is `model`'s.
 """
 
@@ -72,7 +72,7 @@ def _parameters(value: object) -> dict[str, int | str]:
             raise Wrong(f"'{key}' is not the name of a parameter", right)
         number = isinstance(setting, int) and not isinstance(setting, bool) and 0 <= setting <= MOST_SETTING
         if not number and not (isinstance(setting, str) and SETTING.match(setting)):
-            raise Wrong(f"parameter '{key}' is neither a whole number nor a word: {setting!r}", right)
+            raise Wrong(f"parameter '{key}' is neither an integer nor a word: {setting!r}", right)
     return dict(value)
 
 

@@ -55,12 +55,12 @@ def circle(fills: Mapping[str, set[str]]) -> str | None:
 
 def _text(text: str, values: Mapping[str, Any], depth: int = 0) -> Any:
     if depth > MOST_DEPTH:
-        raise Wrong("holes within holes, deeper than anybody reads", f"at most {MOST_DEPTH} in each other")
+        raise Wrong("placeholders are nested too deeply", f"at most {MOST_DEPTH} in each other")
     if (whole := _HOLE.fullmatch(text)) and not isinstance(values[whole[1]], str):
         return filled(values[whole[1]], values)
     if not _HOLE.search(text):
         return text
     made = _HOLE.sub(lambda hole: str(values[hole[1]]), text)
     if len(made) > MOST_CHARACTERS:
-        raise Wrong("holes that fill a text beyond all measure", f"at most {MOST_CHARACTERS} characters")
+        raise Wrong("the filled text is too long", f"at most {MOST_CHARACTERS} characters")
     return _text(made, values, depth + 1)

@@ -1,6 +1,6 @@
 """Real hosts: whom to call by ssh, and the devices under test.
 
-What is done there `dumbbell.plan.remote` says, how they are reached `dumbbell.engine.remote` knows. Only the engine
+What is done there `dumbbell.plan.remote` says, how they are reached `dumbbell.engines.remote` knows. Only the engine
 `host` looks at them.
 """
 
@@ -50,7 +50,7 @@ def _address(value: object) -> str:
     if address is None:
         raise Wrong("not an IPv4 address", right)
     if address.version != 4:
-        raise Wrong("an IPv6 address: experiments are IPv4's, on every engine", f"{right}; ssh itself may use IPv6")
+        raise Wrong("an IPv6 address; experiments use IPv4", f"{right}; ssh itself may use IPv6")
     if address.is_unspecified or address.is_multicast or address.is_loopback or address.is_reserved:
         raise Wrong("not an address of a device on a network", right)
     return str(address)
@@ -98,7 +98,7 @@ class Hosts(Strict):
     @model_validator(mode="after")
     def _different(self) -> "Hosts":
         if len(set(self.targets)) < len(self.targets):
-            raise Wrong("one machine in two parts", "each of sender, receiver and router is a machine of its own")
+            raise Wrong("one host in two roles", "sender, receiver and router need distinct hosts")
         if self.sender.address == self.receiver.address:
             raise Wrong("one address at both ends", "each end has an address of its own")
         return self

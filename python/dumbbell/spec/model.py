@@ -71,7 +71,7 @@ class Impairment(Strict):
     def _delay_where_netem_needs_it(self) -> "Impairment":
         for key in ("jitter", "reorder", "distribution"):
             if getattr(self, key) and not self.delay:
-                raise Wrong(f"'{key}' without a delay", f'netem needs a delay beside {key}: add delay = "5ms"')
+                raise Wrong(f"'{key}' without a delay", f'netem needs a delay for {key}: add delay = "5ms"')
         if self.distribution and not self.jitter:
             raise Wrong("'distribution' without a jitter", 'add jitter = "1ms"')
         return self
@@ -109,7 +109,7 @@ class Link(Impairment):
 
 
 class Reverse(Impairment):
-    """A different way back."""
+    """Settings of the reverse path."""
 
     rate: Rate | None = None
     qdisc: Discipline | None = None
@@ -123,7 +123,7 @@ class Access(Impairment):
 
 
 class Verbatim(Strict):
-    """tc commands as somebody ran them, on the senders' device."""
+    """tc commands verbatim, on the senders' device."""
 
     interface: Name
     commands: tuple[str, ...] = ()
@@ -163,15 +163,16 @@ class Path(Impairment):
                 "'telemetry' beside tc commands", "links with a rate stamp packets: [path.bottleneck], links, access"
             )
         if self.delay > self.rtt:
-            raise Wrong("a delay on the way there that is longer than the whole rtt", "delay is a part of rtt")
+            raise Wrong(f"path.delay ({_ms(self.delay)}) exceeds path.rtt ({_ms(self.rtt)})", "delay at most rtt")
         if self.reverse and self.reverse.delay:
             if self.reverse.delay > self.rtt:
                 raise Wrong(
-                    "a delay on the way back that is longer than the whole rtt", "reverse.delay is a part of rtt"
+                    f"path.reverse.delay ({_ms(self.reverse.delay)}) exceeds path.rtt ({_ms(self.rtt)})",
+                    "reverse.delay at most rtt",
                 )
             if self.delay and self.delay + self.reverse.delay != self.rtt:
                 raise Wrong(
-                    "delay and reverse.delay that don't add up to rtt", "give one of them; the other is the rest"
+                    "delay and reverse.delay don't add up to rtt", "give one of them; the other is rtt minus it"
                 )
         names = [link.name for link in self.links]
         if len(set(names)) < len(names) or "bottleneck" in names:
@@ -301,7 +302,7 @@ class Change(Strict):
     @model_validator(mode="after")
     def _changes_something(self) -> "Change":
         if all(getattr(self, key) is None for key in ("rate", "rtt", "delay", "jitter", "loss")):
-            raise Wrong("a change that changes nothing", "give rate, rtt, delay, jitter or loss")
+            raise Wrong("the change has no values", "give rate, rtt, delay, jitter or loss")
         return self
 
 
@@ -343,15 +344,13 @@ class Experiment(Strict):
         check_programs(self.programs, self.duration, self.group_names, sum(flows.count for flows in self.flows))
         for probe in self.probes:
             if probe.interval < SHORTEST_INTERVAL_NS:
-                raise Wrong("probes closer than 100us", 'such as interval = "100ms"')
+                raise Wrong("the interval is below 100us", 'such as interval = "100ms"')
         if self.sample < SHORTEST_SAMPLE_NS:
-            raise Wrong("samples closer than 1us", 'such as sample = "10ms"')
+            raise Wrong("sample is below 1us", 'such as sample = "10ms"')
         for change in self.changes:
             self._check_change(change)
         if self.path.tc is not None and any(flows.host_qdisc for flows in self.flows):
-            raise Wrong(
-                "both 'path.tc' and a 'host_qdisc'", "path.tc's commands stand on the senders' own device already"
-            )
+            raise Wrong("both 'path.tc' and a 'host_qdisc'", "path.tc's commands set the senders' device already")
         for flows in self.flows:
             if flows.start >= self.duration:
                 raise Wrong(
@@ -367,24 +366,20 @@ class Experiment(Strict):
         row = self.path.link_names
         for key, link in (("enter", flows.enter), ("leave", flows.leave)):
             if link is not None and link not in row:
-                raise Wrong(f"'{key}' names no link: '{link}'", f"in the order of the path there is: {', '.join(row)}")
+                raise Wrong(f"'{key}' names no link: '{link}'", f"links in the order of the path: {', '.join(row)}")
         if flows.enter and flows.leave and row.index(flows.leave) < row.index(flows.enter):
-            raise Wrong("a group that leaves before it enters", f"in the order of the path: {', '.join(row)}")
+            raise Wrong("the group's exit is before its entry", f"in the order of the path: {', '.join(row)}")
 
     def _check_change(self, change: Change) -> None:
         if change.jitter and not (change.delay or self._delay_of(change.link)):
-            raise Wrong(
-                "a change of jitter where there is no delay", "netem needs a delay beside jitter: give delay too"
-            )
+            raise Wrong("a change of jitter without a delay", "netem needs a delay for jitter: give delay, too")
         links = {"bottleneck", *(link.name for link in self.path.links)}
         if change.link is not None and change.link not in links:
-            raise Wrong(
-                f"a change of a link that does not exist: '{change.link}'", f"there is: {', '.join(sorted(links))}"
-            )
+            raise Wrong(f"unknown link in a change: '{change.link}'", f"there is: {', '.join(sorted(links))}")
         if change.rate is not None and (change.link in (None, "bottleneck")):
             bottleneck = self.path.bottleneck
             if bottleneck is None or bottleneck.rate is None:
-                raise Wrong("a change of a rate that is not set", "changes of rate need path.bottleneck.rate")
+                raise Wrong("a change of a rate needs an initial rate", "set path.bottleneck.rate")
 
     def _delay_of(self, link: str | None) -> int:
         return next((each.delay for each in self.path.links if each.name == link), 0) if link else self.path.delay
@@ -393,3 +388,7 @@ class Experiment(Strict):
     def group_names(self) -> tuple[str, ...]:
         """A name for each group: its own, or its controller's, numbered when taken."""
         return numbered(flows.name or flows.cc or flows.kind for flows in self.flows)
+
+
+def _ms(ns: int) -> str:
+    return f"{ns / 1e6:g} ms"

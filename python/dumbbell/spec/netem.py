@@ -44,5 +44,5 @@ def netem_words(option: str, value: object) -> str:
     except Wrong as wrong:
         raise Wrong(wrong.problem, examples[option]) from None
     if option == "loss" and all(word in ("random", "state", "gemodel") for word in words):
-        raise Wrong("a loss without a share", examples[option])
+        raise Wrong("a loss without a probability", examples[option])
     return " ".join(words)

@@ -29,5 +29,5 @@ def page(name: str) -> Path:
     """
     known = {found: file for kind in KINDS for found, file in pages(kind).items()}
     if name not in known:
-        raise ExperimentError("there is no page of this name", value=name, right=suggest(name, list(known)))
+        raise ExperimentError("no manual page has this name", value=name, right=suggest(name, list(known)))
     return known[name]

@@ -1,7 +1,7 @@
 """`[[programs]]`: programs of the machine that run in an experiment's hosts.
 
 `docs/experiment.md` is the same list for people. What a program sees of the machine is the agent's affair
-(`crates/agent/src/programs/room.rs`); which host it gets is `dumbbell.plan.programs`'.
+(`crates/agent/src/programs/sandbox.rs`); which host it gets is `dumbbell.plan.programs`'.
 """
 
 import re
@@ -40,7 +40,7 @@ def command_words(value: object) -> tuple[str, ...]:
     if not words or not words[0]:
         raise Wrong("an empty command", right)
     if any("\0" in word for word in words) or sum(map(len, words)) > MOST_TEXT:
-        raise Wrong("a command that no machine takes", "no NUL in it, and shorter than 1 MiB")
+        raise Wrong("the command is too long or has a NUL", "no NUL in it, and shorter than 1 MiB")
     return tuple(words)
 
 
@@ -53,7 +53,7 @@ def _files(value: object) -> dict[str, Any]:
         if not name or "\0" in name or path.is_absolute() or ".." in path.parts or path.parts == ():
             raise Wrong(f"'{name}' is no file of the working folder", "a plain path below it, such as www/index.html")
     if sum(len(text.encode()) for text in value.values() if isinstance(text, str)) > MOST_TEXT:
-        raise Wrong("texts of more than 1 MiB together", 'a file of zero bytes is { bytes = "61MB" }')
+        raise Wrong("the texts exceed 1 MiB in total", 'a file of zero bytes is { bytes = "61MB" }')
     return value
 
 
@@ -70,7 +70,7 @@ def _env(value: object) -> dict[str, str]:
 def _serves(value: object) -> int:
     if value == "any":
         return 0
-    # 0 is how "any" stands in a birth certificate.
+    # 0 means "any" in a manifest.
     if isinstance(value, bool) or not isinstance(value, int) or not LOWEST_PORT <= value <= HIGHEST_PORT:
         raise Wrong("not a TCP port", 'such as serves = 80, or "any"')
     return value
@@ -126,18 +126,20 @@ class Program(Strict):
     @model_validator(mode="after")
     def _sound(self) -> "Program":
         if self.serves is not None and self.start:
-            raise Wrong("a program that serves, with a start", "it starts before the experiment; leave 'start' out")
+            raise Wrong(
+                "a program that serves can't have a start", "it starts before the experiment; leave 'start' out"
+            )
         if isinstance(self.stop, int) and self.stop <= self.start:
-            raise Wrong("a program that is stopped before it starts", "stop must be after start")
+            raise Wrong("stop is before start", "stop must be after start")
         if self.ends and self.stays:
-            raise Wrong("'ends' of a program that runs to the end", "the experiment can end with one that ends itself")
+            raise Wrong("'ends' needs a program that ends by itself", "leave 'ends' out")
         return self
 
 
 def check_programs(programs: Sequence[Program], duration_ns: int, groups: Sequence[str], flows: int) -> None:
     """Do they fit each other and the experiment? Raises `Wrong`."""
     if not programs and not flows:
-        raise Wrong("neither flows nor programs", "a group with a count of 0 is for programs alone")
+        raise Wrong("neither flows nor programs", "add [[flows]] or [[programs]]")
     names = [program.name for program in programs]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise Wrong(f"two programs called '{twice}'", "name each differently")

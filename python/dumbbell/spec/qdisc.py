@@ -286,7 +286,7 @@ def parse_qdisc(value: object) -> Qdisc:
 @lru_cache(maxsize=1024)
 def _parsed(value: str) -> Qdisc:
     if any(not (character.isprintable() and character.isascii()) for character in value):
-        raise Wrong("a queueing discipline holds plain words only", "one line of printable ASCII")
+        raise Wrong("a queueing discipline must be plain text", "one line of printable ASCII")
     kind, *words = value.split()
     if kind not in GRAMMAR:
         raise Wrong(f"no queueing discipline is called '{kind}'", suggest(kind, GRAMMAR))

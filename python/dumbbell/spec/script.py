@@ -1,6 +1,6 @@
 """tc commands verbatim, made harmless.
 
-A script of somebody's lab is read line by line. What sets up disciplines, classes and filters
+A tc script is read line by line. What sets up disciplines, classes and filters
 is kept, word for word but for the interface's name and a handle where it has none; an iptables
 rule that marks by port becomes a mark on the sockets of the flows to that port; what only shows
 or deletes is left out, since the lab starts empty. Anything else, and any word that could reach
@@ -99,7 +99,9 @@ def _words(line: str) -> list[str]:
         raise Wrong(str(error), "plain words, without quotes") from None
     for word in words:
         if not _WORD.match(word) or ".." in word:
-            raise Wrong(f"'{word}' is not a word that tc needs", "letters, digits and _ . : , % / - only")
+            raise Wrong(
+                f"'{word}' has characters that tc commands don't need", "letters, digits and _ . : , % / - only"
+            )
     return words[1:] if words[:1] == ["sudo"] else words
 
 
@@ -123,11 +125,11 @@ def _tc(words: list[str], interface: str) -> tuple[str, ...] | None:
     while words[:1] and words[0].startswith("-"):
         words = words[1:]
     if len(words) < 2 or words[0] not in ("qdisc", "class", "filter"):
-        raise Wrong("not a tc command that sets something up", "tc qdisc, tc class or tc filter")
+        raise Wrong("not a tc command of setup", "tc qdisc, tc class or tc filter")
     if words[1] in (*_SHOWS, "del", "delete"):
         return None
     if words[1] not in ("add", "replace", "change"):
-        raise Wrong(f"'{words[1]}' is not something to do with a {words[0]}", "add, replace or change")
+        raise Wrong(f"'{words[1]}' can't be applied to a {words[0]}", "add, replace or change")
     if "dev" not in words or words[words.index("dev") + 1 :][:1] != [interface]:
         raise Wrong(
             f"not for the interface {interface}", f"each command names dev {interface}, or set path.tc.interface"
@@ -142,7 +144,7 @@ def _check_qdisc(words: list[str]) -> None:
     if not rest or rest[0] not in GRAMMAR:
         raise Wrong(f"no queueing discipline is called '{rest[0] if rest else ''}'", "a discipline that tc knows")
     if check_options(rest[0], rest[1:], GRAMMAR[rest[0]]):
-        raise Wrong("sizes in bdp are not tc's", "bytes or packets")
+        raise Wrong("tc has no sizes in bdp", "bytes or packets")
     if rest[0] == POLICE:
         raise Wrong(
             "to tc, police is a filter's action",
@@ -165,11 +167,11 @@ def _check_filter(words: list[str]) -> None:
         if words[end + 1 : end + 2] != [POLICE]:
             raise Wrong("the one action that a filter may have here is police", "action police rate … burst … drop")
         if check_options(POLICE, words[end + 2 :], POLICE_OPTIONS):
-            raise Wrong("sizes in bdp are not tc's", "bytes")
+            raise Wrong("tc has no sizes in bdp", "bytes")
     for word in words[2:end]:
         if word != DEVICE and word not in _FILTER_WORDS and not _NUMBERS.match(word):
             raise Wrong(
-                f"filters may not say '{word}' here",
+                f"filters can't have '{word}' here",
                 f"filters of kind {', '.join(_FILTER_KINDS)}, by mark, port or address",
             )
 

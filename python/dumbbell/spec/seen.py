@@ -1,7 +1,7 @@
 """What an experiment's source saw: figures with a metric and a unit, so that a run can be compared with each.
 
 The units of a metric are declared here, by the key that a metric's name ends in. How a run compares is
-`dumbbell.analysis.seen`.
+`dumbbell.analysis.source_figures`.
 """
 
 import math
@@ -105,7 +105,7 @@ class Seen(Strict):
             raise Wrong(f"the range {self.low:g} to {self.high:g} is empty", "write the smaller number as low")
         if self.unit not in (units := units_of(self.metric)):
             listed = ", ".join(repr(unit) for unit in units)
-            raise Wrong(f"'{self.unit}' is no unit of {self.metric}", f"one of {listed}")
+            raise Wrong(f"'{self.unit}' is not a unit of {self.metric}", f"one of {listed}")
         return self
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from dumbbell.control_characters import visible_line
 from dumbbell.errors import ExperimentError
 from dumbbell.spec import document as documents
 from dumbbell.spec.attachments import text_named
@@ -24,19 +25,19 @@ from dumbbell.spec.expectation import parse_metric
 from dumbbell.spec.holes import filled, holes_in
 from dumbbell.spec.scenarios import built_in, find_sweep
 from dumbbell.spec.sweep_check import ABOUT_THE_RUN, check, check_runs
-from dumbbell.spec.sweep_keys import Beside, Keys, Map, Refine, Until, flat
+from dumbbell.spec.sweep_keys import Keys, Map, Refine, Until, Validation, flat
 from dumbbell.spec.texts import check_texts
 from dumbbell.spec.toml import check_values
 from dumbbell.spec.units import Wrong
-from dumbbell.visible import visible_line
 
 __all__ = [
-    "ABOUT_THE_RUN", "Counted", "Map", "Refine", "Sweep", "Until", "case_at", "engines_named", "load_sweep",
+    "ABOUT_THE_RUN", "Counted", "Map", "Refine", "Sweep", "Until", "case_at", "engines_used", "load_sweep",
     "parse_sweep", "read_sweep", "settings_at",
 ]  # fmt: skip
 
 INLINE = "experiment.toml"
-OWN = frozenset(Keys.model_fields) - {"set", "axes", "maps", "source"}
+KEYS = frozenset(field.alias or name for name, field in Keys.model_fields.items())
+OWN = KEYS - {"set", "axes", "maps", "source"}
 """Keys of the file that a setting may change; any other setting is the experiment's."""
 
 
@@ -75,7 +76,7 @@ class Sweep:
     """Tables are crossed; the axes of one table go together."""
     until: Until | None
     refine: Refine | None
-    beside: Beside | None
+    validation: Validation | None
     """Its engine is one of the last axis, `engine`, at some of the points."""
     maps: tuple[Map, ...]
     source: Mapping[str, Any] | None
@@ -107,15 +108,15 @@ class Sweep:
         return (point for point in self.each_point() if point.number in wanted)
 
     def is_run(self, values: Mapping[str, Any]) -> bool:
-        """Is the point with these values one of the grid? What runs beside has a spread of it only."""
-        return self.beside is None or values["engine"] == self.engine or self.beside.means(values)
+        """Is the point with these values a run? The second engine runs only the points that `[validate]` selects."""
+        return self.validation is None or values["engine"] == self.engine or self.validation.selects(values)
 
     @property
     def counted(self) -> Counted:
         """Points, at least those of the first grid."""
         grid = math.prod(len(table[0].values) for table in self.axes)
-        if self.beside is not None:
-            meant = (sum(map(self.beside.means, steps(table))) for table in self.axes[:-1])
+        if self.validation is not None:
+            meant = (sum(map(self.validation.selects, steps(table))) for table in self.axes[:-1])
             grid = grid // 2 + math.prod(meant)
         return Counted(grid, max(grid, self.refine.most) if self.refine else grid)
 
@@ -135,7 +136,7 @@ def load_sweep(path: Path | str, settings: Sequence[str] = (), engine: str | Non
     file = find_sweep(str(path))
     text = documents.text_of(file)
     made = parse_sweep(text, file, settings)
-    if engine is None or engine in dict(engines_named(made)):
+    if engine is None or engine in dict(engines_used(made)):
         return made
     return parse_sweep(text, file, [*settings, f"engine={engine}"])
 
@@ -177,7 +178,7 @@ def read_sweep(
         axes=_axes(asked, file),
         until=asked.until,
         refine=asked.refine,
-        beside=asked.beside,
+        validation=asked.validation,
         maps=asked.maps,
         source=asked.source.model_dump() if asked.source else None,
     )
@@ -185,7 +186,7 @@ def read_sweep(
     first = case_at(made, next(made.each_point()).values).experiment
     if made.window and made.window[0] >= first.duration:
         raise ExperimentError(
-            "a part of the run after its end", file=str(file), key="window", value=asked.window,
+            "the window is after the end of the run", file=str(file), key="window", value=asked.window,
             right=f"the run lasts {first.duration / 1e9:g} s",
         )  # fmt: skip
     made = made if made.seeds else replace(made, seeds=tuple(dict.fromkeys(first.seeds)))
@@ -228,7 +229,7 @@ def settings_at(sweep: Sweep, values: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def engines_named(sweep: Sweep) -> list[tuple[str, str | None]]:
+def engines_used(sweep: Sweep) -> list[tuple[str, str | None]]:
     """Every engine that the grid asks for, with its kernel; each pair once."""
     keys = [each.key for each in sweep.every_axis]
     differ = any(key in ABOUT_THE_RUN or f"{{{key}}}" in f"{sweep.engine}{sweep.kernel}" for key in keys)
@@ -256,10 +257,10 @@ def _changed(document: Mapping[str, Any], settings: Sequence[str], file: Path) -
             _prune(made, key, table[key])
         elif top in OWN:
             made = documents.with_settings(made, {key: value}, file)
-            beside = made.get("beside")
-            if key == "engine" and isinstance(beside, dict) and beside.get("engine") == value:
-                _alone(made)  # All of it is on that engine now.
-        elif top in Keys.model_fields:
+            validate = made.get("validate")
+            if key == "engine" and isinstance(validate, dict) and validate.get("engine") == value:
+                _without_validation(made)  # The whole grid runs on that engine now.
+        elif top in KEYS:
             right = 'an axis is set by its own key, such as path.rtt=\'["5ms", "20ms"]\', a setting by its own too'
             raise ExperimentError("not a setting", file=str(file), key=key, value=value, right=right)
         else:
@@ -269,20 +270,20 @@ def _changed(document: Mapping[str, Any], settings: Sequence[str], file: Path) -
 
 
 def _prune(document: dict[str, Any], key: str, values: object) -> None:
-    """An axis has other values: the spread beside is of those that are left, and none where none are."""
-    beside = document.get("beside")
-    at = flat(beside["at"]) if isinstance(beside, dict) and isinstance(beside.get("at"), dict) else {}
+    """Restrict `[validate]` to the new values of an axis; remove it if none are left."""
+    validate = document.get("validate")
+    at = flat(validate["at"]) if isinstance(validate, dict) and isinstance(validate.get("at"), dict) else {}
     if not isinstance(values, list) or not isinstance(at.get(key), list):
         return
     if left := [value for value in at[key] if value in values]:
-        document["beside"] = dict(beside or {}) | {"at": at | {key: left}}
+        document["validate"] = dict(validate or {}) | {"at": at | {key: left}}
     else:
-        _alone(document)
+        _without_validation(document)
 
 
-def _alone(document: dict[str, Any]) -> None:
-    """Nothing is beside any more, and no map shows a difference between engines."""
-    del document["beside"]
+def _without_validation(document: dict[str, Any]) -> None:
+    """Remove `[validate]`, and maps of the difference between engines."""
+    del document["validate"]
     if isinstance(maps := document.get("maps"), list):
         document["maps"] = [each for each in maps if not isinstance(each, dict) or each.get("difference") != "engine"]
 
@@ -322,9 +323,9 @@ def _named(name: str, file: Path) -> tuple[Path, str]:
 
 def _axes(asked: Keys, file: Path) -> tuple[tuple[Axis, ...], ...]:
     tables = tuple(_table(flat(table, RANGE), f"axes.{number}", file) for number, table in enumerate(asked.axes))
-    if asked.beside is None:
+    if asked.validation is None:
         return tables
-    return (*tables, _table({"engine": [asked.engine, asked.beside.engine]}, "beside.engine", file))
+    return (*tables, _table({"engine": [asked.engine, asked.validation.engine]}, "validate.engine", file))
 
 
 def _table(table: Mapping[str, Any], key: str, file: Path) -> tuple[Axis, ...]:
@@ -349,8 +350,8 @@ def _table(table: Mapping[str, Any], key: str, file: Path) -> tuple[Axis, ...]:
     for step in steps:
         if step in seen:
             raise ExperimentError(
-                "one point twice", file=str(file), key=key, value=", ".join(str(value) for value in step),
-                right="each once; more runs of one point are seeds",
+                "a point is listed twice", file=str(file), key=key, value=", ".join(str(value) for value in step),
+                right="list each once; use seeds for more runs of a point",
             )  # fmt: skip
         seen.add(step)
     return tuple(made)
@@ -360,7 +361,7 @@ def _seeds(value: object, file: Path) -> tuple[int, ...]:
     try:
         found = documents.seeds(value)
         if len(set(found)) < len(found):
-            raise Wrong("one seed twice", "each once: the same seed gives the same run")
+            raise Wrong("a seed is listed twice", "list each once: the same seed gives the same run")
     except Wrong as wrong:
         raise ExperimentError(wrong.problem, file=str(file), key="seeds", value=value, right=wrong.right) from None
     return found
@@ -374,7 +375,7 @@ def _window(text: str | None, file: Path) -> tuple[int, int | None] | None:
     except ValueError:
         part = None
     if part is None or part.whole or part.name != "window":
-        raise ExperimentError("not a part of a run", file=str(file), key="window", value=text, right="from 5s to 60s")
+        raise ExperimentError("not a window", file=str(file), key="window", value=text, right="from 5s to 60s")
     return part.from_ns or 0, part.to_ns
 
 

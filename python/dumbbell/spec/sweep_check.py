@@ -34,7 +34,7 @@ def check(sweep: "Sweep") -> None:
     _check_axes(sweep, fail)
     _check_holes(sweep, fail)
     _check_refine(sweep, fail)
-    _check_beside(sweep, fail)
+    _check_validation(sweep, fail)
     _check_maps(sweep, fail)
 
 
@@ -132,19 +132,19 @@ def _check_refine(sweep: "Sweep", fail: _Fail) -> None:
         raise fail(f"the first grid has {grid} points already", "refine.most", "more than that", sweep.refine.most)
 
 
-def _check_beside(sweep: "Sweep", fail: _Fail) -> None:
-    if sweep.beside is None:
+def _check_validation(sweep: "Sweep", fail: _Fail) -> None:
+    if sweep.validation is None:
         return
     if sweep.refine is not None:
-        raise fail("points that are added have none beside them", "beside", "either refine or beside")
+        raise fail("can't be combined with refine", "validate", "either refine or validate")
     keys = {each.key: each.values for each in sweep.every_axis if each.key != "engine"}
-    for key, allowed in sweep.beside.at.items():
+    for key, allowed in sweep.validation.at.items():
         if key not in keys:
-            raise fail("no axis of this key", f"beside.at.{key}", suggest(key, list(keys)) if keys else _there([]))
+            raise fail("no axis of this key", f"validate.at.{key}", suggest(key, list(keys)) if keys else _there([]))
         for value in allowed:
             if value not in keys[key]:
                 right = f"there is: {', '.join(str(each) for each in keys[key])}"
-                raise fail("no value of this axis", f"beside.at.{key}", right, value)
+                raise fail("no value of this axis", f"validate.at.{key}", right, value)
 
 
 def _check_maps(sweep: "Sweep", fail: _Fail) -> None:

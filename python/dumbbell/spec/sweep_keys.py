@@ -11,7 +11,7 @@ from dumbbell.spec.expectation import parse_metric
 from dumbbell.spec.strict import Strict
 from dumbbell.spec.units import Wrong
 
-__all__ = ["Beside", "Keys", "Map", "Refine", "Until", "flat"]
+__all__ = ["Keys", "Map", "Refine", "Until", "Validation", "flat"]
 
 MOST_REPEATS = 100_000
 MOST_POINTS = 1_000_000
@@ -28,7 +28,9 @@ def _metric(value: object) -> str:
     if named is None or any(sign in named.name for sign in "<>=*?"):
         raise Wrong("not a metric", right)
     if not named.whole:
-        raise Wrong("a metric of a part of the run", "write window at the top of the file: it holds for all metrics")
+        raise Wrong(
+            "a metric can't have a window of its own", "write window at the top of the file; it applies to all metrics"
+        )
     return named.name
 
 
@@ -118,15 +120,15 @@ class Refine(Strict):
     """Neighbours are never nearer than this share of the axis, on its scale."""
 
 
-class Beside(Strict):
-    """A spread of the grid's points on another engine too, so that a map shows where the two agree."""
+class Validation(Strict):
+    """Run some of the grid's points on a second engine too, so that a map shows where the two agree."""
 
     engine: str
     at: Annotated[dict[str, tuple[Any, ...]], BeforeValidator(_settings)] = Field(default_factory=dict)
-    """Values of axes, as the axes have them; of an axis that isn't named, all."""
+    """Values of axes, as the axes have them; all values of an axis that isn't listed."""
 
-    def means(self, values: Mapping[str, Any]) -> bool:
-        """Is the point with these values one of the spread? Of some axes' values: may it be?"""
+    def selects(self, values: Mapping[str, Any]) -> bool:
+        """Does `[validate]` select the point with these values? Given only some axes: can it select one?"""
         return all(values[key] in allowed for key, allowed in self.at.items() if key in values)
 
 
@@ -172,6 +174,7 @@ class Keys(Strict):
     axes: tuple[dict[str, Any], ...] = ()
     until: Until | None = None
     refine: Refine | None = None
-    beside: Beside | None = None
+    validation: Validation | None = Field(default=None, alias="validate")
+    """`[validate]`; not the field's name, because pydantic's models have a method `validate`."""
     maps: tuple[Map, ...] = ()
     source: _Source | None = None

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dumbbell.control_characters import HIDDEN
 from dumbbell.errors import ExperimentError
-from dumbbell.visible import HIDDEN
 
 __all__ = ["check_texts"]
 

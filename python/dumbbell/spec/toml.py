@@ -70,7 +70,7 @@ def check_values(value: object, file: str = "") -> int:
         tables = [each for each in level if isinstance(each, dict | list | tuple)]
         count += len(level) - len(tables)
         if any(isinstance(each, int) and not -LARGEST <= each < LARGEST for each in level):
-            raise ExperimentError("a whole number of more than 64 bits", file=file, right="a smaller one")
+            raise ExperimentError("an integer of more than 64 bits", file=file, right="a smaller one")
         level = [below for each in tables for below in (each.values() if isinstance(each, dict) else each)]
         if not level:
             return count

@@ -1,4 +1,4 @@
-"""An experiment with programs that somebody typed: what `dumbbell exec` makes of a file and a command line."""
+"""An experiment with programs of the command line: what `dumbbell exec` makes of a file and a command line."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,35 +1,37 @@
-"""Sweeps: one experiment at many points, as a table with a row a run.
+"""Sweeps: run one experiment at many points; the result is a table with one row per run.
 
 ```text
-task       one run of a sweep, and the row that it gives; values that travel between processes
-work       carries one task out
-table      rows to the table that everybody reads
-due        which tasks are due next
-sample     a metric over the runs of a point, and whether two points differ
-repeats    how many runs a point needs
-finer      where new points go
-names      are there metrics of the names that a sweep file has
-pilot      how long it will take, from a few runs
-cluster    a crew of workers on other machines
-├── fleet      who they are, who may work, calls to one of them
-│   └── build      what decides a row, as hashes of two machines
-├── outfit     what they need: files, kernels
-├── hand       a worker's side
-└── slurm      workers that Slurm starts
-conduct    who carries them out, what becomes of the rows
-whole      a sweep on this machine, from the question to the table
-check      slips that are found before the first run
-pool       processes that carry tasks out; worker is one of them
-place      the folder of a sweep that is not done, and who may work there
-journal    its rows, kept from the moment that they are done
-cache      what earlier sweeps measured; identity says what a row depends on
-named      files that the experiment names
-birth      the certificate of a sweep
-again      the command that repeats one run
-folder     a finished sweep, read and written
-query      SQL over its table
-ranges     its axes and metrics, counted
+runner            runs a sweep on this host, up to its table
+├── plan_check        errors found before the first run
+├── metric_names      do the metric names in the sweep file exist
+├── workdir           the work directory: created, locked, resumed
+├── journal           its rows, stored as runs complete
+└── manifest          sweep.json
+scheduler         runs rounds of tasks
+├── pending           which tasks are pending
+├── repeats           how many runs a point needs
+├── refinement        where to add points
+└── sample            a metric over the runs of a point
+task              one run of a sweep, and its row; picklable values
+task_runner       runs one task
+pool              executor of local processes; worker is one of them
+cluster           executor of workers on other hosts
+├── registry          the workers: their state, calls to one of them
+├── build_info        hashes that identify a build
+├── worker_payload    the data that workers need
+├── cluster_worker    functions that run on workers
+├── cache_lookup      rows that need no run
+└── slurm             workers started by Slurm
+cache             rows of earlier sweeps; identity hashes what a row depends on
+referenced_files  files that the experiment references
+iproute2          versions of ip and tc
+pilot             estimates a sweep's duration
+run_command       the command that reproduces one run
+folder            reads and writes a finished sweep
+table             rows as a table
+query             SQL over the table
+ranges            summary of axes and metrics
 ```
 
-What a sweep asks for is `dumbbell.spec.sweep`; what its table means, `dumbbell.analysis`.
+`dumbbell.spec.sweep` parses sweep files, `dumbbell.analysis` evaluates the table.
 """

@@ -1,8 +1,7 @@
-"""What earlier sweeps measured, by content: `<cache>/sweeps/rows.sqlite`.
+"""Cache of rows from earlier sweeps: `<cache>/sweeps/rows.sqlite`.
 
-A key says everything that a row depends on (`identity.key_of`), so a row is never wrong, only unneeded; the oldest go
-when the file grows past a limit. Losing it costs time and nothing else, so whatever goes wrong here turns the cache off
-and stops no sweep.
+A key hashes everything that a row depends on (`identity.key_of`), so rows never become stale. When the file exceeds its
+limit, the oldest rows are deleted. An error disables the cache; the sweep continues without it.
 """
 
 import json
@@ -20,10 +19,10 @@ __all__ = ["MOST_BYTES", "Cache", "Known", "cache_file", "clear"]
 
 MOST_BYTES = 1 << 30
 KEPT_OF_FULL = 0.8
-"""What is left when the oldest went: it is not full again at once."""
+"""Share of the limit that remains after deleting old rows, so that the cache doesn't fill up again at once."""
 COMMIT_S = 0.5
 WAIT_S = 10.0
-"""For another sweep that is writing."""
+"""Wait this long for another sweep that is writing."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS rows (
@@ -33,7 +32,7 @@ CREATE TABLE IF NOT EXISTS rows (
 
 
 class Known(NamedTuple):
-    """What a run gave, without the point of the sweep that asked first."""
+    """A cached row, without the point and seed of its first sweep."""
 
     status: Status
     reason: str | None
@@ -41,12 +40,12 @@ class Known(NamedTuple):
 
 
 def cache_file() -> Path:
-    """Where rows are kept, of all sweeps of one user."""
+    """The cache file, shared by all sweeps of a user."""
     return cache_dir() / "sweeps" / "rows.sqlite"
 
 
 def clear() -> int:
-    """Forget everything; how many bytes that were."""
+    """Delete the cache; returns the bytes freed."""
     freed = 0
     for file in cache_file().parent.glob(f"{cache_file().name}*"):
         freed += file.stat().st_size
@@ -55,13 +54,13 @@ def clear() -> int:
 
 
 class Cache:
-    """The cache, open. Many processes may read and write it at once."""
+    """An open cache. Several processes may read and write it concurrently."""
 
     def __init__(self, file: Path, most_bytes: int = MOST_BYTES) -> None:
-        """Open it, made where it isn't there."""
+        """Open the file, creating it if needed."""
         self.file = file
-        self.trouble: str | None = None
-        """Why it was turned off, if it was."""
+        self.cache_error: str | None = None
+        """The error that disabled the cache, if any."""
         self._most_bytes = most_bytes
         self._committed = time.monotonic()
         self._link: sqlite3.Connection | None = None
@@ -76,13 +75,13 @@ class Cache:
             self._turn_off(error)
 
     def get(self, key: str) -> Known | None:
-        """What is known of this run."""
-        found = self._asked("SELECT status, reason, metrics FROM rows WHERE key = ?", key)
+        """The cached row of a key."""
+        found = self._query("SELECT status, reason, metrics FROM rows WHERE key = ?", key)
         return Known(found[0], found[1], json.loads(found[2])) if found else None
 
     def put(self, key: str, known: Known) -> None:
-        """Keep what a run gave."""
-        self._asked(
+        """Store a row."""
+        self._query(
             "INSERT OR IGNORE INTO rows (key, status, reason, metrics) VALUES (?, ?, ?, ?)",
             key, known.status, known.reason, json.dumps(known.metrics),
         )  # fmt: skip
@@ -90,7 +89,7 @@ class Cache:
             self._commit()
 
     def close(self) -> None:
-        """Commit what was put, make room where there is too much, and end."""
+        """Commit, shrink the file if it exceeds its limit, and close it."""
         self._commit()
         try:
             self._shrink()
@@ -108,7 +107,7 @@ class Cache:
     ) -> None:
         self.close()
 
-    def _asked(self, words: str, *values: Any) -> Any:
+    def _query(self, words: str, *values: Any) -> Any:
         if self._link is None:
             return None
         try:
@@ -132,7 +131,7 @@ class Cache:
         gone = "SELECT number FROM rows ORDER BY number LIMIT (SELECT CAST(count(*) * ? AS INTEGER) FROM rows)"
         self._link.execute(f"DELETE FROM rows WHERE number IN ({gone})", (share,))  # noqa: S608 — ours
         self._link.commit()
-        # As a script: a statement without columns is otherwise stepped once, and frees one page.
+        # executescript, because execute steps a statement without columns only once, which frees one page.
         self._link.executescript("PRAGMA incremental_vacuum")
 
     def _bytes(self) -> int:
@@ -145,7 +144,7 @@ class Cache:
         return int(self._link.execute("PRAGMA freelist_count").fetchone()[0])
 
     def _turn_off(self, error: Exception) -> None:
-        self.trouble = str(error)
+        self.cache_error = str(error)
         if self._link is not None:
             with suppress(sqlite3.Error):
                 self._link.close()

@@ -1,9 +1,8 @@
-"""A sweep's tasks on a cluster: many workers, on any machines, at one Dask scheduler.
+"""Run a sweep's tasks on a cluster: the workers of a Dask scheduler, on any hosts.
 
-Each batch goes to one worker, a few at a time, so that nothing piles up and it is known who had what. When a worker
-dies its tasks go to others; those that may have ended it run alone from then on, so that one that ends every worker
-becomes a failed row, and no other is blamed. Who the workers are and what they need, `fleet` knows; what need not be
-sent, `recall`.
+Each worker gets a few batches at a time, so queues stay short and each task's worker is known. When a worker dies, its
+tasks go to other workers. Tasks that may have killed it run alone from then on, so that a task that kills every worker
+fails by itself. `registry` keeps the workers, `cache_lookup` finds rows that need no run.
 """
 
 import importlib.util
@@ -17,78 +16,84 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dumbbell.errors import ClusterError
-from dumbbell.sweeps import hand
+from dumbbell.sweeps import cluster_worker
 from dumbbell.sweeps.cache import Cache
-from dumbbell.sweeps.outfit import Outfit, outfit_of
-from dumbbell.sweeps.recall import Recall
+from dumbbell.sweeps.cache_lookup import CacheLookup
+from dumbbell.sweeps.iproute2 import tools
 from dumbbell.sweeps.task import Base, Row, Task
-from dumbbell.sweeps.tools import tools
-from dumbbell.sweeps.work import carried_out, row_of
+from dumbbell.sweeps.task_runner import carried_out, row_of
+from dumbbell.sweeps.worker_payload import WorkerPayload, payload_of
 
 if TYPE_CHECKING:
     from distributed import Future
 
-    from dumbbell.sweeps.fleet import Fleet, Member
+    from dumbbell.sweeps.registry import ClusterWorker, WorkerRegistry
 
-__all__ = ["Cluster", "crew_for"]
+__all__ = ["Cluster", "executor_for"]
 
-PATIENCE_S = 60.0
-"""How long a sweep waits for a first worker, or for another one when all are gone; a nanny needs seconds."""
+TIMEOUT_S = 60.0
+"""Timeout for the first worker, and for a new one after all disconnected; a nanny restarts a worker within seconds."""
 BATCH_S = 0.5
-"""What a batch should take: long against the scheduler's milliseconds, short against a person's patience."""
+"""Target duration of a batch: long against the scheduler's milliseconds, short for the user."""
 MOST_IN_BATCH = 200
 AHEAD = 2
-"""Batches of a worker's thread: the one that it does, and the next."""
+"""Batches per worker thread: the running one and the next."""
 POLL_S = 0.2
 RECALL_S = 0.1
-"""To look for known rows, before workers are seen to again."""
+"""Maximum time of one cache lookup pass before workers are served again."""
 
 
-def crew_for(cluster: str, told: Callable[[str], None] = lambda _text: None, cache: Cache | None = None) -> "Cluster":
-    """The workers at an address (`tcp://scheduler:8786`, `tls://…`), or those that Slurm starts (`slurm:…`, FILE.toml).
+def executor_for(
+    cluster: str, warn: Callable[[str], None] = lambda _text: None, cache: Cache | None = None
+) -> "Cluster":
+    """Workers at an address (`tcp://scheduler:8786`, `tls://…`), or started by Slurm (`slurm:…`, FILE.toml).
 
-    What `cache` knows is not sent. `told` hears warnings: who is refused, and why. Raises `ClusterError`.
+    Rows in `cache` are not run. `warn` gets warnings, such as refused workers. Raises `ClusterError`.
     """
     if importlib.util.find_spec("distributed") is None:
         raise ClusterError("a cluster needs Dask, which is not installed here; type: pip install 'dumbbell[cluster]'")
-    from dumbbell.sweeps.fleet import Fleet, connected  # noqa: PLC0415 — Dask is an extra
+    from dumbbell.sweeps.registry import WorkerRegistry, connected  # noqa: PLC0415 — Dask is an extra
 
     if "://" in cluster:
-        return Cluster(Fleet(connected(cluster, told), cluster, told, PATIENCE_S), cache)
+        return Cluster(WorkerRegistry(connected(cluster, warn), cluster, warn, TIMEOUT_S), cache)
     if cluster.partition(":")[0] == "slurm" or cluster.endswith(".toml"):
-        from dumbbell.sweeps.slurm import asked, started  # noqa: PLC0415
+        from dumbbell.sweeps.slurm import parse_jobs, started  # noqa: PLC0415
 
-        jobs = started(asked(cluster))
-        told(f"Slurm was asked for workers; their scheduler is at {jobs.scheduler_address}")
-        client = connected(jobs.scheduler_address, told)
-        return Cluster(Fleet(client, jobs.scheduler_address, told, None), cache, jobs.close)
-    raise ClusterError(f"'{cluster}' is no cluster; right: tcp://scheduler:8786, slurm:cores=16,memory=32GB, or a file")
+        jobs = started(parse_jobs(cluster))
+        warn(f"requested workers from Slurm; their scheduler is at {jobs.scheduler_address}")
+        client = connected(jobs.scheduler_address, warn)
+        return Cluster(WorkerRegistry(client, jobs.scheduler_address, warn, None), cache, jobs.close)
+    raise ClusterError(
+        f"invalid cluster '{cluster}'; use tcp://scheduler:8786, slurm:cores=16,memory=32GB, or a TOML file"
+    )
 
 
 @dataclass
 class _Job:
-    """A task on its way."""
+    """A task to run."""
 
     task: Task
     key: str | None = None
-    """In the cache."""
+    """Its cache key."""
     deaths: int = 0
-    """Workers that ended while they had it."""
+    """Workers that died while running it."""
 
 
 @dataclass
 class _Batch:
-    member: "Member"
+    member: "ClusterWorker"
     future: "Future"
     jobs: list[_Job]
 
 
 class Cluster:
-    """A crew on a cluster; also a context that takes leave of it."""
+    """An executor on a cluster; as a context manager, it disconnects at the end."""
 
-    def __init__(self, fleet: "Fleet", cache: Cache | None = None, then: Callable[[], None] = lambda: None) -> None:
-        """`then` is done when all is over."""
-        self._fleet = fleet
+    def __init__(
+        self, registry: "WorkerRegistry", cache: Cache | None = None, then: Callable[[], None] = lambda: None
+    ) -> None:
+        """`then` is called after disconnecting."""
+        self._registry = registry
         self._cache = cache
         self._then = then
         self._keys: set[str] = set()
@@ -100,86 +105,86 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Take leave: workers forget the sweep, the connection ends."""
+        """Tell workers to drop the sweep, and disconnect."""
         for key in self._keys:
-            self._fleet.dismiss(key)
-        with suppress(Exception):  # A scheduler that is gone can't be taken leave of.
-            self._fleet.client.close(timeout=2)
+            self._registry.dismiss(key)
+        with suppress(Exception):  # The scheduler may be gone.
+            self._registry.client.close(timeout=2)
         self._then()
 
     def rows(self, base: Base, tasks: Iterable[Task]) -> Iterator[Row]:
-        """See `Crew`. Raises `ClusterError`; what was yielded before is done."""
+        """See `Executor`. Raises `ClusterError`; rows yielded before are complete."""
         wanted = list(tasks)
-        outfit = outfit_of(base, wanted)
-        away = [task for task in wanted if task.engine != "kernel" or task.kernel in outfit.kernels]
+        payload = payload_of(base, wanted)
+        away = [task for task in wanted if task.engine != "kernel" or task.kernel in payload.kernels]
         for task in wanted:
-            if task.engine == "kernel" and task.kernel not in outfit.kernels:
-                # No such kernel: the row says so, as it would without a cluster.
+            if task.engine == "kernel" and task.kernel not in payload.kernels:
+                # Unknown kernel: run locally, where it fails with the same message as without a cluster.
                 yield carried_out(base, task, lambda: None)
-        yield from self._rows(outfit, away)
+        yield from self._rows(payload, away)
 
-    def _rows(self, outfit: Outfit, tasks: Sequence[Task]) -> Iterator[Row]:
-        key = f"{outfit.key}-{self._fleet.client.id}"
+    def _rows(self, payload: WorkerPayload, tasks: Sequence[Task]) -> Iterator[Row]:
+        key = f"{payload.key}-{self._registry.client.id}"
         self._keys.add(key)
-        self._fleet.outfit(outfit, key)
-        round_ = _Round(self._fleet, key, tasks, Recall(outfit.base, self._cache))
+        self._registry.set_payload(payload, key)
+        round_ = _Round(self._registry, key, tasks, CacheLookup(payload.base, self._cache))
         try:
             yield from round_.rows()
         finally:
             if round_.abandon():
-                self._fleet.dismiss(key)
+                self._registry.dismiss(key)
 
 
 class _Round:
-    """Some tasks, until each has its row."""
+    """The state of one round: tasks that wait, run, or are suspected of killing a worker."""
 
-    def __init__(self, fleet: "Fleet", key: str, tasks: Sequence[Task], recall: Recall) -> None:
-        self._fleet = fleet
+    def __init__(self, registry: "WorkerRegistry", key: str, tasks: Sequence[Task], recall: CacheLookup) -> None:
+        self._registry = registry
         self._key = key
-        self._deaths = fleet.allowed_failures
-        self._recall = recall
+        self._deaths = registry.allowed_failures
+        self._lookup = recall
         self._unseen = deque(tasks)
-        """Nobody has looked yet whether they are known."""
+        """Not yet looked up in the cache."""
         self._waiting: deque[_Job] = deque()
         self._suspects: deque[_Job] = deque()
         self._out: dict[str, _Batch] = {}
         self._pace_s: dict[str, float] = {}
-        """Of a run, by engine, as the last batches took."""
+        """Average run time by engine, from the last batches."""
 
     def rows(self) -> Iterator[Row]:
-        """As they are done."""
+        """Rows in order of completion."""
         while self._unseen or self._waiting or self._suspects or self._out:
-            yield from self._recalled()
-            for member in self._fleet.look():
+            yield from self._cached_rows()
+            for member in self._registry.poll():
                 for batch in [batch for batch in self._out.values() if batch.member is member]:
                     yield from self._died(batch)
             self._assign()
-            for future in self._fleet.finished(0.0 if self._unseen and not self._waiting else POLL_S):
+            for future in self._registry.finished(0.0 if self._unseen and not self._waiting else POLL_S):
                 yield from self._ended(future)
 
-    def _recalled(self) -> Iterator[Row]:
-        """What is known already; for a moment, and while somebody has enough to do. Without workers, on to the end."""
-        threads = sum(member.threads for member in self._fleet.ready)
+    def _cached_rows(self) -> Iterator[Row]:
+        """Look up tasks in the cache, for a short time and until workers have enough to do; without workers, all."""
+        threads = sum(member.threads for member in self._registry.ready)
         enough = AHEAD * threads * MOST_IN_BATCH or math.inf
         until_s = time.monotonic() + RECALL_S
         while self._unseen and len(self._waiting) < enough and time.monotonic() < until_s:
             task = self._unseen.popleft()
-            key, row = self._recall.known(task)
+            key, row = self._lookup.known(task)
             if row is None:
                 self._waiting.append(_Job(task, key))
             else:
                 yield row
 
     def abandon(self) -> bool:
-        """Cancel what is out; says whether anything was."""
+        """Cancel running batches; returns whether there were any."""
         batches = [self._taken(batch) for batch in [*self._out.values()]]
-        if batches and self._fleet.client.status == "running":
-            self._fleet.client.cancel([batch.future for batch in batches], reason="the sweep ended")
+        if batches and self._registry.client.status == "running":
+            self._registry.client.cancel([batch.future for batch in batches], reason="the sweep ended")
         return bool(batches)
 
     def _assign(self) -> None:
-        """Give everybody as much as keeps them busy; who is idle gets a suspect first, and nothing else."""
-        ready = self._fleet.ready
+        """Keep every worker busy. An idle worker first gets a suspect task, alone."""
+        ready = self._registry.ready
         threads = sum(member.threads for member in ready)
         for member in ready:
             if self._suspects and not member.load:
@@ -191,7 +196,7 @@ class _Round:
                     self._send(member, self._next(threads))
 
     def _next(self, threads: int) -> list[_Job]:
-        """The next batch: as many runs of one engine as take a while, but something for everybody."""
+        """The next batch: runs of one engine that take about `BATCH_S`, but few enough to keep all workers busy."""
         engine = self._waiting[0].task.engine
         pace_s = self._pace_s.get(engine)
         most = 1 if pace_s is None else min(MOST_IN_BATCH, max(1, round(BATCH_S / max(pace_s, 1e-6))))
@@ -201,17 +206,17 @@ class _Round:
             jobs.append(self._waiting.popleft())
         return jobs
 
-    def _send(self, member: "Member", jobs: list[_Job]) -> None:
-        future = self._fleet.call(member, hand.carry, self._key, [job.task for job in jobs])
+    def _send(self, member: "ClusterWorker", jobs: list[_Job]) -> None:
+        future = self._registry.call(member, cluster_worker.run_tasks, self._key, [job.task for job in jobs])
         member.load += 1
         self._out[future.key] = _Batch(member, future, jobs)
 
     def _ended(self, future: "Future") -> Iterator[Row]:
         batch = self._out.get(future.key)
-        if batch is None:  # It was given up.
+        if batch is None:  # It was cancelled.
             return
-        answer = self._fleet.outcome(future)
-        if isinstance(answer, hand.Done):
+        answer = self._registry.outcome(future)
+        if isinstance(answer, cluster_worker.Done):
             self._taken(batch)
             self._learn(batch, answer)
             self._keep(batch, answer)
@@ -220,20 +225,20 @@ class _Round:
             yield from self._failed(batch, answer)
 
     def _failed(self, batch: _Batch, answer: Any) -> Iterator[Row]:
-        """The batch came to nothing: again, elsewhere or alone."""
-        from dumbbell.sweeps.fleet import AwayError, DiedError  # noqa: PLC0415 — Dask is an extra
+        """The batch failed: run its tasks on another worker, or alone."""
+        from dumbbell.sweeps.registry import AnswerLostError, WorkerDiedError  # noqa: PLC0415 — Dask is an extra
 
         member = batch.member
-        if isinstance(answer, DiedError):
+        if isinstance(answer, WorkerDiedError):
             yield from self._died(batch)
             return
         self._taken(batch)
-        if isinstance(answer, hand.Lacking):
-            member.outfits.discard(self._key)
-            self._fleet.prepare(member)
-        elif isinstance(answer, hand.Full):
-            self._fleet.refuse(member, answer.reason)
-        elif not isinstance(answer, AwayError):
+        if isinstance(answer, cluster_worker.Lacking):
+            member.payloads.discard(self._key)
+            self._registry.prepare(member)
+        elif isinstance(answer, cluster_worker.Full):
+            self._registry.refuse(member, answer.reason)
+        elif not isinstance(answer, AnswerLostError):
             if len(batch.jobs) == 1:
                 yield row_of(batch.jobs[0].task, "failed", f"{type(answer).__name__}: {answer}")
             else:
@@ -242,7 +247,7 @@ class _Round:
         self._waiting.extendleft(reversed(batch.jobs))
 
     def _died(self, batch: _Batch) -> Iterator[Row]:
-        """A worker ended with this batch."""
+        """The worker of this batch died."""
         alone = batch.member.alone
         self._taken(batch)
         for job in batch.jobs:
@@ -258,13 +263,13 @@ class _Round:
         batch.member.alone = False
         return batch
 
-    def _keep(self, batch: _Batch, done: hand.Done) -> None:
-        """For other sweeps, where the worker reckons with exactly what the key names."""
+    def _keep(self, batch: _Batch, done: cluster_worker.Done) -> None:
+        """Cache the rows if the worker has the same build and tools as the cache key."""
         for job, row in zip(batch.jobs, done.rows, strict=True):
             if batch.member.is_alike and (row.engine != "kernel" or batch.member.tools == tools()):
-                self._recall.keep(job.key, row)
+                self._lookup.keep(job.key, row)
 
-    def _learn(self, batch: _Batch, done: hand.Done) -> None:
+    def _learn(self, batch: _Batch, done: cluster_worker.Done) -> None:
         engine = batch.jobs[0].task.engine
         took_s = done.wall_s / len(batch.jobs)
         self._pace_s[engine] = 0.5 * (self._pace_s.get(engine, took_s) + took_s)

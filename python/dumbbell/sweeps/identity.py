@@ -1,6 +1,6 @@
-"""What a row depends on besides its task: this build, the engine, and what an experiment is made of, as hashes.
+"""Everything that a row depends on besides its task, as hashes: the build, the engine, the experiment's files.
 
-Two builds of one identity give the same rows; a sweep is never continued by another, and the cache never answers for
+Equal identities give equal rows. A sweep can't be resumed with another identity, and the cache never returns rows of
 another.
 """
 
@@ -12,31 +12,31 @@ from typing import Any
 
 import dumbbell
 from dumbbell import _sim
-from dumbbell.engine import KernelEngine
-from dumbbell.engine.permissions import NOTHING, Permissions
-from dumbbell.engine.requests import engine_called
-from dumbbell.kernel.store import hash_of
+from dumbbell.engines import KernelEngine
+from dumbbell.engines.permissions import NOTHING, Permissions
+from dumbbell.engines.requests import engine_called
+from dumbbell.kernels.store import hash_of
 from dumbbell.spec import Case
 from dumbbell.spec.attachments import named_in, read_named
-from dumbbell.sweeps.build import BUILD, Build
+from dumbbell.sweeps.build_info import BUILD, Build
+from dumbbell.sweeps.iproute2 import tools
 from dumbbell.sweeps.task import Base, Task
-from dumbbell.sweeps.tools import tools
 
-__all__ = ["build", "engine", "key_of", "reckons_alike"]
+__all__ = ["build", "computes_identically", "engine", "key_of"]
 
 LIBRARIES = ("numpy", "polars", "pydantic", "scipy")
 NOT_THE_RUN = {"title", "source", "expect", "seeds"}
-"""Keys of an experiment that change nothing of what is measured."""
+"""Keys of an experiment that don't affect the measurement."""
 
 
 @cache
 def build() -> dict[str, Any]:
-    """The package and the libraries that it reckons with."""
+    """The package and the numerical libraries."""
     return _build(BUILD)
 
 
-def reckons_alike(theirs: Build) -> bool:
-    """May rows of that process stand for this one's in the cache? Engines are compared elsewhere."""
+def computes_identically(theirs: Build) -> bool:
+    """Do both processes have the same build, so that they may share cached rows? Engines are compared elsewhere."""
     return _build(theirs) == build()
 
 
@@ -49,7 +49,7 @@ def _build(of: Build) -> dict[str, Any]:
 
 @cache
 def engine(name: str, kernel: str | None, allowed: Permissions = NOTHING) -> dict[str, Any]:
-    """An engine of this machine. Raises `DumbbellError` where there is none, or where it may not run."""
+    """The identity of an engine on this host. Raises `DumbbellError` if it doesn't exist or isn't permitted."""
     made = engine_called(name, kernel, "engine", allowed=allowed)
     if name == "sim":
         return {"engine": name, "version": _sim.VERSION, "sha256": BUILD.simulator}
@@ -65,12 +65,12 @@ def engine(name: str, kernel: str | None, allowed: Permissions = NOTHING) -> dic
         }
     else:
         about["release"] = platform.release()
-    # They set a guest, or this machine, up.
+    # These programs configure the guest or this host.
     return about | {f"{name}_sha256": tool.sha256 for name, tool in tools().items()}
 
 
 def key_of(base: Base, task: Task, case: Case) -> str | None:
-    """The name under which a run's row is kept for other sweeps; None for what doesn't repeat, or may not."""
+    """The cache key of a run; None if runs don't repeat exactly: the host engine, or external programs."""
     if task.engine == "host" or case.experiment.programs:
         return None
     experiment = case.experiment.model_dump(mode="json", exclude=NOT_THE_RUN)

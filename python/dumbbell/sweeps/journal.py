@@ -1,7 +1,7 @@
-"""The journal of a sweep, `rows.sqlite`: what was asked, by which build, and every run that is done.
+"""The journal of a sweep, `rows.sqlite`: its settings, its build, and a row for every completed run.
 
-SQLite writes a transaction whole or not at all, so whatever was committed outlives a kill at any moment and a disk that
-fills. Rows are committed at most half a second after they came. One process writes; who that is, `place` settles.
+SQLite transactions are atomic, so committed rows survive a kill at any moment and a full disk. Rows are committed
+within half a second. One process writes at a time; `workdir` holds the lock.
 """
 
 import json
@@ -24,12 +24,13 @@ __all__ = ["JOURNAL", "Journal", "explained"]
 
 JOURNAL = "rows.sqlite"
 COMMIT_S = 0.5
-"""Between two commits: each waits for the disk."""
+"""Interval between commits; each one waits for the disk."""
 MOST_PENDING = 1000
-"""Rows that wait for the next commit."""
+"""Maximum rows waiting for the next commit."""
 
 OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")
-"""Ends a rollback journal that is one of several databases' (sqlite.org/fileformat.html); ours is always alone."""
+"""Magic number at the end of a rollback journal that belongs to a multi-database transaction
+(sqlite.org/fileformat.html); ours never does."""
 
 T = TypeVar("T")
 
@@ -49,12 +50,12 @@ _ALL = (
 
 
 class Journal:
-    """An open journal; `add` returns at once, a thread of its own commits."""
+    """An open journal; `add` returns immediately, and a background thread commits."""
 
     def __init__(self, file: Path, kept: Path | None = None) -> None:
-        """Open what `create` made; a row is only there once what lies in `kept` is on the disk, its result among that.
+        """Open a journal made by `create`. Raises `ResultError` if the file can't be read.
 
-        Raises `ResultError` where the file can't be read.
+        Before rows are committed, the file system of `kept` is synced, so that every row's result is on disk.
         """
         _refuse_planted(file)
         self._file, self._kept = file, kept
@@ -72,7 +73,7 @@ class Journal:
 
     @staticmethod
     def create(file: Path, about: Mapping[str, Any]) -> None:
-        """Begin a journal. Raises `OutputError`."""
+        """Create a journal. Raises `OutputError`."""
         try:
             with closing(sqlite3.connect(file)) as link:
                 link.executescript(_SCHEMA)
@@ -82,7 +83,7 @@ class Journal:
             raise explained(error, file) from error
 
     def add(self, row: Row) -> None:
-        """Keep a row. Raises `OutputError` when this one, or one before, can't be kept."""
+        """Store a row. Raises `OutputError` if this or an earlier row can't be written."""
         with self._lock:
             self._pending.append(row)
             if len(self._pending) >= MOST_PENDING:
@@ -91,19 +92,19 @@ class Journal:
                 raise self._failure
 
     def rows(self) -> list[Row]:
-        """Every row that was added, by point and seed. Raises `OutputError`."""
-        return self._asked(_ALL, lambda found: list(_read(found)))
+        """All rows, sorted by point and seed. Raises `OutputError`."""
+        return self._query(_ALL, lambda found: list(_read(found)))
 
     def known(self) -> set[tuple[int, int]]:
         """Point and seed of every row. Raises `OutputError`."""
-        return self._asked("SELECT point, seed FROM rows", set)
+        return self._query("SELECT point, seed FROM rows", set)
 
     def counts(self) -> dict[str, int]:
-        """How many rows there are of each status. Raises `OutputError`."""
-        return self._asked("SELECT status, count(*) FROM rows GROUP BY status", dict)
+        """The number of rows by status. Raises `OutputError`."""
+        return self._query("SELECT status, count(*) FROM rows GROUP BY status", dict)
 
     def close(self) -> None:
-        """Commit what waits, and end. What can't be committed any more is lost; `add` or `rows` said so, or will."""
+        """Commit pending rows and close. Rows that can't be committed are lost; `add` or `rows` report the error."""
         self._ended.set()
         self._committer.join()
         with self._lock:
@@ -118,7 +119,7 @@ class Journal:
     ) -> None:
         self.close()
 
-    def _asked(self, words: str, read: Callable[[Iterator[tuple[Any, ...]]], T]) -> T:
+    def _query(self, words: str, read: Callable[[Iterator[tuple[Any, ...]]], T]) -> T:
         with self._lock:
             self._commit()
             if self._failure is not None:
@@ -134,7 +135,7 @@ class Journal:
                 self._commit()
 
     def _commit(self) -> None:
-        """With the lock held. What fails is told to whoever comes next, and tried again."""
+        """Commit pending rows, with the lock held. The next call reports a failure and tries again."""
         if not self._pending:
             return
         try:
@@ -153,16 +154,16 @@ class Journal:
 
 
 def _refuse_planted(file: Path) -> None:
-    """A folder may have come from somewhere else. Raises `ResultError` for files that SQLite would go astray with.
+    """Raise `ResultError` for files planted in an untrusted folder.
 
-    It writes through links; and at the end of its own journal the name of another may stand, which it deletes.
+    SQLite writes through links, and a rollback journal may name another file, which SQLite deletes.
     """
     for path in (file, *(file.with_name(f"{file.name}{end}") for end in ("-journal", "-wal", "-shm"))):
         if not os.path.lexists(path):
             continue
         about = path.lstat()
         if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
-            raise ResultError(f"{path}: not a sweep's journal: it is a link, or no file; remove it")
+            raise ResultError(f"{path}: not a sweep's journal: it is a link or not a regular file; remove it")
         if path.name.endswith("-journal"):
             with path.open("rb") as read:
                 read.seek(-min(len(OF_SEVERAL), about.st_size), os.SEEK_END)
@@ -171,7 +172,7 @@ def _refuse_planted(file: Path) -> None:
 
 
 def explained(error: sqlite3.Error, file: Path) -> OutputError:
-    """An error of SQLite's in our words."""
+    """Convert an SQLite error."""
     # Code and not text: SQLITE_FULL, and writes that ran into a quota or a limit (SQLITE_IOERR_WRITE).
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
         return OutputError(f"{file}: the disk is full")
@@ -188,7 +189,7 @@ def _written(row: Row) -> tuple[Any, ...]:
 def _read(found: Iterator[tuple[Any, ...]]) -> Iterator[Row]:
     names: dict[str, str] = {}
     for point, seed, engine, kernel, values, status, reason, metrics, wall_s, cached in found:
-        # One text for each metric's name, however many rows have it.
+        # Share one string per metric name among all rows.
         measured = {names.setdefault(name, name): value for name, value in json.loads(metrics).items()}
         yield Row(
             point, seed, engine, kernel, json.loads(values), status, reason, measured, wall_s, cached=bool(cached)

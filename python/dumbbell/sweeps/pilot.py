@@ -1,9 +1,9 @@
-"""How long a sweep will take, from a measured pilot: a few of its runs, the cheapest, the dearest and some between.
+"""Estimate a sweep's duration from pilot runs: the cheapest, the most expensive and some between.
 
-What a run costs is modelled as `a + b × packets + c × samples`, none of them negative, by least squares of the relative
-errors: packets are those that the link carries in the run's time, samples those of all flows. An engine has a model of
-its own. What flows don't send (losses, sizes, pauses) makes runs cheaper than their link; the fit takes that in on the
-average. `forecast` runs the pilot, `estimate` is the pure part.
+The model of a run's time is `a + b × packets + c × samples` with non-negative factors, fitted per engine by least
+squares of the relative errors. Packets are those that the bottleneck can carry during the run, samples those of all
+flows. Idle capacity makes runs cheaper than the model's packets; the fit absorbs that on average. `forecast` runs the
+pilot, `estimate` is the pure part.
 """
 
 import random
@@ -18,63 +18,63 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from dumbbell.engine.permissions import NOTHING, Permissions
+from dumbbell.engines.permissions import NOTHING, Permissions
 from dumbbell.spec.axes import Point
 from dumbbell.spec.model import Experiment
 from dumbbell.spec.sweep import Counted, Sweep, case_at
-from dumbbell.sweeps.conduct import Crew, Here
+from dumbbell.sweeps.scheduler import Executor, InProcessExecutor
 from dumbbell.sweeps.task import Base, Row, Task, base_of, tasks_at
-from dumbbell.sweeps.work import carried_out
+from dumbbell.sweeps.task_runner import carried_out
 
 __all__ = ["Forecast", "Load", "Pilot", "Span", "estimate", "forecast", "load_of"]
 
 BUDGET_S = 10.0
-"""For the whole pilot; a run that would go beyond it is left out."""
+"""Time limit of the whole pilot; a run expected to exceed it is skipped."""
 SAMPLED = 256
-"""Points whose load is reckoned, at most."""
+"""Maximum points whose load is computed."""
 PILOTS = 32
-"""Runs of an engine, at most."""
+"""Maximum pilot runs per engine."""
 
 Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a run has to do."""
+    """The load of a run."""
 
     engine: str
     packets: float
-    """That the bottleneck can carry in its time; 0 where its rate isn't known (a trace, tc commands)."""
+    """Packets that the bottleneck can carry during the run; 0 if its rate is unknown (a trace, tc commands)."""
     samples: float
-    """Of all flows."""
+    """Samples of all flows."""
 
     @property
     def terms(self) -> tuple[float, float, float]:
-        """Of the model."""
+        """The model's terms."""
         return (1.0, self.packets, self.samples)
 
     @property
     def weight(self) -> float:
-        """To put runs in order before any was measured."""
+        """Sort key before any run is measured."""
         return self.packets + self.samples
 
 
 @dataclass(frozen=True)
 class Pilot:
-    """One run that was measured."""
+    """One measured run."""
 
     point: int
     load: Load
     wall_s: float
     kept_bytes: int | None
-    """Of its folder, where results are kept."""
+    """Size of its folder, if results are kept."""
     reason: str | None
-    """Why it gave nothing; it counts for nothing then."""
+    """Why it failed; a failed run is ignored."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """At least, and at most."""
+    """Lower and upper bound."""
 
     least: float
     most: float
@@ -82,19 +82,19 @@ class Span:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a sweep will be."""
+    """The estimate for a sweep."""
 
     points: Counted
     runs: Counted
     jobs: int
     wall_s: Span | None
-    """None where no run of the pilot gave anything."""
+    """None if every pilot run of an engine failed."""
     kept_bytes: Span | None
     pilots: tuple[Pilot, ...]
 
     @property
     def json(self) -> dict[str, Any]:
-        """As `--json` gives it."""
+        """The object printed by `--json`."""
 
         def span(of: Span | Counted | None) -> dict[str, float] | None:
             return None if of is None else {"least": of.least, "most": of.most}
@@ -110,10 +110,10 @@ class Forecast:
 
 
 def forecast(
-    sweep: Sweep, jobs: int, crew: Crew | None = None, budget_s: float = BUDGET_S, clock: Clock = time.perf_counter,
-    allowed: Permissions = NOTHING,
+    sweep: Sweep, jobs: int, executor: Executor | None = None, budget_s: float = BUDGET_S,
+    clock: Clock = time.perf_counter, allowed: Permissions = NOTHING,
 ) -> Forecast:  # fmt: skip
-    """Runs the pilot, then says what the sweep will be. Raises `ExperimentError` for a point that can't be."""
+    """Run the pilot and estimate the sweep. Raises `ExperimentError` for an invalid point."""
     base = base_of(sweep, allowed)
     points = list(sweep.spread(SAMPLED))
     loads = {point.number: load_of(sweep, point) for point in points}
@@ -121,12 +121,20 @@ def forecast(
     engines = sorted({load.engine for load in loads.values()})
     for engine in engines:
         of_engine = [point for point in points if loads[point.number].engine == engine]
-        pilots += _flown(sweep, base, _chosen(of_engine, loads), loads, crew or Here(), budget_s / len(engines), clock)
+        pilots += _flown(
+            sweep,
+            base,
+            _chosen(of_engine, loads),
+            loads,
+            executor or InProcessExecutor(),
+            budget_s / len(engines),
+            clock,
+        )
     return estimate(sweep, list(loads.values()), pilots, jobs)
 
 
 def estimate(sweep: Sweep, loads: Sequence[Load], pilots: Sequence[Pilot], jobs: int) -> Forecast:
-    """What a sweep will be whose points have loads like these, given what was measured."""
+    """The estimate for points with these loads, from the measured runs."""
     walls, kept = 0.0, 0.0
     known = bool(loads)
     for engine in {load.engine for load in loads}:
@@ -156,7 +164,7 @@ def estimate(sweep: Sweep, loads: Sequence[Load], pilots: Sequence[Pilot], jobs:
 
 
 def load_of(sweep: Sweep, point: Point) -> Load:
-    """What a run of this point has to do. Raises `ExperimentError`."""
+    """The load of a run at this point. Raises `ExperimentError`."""
     experiment = case_at(sweep, point.values).experiment
     (task,) = tasks_at(sweep, point, sweep.seeds[:1])
     flows = sum(group.count for group in experiment.flows)
@@ -165,7 +173,7 @@ def load_of(sweep: Sweep, point: Point) -> Load:
 
 
 def _rate_bps(experiment: Experiment) -> float:
-    """Of the bottleneck; the mean of what it is changed to, where it is."""
+    """The bottleneck's rate, averaged over its changes."""
     bottleneck = experiment.path.bottleneck
     rates = [bottleneck.rate if bottleneck else None, *(change.rate for change in experiment.changes)]
     known = [rate for rate in rates if rate]
@@ -173,9 +181,9 @@ def _rate_bps(experiment: Experiment) -> float:
 
 
 def _chosen(points: Sequence[Point], loads: dict[int, Load]) -> list[Point]:
-    """The cheapest, the dearest, the one in the middle, then others as dice of a fixed seed say.
+    """The cheapest, the most expensive and the median point, then random others from a fixed seed.
 
-    Evenly spaced ones would be all of one level, where an axis has as many as lie between them.
+    Evenly spaced points could all share one level of an axis.
     """
     rising = sorted(points, key=lambda point: (loads[point.number].weight, point.number))
     ends = [rising[0], rising[-1], rising[len(rising) // 2]]
@@ -185,39 +193,39 @@ def _chosen(points: Sequence[Point], loads: dict[int, Load]) -> list[Point]:
 
 
 def _flown(
-    sweep: Sweep, base: Base, points: Sequence[Point], loads: dict[int, Load], crew: Crew, budget_s: float,
+    sweep: Sweep, base: Base, points: Sequence[Point], loads: dict[int, Load], executor: Executor, budget_s: float,
     clock: Clock,
 ) -> list[Pilot]:  # fmt: skip
     begun, done = clock(), list[Pilot]()
-    # What is imported and started once is no run's: the first is measured at its second time.
-    _measured(sweep, base, points[0], loads, crew, clock)
+    # Warm up: imports and process starts must not count as run time.
+    _measured(sweep, base, points[0], loads, executor, clock)
     for point in points:
         slowest = max((each.wall_s / max(each.load.weight, 1.0) for each in done), default=0.0)
         if done and clock() - begun + slowest * loads[point.number].weight > budget_s:
             continue
-        done.append(_measured(sweep, base, point, loads, crew, clock))
+        done.append(_measured(sweep, base, point, loads, executor, clock))
     return done
 
 
 def _measured(
-    sweep: Sweep, base: Base, point: Point, loads: dict[int, Load], crew: Crew, clock: Clock
+    sweep: Sweep, base: Base, point: Point, loads: dict[int, Load], executor: Executor, clock: Clock
 ) -> Pilot:  # fmt: skip
     (task,) = tasks_at(sweep, point, sweep.seeds[:1])
     begun = clock()
-    row, kept = _kept(base, task) if sweep.keep == "runs" else (next(iter(crew.rows(base, [task]))), None)
+    row, kept = _kept(base, task) if sweep.keep == "runs" else (next(iter(executor.rows(base, [task]))), None)
     reason = row.reason if row.status == "failed" else None
     return Pilot(point.number, loads[point.number], clock() - begun, kept, reason)
 
 
 def _kept(base: Base, task: Task) -> tuple[Row, int]:
-    """A run whose folder is kept until it was weighed."""
+    """Run a task and return the size of its result folder."""
     with tempfile.TemporaryDirectory(prefix="dumbbell-pilot-") as private:
         row = carried_out(base, task, lambda: None, Path(private) / "run")
         return row, sum(file.stat().st_size for file in Path(private).rglob("*") if file.is_file())
 
 
 def _fitted(terms: npt.NDArray[np.float64], measured: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Factors that are not negative, by least squares of the relative errors."""
+    """Non-negative factors, by least squares of the relative errors."""
     scale = np.maximum(measured, 1e-6)
     size = np.maximum(terms.max(axis=0), 1e-12)
     factors, _ = nnls(terms / size / scale[:, None], measured / scale)

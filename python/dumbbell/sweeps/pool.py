@@ -1,8 +1,8 @@
-"""A crew of processes on this machine: one a core, each given the next few tasks whenever it has nearly none.
+"""An executor of local worker processes: one per core, each supplied with the next few tasks before it runs out.
 
-Processes and not threads, for every engine (DESIGN.md says what was measured): Python's part of a run would share one
-core, and a process that dies takes only its own task with it. That task is given to another once; a second death is
-its row. What a worker does with a task is `worker`'s.
+Processes, not threads, for every engine: threads would share one core for Python's part of a run (docs/design has the
+measurements), and a dying process takes only its own task with it. That task is retried once; after the second death
+its row is failed. `worker` is the code of a worker process.
 """
 
 import os
@@ -22,45 +22,45 @@ from dumbbell.errors import EngineError, OutputError
 from dumbbell.signals import ENDING
 from dumbbell.sweeps.cache import Cache, Known
 from dumbbell.sweeps.task import Base, Row, Task
-from dumbbell.sweeps.work import row_of
+from dumbbell.sweeps.task_runner import row_of
 from dumbbell.sweeps.worker import Setup, Stop
 
 __all__ = ["Local"]
 
-HANDFUL_S = 0.1
-"""Of work that a worker has waiting: it is never idle, and little is left to one alone at the end."""
+BATCH_AHEAD_S = 0.1
+"""Duration of the tasks queued at a worker: enough to keep it busy, little enough to balance load at the end."""
 MOST_WAITING = 64
-DEADLY = 2
-"""A task that so many processes died with has failed."""
-MOST_STILLBORN = 3
+MOST_DEATHS = 2
+"""A task fails after this many of its processes died."""
+MOST_FAILED_STARTS = 3
 POLL_S = 0.25
-"""Polars restarts interrupted system calls, so a wait without an end would hear no Ctrl-C."""
+"""Timeout of waits, so that Ctrl-C is noticed: polars makes interrupted system calls restart."""
 END_S = 10.0
-"""For a worker to cut its run off, before it is killed."""
+"""Time for a worker to abort its run before it is killed."""
 ONE_THREAD = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
-"""Libraries that would start a thread a core in each process."""
+"""Libraries that would start a thread per core in each process."""
 
 Numbered = tuple[int, Task]
 
 
 class Local:
-    """See `dumbbell.sweeps.conduct.Crew`; its processes live from the first task to the end of the block."""
+    """A `dumbbell.sweeps.scheduler.Executor`; its processes live from the first task to the end of the `with` block."""
 
-    def __init__(self, jobs: int | None, room: Path, keep: Path | None = None, cache: Cache | None = None) -> None:
-        """`jobs`: how many side by side; default: one a core.."""
+    def __init__(self, jobs: int | None, tmp_dir: Path, keep: Path | None = None, cache: Cache | None = None) -> None:
+        """`jobs`: number of processes, by default one per core."""
         self._jobs = jobs or len(os.sched_getaffinity(0))
-        self._room, self._keep, self._cache = room, keep, cache
+        self._tmp_dir, self._keep, self._cache = tmp_dir, keep, cache
         self._workers: list[_Worker] = []
-        self._stillborn = 0
+        self._failed_starts = 0
 
     def rows(self, base: Base, tasks: Iterable[Task]) -> Iterator[Row]:
-        """A row for every task, in the order in which they are done. What runs in real time comes last, by itself."""
+        """A row for every task, in order of completion. Tasks of the host engine run last, one at a time."""
         alone: list[Numbered] = []
         yield from self._carried(base, _others(enumerate(tasks), alone), self._jobs)
         yield from self._carried(base, iter(alone), 1)
 
     def processes(self) -> list[int]:
-        """Of the workers that live."""
+        """Process ids of the live workers."""
         return [worker.process.pid for worker in self._workers]
 
     def __enter__(self) -> Self:
@@ -86,14 +86,14 @@ class Local:
             for link in wait(list(busy), timeout=POLL_S):
                 worker = busy[link]  # type: ignore[index]
                 try:
-                    yield from self._heard(worker)
+                    yield from self._received(worker)
                 except (EOFError, ConnectionError):
                     yield from self._died(worker, again, deaths)
 
     def _feed(self, base: Base, tasks: Iterator[Numbered], again: deque[Numbered], jobs: int) -> None:
-        """Give every worker that has nearly nothing its next handful, those of the dead first."""
-        for place in range(jobs):
-            worker = self._workers[place] if place < len(self._workers) else None
+        """Send tasks to every worker that runs low, first the tasks of workers that died."""
+        for number in range(jobs):
+            worker = self._workers[number] if number < len(self._workers) else None
             wanted = 1 if worker is None else worker.wants()
             handful: list[Numbered] = []
             while len(handful) < wanted:
@@ -104,15 +104,17 @@ class Local:
             if not handful:
                 continue
             if worker is None:
-                worker = _Worker(Setup(base, self._room, self._keep, None if self._cache is None else self._cache.file))
+                worker = _Worker(
+                    Setup(base, self._tmp_dir, self._keep, None if self._cache is None else self._cache.file)
+                )
                 self._workers.append(worker)
             worker.give(handful)
 
-    def _heard(self, worker: "_Worker") -> Iterator[Row]:
+    def _received(self, worker: "_Worker") -> Iterator[Row]:
         while worker.link.poll():
             said = worker.link.recv()
             if said == "ready":
-                worker.is_ready, self._stillborn = True, 0
+                worker.is_ready, self._failed_starts = True, 0
                 continue
             number, outcome, key = said
             if isinstance(outcome, Stop):
@@ -125,27 +127,27 @@ class Local:
             yield outcome
 
     def _died(self, worker: "_Worker", again: deque[Numbered], deaths: Counter[int]) -> Iterator[Row]:
-        """Its tasks are given to another; the first of them is the one that it was at."""
+        """Reassign the worker's tasks; the first one is the task that was running."""
         self._workers.remove(worker)
         worker.link.close()
         how = _how(worker.end())
         if not worker.is_ready:
-            self._stillborn += 1
-            if self._stillborn >= MOST_STILLBORN:
-                raise EngineError(f"{self._stillborn} worker processes died before they could begin, the last {how}")
+            self._failed_starts += 1
+            if self._failed_starts >= MOST_FAILED_STARTS:
+                raise EngineError(f"{self._failed_starts} worker processes died during startup, the last {how}")
             again.extendleft(reversed(worker.given))
             return
         number, task = worker.given[0]
         deaths[number] += 1
-        if deaths[number] >= DEADLY:
+        if deaths[number] >= MOST_DEATHS:
             worker.given.popleft()
-            reason = f"{deaths[number]} processes died with this run, the last {how}"
+            reason = f"{deaths[number]} processes died during this run, the last {how}"
             yield row_of(task, "failed", reason)
         again.extendleft(reversed(worker.given))
 
 
 class _Worker:
-    """One process, and what it was given and has not answered."""
+    """One worker process, and its unanswered tasks."""
 
     def __init__(self, setup: Setup) -> None:
         ours, theirs = socket.socketpair()
@@ -159,26 +161,26 @@ class _Worker:
             self.link.send(setup)
 
     def wants(self) -> int:
-        """How many more tasks it should be given now."""
-        if not self._run_s or self._run_s >= HANDFUL_S:
+        """How many more tasks it should get now."""
+        if not self._run_s or self._run_s >= BATCH_AHEAD_S:
             waiting = 1
         else:
-            waiting = min(MOST_WAITING, round(HANDFUL_S / self._run_s) + 1)
+            waiting = min(MOST_WAITING, round(BATCH_AHEAD_S / self._run_s) + 1)
         return waiting - len(self.given) if len(self.given) <= waiting // 2 else 0
 
     def give(self, handful: list[Numbered]) -> None:
-        """Send tasks; whether it lives is found when it answers."""
+        """Send tasks; a dead worker is noticed when its answers are read."""
         self.given.extend(handful)
         with suppress(ConnectionError):
             self.link.send(handful)
 
     def learn(self, row: Row) -> None:
-        """How long a run takes, from the last few."""
+        """Update the average run time."""
         took_s = row.wall_s or 0.0
         self._run_s = took_s if self._run_s is None else 0.7 * self._run_s + 0.3 * took_s
 
     def end(self) -> int:
-        """Wait until it has ended, and see to it; its exit status."""
+        """Wait for the process to exit, kill it after a timeout; returns the exit status."""
         try:
             return self.process.wait(END_S)
         except subprocess.TimeoutExpired:
@@ -187,7 +189,7 @@ class _Worker:
 
 
 def _others(tasks: Iterable[Numbered], alone: list[Numbered]) -> Iterator[Numbered]:
-    """Tasks that may run side by side; the rest is put by."""
+    """Tasks that may run in parallel; tasks of the host engine go to `alone`."""
     for numbered in tasks:
         if numbered[1].engine == "host":
             alone.append(numbered)
@@ -198,7 +200,7 @@ def _others(tasks: Iterable[Numbered], alone: list[Numbered]) -> Iterator[Number
 def _started(descriptor: int) -> "subprocess.Popen[bytes]":
     environment: dict[str, Any] = os.environ | dict.fromkeys(ONE_THREAD, "1")
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    # In our group, so that whoever kills that kills all; but deaf until it has handlers of its own.
+    # In our process group, so that killing the group kills all. Signals are blocked until the worker sets its handlers.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         return subprocess.Popen(

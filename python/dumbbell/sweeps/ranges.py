@@ -1,4 +1,4 @@
-"""What a finished sweep holds, in short: counts, axes, the range of every metric. `dumbbell stats SWEEP` prints it."""
+"""Summary of a finished sweep: counts, axes, the range of every metric. `dumbbell stats SWEEP` prints it."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ __all__ = ["reasons", "summary"]
 
 
 def summary(sweep: Sweep) -> dict[str, Any]:
-    """Counts, axes, why runs are invalid or failed, and of each metric how many know it, its least, mean and most.
+    """Counts, axes, reasons of invalid and failed runs, and each metric's count, minimum, mean and maximum.
 
-    Metrics are of valid runs only.
+    Metrics cover valid runs only.
     """
     valid = sweep.runs.filter(pl.col("status") == "ok")
     points = sweep.runs["point"].n_unique()
     return {
         "sweep": str(sweep.folder),
-        "name": sweep.birth.get("name"),
+        "name": sweep.manifest.get("name"),
         "title": sweep.title,
-        "counts": dict(sweep.birth["counts"]),
+        "counts": dict(sweep.manifest["counts"]),
         "points": points,
         "seeds": sorted(sweep.runs["seed"].unique()),
         "engines": sorted(sweep.runs["engine"].drop_nulls().unique()),
@@ -31,15 +31,15 @@ def summary(sweep: Sweep) -> dict[str, Any]:
 
 
 def reasons(sweep: Sweep) -> list[dict[str, Any]]:
-    """Every reason of invalid and failed runs, the most frequent first: `status`, `reason`, `runs`, a `point`."""
+    """Every reason of invalid and failed runs, most frequent first: `status`, `reason`, `runs`, a `point`."""
     bad = sweep.runs.filter(pl.col("status") != "ok")
     counted = bad.group_by("status", "reason", maintain_order=True).agg(runs=pl.len(), point=pl.col("point").first())
     return counted.sort("runs", descending=True, maintain_order=True).to_dicts()
 
 
 def _values(sweep: Sweep, key: str) -> list[Any]:
-    """Those that ran, in the order in which they were asked for; a refined grid has more."""
-    order = {str(value): place for place, value in enumerate(sweep.axes[key].values)}
+    """The axis values that ran, in the order of the sweep file; a refined grid has more."""
+    order = {str(value): number for number, value in enumerate(sweep.axes[key].values)}
     shape = sweep.axes[key]
     found = [value for value in sweep.runs[key].unique(maintain_order=True) if value is not None]
     if shape.numbers is not None:

@@ -1,7 +1,7 @@
-"""What the runs of a point say of a metric: how many told it, their mean and variance; how sure that is.
+"""The sample of a metric over the runs of a point: count, mean, variance and confidence interval.
 
-Student's t over the valid runs' values, each a run with its own seed. Sums are exact (`math.fsum`), so that the order
-in which runs end changes no decision.
+Student's t over the values of valid runs, each with its own seed. Sums are exact (`math.fsum`), so the order in which
+runs complete doesn't change a decision.
 """
 
 import math
@@ -11,47 +11,47 @@ from dataclasses import dataclass, replace
 from dumbbell.analysis.difference import t_quantile
 from dumbbell.sweeps.task import Row
 
-__all__ = ["Sample", "apart", "part_ways", "sample_of"]
+__all__ = ["Sample", "apart", "only_one_known", "sample_of"]
 
 SURE = 0.99
-"""That two means differ. A grid makes many comparisons, and each difference four boxes with more of them: at 95 %
-noise alone refined 12 points to 172."""
+"""Confidence that two means differ. A grid makes many comparisons, and each difference adds four boxes with more: at
+95 %, noise alone refined 12 points to 172."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Of one metric, over the runs of one point."""
+    """One metric over the runs of one point."""
 
     runs: int
-    """Those that are invalid or failed, or don't know the metric, included."""
+    """All runs, including invalid and failed ones and those without the metric."""
     count: int
-    """Values: those of valid runs that know it."""
+    """Values: valid runs that have the metric."""
     mean: float
     variance: float
     """Unbiased; 0 for fewer than two values."""
     valid: int = 0
-    """Runs that are valid, whether they know the metric or not."""
+    """Valid runs, with or without the metric."""
 
     @property
     def half_width(self) -> float:
-        """Of the 95 % interval of the mean; infinite for fewer than two values."""
+        """Half-width of the 95 % interval of the mean; infinite for fewer than two values."""
         if self.count < 2:
             return math.inf
         return t_quantile(self.count - 1) * math.sqrt(self.variance / self.count)
 
 
 def sample_of(rows: Sequence[Row], metric: str) -> Sample:
-    """What these runs say."""
-    told = [row.metrics.get(metric) for row in rows if row.status == "ok"]
-    sample = _sample(len(rows), [value for value in told if value is not None and math.isfinite(value)])
-    return replace(sample, valid=len(told))
+    """The sample of a metric over these runs."""
+    values = [row.metrics.get(metric) for row in rows if row.status == "ok"]
+    sample = _sample(len(rows), [value for value in values if value is not None and math.isfinite(value)])
+    return replace(sample, valid=len(values))
 
 
 def apart(first: Sample, second: Sample) -> float | None:
-    """How far apart two means are; 0 where chance alone may have done it, None where one is not known.
+    """The difference of two means; 0 if it isn't significant, None if one mean is unknown.
 
-    By Student's test of two samples at 99 %, with one variance for both; one value each tells nothing of chance, and
-    is taken as it is.
+    Uses Student's two-sample test at 99 % with pooled variance. With one value each no test is possible, and the
+    difference is returned as it is.
     """
     if not first.count or not second.count:
         return None
@@ -64,10 +64,10 @@ def apart(first: Sample, second: Sample) -> float | None:
     return distance if distance > allowed else 0.0
 
 
-def part_ways(first: Sample, second: Sample) -> bool:
-    """Does most of the valid runs know the metric on one side, and none on the other?
+def only_one_known(first: Sample, second: Sample) -> bool:
+    """Do most valid runs of one sample have the metric, and none of the other?
 
-    A side without a valid run says nothing: why runs fail is no property of the metric.
+    A sample without valid runs doesn't count: why runs fail is no property of the metric.
     """
     few, many = sorted((first, second), key=lambda sample: sample.count)
     return few.valid > 0 and few.count == 0 and 2 * many.count > many.valid

@@ -1,6 +1,6 @@
-"""Workers that Slurm starts, through dask-jobqueue: what to ask for, and asking.
+"""Start cluster workers as Slurm jobs, through dask-jobqueue.
 
-The scheduler runs in this process, so the sweep is started where jobs are submitted, and its workers end with it.
+The scheduler runs in this process: start the sweep on a host that can submit jobs. The workers end with it.
 """
 
 import shutil
@@ -13,47 +13,47 @@ from pydantic import Field, ValidationError
 from dumbbell.errors import ClusterError
 from dumbbell.spec.strict import Strict
 
-__all__ = ["Slurm", "asked", "script", "started"]
+__all__ = ["Slurm", "parse_jobs", "script", "started"]
 
 
 class Slurm(Strict):
-    """One kind of job, and how many of them."""
+    """The resources of a job, and the number of jobs."""
 
     cores: int = Field(default=1, ge=1)
-    """Of a job; each gets a worker of its own."""
+    """Cores per job; each core runs one worker."""
     memory: str = "4GB"
-    """Of a job."""
+    """Memory per job."""
     walltime: str = "01:00:00"
-    """A job ends after this; what it had goes to others."""
+    """Time limit of a job; its unfinished tasks go to other workers."""
     workers: int = Field(default=1, ge=1, le=100_000)
-    """Jobs."""
+    """Number of jobs."""
     queue: str | None = None
-    """Slurm's partition."""
+    """Slurm partition."""
     account: str | None = None
     interface: str | None = None
-    """The network device by which workers reach this machine, such as ib0."""
+    """Network interface through which workers reach this host, for example ib0."""
     extra: tuple[str, ...] = ()
-    """More #SBATCH lines, such as --exclusive."""
+    """Further #SBATCH options, for example --exclusive."""
 
 
-def asked(text: str) -> Slurm:
-    """From `slurm:cores=16,memory=32GB`, or from a TOML file with these keys in `[slurm]`. Raises `ClusterError`."""
-    named = text if text.endswith(".toml") else "--cluster"
+def parse_jobs(text: str) -> Slurm:
+    """Parse `slurm:cores=16,memory=32GB`, or a TOML file with these keys in `[slurm]`. Raises `ClusterError`."""
+    source = text if text.endswith(".toml") else "--cluster"
     options = _file(Path(text)) if text.endswith(".toml") else _listed(text.partition(":")[2])
     try:
         return Slurm.model_validate(options)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise ClusterError(f"{named}: {key}: {first['msg']}; there is: {', '.join(Slurm.model_fields)}") from None
+        raise ClusterError(f"{source}: {key}: {first['msg']}; known keys: {', '.join(Slurm.model_fields)}") from None
 
 
 def started(slurm: Slurm) -> Any:
-    """A Slurm cluster with its jobs submitted. Raises `ClusterError` where there is no Slurm."""
+    """Submit the jobs and return the cluster. Raises `ClusterError` if Slurm isn't installed."""
     if shutil.which("sbatch") is None:
         raise ClusterError(
-            "there is no sbatch on this machine, so no job can be submitted; "
-            "right: run this where you submit jobs to Slurm, or start workers yourself and give --cluster tcp://…"
+            "'sbatch' is not installed, so no job can be submitted; "
+            "run this on a Slurm login node, or start workers yourself and use --cluster tcp://…"
         )
     cluster = _cluster(slurm)
     cluster.scale(jobs=slurm.workers)
@@ -61,7 +61,7 @@ def started(slurm: Slurm) -> Any:
 
 
 def script(slurm: Slurm) -> str:
-    """What sbatch gets for each job."""
+    """The job script."""
     cluster = _cluster(slurm)
     try:
         return str(cluster.job_script())
@@ -71,7 +71,7 @@ def script(slurm: Slurm) -> str:
 
 def _cluster(slurm: Slurm) -> Any:
     try:
-        from dask_jobqueue import SLURMCluster  # noqa: PLC0415 — only those who have Slurm need it
+        from dask_jobqueue import SLURMCluster  # noqa: PLC0415 — an optional dependency
     except ImportError:
         raise ClusterError("Slurm needs dask-jobqueue, which is not installed here; "
                            "type: pip install 'dumbbell[cluster]'") from None  # fmt: skip
@@ -79,7 +79,7 @@ def _cluster(slurm: Slurm) -> Any:
         cores=slurm.cores, processes=slurm.cores, memory=slurm.memory, walltime=slurm.walltime, queue=slurm.queue,
         account=slurm.account, interface=slurm.interface, job_extra_directives=[*slurm.extra],
         job_name="dumbbell", job_script_prologue=["export POLARS_MAX_THREADS=1"],
-        # Any free port: several sweeps may run on one machine, and nobody looks at the page.
+        # No dashboard, and any free port: several sweeps may run on one host.
         scheduler_options={"dashboard": False, "dashboard_address": ":0"},
     )  # fmt: skip
 
@@ -90,7 +90,7 @@ def _listed(text: str) -> dict[str, Any]:
         key, equals, value = part.partition("=")
         if not equals or key.strip() in options:
             right = "such as slurm:workers=8,cores=16,memory=32GB,walltime=02:00:00,queue=short"
-            raise ClusterError(f"--cluster: '{part}' is no option, or one twice; {right}")
+            raise ClusterError(f"--cluster: invalid or duplicate option '{part}'; {right}")
         options[key.strip()] = tuple(value.split("+")) if key.strip() == "extra" else _number(value.strip())
     return options
 
@@ -101,9 +101,9 @@ def _number(text: str) -> int | str:
 
 def _file(path: Path) -> dict[str, Any]:
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ClusterError(f"{path}: can't be read: {error}") from None
-    if set(told) != {"slurm"} or not isinstance(told["slurm"], dict):
-        raise ClusterError(f"{path}: says something else than [slurm]; right: that table, with cores, memory, …")
-    return told["slurm"]
+    if set(document) != {"slurm"} or not isinstance(document["slurm"], dict):
+        raise ClusterError(f"{path}: must have exactly one table, [slurm], with the keys cores, memory, …")
+    return document["slurm"]

@@ -1,4 +1,4 @@
-"""Rows as the table that everybody reads: `runs.parquet`, the same from the same rows, whatever their order."""
+"""Build the table `runs.parquet` from rows; the order of the rows doesn't matter."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["table_of"]
 
 
 def table_of(rows: Sequence[Row], axes: Sequence[Axis]) -> pl.DataFrame:
-    """A row a run, by point and seed; columns as `docs/sweeps.md` lists them."""
+    """One row per run, sorted by point and seed; `docs/sweeps.md` documents the columns."""
     rows = sorted(rows, key=lambda row: (row.point, row.seed))
     columns: dict[str, pl.Series] = {
         "run": pl.Series(range(len(rows)), dtype=pl.Int64),
@@ -36,11 +36,11 @@ def table_of(rows: Sequence[Row], axes: Sequence[Axis]) -> pl.DataFrame:
 
 
 def _of_axis(shape: Axis, rows: Sequence[Row]) -> dict[str, pl.Series]:
-    """An axis as it was written, and behind it, where that is a quantity, its number."""
+    """The column of an axis as written and, for a quantity, the column of its number."""
     values: list[Any] = [written(row.values[shape.key]) for row in rows]
     if shape.numbers is not None and shape.unit is None:
-        whole = all(isinstance(value, int) for value in shape.values)
-        return {shape.key: pl.Series(values, dtype=pl.Int64 if whole else pl.Float64)}
+        integers = all(isinstance(value, int) for value in shape.values)
+        return {shape.key: pl.Series(values, dtype=pl.Int64 if integers else pl.Float64)}
     texts = {shape.key: pl.Series([str(value) for value in values], dtype=pl.String)}
     if shape.unit is None:
         return texts

@@ -1,6 +1,7 @@
-"""One run of a sweep as a value: small, picklable, and enough for any process on any machine to carry it out.
+"""One run of a sweep as a small, picklable value that any process on any host can run.
 
-What all runs of a sweep share is a `Base`, sent once; what is a run's own is a `Task`. `work` makes a `Row` of them.
+`Base` has the data that all runs share and is sent once; `Task` has the data of one run. `task_runner` computes a `Row`
+from both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from dumbbell.engine.permissions import NOTHING, Permissions
+from dumbbell.engines.permissions import NOTHING, Permissions
 from dumbbell.spec.axes import Point
 from dumbbell.spec.sweep import ABOUT_THE_RUN, Sweep, settings_at
 
@@ -23,13 +24,13 @@ class Base:
 
     name: str
     experiment: Mapping[str, Any]
-    """The document, before any setting."""
+    """The experiment document, before settings."""
     file: Path
-    """Files that the experiment names lie beside it."""
+    """Path of the experiment; referenced files are relative to its folder."""
     metrics: tuple[str, ...]
     window: tuple[int, int | None] | None
     allowed: Permissions = NOTHING
-    """What the user, and not the sweep's file, lets its runs start."""
+    """Engines, kernels and hosts that the user, not the sweep's file, permits."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,12 @@ class Task:
     settings: tuple[tuple[str, Any], ...]
     """Dotted keys and their values, in order."""
     values: Mapping[str, Any] = field(hash=False)
-    """Of the axes at this point, as written."""
+    """Values of the axes at this point, as written."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What came of a task; a function of the task, the build and the kernel."""
+    """The outcome of a task; depends only on the task, the build and the kernel."""
 
     point: int
     seed: int
@@ -57,22 +58,22 @@ class Row:
     values: Mapping[str, Any]
     status: Status
     reason: str | None
-    """Why a run is invalid, or failed."""
+    """Why the run is invalid or failed."""
     metrics: Mapping[str, float]
     wall_s: float | None = field(default=None, compare=False)
-    """How long it took; of the machine, so in no table."""
+    """Wall-clock time of the run; differs between hosts, so no table has it."""
     cached: bool = field(default=False, compare=False)
-    """Was it known from an earlier sweep?"""
+    """Does it come from the cache?"""
 
 
 def base_of(sweep: Sweep, allowed: Permissions = NOTHING) -> Base:
-    """What the runs of a sweep share; an experiment without a title has the sweep's."""
+    """The data that all runs share; an experiment without a title gets the sweep's."""
     titled = {"title": sweep.title} | dict(sweep.experiment)
     return Base(sweep.name, titled, sweep.experiment_file, sweep.metrics, sweep.window, allowed)
 
 
 def tasks_at(sweep: Sweep, point: Point, seeds: Sequence[int]) -> list[Task]:
-    """The runs at a point, a seed each."""
+    """The runs of a point, one per seed."""
     settings = settings_at(sweep, point.values)
     engine, kernel = (settings.pop(key) for key in ABOUT_THE_RUN)
     return [

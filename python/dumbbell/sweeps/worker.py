@@ -1,7 +1,7 @@
-"""A process that carries out tasks for `pool`: the setup first, then tasks by the handful, an answer for each.
+"""A worker process of `pool`: reads the setup, then batches of tasks, and sends an answer for each task.
 
-It ends when its pipe does: whatever becomes of the parent, a run is cut off and leaves nothing. Signals from the
-terminal are the parent's affair.
+It exits when its pipe closes, so if the parent dies, the run is aborted and leaves no files. It ignores signals from
+the terminal, which the parent handles.
 """
 
 import signal
@@ -21,7 +21,7 @@ from dumbbell.sweeps.cache import Cache, Known
 from dumbbell.sweeps.folder import kept_name
 from dumbbell.sweeps.identity import key_of
 from dumbbell.sweeps.task import Base, Row, Task
-from dumbbell.sweeps.work import carried_out
+from dumbbell.sweeps.task_runner import carried_out
 
 __all__ = ["Answer", "Given", "Setup", "Stop", "main"]
 
@@ -31,33 +31,33 @@ class Setup:
     """What all tasks of a worker share."""
 
     base: Base
-    room: Path
-    """Where a run writes that nobody keeps."""
+    tmp_dir: Path
+    """Folder for temporary files of runs."""
     keep: Path | None
-    """Where results stay, a folder each."""
+    """Folder of the kept results, or None."""
     cache: Path | None
 
 
 @dataclass(frozen=True)
 class Stop:
-    """The machine has no room for a run; nothing else would have either."""
+    """The run's files can't be written, so the sweep stops: other runs would fail too."""
 
     reason: str
 
 
 Given = list[tuple[int, Task]]
-"""Tasks by number."""
+"""Numbered tasks."""
 Answer = tuple[int, Row | Stop, str | None]
-"""Of which task; what came of it; under which key others may find it."""
+"""Task number, outcome, and cache key."""
 
 
 def main() -> None:
-    """Serve the pipe whose descriptor is the first argument, to its end."""
+    """Serve the pipe whose descriptor is the first argument, until it closes."""
     for number in ENDING:
         signal.signal(number, _ignored)
-    # The parent blocked them, so that none comes before this line.
+    # The parent blocked them until these handlers are set.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-    # The journal syncs them, many at once, before it has their rows.
+    # The journal syncs results in bulk before it commits their rows.
     sync_later()
     link = Connection(int(sys.argv[1]))
     try:
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 class _GoneError(BaseException):
-    """Nobody waits for this run any more."""
+    """The parent has exited."""
 
 
 class _Worker:
@@ -78,7 +78,7 @@ class _Worker:
         self._tasks: SimpleQueue[Given | None] = SimpleQueue()
         self._is_gone = threading.Event()
         self._key: str | None = None
-        # What is kept as folders can't come from the cache, which has none.
+        # Kept results need a real run: the cache has rows only.
         self._cache = Cache(setup.cache) if setup.cache and not setup.keep else None
 
     def serve(self) -> None:
@@ -88,7 +88,7 @@ class _Worker:
                 for number, task in given:
                     self._link.send(self._answer(number, task))
         except (_GoneError, OSError):
-            pass  # The parent has ended, or ends us.
+            pass  # The parent has exited, or is stopping us.
         if self._cache is not None:
             self._cache.close()
 
@@ -103,14 +103,14 @@ class _Worker:
     def _answer(self, number: int, task: Task) -> Answer:
         self._key = None
         keep = self._setup.keep / kept_name(task.point, task.seed) if self._setup.keep else None
-        look = None if self._cache is None else partial(self._look, task)
+        lookup = None if self._cache is None else partial(self._look_up, task)
         try:
-            row = carried_out(self._setup.base, task, self._tick, keep, room=self._setup.room, look=look)
+            row = carried_out(self._setup.base, task, self._tick, keep, tmp_dir=self._setup.tmp_dir, lookup=lookup)
         except OutputError as error:
             return number, Stop(str(error)), None
         return number, row, None if row.cached or row.status == "failed" else self._key
 
-    def _look(self, task: Task, case: Case) -> Known | None:
+    def _look_up(self, task: Task, case: Case) -> Known | None:
         self._key = key_of(self._setup.base, task, case)
         return self._cache.get(self._key) if self._cache is not None and self._key else None
 
@@ -120,4 +120,4 @@ class _Worker:
 
 
 def _ignored(_number: int, _frame: object) -> None:
-    """A handler and not SIG_IGN: programs that a run starts would inherit that."""
+    """A handler instead of SIG_IGN, which child processes of a run would inherit."""

@@ -1,22 +1,23 @@
-"""Downloads over real sockets: an HTTP server that names its controller, and a client that compares them.
+"""Downloads over real sockets: an HTTP server that can set its congestion control, and a client that compares them.
 
 ```text
-channel     a non-blocking socket, with TLS or without, that asyncio waits for
-sockets     a socket's controller and its vital signs, as this kernel tells them
-wire        what a request asks: a size, a file, a range, a controller; or why not
-limits      how much a server gives, to all and to one address
-files       a folder's files and nothing else
-payload     the bytes that are sent, once in memory for everybody
-statistics  samples of one response's socket; how many of them are kept, and how long
-answers     pages and JSON that the server says of itself
-exchange    one connection: requests in, responses out
-server      listeners, connections, the end
-client      one download and its times
-reading     a response as bytes come in
-session     downloads in turn, A B A B, until the decision is made
-words       a session in sentences
-record      a session as a result folder
+server           listeners, connections, shutdown
+├── http_connection  one connection: requests and responses
+├── http_request     parses requests: a size, a file, a range, a congestion control
+├── responses        short pages and JSON
+├── body_sender      sends a response body
+├── payload          the random bytes that are sent, shared by all connections
+├── files            serves files of a folder
+├── server_limits    rate and connection limits, global and per address
+└── statistics       samples of a response's socket, kept for a while
+client           one download and its times
+└── response_reader  reads a response
+ab_session       alternating downloads until the comparison is decided
+├── session_text     a session as sentences and JSON
+└── session_result   a session as a result folder
+channel          a non-blocking socket for asyncio, optionally with TLS
+tcp_socket       a socket's congestion control and TCP_INFO
 ```
 
-What the times mean, and when enough is known, is `dumbbell.analysis.sequential`; what people see is `dumbbell.cli`.
+`dumbbell.analysis.sequential` evaluates the times and decides when to stop.
 """

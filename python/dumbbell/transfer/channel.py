@@ -1,8 +1,7 @@
-"""A non-blocking stream socket, with TLS or without, that asyncio waits for.
+"""A non-blocking stream socket for asyncio, optionally with TLS.
 
-It keeps no bytes of its own: what a peer doesn't take stays with the caller or in the kernel. asyncio's own streams
-buffer for every connection, and don't let a caller hand pages of a file to the socket. How long to wait is the
-caller's.
+It has no buffer: unsent bytes stay with the caller or in the kernel. asyncio's streams buffer per connection and don't
+support sendfile. Callers set timeouts.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ __all__ = ["Channel"]
 
 T = TypeVar("T")
 PIECE_BYTES = 65536
-"""Of one TLS write: a few records."""
+"""Maximum size of a TLS write: a few records."""
 
 
 class Channel:
@@ -26,7 +25,7 @@ class Channel:
     def __init__(
         self, sock: socket.socket, context: ssl.SSLContext | None = None, server_name: str | None = None
     ) -> None:
-        """Takes the socket over; `server_name` makes it a TLS client's, no name with a context a server's."""
+        """Takes ownership of the socket. With a context: a TLS client if `server_name` is given, else a server."""
         sock.setblocking(False)
         self.sock = sock
         if context is not None:
@@ -40,16 +39,16 @@ class Channel:
 
     @property
     def encrypted(self) -> bool:
-        """Is it TLS?"""
+        """Does it use TLS?"""
         return isinstance(self.sock, ssl.SSLSocket)
 
     async def handshake(self) -> None:
-        """TLS's; nothing without TLS."""
+        """The TLS handshake; does nothing without TLS."""
         if isinstance(self.sock, ssl.SSLSocket):
             await self._tried(self.sock.do_handshake, write=False)
 
     async def receive_into(self, buffer: memoryview, *, unread: bool = False) -> int:
-        """Some bytes into the buffer, 0 at the end; `unread` may throw them away where the kernel can (MSG_TRUNC)."""
+        """Receive bytes into the buffer, 0 at the end; with `unread` the kernel may discard them (MSG_TRUNC)."""
         if unread and not self.encrypted:
             # tcp(7): with MSG_TRUNC the kernel drops the bytes instead of copying them.
             return await self._tried(lambda: self.sock.recv_into(buffer, len(buffer), socket.MSG_TRUNC), write=False)
@@ -59,35 +58,35 @@ class Channel:
             return 0
 
     async def send(self, data: memoryview) -> int:
-        """Some of the bytes, at least one."""
+        """Send some of the bytes, at least one."""
         piece = data[:PIECE_BYTES] if self.encrypted else data
         return await self._tried(lambda: self.sock.send(piece), write=True)
 
     async def send_all(self, data: bytes) -> None:
-        """All of them; for heads and short pages."""
+        """Send all bytes; for heads and short bodies."""
         view = memoryview(data)
         while view:
             view = view[await self.send(view) :]
 
     async def send_pages(self, file: int, offset: int, count: int) -> int:
-        """Some bytes of a file, without copying them (sendfile(2)); not with TLS. 0 at the file's end."""
+        """Send bytes of a file with sendfile(2), not with TLS; 0 at the end of the file."""
         return await self._tried(lambda: os.sendfile(self.sock.fileno(), file, offset, count), write=True)
 
     async def readable(self) -> None:
-        """Until there is something to read, or the end."""
+        """Wait until there is data to read, or the end."""
         if isinstance(self.sock, ssl.SSLSocket) and self.sock.pending():
             return
         await self._wait(write=False)
 
     def end_sending(self) -> None:
-        """Say that nothing more will come."""
+        """Close the sending direction."""
         try:
             self.sock.shutdown(socket.SHUT_WR)
         except OSError:
             return
 
     def close(self, *, reset: bool = False) -> None:
-        """Close; with `reset` what is unsent is thrown away at once, and the peer gets a RST."""
+        """Close; with `reset`, discard unsent data and send a RST."""
         if reset:
             linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")
             with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
-"""One download over a connection of its own, and what is known of it: times, bytes over time, both ends' sockets.
+"""One download over its own connection, and its measurements: times, bytes over time, socket samples of both ends.
 
-Which to make, and in what order, is `session`'s; framing is `reading`'s.
+`ab_session` decides which downloads to make, `response_reader` parses responses.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from urllib.parse import urljoin, urlsplit
 
 from dumbbell.errors import TransferError
 from dumbbell.transfer.channel import Channel
-from dumbbell.transfer.reading import Head, Reading, Target
-from dumbbell.transfer.sockets import Sample, rows, sample
-from dumbbell.transfer.wire import CC, SAMPLE, STATS
+from dumbbell.transfer.http_request import CC, SAMPLE, STATS
+from dumbbell.transfer.response_reader import Head, Reading, Target
+from dumbbell.transfer.tcp_socket import Sample, rows, sample
 
-__all__ = ["Download", "Place", "Wanted", "about", "download", "place_of"]
+__all__ = ["Download", "DownloadRequest", "Url", "about", "download", "parse_url"]
 
 NS = 1_000_000_000
 BIN_NS = 100_000_000
@@ -35,8 +35,8 @@ MOST_PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a URL leads."""
+class Url:
+    """A parsed URL."""
 
     url: str
     scheme: str
@@ -46,19 +46,19 @@ class Place:
 
     @property
     def host_field(self) -> str:
-        """As the Host field has it (RFC 9110 section 7.2)."""
+        """The value of the Host field (RFC 9110 section 7.2)."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         usual = {"http": 80, "https": 443}[self.scheme]
         return name if self.port == usual else f"{name}:{self.port}"
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """How every download of a session is made."""
+class DownloadRequest:
+    """Settings of all downloads in a session."""
 
-    place: Place
+    place: Url
     size_bytes: int | None = None
-    """So many bytes, not all; of a Dumbbell's root any number."""
+    """Download only this many bytes; a Dumbbell server's root provides any number."""
     family: int = socket.AF_UNSPEC
     tls: ssl.SSLContext | None = None
     timeout_s: float = 300.0
@@ -68,53 +68,55 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Download:
-    """One download. Times are nanoseconds; `began_ns` is of the session's clock, all others since then."""
+    """One download. Times are nanoseconds; `began_ns` is on the session's clock, all others are relative to it."""
 
     cc_asked: str | None
     cc: str | None
-    """As the server told it; None where it tells nothing."""
+    """Congestion control reported by the server; None if it reports none."""
     url: str
     address: str
     began_ns: int
     dns_ns: int
-    """How long the name took to look up, before all else; 0 for an address."""
+    """Duration of the DNS lookup, before the connection; 0 for an address."""
     connect_ns: int
     tls_ns: int | None
     asked_ns: int
     first_byte_ns: int
-    """Of the response's head."""
+    """Arrival of the response's head."""
     total_ns: int
     """From the connection's first packet to the body's last byte."""
     bytes: int
     status: int
     redirects: int
     bins: tuple[tuple[int, int], ...]
-    """Bytes of the body by then, every 100 ms."""
+    """Cumulative bytes of the body, every 100 ms."""
     ours: tuple[dict[str, Any], ...]
-    """This end's socket, in columns of `sockets.rows`."""
+    """Samples of the client's socket, in columns of `tcp_socket.rows`."""
     server: dict[str, Any] | None = field(default=None, repr=False)
-    """What the server's statistics say; None where it offers none."""
+    """The server's statistics; None if it offers none."""
 
 
-def place_of(url: str) -> Place:
-    """A URL, taken apart. Raises `TransferError` for what isn't one of http or https."""
+def parse_url(url: str) -> Url:
+    """Parse a URL. Raises `TransferError` unless it is a valid http or https URL."""
     try:
         split = urlsplit(url if "://" in url else f"http://{url}")
         host, port = split.hostname, split.port
     except ValueError as error:
         raise TransferError(f"{url}: not a URL: {error}") from None
     if split.scheme not in ("http", "https") or not host:
-        raise TransferError(f"{url}: not a URL that can be fetched; such as http://server:8080/ or https://server/file")
+        raise TransferError(
+            f"{url}: not an http or https URL; use for example http://server:8080/ or https://server/file"
+        )
     path = (split.path or "/") + (f"?{split.query}" if split.query else "")
     if not path.isascii() or any(sign <= " " or sign == "\x7f" for sign in path):
-        raise TransferError(f"{url}: a path with signs that a URL writes with percent signs")
-    return Place(url, split.scheme, host, port or {"http": 80, "https": 443}[split.scheme], path)
+        raise TransferError(f"{url}: the path has characters that must be percent-encoded")
+    return Url(url, split.scheme, host, port or {"http": 80, "https": 443}[split.scheme], path)
 
 
-async def download(wanted: Wanted, cc: str | None, epoch_ns: int) -> Download:
-    """Download once, with this controller where one is asked for; follows redirects, waits when it is told to.
+async def download(wanted: DownloadRequest, cc: str | None, epoch_ns: int) -> Download:
+    """Download once, with this congestion control if given; follows redirects and honours Retry-After.
 
-    Raises `TransferError`, which says what went wrong and where.
+    Raises `TransferError` with the URL and the problem.
     """
     place, redirects, waited_s = wanted.place, 0, 0.0
     try:
@@ -127,7 +129,9 @@ async def download(wanted: Wanted, cc: str | None, epoch_ns: int) -> Download:
                 if isinstance(found, float):
                     waited_s += found
                     if waited_s > MOST_PATIENCE_S:
-                        raise TransferError(f"{place.url}: the server is too busy: it said to wait {waited_s:.0f} s")
+                        raise TransferError(
+                            f"{place.url}: the server is too busy: it requested to wait {waited_s:.0f} s"
+                        )
                     await asyncio.sleep(found)
                     continue
                 redirects += 1
@@ -137,11 +141,11 @@ async def download(wanted: Wanted, cc: str | None, epoch_ns: int) -> Download:
                     )
                 place = _next_place(place, found)
     except TimeoutError:
-        raise TransferError(f"{wanted.place.url}: not done after {wanted.timeout_s:g} s (--timeout)") from None
+        raise TransferError(f"{wanted.place.url}: not complete after {wanted.timeout_s:g} s (--timeout)") from None
 
 
-async def about(wanted: Wanted) -> dict[str, Any]:
-    """What a Dumbbell says of itself; nothing where it doesn't."""
+async def about(wanted: DownloadRequest) -> dict[str, Any]:
+    """The /about object of a Dumbbell server; empty for other servers."""
     place = replace(wanted.place, path="/about")
     with contextlib.suppress(TransferError, OSError, ValueError, RecursionError):
         async with asyncio.timeout(wanted.silence_s):
@@ -151,10 +155,12 @@ async def about(wanted: Wanted) -> dict[str, Any]:
     return {}
 
 
-def _next_place(place: Place, found: str) -> Place:
-    following = place_of(urljoin(place.url, found))
+def _next_place(place: Url, found: str) -> Url:
+    following = parse_url(urljoin(place.url, found))
     if place.scheme == "https" and following.scheme == "http":
-        raise TransferError(f"{place.url}: the server leads from https to {following.url}; name that if you trust it")
+        raise TransferError(
+            f"{place.url}: the server redirects from https to {following.url}; use that URL if you trust it"
+        )
     return following
 
 
@@ -171,7 +177,7 @@ class _Opening:
 class _Attempt:
     """One connection and one request."""
 
-    def __init__(self, wanted: Wanted, place: Place, cc: str | None, epoch_ns: int, redirects: int) -> None:
+    def __init__(self, wanted: DownloadRequest, place: Url, cc: str | None, epoch_ns: int, redirects: int) -> None:
         self._wanted, self._place, self._cc, self._redirects = wanted, place, cc, redirects
         self._epoch_ns = epoch_ns
         self._samples: list[Sample] = []
@@ -179,20 +185,20 @@ class _Attempt:
         self._began_ns = 0
 
     async def run(self) -> Download | str | float:
-        """The download; or where the server sends us instead; or for how many seconds."""
+        """The download; or the URL of a redirect; or the seconds of Retry-After."""
         async with self._opened() as (channel, opening):
             return await self._exchange(channel, opening)
 
     async def page(self) -> bytes:
-        """A short body itself."""
+        """Fetch a short body."""
         async with self._opened() as (channel, _):
             reading = Reading(channel)
-            head = await reading.ask(Target(self._place.host_field, self._place.path))
+            head = await reading.send_request(Target(self._place.host_field, self._place.path))
             return await reading.page() if head.status == HTTPStatus.OK else b""
 
     @contextlib.asynccontextmanager
     async def _opened(self) -> AsyncIterator[tuple[Channel, "_Opening"]]:
-        """A connection, and how long it took."""
+        """Open a connection and measure its times."""
         before_ns = time.monotonic_ns()
         addresses = await self._addresses()
         dns_ns = time.monotonic_ns() - before_ns if not _literal(self._place.host) else 0
@@ -213,7 +219,7 @@ class _Attempt:
         asked_ns = self._now_ns()
         with self._explained("the request"):
             async with asyncio.timeout(self._wanted.silence_s):
-                head = await reading.ask(self._target())
+                head = await reading.send_request(self._target())
         first_ns = self._now_ns()
         if head.status in REDIRECTS and "location" in head.fields:
             return head.fields["location"]
@@ -223,7 +229,7 @@ class _Attempt:
         with self._explained("the body"):
             more = await self._body(channel, reading, first_ns)
         total_ns = self._now_ns()
-        self._look(channel, total_ns)
+        self._sample(channel, total_ns)
         self._bins.append((total_ns, reading.bytes))
         server = await self._statistics(channel, head) if more else None
         return Download(
@@ -236,7 +242,7 @@ class _Attempt:
         )  # fmt: skip
 
     def _target(self) -> Target:
-        """The path and fields. A size is a number of bytes at a Dumbbell's root, and a range of everything else."""
+        """Path and fields. A size becomes /bytes/SIZE at a Dumbbell server's root, and a Range elsewhere."""
         path, size = self._place.path, self._wanted.size_bytes
         fields = [(SAMPLE, self._wanted.sample)]
         if self._cc is not None:
@@ -248,7 +254,7 @@ class _Attempt:
         return Target(self._place.host_field, path, tuple(fields))
 
     async def _check(self, head: Head, reading: Reading) -> None:
-        """Raises `TransferError` where the answer isn't what was asked for."""
+        """Raises `TransferError` unless the response is successful and names its congestion control if one was set."""
         url = self._place.url
         if not 200 <= head.status < 300:
             said = await self._first_line(head, reading)
@@ -258,12 +264,12 @@ class _Attempt:
         told = head.fields.get(CC.lower())
         if told is None:
             raise TransferError(
-                f"{url}: the server doesn't say which controller it uses, so it can't be asked for {self._cc}; "
-                "leave --cc away to measure what it does"
+                f"{url}: the server doesn't report its congestion control, so {self._cc} can't be requested; "
+                "remove --cc to measure the server's default"
             )
 
     async def _first_line(self, head: Head, reading: Reading) -> str:
-        """What a server says of a status that isn't success, where it says it plainly."""
+        """The first line of a text/plain error response."""
         if not head.fields.get("content-type", "").startswith("text/plain"):
             return ""
         try:
@@ -274,10 +280,10 @@ class _Attempt:
         return f": {words[0][:200]}" if words else ""
 
     async def _body(self, channel: Channel, reading: Reading, first_ns: int) -> bool:
-        """Read it, with a look every 100 ms; fails when nothing comes for too long."""
-        self._look(channel, first_ns)
+        """Read the body, sampling every 100 ms; fails when no data arrives within the timeout."""
+        self._sample(channel, first_ns)
         self._bins.append((first_ns, 0))
-        looking = asyncio.ensure_future(self._keep_looking(channel, reading))
+        sampling = asyncio.ensure_future(self._keep_sampling(channel, reading))
         watching = asyncio.ensure_future(reading.skip(self._wanted.size_bytes))
         try:
             before = -1
@@ -287,35 +293,35 @@ class _Attempt:
                     return watching.result()
                 if reading.bytes == before:
                     of = "" if reading.length is None else f" of {reading.length}"
-                    why = f"no byte for {self._wanted.silence_s:g} s, after {reading.bytes}{of}"
+                    why = f"no data for {self._wanted.silence_s:g} s, after {reading.bytes}{of} bytes"
                     raise TransferError(why)
                 before = reading.bytes
         finally:
-            for task in (looking, watching):
+            for task in (sampling, watching):
                 task.cancel()
-            await asyncio.gather(looking, watching, return_exceptions=True)
+            await asyncio.gather(sampling, watching, return_exceptions=True)
 
-    async def _keep_looking(self, channel: Channel, reading: Reading) -> None:
+    async def _keep_sampling(self, channel: Channel, reading: Reading) -> None:
         while len(self._bins) < MOST_SAMPLES:
             await asyncio.sleep(BIN_NS / NS)
             now_ns = self._now_ns()
-            self._look(channel, now_ns)
+            self._sample(channel, now_ns)
             self._bins.append((now_ns, reading.bytes))
 
-    def _look(self, channel: Channel, now_ns: int) -> None:
+    def _sample(self, channel: Channel, now_ns: int) -> None:
         seen = sample(channel.sock, now_ns)
         if seen is not None:
             self._samples.append(seen)
 
     async def _statistics(self, channel: Channel, head: Head) -> dict[str, Any] | None:
-        """What the server saw at its socket, on the same connection; None where it doesn't say."""
+        """The server's statistics of its socket, over the same connection; None if it offers none."""
         path = head.fields.get(STATS.lower())
         if path is None or not path.startswith("/") or not path.isascii():
             return None
         try:
             async with asyncio.timeout(self._wanted.silence_s):
                 reading = Reading(channel)
-                found = await reading.ask(Target(self._place.host_field, path))
+                found = await reading.send_request(Target(self._place.host_field, path))
                 said = json.loads(await reading.page()) if found.status == HTTPStatus.OK else None
         except (OSError, ValueError, RecursionError, TransferError):
             return None
@@ -337,7 +343,7 @@ class _Attempt:
         return [(family, address) for family, _, _, _, address in found]
 
     async def _connected(self, addresses: list[tuple[int, tuple[Any, ...]]]) -> tuple[socket.socket, str]:
-        """The first of the addresses that answers; `began_ns` is when that one was tried."""
+        """Connect to the first address that answers; `began_ns` is the start of that attempt."""
         loop = asyncio.get_running_loop()
         why: list[str] = []
         for family, address in addresses:
@@ -364,17 +370,17 @@ class _Attempt:
 
     @contextlib.contextmanager
     def _explained(self, what: str) -> Iterator[None]:
-        """Errors of sockets and TLS as our own, with the URL."""
+        """Convert socket and TLS errors to `TransferError` with the URL."""
         url = self._place.url
         try:
             yield
         except ssl.SSLCertVerificationError as error:
-            right = "--cacert FILE names whom to trust, --insecure trusts anybody"
-            raise TransferError(f"{url}: the certificate can't be trusted: {error.verify_message}; {right}") from None
+            right = "use --cacert FILE to trust its issuer, or --insecure to skip the check"
+            raise TransferError(f"{url}: the certificate is not trusted: {error.verify_message}; {right}") from None
         except ssl.SSLError as error:
             raise TransferError(f"{url}: {what}: TLS failed: {error.reason or error}") from None
         except TimeoutError:
-            raise TransferError(f"{url}: {what}: nothing came for {self._wanted.silence_s:g} s") from None
+            raise TransferError(f"{url}: {what}: no data for {self._wanted.silence_s:g} s") from None
         except OSError as error:
             raise TransferError(f"{url}: {what}: {error.strerror or error}") from None
         except TransferError as error:

@@ -1,4 +1,4 @@
-"""A folder's files and nothing else: no link is followed, nothing outside it reached, only regular files are read."""
+"""Serve regular files of a folder; links and paths outside it are refused."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dumbbell.errors import OutputError
 from dumbbell.spec.beneath import opened
-from dumbbell.transfer.wire import Refusal
+from dumbbell.transfer.http_request import Refusal
 
 __all__ = ["Folder", "Opened"]
 
@@ -21,25 +21,25 @@ class Opened:
     file: int
     size_bytes: int
     tag: str
-    """An entity tag: another content has another."""
+    """Entity tag, from size and modification time."""
 
 
 class Folder:
-    """What may be served."""
+    """The served folder."""
 
     def __init__(self, path: Path) -> None:
         try:
             self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            raise OutputError(f"{path}: no folder to serve files from: {error.strerror}") from error
+            raise OutputError(f"{path}: can't be served: {error.strerror}") from error
 
     def close(self) -> None:
-        """No more files."""
+        """Close the folder."""
         os.close(self._folder)
 
     @contextmanager
     def open(self, parts: Sequence[str]) -> Iterator[Opened]:
-        """A file by the names that lead to it. Raises `Refusal` (404) for whatever isn't a file in this folder."""
+        """Open a file by its path's components. Raises `Refusal` (404) for anything else."""
         with ExitStack() as stack:
             try:
                 file = stack.enter_context(opened(self._folder, parts))

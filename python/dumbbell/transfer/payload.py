@@ -1,7 +1,7 @@
-"""The bytes that are sent: a block of dice, once in memory for everybody, or a file's.
+"""The bytes that are sent: a shared block of random bytes, or a file.
 
-Byte n of `/bytes/…` is byte n mod 4 MiB of the block, so a range is a slice. Dice, since a path may compress: zeros
-would say nothing of it.
+Byte n of `/bytes/…` is byte n mod 4 MiB of the block, so a range is a slice. The bytes are random, because a path may
+compress data.
 """
 
 import mmap
@@ -20,24 +20,24 @@ PIECE_BYTES = 1 << 17
 
 @dataclass(frozen=True)
 class Payload:
-    """Bytes of an open file, over and over where `wraps`."""
+    """Bytes of an open file, repeated if `wraps`."""
 
     file: int
     size_bytes: int
     wraps: bool
     memory: memoryview | None = None
-    """The same in memory, where they are the block."""
+    """The block mapped into memory; None for files."""
 
-    def place(self, offset: int) -> tuple[int, int]:
-        """Where in the file the byte lies, and how many follow there in a row."""
+    def locate(self, offset: int) -> tuple[int, int]:
+        """The byte's position in the file, and the number of contiguous bytes from there."""
         if not self.wraps:
             return offset, self.size_bytes - offset
         at = offset % BLOCK_BYTES
         return at, BLOCK_BYTES - at
 
     def piece(self, offset: int, count: int) -> memoryview:
-        """Up to so many bytes in memory: for TLS, which must read them. Empty when a file was cut meanwhile."""
-        at, most = self.place(offset)
+        """Up to `count` bytes in memory, for TLS; empty if the file was truncated meanwhile."""
+        at, most = self.locate(offset)
         count = min(count, most, PIECE_BYTES)
         if self.memory is not None:
             return self.memory[at : at + count]
@@ -46,10 +46,10 @@ class Payload:
 
 @contextmanager
 def block() -> Iterator[Payload]:
-    """The block that all share."""
+    """The shared block."""
     file = os.memfd_create("dumbbell-payload", os.MFD_CLOEXEC)
     try:
-        os.write(file, random.Random(SEED).randbytes(BLOCK_BYTES))  # noqa: S311 — dice that everybody may know
+        os.write(file, random.Random(SEED).randbytes(BLOCK_BYTES))  # noqa: S311 — not a secret
         with mmap.mmap(file, BLOCK_BYTES, prot=mmap.PROT_READ) as mapped, memoryview(mapped) as memory:
             yield Payload(file, 0, wraps=True, memory=memory)
     finally:
@@ -57,5 +57,5 @@ def block() -> Iterator[Payload]:
 
 
 def of_file(file: int, size_bytes: int) -> Payload:
-    """An open file's bytes; it stays the caller's."""
+    """The bytes of an open file, which the caller closes."""
     return Payload(file, size_bytes, wraps=False)

@@ -1,7 +1,6 @@
-"""The server: listeners, connections, and the end of both.
+"""The server: listeners, connections and shutdown.
 
-What one connection says is `exchange`'s, what it may cost `limits`'. Nothing is printed: whoever runs it is told by
-calls.
+`http_connection` handles a connection. The server reports events through callbacks and prints nothing.
 """
 
 import asyncio
@@ -17,14 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dumbbell.errors import ExperimentError, TransferError
-from dumbbell.machine.sources import Machine
-from dumbbell.transfer import sockets
+from dumbbell.host.sources import LocalHost
+from dumbbell.transfer import tcp_socket
+from dumbbell.transfer.body_sender import TooSlow
 from dumbbell.transfer.channel import Channel
-from dumbbell.transfer.exchange import Exchange, House, Told
 from dumbbell.transfer.files import Folder
-from dumbbell.transfer.limits import Census, Entry, Limits
+from dumbbell.transfer.http_connection import AccessLogEntry, Exchange, ServerState
 from dumbbell.transfer.payload import block
-from dumbbell.transfer.sending import TooSlow
+from dumbbell.transfer.server_limits import ClientCounter, Entry, Limits
 
 __all__ = ["LOOPBACK", "Serving", "serve", "tls_context"]
 
@@ -32,11 +31,11 @@ LOOPBACK = ("127.0.0.1", "::1")
 BACKLOG = 1024
 ACCEPTED_AT_ONCE = 64
 SPARE_FILES = 64
-"""Descriptors beside the connections'."""
+"""Descriptors needed besides those of connections."""
 GRACE_S = 5.0
-"""What is under way gets so long when the server is asked to end."""
-TURNED_AWAY = {
-    Entry.FULL: ("503 Service Unavailable", "this server has as many clients as it takes"),
+"""Time for responses in progress when the server shuts down."""
+REJECTIONS = {
+    Entry.FULL: ("503 Service Unavailable", "this server's connection limit is reached"),
     Entry.TOO_MANY: ("429 Too Many Requests", "too many connections from your address"),
 }
 OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -45,21 +44,21 @@ PAUSE_S = 0.1
 
 @dataclass(frozen=True)
 class Serving:
-    """What to serve, and to whom."""
+    """The server's settings."""
 
     port: int = 0
     hosts: tuple[str, ...] = LOOPBACK
     root: Path | None = None
     tls: ssl.SSLContext | None = None
     controllers: tuple[str, ...] = ()
-    """Which may be asked for; none named: all that the kernel lets this process use."""
+    """Congestion controls that clients may request; empty: all that the kernel allows this process."""
     limits: Limits = field(default_factory=Limits)
 
 
-async def serve(serving: Serving, opened: Callable[[list[str]], None], tell: Callable[[Told], None]) -> None:
-    """Serve until cancelled; `opened` hears the URLs once, `tell` of every response.
+async def serve(serving: Serving, opened: Callable[[list[str]], None], tell: Callable[[AccessLogEntry], None]) -> None:
+    """Serve until cancelled; `opened` is called once with the URLs, `tell` with every response.
 
-    Raises `TransferError` where it can't listen, `ExperimentError` for a controller that this kernel doesn't offer.
+    Raises `TransferError` if it can't listen, `ExperimentError` for an unavailable congestion control.
     """
     controllers = _controllers(serving.controllers)
     with contextlib.ExitStack() as stack:
@@ -69,13 +68,13 @@ async def serve(serving: Serving, opened: Callable[[list[str]], None], tell: Cal
             stack.callback(folder.close)
         _raise_file_limit(serving.limits.clients)
         payload = stack.enter_context(block())
-        house = House(serving.limits, controllers, sockets.default(), payload, folder, tell, _metrics_saved())
+        state = ServerState(serving.limits, controllers, tcp_socket.default(), payload, folder, tell, _metrics_saved())
         opened([_url(listener, encrypted=serving.tls is not None) for listener in listeners])
-        await _Door(serving, house).keep(listeners)
+        await _Acceptor(serving, state).keep(listeners)
 
 
 def tls_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
-    """TLS 1.2 and later with this certificate. Raises `TransferError` naming the file that doesn't do."""
+    """TLS 1.2 or later with this certificate. Raises `TransferError` if it can't be loaded."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -83,17 +82,17 @@ def tls_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
         context.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:
         files = " and ".join(str(each) for each in (certificate, key) if each is not None)
-        raise TransferError(f"{files}: no certificate with its key, as PEM: {error}") from error
+        raise TransferError(f"{files}: not a PEM certificate with its key: {error}") from error
     return context
 
 
-class _Door:
-    """Lets connections in, and sees them out."""
+class _Acceptor:
+    """Accepts connections, and closes them at shutdown."""
 
-    def __init__(self, serving: Serving, house: House) -> None:
+    def __init__(self, serving: Serving, state: ServerState) -> None:
         self._serving = serving
-        self._house = house
-        self._census = Census(serving.limits)
+        self._state = state
+        self._clients = ClientCounter(serving.limits)
         self._inside: dict[asyncio.Task[None], Exchange | None] = {}
 
     async def keep(self, listeners: list[socket.socket]) -> None:
@@ -103,11 +102,11 @@ class _Door:
         finally:
             for each in accepting:
                 each.cancel()
-            await self._see_out()
+            await self._shut_down()
 
-    async def _see_out(self) -> None:
-        """No more requests; responses that are under way get their time."""
-        self._house.ending = True
+    async def _shut_down(self) -> None:
+        """Stop accepting requests and wait for responses in progress."""
+        self._state.ending = True
         responding = []
         for task, exchange in self._inside.items():
             if exchange is not None and exchange.responding:
@@ -126,26 +125,26 @@ class _Door:
             try:
                 sock, address = await loop.sock_accept(listener)
             except OSError as error:
-                # accept(2): errors of the connection that is no more; and of a table that is full, which passes.
+                # accept(2): the connection failed meanwhile, or a table is full temporarily.
                 if error.errno in OUT_OF_FILES:
                     await asyncio.sleep(PAUSE_S)
                 continue
-            self._let_in(sock, _plain(address[0]))
+            self._admit(sock, _plain(address[0]))
             self._accept_more(listener)
 
     def _accept_more(self, listener: socket.socket) -> None:
-        """Those who wait too: one for each turn of a busy loop would keep newcomers for seconds."""
+        """Accept further waiting connections; one per loop iteration would delay them for seconds under load."""
         for _ in range(ACCEPTED_AT_ONCE):
             try:
                 sock, address = listener.accept()
             except OSError:
-                return  # Nobody waits; whatever else it was, the next turn hears it too.
-            self._let_in(sock, _plain(address[0]))
+                return  # None is waiting, or an error that the next sock_accept reports.
+            self._admit(sock, _plain(address[0]))
 
-    def _let_in(self, sock: socket.socket, address: str) -> None:
-        entry = self._census.enter(address)
+    def _admit(self, sock: socket.socket, address: str) -> None:
+        entry = self._clients.enter(address)
         if entry is not Entry.YES:
-            self._turn_away(sock, address, entry)
+            self._reject(sock, address, entry)
             return
         task = asyncio.ensure_future(self._attend(sock, address))
         self._inside[task] = None
@@ -158,7 +157,7 @@ class _Door:
             channel = Channel(sock, self._serving.tls)
             async with asyncio.timeout(self._serving.limits.silence_s):
                 await channel.handshake()
-            exchange = Exchange(channel, address, self._house)
+            exchange = Exchange(channel, address, self._state)
             if (task := asyncio.current_task()) is not None:
                 self._inside[task] = exchange
             await exchange.run()
@@ -166,33 +165,33 @@ class _Door:
         except (OSError, TooSlow):  # TimeoutError and every TLS error are OSErrors.
             pass
         finally:
-            # A RST frees what a slow client's socket still holds.
+            # A RST frees the data still buffered for a slow client.
             if channel is None:
                 sock.close()
             else:
                 channel.close(reset=reset)
-            if self._census.leave(address):
-                self._house.throttle.forget(address, time.monotonic_ns())
+            if self._clients.leave(address):
+                self._state.throttle.forget(address, time.monotonic_ns())
 
-    def _turn_away(self, sock: socket.socket, address: str, entry: Entry) -> None:
-        """One short answer, as far as the socket takes it at once; no TLS handshake for who may not come in."""
-        status, why = TURNED_AWAY[entry]
+    def _reject(self, sock: socket.socket, address: str, entry: Entry) -> None:
+        """Send a short response without waiting; with TLS close at once, without a handshake."""
+        status, why = REJECTIONS[entry]
         body = f"{why}\n"
         head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nRetry-After: 5\r\nConnection: close\r\n\r\n"
         with contextlib.suppress(OSError):
             sock.setblocking(False)
             if self._serving.tls is None:
-                # What has come already is read, or the close would be a RST that takes the answer with it.
+                # Read pending data first: closing with unread data sends a RST, which discards the response.
                 with contextlib.suppress(BlockingIOError):
                     sock.recv(self._serving.limits.head_bytes)
                 sock.send((head + body).encode())
             sock.shutdown(socket.SHUT_WR)
         sock.close()
-        self._house.tell(Told(address, "", int(status[:3]), 0, 0.0, None, None, why))
+        self._state.tell(AccessLogEntry(address, "", int(status[:3]), 0, 0.0, None, None, why))
 
 
 def _listeners(serving: Serving, stack: contextlib.ExitStack) -> list[socket.socket]:
-    """A socket for each host. Of loopback's two addresses one is enough, where a machine has no other."""
+    """A socket for each address. For the default, loopback, either IPv4 or IPv6 is enough."""
     found: list[socket.socket] = []
     port = serving.port
     refused: OSError | None = None
@@ -233,11 +232,11 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 def _controllers(asked: tuple[str, ...]) -> tuple[str, ...]:
-    there = sockets.allowed()
+    there = tcp_socket.allowed()
     for name in asked:
         if name not in there:
-            right = f"this kernel lets this user choose: {', '.join(there)}"
-            raise ExperimentError("no such controller here", key="--controllers", value=name, right=right)
+            right = f"this kernel allows this user: {', '.join(there)}"
+            raise ExperimentError("unavailable congestion control", key="--controllers", value=name, right=right)
     return asked or there
 
 
@@ -245,15 +244,15 @@ def _raise_file_limit(clients: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = clients + SPARE_FILES
     if hard != resource.RLIM_INFINITY and wanted > hard:
-        right = f"this process may have {hard} files open: at most {hard - SPARE_FILES} clients, or a higher ulimit -n"
-        raise ExperimentError("more clients than files", key="--max-clients", value=clients, right=right)
+        right = f"this process may open {hard} files: use at most {hard - SPARE_FILES} clients, or raise ulimit -n"
+        raise ExperimentError("exceeds the limit of open files", key="--max-clients", value=clients, right=right)
     if soft != resource.RLIM_INFINITY and wanted > soft:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _metrics_saved() -> bool | None:
-    """Does a connection begin with what the last one to that address learnt (tcp_metrics)? None: unknown."""
-    value = Machine().sysctl("net.ipv4.tcp_no_metrics_save").first()
+    """Do connections start with metrics of earlier ones to the same address (tcp_metrics)? None: unknown."""
+    value = LocalHost().sysctl("net.ipv4.tcp_no_metrics_save").first()
     return None if value is None else value == "0"
 
 
@@ -263,7 +262,7 @@ def _url(listener: socket.socket, *, encrypted: bool) -> str:
 
 
 def _plain(address: str) -> str:
-    """An IPv4 address as itself, mapped or not; IPv6's as its /64, which is one customer's (RFC 6177)."""
+    """An IPv4 address as itself, even if mapped; an IPv6 address as its /64, one customer's network (RFC 6177)."""
     found = ipaddress.ip_address(address.split("%", maxsplit=1)[0])
     if isinstance(found, ipaddress.IPv4Address):
         return str(found)

@@ -1,7 +1,6 @@
-"""Samples of one response's socket; and how many responses' are kept, and how long.
+"""Samples of a response's socket, and a store that keeps them for a while.
 
-Both are bounded: a recorder that is full forgets every other sample and looks half as often, the shelf forgets the
-oldest.
+Both are bounded: a full recorder drops every other sample and halves its rate, the store drops the oldest recorder.
 """
 
 import asyncio
@@ -12,36 +11,36 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dumbbell.transfer.channel import Channel
-from dumbbell.transfer.sockets import Sample, retransmits, round_trip_s, rows, sample, unacked
+from dumbbell.transfer.tcp_socket import Sample, retransmits, round_trip_s, rows, sample, unacked
 
-__all__ = ["Recorder", "Shelf"]
+__all__ = ["Recorder", "StatisticsStore"]
 
 NS = 1_000_000_000
 MOST_SAMPLES = 2_000
-"""Of one response: 0.6 MB of the kernel's bytes, 200 s of looks every 100 ms before any is forgotten."""
-SHORTEST_LOOK_S = 0.001
-LONGEST_LOOK_S = 0.1
+"""Samples per response: 0.6 MB; 200 s at 100 ms before samples are dropped."""
+SHORTEST_INTERVAL_S = 0.001
+LONGEST_INTERVAL_S = 0.1
 
 
 @dataclass
 class Recorder:
-    """What a response's socket looked like, from the request's end on."""
+    """Samples the socket of a response, from the end of the request on."""
 
     channel: Channel
     interval_ns: int | None
-    """None: only its first and its last look."""
+    """None: only the first and the last sample."""
     began_ns: int = field(default_factory=time.monotonic_ns)
     samples: list[Sample] = field(default_factory=list)
     bytes_sent: int = 0
     held_back_s: float = 0.0
-    """How long the server's own limits made it wait."""
+    """How long the server's limits delayed it."""
     complete: bool = False
-    """Was everything handed to the socket?"""
+    """Was all data written to the socket?"""
     seconds: float | None = None
-    """Until then."""
+    """Time until then."""
 
-    def look(self) -> Sample | None:
-        """One sample now."""
+    def sample(self) -> Sample | None:
+        """Take a sample now."""
         seen = sample(self.channel.sock, time.monotonic_ns() - self.began_ns)
         if seen is not None:
             self.samples.append(seen)
@@ -50,40 +49,40 @@ class Recorder:
             self.interval_ns = None if self.interval_ns is None else 2 * self.interval_ns
         return seen
 
-    async def keep_looking(self) -> None:
+    async def keep_sampling(self) -> None:
         """Sample until cancelled."""
         while self.interval_ns is not None:
             await asyncio.sleep(self.interval_ns / NS)
-            self.look()
+            self.sample()
 
-    async def last_look(self, most_s: float) -> None:
-        """Wait until all is acknowledged, the peer says something, or time is up; then look.
+    async def last_sample(self, most_s: float) -> None:
+        """Wait until all data is acknowledged, the peer sends data, or the timeout; then take the last sample.
 
-        Half a round trip apart: to poll faster says nothing, and in virtual time waiting costs nothing.
+        Polls every half RTT: faster polling gains nothing, and in virtual time waiting is free.
         """
         end_s = time.monotonic() + most_s
-        while (seen := self.look()) is not None and unacked(seen) and time.monotonic() < end_s:
-            pause_s = min(max(round_trip_s(seen) / 2, SHORTEST_LOOK_S), LONGEST_LOOK_S)
+        while (seen := self.sample()) is not None and unacked(seen) and time.monotonic() < end_s:
+            pause_s = min(max(round_trip_s(seen) / 2, SHORTEST_INTERVAL_S), LONGEST_INTERVAL_S)
             try:
                 async with asyncio.timeout(pause_s):
                     await self.channel.readable()
             except TimeoutError:
                 continue
-            self.look()
+            self.sample()
             return
 
     @property
     def retransmits(self) -> int | None:
-        """Since the first look; None when nothing was seen."""
+        """Retransmitted segments since the first sample; None without samples."""
         return retransmits(self.samples[-1]) - retransmits(self.samples[0]) if self.samples else None
 
     @property
     def cc(self) -> str | None:
-        """The controller at the last look."""
+        """The congestion control of the last sample."""
         return self.samples[-1].cc if self.samples else None
 
-    def told(self) -> dict[str, Any]:
-        """As JSON."""
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of the statistics."""
         return {
             "cc": self.cc,
             "complete": self.complete,
@@ -95,8 +94,8 @@ class Recorder:
         }
 
 
-class Shelf:
-    """Recorders by their tokens."""
+class StatisticsStore:
+    """Recorders by token."""
 
     def __init__(self, most: int = 256, keep_s: float = 120.0) -> None:
         self._most = most
@@ -104,7 +103,7 @@ class Shelf:
         self._kept: OrderedDict[str, Recorder] = OrderedDict()
 
     def put(self, recorder: Recorder) -> str:
-        """Keep it; returns its token, which nobody guesses."""
+        """Store a recorder; returns an unguessable token."""
         self._drop_old()
         while len(self._kept) >= self._most:
             self._kept.popitem(last=False)
@@ -113,7 +112,7 @@ class Shelf:
         return token
 
     def get(self, token: str) -> Recorder | None:
-        """The one with that token; None when it is gone."""
+        """The recorder of a token; None if it has expired."""
         self._drop_old()
         return self._kept.get(token)
 

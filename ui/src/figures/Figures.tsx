@@ -5,8 +5,8 @@ import { useEffect, useRef } from "preact/hooks";
 import { KERNEL_DASH } from "../kernel/Key";
 import { overlay } from "../kernel/run";
 import { pointed, seek } from "../play/player";
-import { clock, dark, hidden, picture, pins, problem } from "../state";
-import type { Panel, Picture } from "../types";
+import { clock, dark, figureData, hidden, pins, problem } from "../state";
+import type { FigureData, Panel } from "../types";
 import { short } from "../units";
 import type { Ink, Share } from "./build";
 import { Legend } from "./Legend";
@@ -15,10 +15,10 @@ import { Plot } from "./plot";
 const view = signal<[number, number] | null>(null);
 
 export function Figures() {
-  const drawn = picture.value;
-  if (!drawn) return <p class="quiet">Nothing was simulated yet.</p>;
+  const drawn = figureData.value;
+  if (!drawn) return <p class="quiet">No simulation yet.</p>;
   return (
-    <section class="figures" aria-label="What came out">
+    <section class="figures" aria-label="Results">
       <OfBefore />
       <Legend />
       {drawn.panels.map((panel, place) => (
@@ -42,7 +42,7 @@ function OfBefore() {
   };
   return (
     <p class="trouble">
-      These figures are of the last text that was right.{" "}
+      These figures show the last valid text.{" "}
       <button type="button" onClick={show}>
         {slip.line ? `Show line ${slip.line}` : "Show the text"}
       </button>
@@ -53,7 +53,7 @@ function OfBefore() {
 function Figure({ name, last }: { name: string; last: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot | null>(null);
-  const panel = picture.value?.panels.find((one) => one.name === name);
+  const panel = figureData.value?.panels.find((one) => one.name === name);
   // Counts what the plot has drawn: what is read off it is read again.
   const drawn = useSignal(0);
 
@@ -81,7 +81,7 @@ function Figure({ name, last }: { name: string; last: boolean }) {
   useSignalEffect(() => {
     const [now, colours, part] = [shares(name), ink(), view.value];
     if (now.length) plot.current?.show(now, colours, last);
-    plot.current?.look(part);
+    plot.current?.setView(part);
     drawn.value = drawn.peek() + 1;
   });
 
@@ -92,7 +92,7 @@ function Figure({ name, last }: { name: string; last: boolean }) {
         {panel.title} {panel.note && <span class="quiet">({panel.note})</span>}
         <Readout plot={plot} drawn={drawn} />
       </figcaption>
-      <div ref={box} class="plot" role="img" aria-label={described(panel, picture.value as Picture)} />
+      <div ref={box} class="plot" role="img" aria-label={described(panel, figureData.value as FigureData)} />
       <ClockLine plot={plot} drawn={drawn} />
     </figure>
   );
@@ -106,7 +106,7 @@ interface Off {
 function ClockLine({ plot, drawn }: Off) {
   drawn.value;
   const seconds = clock.value;
-  const left = seconds === null ? null : (plot.current?.place(seconds) ?? null);
+  const left = seconds === null ? null : (plot.current?.xOf(seconds) ?? null);
   return left === null ? null : <div class="clock" style={{ transform: `translateX(${left}px)` }} />;
 }
 
@@ -127,13 +127,13 @@ function Readout({ plot, drawn }: Off) {
 
 /** This panel of the run on the screen, and of the pinned ones that have it. */
 function shares(name: string): Share[] {
-  const of = (one: Picture, label: string | null): Share[] => {
+  const of = (one: FigureData, label: string | null): Share[] => {
     const panel = one.panels.find((candidate) => candidate.name === name);
-    return panel ? [{ panel, picture: one, label }] : [];
+    return panel ? [{ panel, figureData: one, label }] : [];
   };
-  const mine = picture.value ? of(picture.value, null) : [];
+  const mine = figureData.value ? of(figureData.value, null) : [];
   const kernel = overlay.value ? of(overlay.value, "kernel").map((share) => ({ ...share, dash: KERNEL_DASH })) : [];
-  return mine.length ? [...mine, ...kernel, ...pins.value.flatMap((pin) => of(pin.picture, pin.name))] : [];
+  return mine.length ? [...mine, ...kernel, ...pins.value.flatMap((pin) => of(pin.figureData, pin.name))] : [];
 }
 
 function ink(): Ink {
@@ -146,7 +146,7 @@ function ink(): Ink {
 }
 
 /** The figure in words, for who can't see it. */
-function described(panel: Panel, of: Picture): string {
+function described(panel: Panel, of: FigureData): string {
   const lines = panel.layers.flatMap((layer) => (layer.kind === "lines" ? layer.lines : []));
   const said = lines.slice(0, 12).map((line) => {
     const values = of.column(line.v);

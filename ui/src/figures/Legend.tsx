@@ -1,11 +1,11 @@
 // One legend of all figures: a click hides a flow's lines in every one of them. What a panel names besides stands after.
 
 import { KernelKey } from "../kernel/Key";
-import { dark, hidden, picture } from "../state";
+import { dark, figureData, hidden } from "../state";
 import type { Line, Panel } from "../types";
 
 export function Legend() {
-  const panels = picture.value?.panels ?? [];
+  const panels = figureData.value?.panels ?? [];
   return (
     <fieldset class="legend">
       <legend class="unseen">Flows</legend>

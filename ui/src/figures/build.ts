@@ -1,7 +1,7 @@
 // A panel as uPlot takes it: its series, their data on one axis of time, and the layers that are drawn by hand.
 
 import uPlot from "uplot";
-import type { Layer, Line, Panel, Picture } from "../types";
+import type { FigureData, Layer, Line, Panel } from "../types";
 
 export interface Ink {
   dark: boolean;
@@ -13,7 +13,7 @@ export interface Ink {
 /** One run's share of a panel: the run on the screen, or a pinned one behind it. */
 export interface Share {
   panel: Panel;
-  picture: Picture;
+  figureData: FigureData;
   /** Of a pinned run: what its lines are called after. */
   label: string | null;
   /** How all its lines are drawn, where it isn't as a pinned run's: fully, and with these strokes. */
@@ -40,7 +40,7 @@ export function built(shares: Share[], ink: Ink): Built {
         const named = share.label === null ? line.name : `${share.label}: ${line.name}`;
         const show = !ink.hidden.has(line.name);
         series.push(oneSeries(named, line, layer, share, ink, show));
-        tables.push([times(share.picture.column(line.s), layer.curve), share.picture.column(line.v)]);
+        tables.push([times(share.figureData.column(line.s), layer.curve), share.figureData.column(line.v)]);
         keys.push(`${named} ${line.colour} ${line.dash} ${layer.curve} ${show}`);
       }
     }

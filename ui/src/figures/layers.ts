@@ -44,8 +44,8 @@ function drawBands(
   dark: boolean,
 ): void {
   if (row < 0) return;
-  const starts = share.picture.column(layer.s);
-  const ends = share.picture.column(layer.e);
+  const starts = share.figureData.column(layer.s);
+  const ends = share.figureData.column(layer.e);
   const inner = 1 - 2 * ROW_GAP;
   const top = u.valToPos(row + ROW_GAP + above * inner, "y", true);
   const height = u.valToPos(row + ROW_GAP + below * inner, "y", true) - top;
@@ -81,7 +81,7 @@ function drawTicks(u: uPlot, share: Share, layer: Extract<Layer, { kind: "ticks"
     canvas.strokeStyle = dark ? layer.dark : layer.colour;
     canvas.lineWidth = ratio;
     canvas.beginPath();
-    for (const time of share.picture.column(layer.s)) {
+    for (const time of share.figureData.column(layer.s)) {
       const x = u.valToPos(time, "x", true);
       canvas.moveTo(x, middle - half);
       canvas.lineTo(x, middle + half);
@@ -92,8 +92,8 @@ function drawTicks(u: uPlot, share: Share, layer: Extract<Layer, { kind: "ticks"
 
 function drawPoints(u: uPlot, share: Share, layer: Extract<Layer, { kind: "points" }>, dark: boolean): void {
   const radius = Math.sqrt(layer.size / Math.PI) * devicePixelRatio;
-  const times = share.picture.column(layer.s);
-  const values = share.picture.column(layer.v);
+  const times = share.figureData.column(layer.s);
+  const values = share.figureData.column(layer.v);
   clipped(u, (canvas) => {
     canvas.fillStyle = dark ? layer.dark : layer.colour;
     for (let i = 0; i < times.length; i++) {

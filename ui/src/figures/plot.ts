@@ -1,4 +1,4 @@
-// One panel on the screen: a uPlot that takes new data while its series stay the same, and is made anew otherwise.
+// One panel on the screen: a uPlot that takes new data while its series stay the same, and is made again otherwise.
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -44,7 +44,7 @@ export class Plot {
   }
 
   /** Show this part of the time. */
-  look(view: [number, number] | null): void {
+  setView(view: [number, number] | null): void {
     if (String(view) === String(this.view)) return;
     this.view = view;
     this.u?.setData(this.data, true);
@@ -55,7 +55,7 @@ export class Plot {
   }
 
   /** Where a time is, in CSS pixels from the left of the box; null outside of what is shown. */
-  place(seconds: number): number | null {
+  xOf(seconds: number): number | null {
     if (!this.u) return null;
     const left = this.u.valToPos(seconds, "x");
     return left < 0 || left > this.u.over.clientWidth ? null : left + this.u.over.offsetLeft;
@@ -98,7 +98,7 @@ export class Plot {
       padding: [5, 12, 0, 0],
       cursor: { sync: { key: SYNC, setSeries: false }, drag: { x: true, y: false }, points: { show: false }, y: false },
       scales: {
-        x: { time: false, range: () => this.view ?? [0, this.shares[0]?.picture.duration_s ?? 1] },
+        x: { time: false, range: () => this.view ?? [0, this.shares[0]?.figureData.duration_s ?? 1] },
         y: {
           // Rows are counted from the top.
           dir: first.panel.rows.length ? -1 : 1,

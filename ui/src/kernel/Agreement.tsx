@@ -18,7 +18,7 @@ export function Agreement() {
       <Rows rows={judged} />
       {shown.length > 0 && (
         <details>
-          <summary>Measured, and not judged</summary>
+          <summary>Measured, without a tolerance</summary>
           <Rows rows={shown} />
         </details>
       )}
@@ -33,7 +33,7 @@ export function Agreement() {
   );
 }
 
-const SIGNS = { agrees: "✓", chance: "?", differs: "✗", shown: "" };
+const SIGNS = { agrees: "✓", inconclusive: "?", differs: "✗", shown: "" };
 
 function Rows({ rows }: { rows: Row[] }) {
   return (

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { write } from "../live";
 import { pending, problem, seed, text } from "../state";
 import { short } from "../units";
-import { begin, cancel, here, look, outcome, overlay, progress, slip } from "./run";
+import { begin, cancel, checkKernel, here, outcome, overlay, progress, slip } from "./run";
 import "./kernel.css";
 
 const SEEDS = 3;
@@ -12,12 +12,12 @@ const SEEDS = 3;
 export function KernelRun() {
   useEffect(() => {
     // Who was told to build one comes back to this page when it is built.
-    const again = () => {
-      if (!here.peek()?.name) void look();
+    const rerun = () => {
+      if (!here.peek()?.name) void checkKernel();
     };
-    again();
-    addEventListener("focus", again);
-    return () => removeEventListener("focus", again);
+    rerun();
+    addEventListener("focus", rerun);
+    return () => removeEventListener("focus", rerun);
   }, []);
   const kernel = here.value;
   const off = !kernel?.name || problem.value !== null || pending.value.length > 0;
@@ -74,14 +74,14 @@ function waits(before: number): string {
 function Stale() {
   const last = outcome.value;
   if (!last || overlay.value || progress.value) return null;
-  const back = () => {
+  const goBack = () => {
     seed.value = last.seed;
     write(last.toml);
   };
   return (
     <p class="quiet small stale">
       The kernel ran {last.toml === text.value ? `seed ${last.seed}` : "another experiment"}.{" "}
-      <button type="button" onClick={back}>
+      <button type="button" onClick={goBack}>
         Back to it
       </button>
     </p>

@@ -1,15 +1,15 @@
 // What is on the screen on the real kernel: begun, heard of, cancelled, and what came out of it.
 
 import { batch, computed, effect, signal } from "@preact/signals";
+import { answered, POINTS, post, request, Unanswered, unpacked } from "../protocol";
 import { panels, pending, seed, text } from "../state";
-import type { Picture, Problem } from "../types";
-import { answered, ask, POINTS, post, Unanswered, unpacked } from "../wire";
+import type { FigureData, Problem } from "../types";
 
 export interface Row {
   metric: string;
   /** The simulator, the kernel, and then what the head names. */
   cells: string[];
-  verdict: "agrees" | "chance" | "differs" | "shown";
+  verdict: "agrees" | "inconclusive" | "differs" | "shown";
 }
 
 export interface Agreement {
@@ -22,7 +22,7 @@ export interface Agreement {
   warnings: string[];
 }
 
-export interface Overlay extends Picture {
+export interface Overlay extends FigureData {
   toml: string;
   job: string;
   kernel: string;
@@ -58,9 +58,9 @@ let job = "";
 let unwanted = false;
 let events: EventSource | null = null;
 
-export async function look(): Promise<void> {
+export async function checkKernel(): Promise<void> {
   await safely(async () => {
-    here.value = await (await answered(await ask("api/kernel"))).json();
+    here.value = await (await answered(await request("api/kernel"))).json();
   });
 }
 
@@ -74,21 +74,21 @@ export async function begin(seeds: number): Promise<void> {
     const told = await (await answered(await post("api/kernel", { toml, seed: seed.value, seeds }))).json();
     if (told.problem) return ended(told.problem);
     job = told.job;
-    hear(toml);
+    listen(toml);
     if (unwanted) await cancel();
   });
-  if (slip.value) void look();
+  if (slip.value) void checkKernel();
 }
 
 export async function cancel(): Promise<void> {
   unwanted = true;
   if (!job) return;
   await safely(async () => {
-    await answered(await ask(`api/jobs/${job}`, { method: "DELETE" }));
+    await answered(await request(`api/jobs/${job}`, { method: "DELETE" }));
   });
 }
 
-function hear(toml: string): void {
+function listen(toml: string): void {
   events = new EventSource(`api/jobs/${job}/events`);
   events.onmessage = (event) => {
     const told: Progress = JSON.parse(event.data);
@@ -112,9 +112,9 @@ async function take(toml: string): Promise<void> {
 }
 
 async function taken(toml: string, of: string): Promise<Overlay> {
-  const response = await answered(await post(`api/jobs/${of}/picture`, { panels: panels.value, points: POINTS }));
-  const { picture } = unpacked(await response.arrayBuffer());
-  return { ...(picture as Overlay), toml, job: of };
+  const response = await answered(await post(`api/jobs/${of}/figure`, { panels: panels.value, points: POINTS }));
+  const { figureData } = unpacked(await response.arrayBuffer());
+  return { ...(figureData as Overlay), toml, job: of };
 }
 
 function ended(problem: Problem | null): void {

@@ -3,7 +3,7 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Report } from "./Report";
-import { add, below, list, play, query, shown, type Thing, take, things, trouble } from "./things";
+import { add, below, list, play, problemText, query, shown, type Thing, take, things } from "./things";
 import "./open.css";
 
 export function Open() {
@@ -51,9 +51,9 @@ function List() {
           Close
         </button>
       </div>
-      {trouble.value && (
+      {problemText.value && (
         <div role="alert" class="trouble">
-          {trouble.value}
+          {problemText.value}
         </div>
       )}
       {things.value.length === 0 && <p class="quiet">Nothing is open yet.</p>}

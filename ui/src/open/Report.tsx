@@ -1,4 +1,4 @@
-// A report in a frame of its own: it has scripts, so it is nobody there, and can only say which run it would open.
+// A report in a frame of its own: it has scripts, so it is no one there, and can only say which run it would open.
 
 import { useEffect, useRef } from "preact/hooks";
 import { play, query, type Read, type SweptRun, shown } from "./things";
@@ -8,14 +8,14 @@ export function Report({ thing, run }: Read) {
   const address = `results/${thing.name}/report${query(run)}`;
   const title = run ? `${thing.title}: point ${run.point}, seed ${run.seed}` : thing.title;
   useEffect(() => {
-    const heard = (event: MessageEvent) => {
+    const onMessage = (event: MessageEvent) => {
       if (event.source !== frame.current?.contentWindow) return;
       const [opened, read] = [sweptRun(event.data?.open), sweptRun(event.data?.report)];
       if (opened) void play(thing, opened);
       if (read) shown.value = { thing, run: read };
     };
-    addEventListener("message", heard);
-    return () => removeEventListener("message", heard);
+    addEventListener("message", onMessage);
+    return () => removeEventListener("message", onMessage);
   }, [thing]);
   return (
     <>

@@ -2,8 +2,8 @@
 
 import { signal } from "@preact/signals";
 import { write } from "../live";
+import { answered, post, request, Unanswered } from "../protocol";
 import { seed } from "../state";
-import { answered, ask, post, Unanswered } from "../wire";
 
 export interface Thing {
   name: string;
@@ -30,7 +30,7 @@ export const things = signal<Thing[]>([]);
 /** The folder below which a path may be typed. */
 export const below = signal("");
 /** What went wrong last. */
-export const trouble = signal("");
+export const problemText = signal("");
 /** What the dialog shows: the list, the report of a thing, or nothing. */
 export const shown = signal<"list" | Read | null>(null);
 
@@ -38,7 +38,7 @@ const TEXT_MAX = 1_000_000;
 
 export function list(): Promise<void> {
   return safely(async () => {
-    const told = await (await answered(await ask("api/results"))).json();
+    const told = await (await answered(await request("api/results"))).json();
     below.value = told.below;
     things.value = told.things;
   });
@@ -59,7 +59,7 @@ export async function take(files: Iterable<File>): Promise<void> {
 /** Put its experiment on the screen; of a sweep, that of one run. */
 export function play(thing: Thing, run?: SweptRun): Promise<void> {
   return safely(async () => {
-    const told = await (await answered(await ask(`api/results/${thing.name}/experiment${query(run)}`))).json();
+    const told = await (await answered(await request(`api/results/${thing.name}/experiment${query(run)}`))).json();
     seed.value = told.seed;
     write(told.toml);
     shown.value = null;
@@ -72,7 +72,7 @@ export function query(run?: SweptRun): string {
 
 async function experiment(file: File): Promise<void> {
   if (file.size > TEXT_MAX) {
-    trouble.value = `${file.name}: too long for an experiment`;
+    problemText.value = `${file.name}: too long for an experiment`;
     return;
   }
   write(await file.text());
@@ -82,19 +82,19 @@ function log(file: File): Promise<void> {
   return safely(async () => {
     const headers = { "Content-Type": "application/octet-stream" };
     const how = { method: "POST", headers, body: file };
-    const told = await (await answered(await ask(`api/import?name=${encodeURIComponent(file.name)}`, how))).json();
+    const told = await (await answered(await request(`api/import?name=${encodeURIComponent(file.name)}`, how))).json();
     await list();
     shown.value = told.things[0] ? { thing: told.things[0] } : "list";
   });
 }
 
 async function safely(work: () => Promise<void>): Promise<void> {
-  trouble.value = "";
+  problemText.value = "";
   try {
     await work();
   } catch (error) {
     if (!(error instanceof Unanswered)) throw error;
-    trouble.value = error.message;
+    problemText.value = error.message;
     if (shown.value === null) shown.value = "list";
   }
 }

@@ -1,4 +1,4 @@
-// The experiment as TOML beside the knobs: the same thing, always; what is wrong stands where it is.
+// The experiment as TOML beside the controls: the same thing, always; what is wrong stands where it is.
 
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { HighlightStyle, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
@@ -35,12 +35,12 @@ export function Editor() {
     <section class="text" id="text" aria-label="The experiment as text">
       <h2>Experiment</h2>
       <div ref={box} class="editor" />
-      <Trouble />
+      <ErrorLine />
     </section>
   );
 }
 
-function Trouble() {
+function ErrorLine() {
   const slip = problem.value;
   return (
     <div role="alert" class={slip ? "trouble" : "unseen"}>

@@ -1,11 +1,11 @@
 // What came out in numbers: a row a group, and the queue in a sentence.
 
 import { OF_GROUPS, OF_PATH } from "../metrics";
-import { picture } from "../state";
+import { figureData } from "../state";
 import { short } from "../units";
 
 export function Numbers() {
-  const drawn = picture.value;
+  const drawn = figureData.value;
   if (!drawn) return null;
   const of = drawn.numbers;
   const groups = [...new Set(drawn.flows.map((flow) => flow.group))];

@@ -1,8 +1,8 @@
 // Pinned runs: what is on the screen stays behind whatever comes next.
 
 import { write } from "../live";
-import { knobs, type Pin, picture, pins, seed, text } from "../state";
-import { rateSaid, timeSaid } from "../units";
+import { controls, figureData, type Pin, pins, seed, text } from "../state";
+import { rateLabel, timeLabel } from "../units";
 
 const PINS_MAX = 4;
 let made = 0;
@@ -10,12 +10,12 @@ let made = 0;
 export function Pins() {
   return (
     <div class="pins">
-      <button type="button" onClick={pin} disabled={!picture.value || pins.value.length >= PINS_MAX}>
+      <button type="button" onClick={pin} disabled={!figureData.value || pins.value.length >= PINS_MAX}>
         Pin this run
       </button>
       {pins.value.map((one) => (
         <span class="pin" key={one.id}>
-          <button type="button" title="Back to this experiment" onClick={() => back(one)}>
+          <button type="button" title="Back to this experiment" onClick={() => restorePin(one)}>
             {one.label}
           </button>
           <button type="button" class="remove" aria-label={`Unpin ${one.label}`} onClick={() => unpin(one.id)}>
@@ -28,7 +28,7 @@ export function Pins() {
 }
 
 function pin(): void {
-  if (!picture.value) return;
+  if (!figureData.value) return;
   made += 1;
   pins.value = [
     ...pins.value,
@@ -37,13 +37,13 @@ function pin(): void {
       toml: text.value,
       seed: seed.value,
       name: `pin ${made}`,
-      label: `pin ${made}${said()}`,
-      picture: picture.value,
+      label: `pin ${made}${statusText()}`,
+      figureData: figureData.value,
     },
   ];
 }
 
-function back(one: Pin): void {
+function restorePin(one: Pin): void {
   seed.value = one.seed;
   write(one.toml);
 }
@@ -52,9 +52,9 @@ function unpin(id: number): void {
   pins.value = pins.value.filter((one) => one.id !== id);
 }
 
-/** The path in short: what somebody will remember the run by. */
-function said(): string {
-  const now = knobs.value;
+/** The path in short: what the user will remember the run by. */
+function statusText(): string {
+  const now = controls.value;
   if (!now?.bottleneck?.rate_bps) return "";
-  return ` (${rateSaid(now.bottleneck.rate_bps)}, ${timeSaid(now.rtt_ns)}, ${now.bottleneck.qdisc})`;
+  return ` (${rateLabel(now.bottleneck.rate_bps)}, ${timeLabel(now.rtt_ns)}, ${now.bottleneck.qdisc})`;
 }

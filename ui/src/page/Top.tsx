@@ -1,7 +1,7 @@
 // The head of the page: which experiment, how it looks, how long an answer takes.
 
 import { write } from "../live";
-import { knobs, latency, offered, text, theme } from "../state";
+import { controls, latency, offered, text, theme } from "../state";
 import { TourButton } from "../tour/Tour";
 import type { Scenario } from "../types";
 
@@ -18,15 +18,15 @@ export function Top() {
           onChange={(event) => choose(known[Number(event.currentTarget.value)])}
         >
           <option value={-1} hidden>
-            {`(${knobs.value?.title ?? "yours"})`}
+            {`(${controls.value?.title ?? "yours"})`}
           </option>
-          <Shelf title="Scenarios" from={known} published={false} />
-          <Shelf title="Published results" from={known} published={true} />
+          <ScenarioGroup title="Scenarios" from={known} published={false} />
+          <ScenarioGroup title="Published results" from={known} published={true} />
         </select>
       </label>
       <TourButton />
       <span class="quiet small latency">
-        {latency.value !== null && `${Math.round(latency.value)} ms from knob to picture`}
+        {latency.value !== null && `${Math.round(latency.value)} ms from control to figure`}
       </span>
       <label class="theme">
         Colours{" "}
@@ -45,7 +45,7 @@ export function Top() {
   );
 }
 
-function Shelf({ title, from, published }: { title: string; from: Scenario[]; published: boolean }) {
+function ScenarioGroup({ title, from, published }: { title: string; from: Scenario[]; published: boolean }) {
   return (
     <optgroup label={title}>
       {from.map((one, place) =>

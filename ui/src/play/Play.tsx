@@ -1,12 +1,12 @@
 // The run in time: the stage, its transport, and what is to be seen in words.
 
 import { useEffect } from "preact/hooks";
-import { turn } from "../live";
-import { knobs, picture } from "../state";
+import { applyEdit } from "../live";
+import { controls, figureData } from "../state";
 import { timeText } from "../units";
 import "./play.css";
-import { at, hide, known, pause, shown, step, still, toggle, trouble } from "./player";
-import { Said } from "./Said";
+import { Description } from "./Description";
+import { at, hide, known, pause, problemText, shown, step, still, toggle } from "./player";
 import { Stage } from "./Stage";
 import { Transport } from "./Transport";
 
@@ -16,15 +16,15 @@ export function Play() {
     document.addEventListener("keydown", pressed);
     return () => document.removeEventListener("keydown", pressed);
   }, []);
-  if (!picture.value) return null;
+  if (!figureData.value) return null;
   if (!shown.value) return <Closed />;
   return (
-    <section class="play" aria-label="The run in time">
+    <section class="play" aria-label="Packet view">
       <Stage />
       <Transport />
-      <Said />
-      {trouble.value && <p class="trouble">{trouble.value}</p>}
-      <p class="quiet small">Hollow: sent again. With a dot: marked (CE). ×: dropped. Tall: several at once.</p>
+      <Description />
+      {problemText.value && <p class="trouble">{problemText.value}</p>}
+      <p class="quiet small">Hollow: retransmitted. With a dot: CE-marked. ×: dropped. Tall: several at once.</p>
       <Delay />
       <FirstQueue />
       <Motion />
@@ -44,31 +44,34 @@ function Closed() {
       <button type="button" onClick={show}>
         Show the packets
       </button>{" "}
-      <span class="quiet small">as they move on the wire and wait in the queue</span>
+      <span class="quiet small">packets on the links and in the queue</span>
     </p>
   );
 }
 
-/** Where all delay is on the way back, nobody is ever seen on the wire before the queue: say so, and offer another. */
+/** If all delay is on the reverse path, no packet is seen before the queue: say so, and offer a split. */
 function Delay() {
-  const now = knobs.value;
+  const now = controls.value;
   const delays = known.value?.packets.delays_s;
   if (!now?.rtt_ns || !delays || delays.before || delays.after) return null;
   return (
     <p class="quiet small">
-      All of the delay lies on the way back: packets reach the queue at once.{" "}
-      <button type="button" onClick={() => turn({ key: "path.delay", value: timeText(Math.round(now.rtt_ns / 2)) })}>
-        Put half of it on the way there
+      All of the delay lies on the reverse path: packets reach the queue at once.{" "}
+      <button
+        type="button"
+        onClick={() => applyEdit({ key: "path.delay", value: timeText(Math.round(now.rtt_ns / 2)) })}
+      >
+        Put half of it on the forward path
       </button>
     </p>
   );
 }
 
-/** Journeys know the first queue of a packet: say so where there are several. */
+/** Packet traces have only the first queue of a packet; say so if there are several. */
 function FirstQueue() {
   if ((known.value?.packets.queues.length ?? 0) < 2) return null;
   return (
-    <p class="quiet small">This path has several queues: a packet is shown, and counted, in the first it comes to.</p>
+    <p class="quiet small">This path has several queues: a packet is shown and counted in the first one it reaches.</p>
   );
 }
 

@@ -1,8 +1,8 @@
-// The stage's canvas: drawn anew whenever the time, the packets, its width or the colours change.
+// The stage's canvas: drawn again whenever the time, the packets, its width or the colours change.
 
 import { computed, signal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { dark, hidden, picture } from "../state";
+import { dark, figureData, hidden } from "../state";
 import { drawStage, type Ink } from "./draw";
 import { geometryOf } from "./geometry";
 import { at, buffering, known, speed } from "./player";
@@ -13,7 +13,7 @@ const width = signal(0);
 /** The largest backlog of each queue, as its figure has it. */
 const peaks = computed(() => {
   const found = new Map<string, number>();
-  const shown = picture.value;
+  const shown = figureData.value;
   const layers = shown?.panels.find((panel) => panel.name === "queue")?.layers ?? [];
   for (const layer of layers) {
     if (layer.kind !== "lines" || !shown) continue;
@@ -28,7 +28,7 @@ const peaks = computed(() => {
 const geometry = computed(() =>
   geometryOf(known.value?.packets ?? null, {
     width: width.value,
-    flows: picture.value?.flows ?? [],
+    flows: figureData.value?.flows ?? [],
     peaks: peaks.value,
   }),
 );
@@ -55,7 +55,12 @@ export function Stage() {
   });
   return (
     <div class="board" data-waiting={buffering.value}>
-      <canvas ref={canvas} role="img" tabIndex={0} aria-label="Packets on the wires and in the queue; below in words" />
+      <canvas
+        ref={canvas}
+        role="img"
+        tabIndex={0}
+        aria-label="Packets on the links and in the queue; described below"
+      />
     </div>
   );
 }
@@ -76,16 +81,16 @@ function sized(canvas: HTMLCanvasElement, wide: number, high: number): CanvasRen
 /** Colours of flows are those of their lines in the figures; a group's line is all its flows'. */
 function inkNow(): Ink {
   const lines = new Map<string, string>();
-  for (const panel of picture.value?.panels ?? []) {
+  for (const panel of figureData.value?.panels ?? []) {
     for (const layer of panel.layers) {
       if (layer.kind !== "lines") continue;
       for (const line of layer.lines)
         if (!lines.has(line.name)) lines.set(line.name, dark.value ? line.dark : line.colour);
     }
   }
-  const groups = new Map(picture.value?.flows.map((flow) => [flow.name, flow.group]));
+  const groups = new Map(figureData.value?.flows.map((flow) => [flow.name, flow.group]));
   // A group's row has the colour of its first flow.
-  const members = new Map(picture.value?.flows.toReversed().map((flow) => [flow.group, flow.name]));
+  const members = new Map(figureData.value?.flows.toReversed().map((flow) => [flow.group, flow.name]));
   const plain = dark.value ? NO_FLOW.dark : NO_FLOW.light;
   const shut = hidden.value;
   const own = dark.value

@@ -1,8 +1,8 @@
 // Play and pause, step, speed, and where in the run.
 
 import { useId } from "preact/hooks";
-import { picture, problem } from "../state";
-import { short, timeSaid } from "../units";
+import { figureData, problem } from "../state";
+import { short, timeLabel } from "../units";
 import { at, buffering, playing, SLOWEST, seek, slower, speed, step, still, toggle } from "./player";
 
 const STEPS = 300;
@@ -10,7 +10,7 @@ const STEPS = 300;
 const GRAIN_S = 0.001;
 
 export function Transport() {
-  const end = picture.value?.duration_s ?? 0;
+  const end = figureData.value?.duration_s ?? 0;
   const now = at.value ?? 0;
   const id = useId();
   return (
@@ -63,7 +63,7 @@ function Speed() {
         step={1}
         value={STEPS * (1 + Math.log10(speed.value) / slower_by)}
         aria-valuetext={said}
-        title={`A second on the screen is ${timeSaid(speed.value * 1e9)} of the run`}
+        title={`A second on the screen is ${timeLabel(speed.value * 1e9)} of the run`}
         onInput={(event) => slower(10 ** ((Number(event.currentTarget.value) / STEPS - 1) * slower_by))}
       />
       <output for={id}>{said}</output>

@@ -1,12 +1,12 @@
-// The stage on a canvas: wires, queues, packets as strokes as long as they are on the wire. Where each is, `place` says.
+// The stage on a canvas: wires, queues, packets as strokes as long as they are on the wire. Where each is, `locate` says.
 //
-// Colour is never alone: a flow has a row of its own in every lane, ACKs are short and on the way back, what is sent
+// Colour is never alone: a flow has a row of its own in every lane, ACKs are short and on the reverse path, what is sent
 // again is hollow, what a queue has marked has a dot, and what is dropped falls as a cross.
 
-import { rateSaid } from "../units";
+import { rateLabel } from "../units";
 import type { Geometry, Lane } from "./geometry";
 import type { Indexed } from "./index";
-import { dropSpot, ends, place, type Spot, Zone } from "./place";
+import { dropSpot, ends, locate, type Spot, Zone } from "./position";
 
 export interface Ink {
   text: string;
@@ -55,7 +55,7 @@ export function drawStage(
   const waiting = new Map<Lane, number[]>();
   const strokes = new Strokes(canvas, of, geometry, ink);
   for (const row of of.candidates(now.time)) {
-    const spot = place(of.packets, row, now.time, geometry);
+    const spot = locate(of.packets, row, now.time, geometry);
     if (spot.zone === Zone.Queue) push(waiting, spot.lane, row);
     else if (spot.zone > Zone.Unsent && spot.zone < Zone.Arrived) strokes.moving(row, spot);
   }
@@ -92,7 +92,7 @@ interface Stroke {
 
 interface Drawn {
   strokes: Stroke[];
-  /** Sent again: hollow. */
+  /** Retransmitted: hollow. */
   hollow: Stroke[];
   /** Marked by a queue: with a dot. */
   dotted: Stroke[];
@@ -188,7 +188,7 @@ function drawLane(canvas: CanvasRenderingContext2D, lane: Lane, { left, right }:
   canvas.fillStyle = ink.text;
   canvas.textAlign = "left";
   const label = top - LABEL_ABOVE;
-  if (back) canvas.fillText("◂ way back: ACKs", left, label);
+  if (back) canvas.fillText("◂ reverse path: ACKs", left, label);
   if (!back) canvas.fillText("▸", right + 6, top + height / 2 + 4);
   if (!box) return;
   const [from, to] = [Math.min(box.entry, box.exit), Math.max(box.entry, box.exit)];
@@ -201,7 +201,7 @@ function drawLane(canvas: CanvasRenderingContext2D, lane: Lane, { left, right }:
   canvas.textAlign = "left";
   canvas.fillStyle = ink.text;
   const limit = queue?.written && (box.toScale ? queue.written : `${queue.written}, not to scale`);
-  const rate = queue?.rate_bps ? rateSaid(queue.rate_bps) : "";
+  const rate = queue?.rate_bps ? rateLabel(queue.rate_bps) : "";
   if (!back) canvas.fillText(rate, box.exit + 5, label);
   const called = [queue?.name, limit].filter(Boolean).join(", ");
   if (!back) canvas.fillText(fitting(canvas, called, to - from), from, label);

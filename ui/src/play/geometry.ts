@@ -1,7 +1,7 @@
 // The stage: where senders, wires, queues, the link and receivers are, for a width and a path. Pure.
 //
 //   sender ──wire──▶ | queue ▮▮▮▮ |▶ link ──wire──▶ receiver      a lane for each queue under test
-//          ◀──────────────── ACKs ────────────────               one for the way back
+//          ◀──────────────── ACKs ────────────────               one for the reverse path
 
 import { isBack, type Packets, type QueueFacts } from "./packets";
 
@@ -130,8 +130,8 @@ function boxOf(queue: QueueFacts | null, left: number, right: number, of: Packet
 
 function mirrored(box: Box | null, left: number, right: number): Box | null {
   if (!box) return null;
-  const turn = (x: number) => left + right - x;
-  return { ...box, entry: turn(box.entry), exit: turn(box.exit), far: turn(box.far) };
+  const mirror = (x: number) => left + right - x;
+  return { ...box, entry: mirror(box.entry), exit: mirror(box.exit), far: mirror(box.far) };
 }
 
 function laneFinder(there: Lane[], back: Lane[]) {

@@ -1,4 +1,4 @@
-// A window of packets in the orders that a picture of it needs, made once: who may be under way at a time, who leaves a
+// A window of packets in the orders that a figure of it needs, made once: who may be under way at a time, who leaves a
 // queue when, who is dropped when, and every event in its order.
 
 import type { Packets, Time } from "./packets";
@@ -17,7 +17,7 @@ export class Indexed {
   readonly packets: Packets;
   private readonly starts: Int32Array;
   private readonly rows: Int32Array;
-  private readonly leavings = new Map<number, Float64Array>();
+  private readonly departures = new Map<number, Float64Array>();
   private readonly drops: Int32Array;
   private events: Event[] | null = null;
 
@@ -46,12 +46,12 @@ export class Indexed {
 
   /** The last time up to this one at which a packet left a queue, and the next; infinite where there is none. */
   around(queue: number, time: number): [number, number] {
-    let times = this.leavings.get(queue);
+    let times = this.departures.get(queue);
     if (!times) {
       const mine = rowsWhere(this.packets, (row) => this.packets.queue[row] === queue);
       times = Float64Array.from(mine, (row) => this.packets.dequeued[row] as number);
       times = times.filter((one) => !Number.isNaN(one)).sort();
-      this.leavings.set(queue, times);
+      this.departures.set(queue, times);
     }
     const at = times;
     const next = firstBeyond(at.length, (i) => (at[i] as number) > time);

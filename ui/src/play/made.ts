@@ -1,8 +1,8 @@
-// Small windows of packets for the tests of this folder: journeys as the simulator could tell of them.
+// Small windows of packets for the tests of this folder: traces as the simulator could tell of them.
 
 import type { Packets } from "./packets";
 
-export interface Journey {
+export interface Trace {
   flow: number;
   back?: boolean;
   again?: boolean;
@@ -14,10 +14,10 @@ export interface Journey {
   dropped?: number;
 }
 
-export function made(journeys: Journey[], to_s = 1): Packets {
-  const rows = journeys.toSorted((one, other) => one.sent - other.sent);
-  const column = (of: (journey: Journey) => number | undefined) =>
-    Float64Array.from(rows, (journey) => of(journey) ?? Number.NaN);
+export function made(traces: Trace[], to_s = 1): Packets {
+  const rows = traces.toSorted((one, other) => one.sent - other.sent);
+  const column = (of: (trace: Trace) => number | undefined) =>
+    Float64Array.from(rows, (trace) => of(trace) ?? Number.NaN);
   return {
     from_s: 0,
     to_s,
@@ -52,37 +52,37 @@ export function made(journeys: Journey[], to_s = 1): Packets {
   };
 }
 
-/** A full queue of 20 behind 12 Mbit/s, two flows, one packet in ten lost before it, ACKs; from a small set of dice. */
+/** A full queue of 20 behind 12 Mbit/s, two flows, one packet in ten lost before it, ACKs; from a small random generator. */
 export function crowd(seed: number, packets = 400): Packets {
-  const dice = mulberry(seed);
-  const journeys: Journey[] = [];
-  const leavings: number[] = [];
-  for (let time = 0; journeys.length < packets; time += dice() * 0.0015) {
-    const journey: Journey = { flow: dice() < 0.5 ? 0 : 1, again: dice() < 0.1, sent: time };
-    journeys.push(journey);
-    if (dice() < 0.1) {
-      journey.dropped = time + 0.002;
+  const random = mulberry(seed);
+  const traces: Trace[] = [];
+  const departures: number[] = [];
+  for (let time = 0; traces.length < packets; time += random() * 0.0015) {
+    const trace: Trace = { flow: random() < 0.5 ? 0 : 1, again: random() < 0.1, sent: time };
+    traces.push(trace);
+    if (random() < 0.1) {
+      trace.dropped = time + 0.002;
       continue;
     }
     const queued = time + 0.01;
-    journey.queued = queued;
-    const waiting = leavings.filter((leaving) => leaving > queued).length;
+    trace.queued = queued;
+    const waiting = departures.filter((leaving) => leaving > queued).length;
     if (waiting >= 20) {
-      journey.dropped = queued;
+      trace.dropped = queued;
       continue;
     }
-    const dequeued = Math.max(queued, leavings.at(-1) ?? 0) + 0.001;
-    leavings.push(dequeued);
-    journey.dequeued = dequeued;
-    journey.departed = dequeued + 0.0005;
-    if (dice() < 0.05) continue; // The run ends before it arrives.
-    journey.received = dequeued + 0.0055;
-    journeys.push({ flow: journey.flow, back: true, sent: journey.received, received: journey.received + 0.015 });
+    const dequeued = Math.max(queued, departures.at(-1) ?? 0) + 0.001;
+    departures.push(dequeued);
+    trace.dequeued = dequeued;
+    trace.departed = dequeued + 0.0005;
+    if (random() < 0.05) continue; // The run ends before it arrives.
+    trace.received = dequeued + 0.0055;
+    traces.push({ flow: trace.flow, back: true, sent: trace.received, received: trace.received + 0.015 });
   }
-  return made(journeys);
+  return made(traces);
 }
 
-/** Dice that fall the same way every time. */
+/** A deterministic random generator. */
 export function mulberry(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,9 +1,9 @@
-// Packets of a window of time as the server tells of them (`workbench/journeys.py`): a column a fact, a row a packet.
+// Packets of a window of time as the server tells of them (`web/packet traces.py`): a column a fact, a row a packet.
 
+import { answered, opened, post } from "../protocol";
 import type { Problem, Span } from "../types";
-import { answered, opened, post } from "../wire";
 
-export interface Asked {
+export interface WindowRequest {
   toml: string;
   seed: number;
   from_s: number;
@@ -20,7 +20,7 @@ export interface QueueFacts {
   rate_bps: number | null;
 }
 
-/** Shortest times from the sender to the queue, from there to the receiver, and back; null where nobody went. */
+/** Shortest times from the sender to the queue, from there to the receiver, and back; null where no one went. */
 export interface Delays {
   before: number | null;
   after: number | null;
@@ -46,18 +46,18 @@ export interface Header {
 /** Names are places in `names`, times seconds; what is not known is NaN. Rows are in order of `sent`. */
 export interface Packets extends Header, Record<Name | Count | Time, Float64Array> {}
 
-interface Said extends Header {
+interface Description extends Header {
   problem: Problem | null;
   columns: Record<Name | Count | Time, Span>;
 }
 
 /** The server's answer; a string: what is wrong. */
-export async function packets(asked: Asked): Promise<Packets | string> {
-  return told(await (await answered(await post("api/journeys", asked))).arrayBuffer());
+export async function packets(asked: WindowRequest): Promise<Packets | string> {
+  return parsePackets(await (await answered(await post("api/packets", asked))).arrayBuffer());
 }
 
-export function told(bytes: ArrayBuffer): Packets | string {
-  const { header, column } = opened<Said>(bytes);
+export function parsePackets(bytes: ArrayBuffer): Packets | string {
+  const { header, column } = opened<Description>(bytes);
   if (header.problem) return header.problem.text;
   const columns = Object.fromEntries(Object.entries(header.columns).map(([name, span]) => [name, column(span)]));
   return { ...header, ...(columns as Record<Name | Count | Time, Float64Array>) };

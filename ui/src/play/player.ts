@@ -1,25 +1,25 @@
-// The player: the page's clock goes on with the time of the screen, as fast as somebody wants, as far as packets are
+// The player: the page's clock goes on with the time of the screen, as fast as the user wants, as far as packets are
 // known. Views read its signals and call its actions; it is the only one here that writes `clock`.
 
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
-import { clock, knobs, picture, problem, seed, text } from "../state";
+import { clock, controls, figureData, problem, seed, text } from "../state";
 import type { Indexed } from "./index";
 import { Windows } from "./windows";
 
 /** Where the player is, in seconds of the experiment; null before anybody used it. */
 export const at = signal<number | null>(null);
 export const playing = signal(false);
-/** Is the stage on the page? Figures have the room until somebody asks for packets. */
+/** Is the stage on the page? Figures have the room until the user asks for packets. */
 export const shown = signal(false);
 /** Is it waiting for packets? */
 export const buffering = signal(false);
-export const trouble = signal<string | null>(null);
+export const problemText = signal<string | null>(null);
 /** The packets of its time. */
 export const known = signal<Indexed | null>(null);
 const chosen = signal<number | null>(null);
 
 export const SLOWEST = 1 / 1000;
-/** A round trip takes so long on the screen where nobody chose a speed. */
+/** A round trip takes so long on the screen where no one chose a speed. */
 const TRIP_S = 2;
 const EDGE_S = 1e-6;
 const SETTLED_MS = 300;
@@ -29,10 +29,10 @@ const PACKET_BITS = 12_000;
 const ROWS_A_PACKET = 2;
 const UNKNOWN_RATE_BPS = 1e8;
 
-export const speed = computed(() => chosen.value ?? usual((knobs.value?.rtt_ns ?? 0) / 1e9));
+export const speed = computed(() => chosen.value ?? usual((controls.value?.rtt_ns ?? 0) / 1e9));
 
 const reduced = matchMedia("(prefers-reduced-motion: reduce)");
-/** Does somebody want less motion? Then nothing plays until they say so. */
+/** Does the user want less motion? Then nothing plays until they say so. */
 export const still = signal(reduced.matches);
 reduced.addEventListener("change", () => {
   still.value = reduced.matches;
@@ -45,7 +45,7 @@ let unsettled: ReturnType<typeof setTimeout> | undefined;
 let before = 0;
 
 export function play(): void {
-  const end = picture.value?.duration_s ?? 0;
+  const end = figureData.value?.duration_s ?? 0;
   if (still.value || playing.value || !end) return;
   if (at.value === null || at.value >= end) seek(0);
   playing.value = true;
@@ -66,9 +66,9 @@ export function slower(to: number): void {
   chosen.value = Math.min(Math.max(to, SLOWEST), 1);
 }
 
-/** Somebody wants to see this time. */
+/** The user wants to see this time. */
 export function seek(seconds: number): void {
-  const end = picture.value?.duration_s;
+  const end = figureData.value?.duration_s;
   if (end === undefined) return;
   shown.value = true;
   move(Math.min(Math.max(seconds, 0), end));
@@ -106,7 +106,7 @@ function frame(now: number): void {
   const passed = Math.min(Math.max((now - before) / 1000, 0), FRAME_MAX_S);
   before = now;
   const next = at.value + passed * speed.value;
-  const end = picture.value?.duration_s ?? 0;
+  const end = figureData.value?.duration_s ?? 0;
   if (windows?.get(Math.min(next, end))) move(Math.min(next, end));
   else wait(next);
   if (next >= end) pause();
@@ -121,44 +121,44 @@ function move(time: number): void {
     known.value = here;
     buffering.value = here === null;
   });
-  ask(time);
+  requestTime(time);
 }
 
 function wait(time: number): void {
   buffering.value = true;
-  ask(time);
+  requestTime(time);
 }
 
-function ask(time: number): void {
+function requestTime(time: number): void {
   if (unsettled !== undefined) return;
   windows ??= new Windows(source(), came);
   windows.want(time, playing.value);
 }
 
 function source() {
-  const rate_bps = knobs.value?.bottleneck?.rate_bps ?? UNKNOWN_RATE_BPS;
+  const rate_bps = controls.value?.bottleneck?.rate_bps ?? UNKNOWN_RATE_BPS;
   return {
     toml: text.value,
     seed: seed.value,
-    duration_s: picture.value?.duration_s ?? 0,
+    duration_s: figureData.value?.duration_s ?? 0,
     packets_per_s: (rate_bps / PACKET_BITS) * ROWS_A_PACKET,
   };
 }
 
 function came(wrong: string | null): void {
-  trouble.value = wrong;
+  problemText.value = wrong;
   if (wrong !== null) pause();
   else if (at.value !== null && !known.value) seek(at.value);
 }
 
-/** Packets of another text are of no use. The new one's are asked for once nobody turns anything any more. */
+/** Packets of another text are of no use. The new one's are asked for once no one turns anything any more. */
 function changed(): void {
   windows?.close();
   windows = null;
   batch(() => {
     known.value = null;
     buffering.value = at.value !== null && problem.value === null;
-    trouble.value = null;
+    problemText.value = null;
   });
   clearTimeout(unsettled);
   unsettled = setTimeout(() => {

@@ -1,14 +1,19 @@
 import { expect, test } from "vitest";
 import { made } from "./made";
-import type { Asked } from "./packets";
-import { type Ask, Windows } from "./windows";
+import type { WindowRequest } from "./packets";
+import { type FetchWindow, Windows } from "./windows";
 
 const SOURCE = { toml: "…", seed: 1, duration_s: 3.3, packets_per_s: 20_000 };
 
 /** Windows whose server notes what it is asked, and may know only a part of each window. */
-function served(part = 1): { windows: Windows; asked: Asked[]; quiet(): Promise<void>; wrongs: (string | null)[] } {
-  const [asked, wrongs]: [Asked[], (string | null)[]] = [[], []];
-  const ask: Ask = async (one) => {
+function served(part = 1): {
+  windows: Windows;
+  asked: WindowRequest[];
+  quiet(): Promise<void>;
+  wrongs: (string | null)[];
+} {
+  const [asked, wrongs]: [WindowRequest[], (string | null)[]] = [[], []];
+  const ask: FetchWindow = async (one) => {
     asked.push(one);
     const complete_s = one.from_s + (one.to_s - one.from_s) * part;
     return { ...made([]), ...one, complete_s, left_out: part < 1 ? 9 : 0 };

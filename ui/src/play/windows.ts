@@ -1,7 +1,7 @@
 // Windows of packets: those that were fetched, and which is to be fetched next. One request is under way at a time.
 
 import { Indexed } from "./index";
-import { type Asked, type Packets, packets } from "./packets";
+import { type Packets, packets, type WindowRequest } from "./packets";
 
 /** What the windows are of. */
 export interface Source {
@@ -12,7 +12,7 @@ export interface Source {
   packets_per_s: number;
 }
 
-export type Ask = (asked: Asked) => Promise<Packets | string>;
+export type FetchWindow = (asked: WindowRequest) => Promise<Packets | string>;
 
 const ROWS_WANTED = 25_000;
 const LENGTHS_S = [2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
@@ -29,7 +29,7 @@ export class Windows {
     private readonly source: Source,
     /** Something came: a window (null), or what is wrong. */
     private readonly came: (wrong: string | null) => void,
-    private readonly ask: Ask = packets,
+    private readonly fetchWindow: FetchWindow = packets,
   ) {
     this.length_s = LENGTHS_S.find((length) => length * source.packets_per_s <= ROWS_WANTED) ?? 0.001;
   }
@@ -86,7 +86,7 @@ export class Windows {
   private async once(from_s: number): Promise<string | null> {
     const { toml, seed, duration_s } = this.source;
     const to_s = Math.min((Math.floor(from_s / this.length_s + 1e-9) + 1) * this.length_s, duration_s);
-    const got = await this.ask({ toml, seed, from_s, to_s });
+    const got = await this.fetchWindow({ toml, seed, from_s, to_s });
     if (typeof got === "string") return got;
     if (got.left_out > 0) {
       const shorter = this.length_s / 2;

@@ -2,8 +2,8 @@
 
 import { useSignal } from "@preact/signals";
 import { overlay } from "../kernel/run";
+import { answered, post, Unanswered } from "../protocol";
 import { panels, problem, seed, text } from "../state";
-import { answered, post, Unanswered } from "../wire";
 
 const KINDS: Record<string, string> = {
   "figure.svg": "Figure, SVG",

@@ -7,7 +7,7 @@ import "./tools.css";
 
 export function Tools() {
   return (
-    <section class="tools" aria-label="Open, share, keep">
+    <section class="tools" aria-label="Open, share, download">
       <Open />
       <button type="button" onClick={() => void copyLink()}>
         Copy link

@@ -1,9 +1,9 @@
-// The tour's card: a question, the one knob that answers it, and what was found.
+// The tour's card: a question, the one control that answers it, and what was found.
 
 import { useEffect, useRef } from "preact/hooks";
 import { problem } from "../state";
 import type { Verdict } from "./judge";
-import { Knob } from "./Knob";
+import { StepControl } from "./StepControl";
 import { STEPS, type Step } from "./steps";
 import * as tour from "./tour";
 import "./tour.css";
@@ -48,8 +48,8 @@ function OneStep({ step, place }: { step: Step; place: number }) {
           <strong>{step.question}</strong>
         </p>
         <div class="bench">
-          <Knob step={step} />
-          <Said />
+          <StepControl step={step} />
+          <Description />
         </div>
       </section>
       <nav class="way" aria-label="Tour">
@@ -124,8 +124,8 @@ const MARKS: Record<Verdict["kind"], string> = {
   elsewhere: "",
 };
 
-/** What the numbers say of the knob as it stands; the role of `status` has what is read out. */
-function Said() {
+/** What the numbers say of the control as it stands; the role of `status` has what is read out. */
+function Description() {
   const verdict = tour.verdict.value;
   if (problem.value) return <p class="verdict">Nothing to judge: {problem.value.text}</p>;
   if (!verdict) return <p class="verdict quiet">Simulating …</p>;
@@ -171,8 +171,8 @@ function End() {
         ))}
       </ol>
       <p>
-        From here on every knob is yours. The experiments behind “Experiment” are those of papers and laboratories, and
-        “Run on the real kernel” puts Linux's own TCP beside the simulator, for whatever is on the screen.
+        From here on every control is yours. The experiments behind “Experiment” are those of papers and laboratories,
+        and “Run on the real kernel” puts Linux's own TCP beside the simulator, for whatever is on the screen.
       </p>
       <div class="way">
         <button type="button" onClick={() => tour.go(STEPS.length - 1)}>
@@ -181,7 +181,7 @@ function End() {
         <button type="button" class="main" onClick={tour.leave}>
           To the workbench
         </button>
-        <button type="button" onClick={tour.startAgain}>
+        <button type="button" onClick={tour.restart}>
           Start again
         </button>
       </div>

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import type { Knobs } from "../types";
+import type { Controls } from "../types";
 import { elsewhere, filled, judged } from "./judge";
 import { STEPS, type Step } from "./steps";
 
 const buffer = STEPS.find((step) => step.experiment === "buffer") as Step;
 const numbers = (mean: number, utilisation: number) => ({ "queue.delay_ms.mean": mean, utilisation });
 
-const KNOBS: Knobs = {
+const CONTROLS: Controls = {
   title: "x",
   duration_ns: 30e9,
   rtt_ns: 4e7,
@@ -28,10 +28,10 @@ const KNOBS: Knobs = {
   ],
 };
 
-function other(change: (knobs: Knobs) => void): Knobs {
-  const knobs = structuredClone(KNOBS);
-  change(knobs);
-  return knobs;
+function other(change: (controls: Controls) => void): Controls {
+  const controls = structuredClone(CONTROLS);
+  change(controls);
+  return controls;
 }
 
 test("the answer is found when all expectations hold", () => {
@@ -41,7 +41,7 @@ test("the answer is found when all expectations hold", () => {
 
 test("nearer is warmer, further is colder, and the first unmet expectation says what is wrong", () => {
   const start = judged(buffer, numbers(800, 0.99), null);
-  expect(start).toMatchObject({ kind: "no", text: "Packets wait 800 ms on average." });
+  expect(start).toMatchObject({ kind: "no", text: "The mean queueing delay is 800 ms." });
   expect(judged(buffer, numbers(300, 0.99), start.miss).kind).toBe("warmer");
   expect(judged(buffer, numbers(900, 0.99), start.miss).kind).toBe("colder");
   expect(judged(buffer, numbers(800, 0.99), start.miss).kind).toBe("no");
@@ -49,38 +49,38 @@ test("nearer is warmer, further is colder, and the first unmet expectation says 
   expect(judged(buffer, numbers(5, 0.8), start.miss).text).toContain("80 %");
 });
 
-test("a step's own knob may be turned, another may not", () => {
-  const turned = other((knobs) => {
-    knobs.bottleneck = { ...(knobs.bottleneck as object), qdisc: "pfifo limit 1bdp", limit: "1bdp" } as never;
+test("a step's own control may be changed, another may not", () => {
+  const turned = other((controls) => {
+    controls.bottleneck = { ...(controls.bottleneck as object), qdisc: "pfifo limit 1bdp", limit: "1bdp" } as never;
   });
-  expect(elsewhere(buffer, KNOBS, turned)).toBeNull();
-  const faster = other((knobs) => {
-    knobs.rtt_ns = 1e6;
+  expect(elsewhere(buffer, CONTROLS, turned)).toBeNull();
+  const faster = other((controls) => {
+    controls.rtt_ns = 1e6;
   });
-  expect(elsewhere(buffer, KNOBS, faster)).toContain("(rtt)");
-  const red = other((knobs) => {
-    knobs.bottleneck = { ...(knobs.bottleneck as object), qdisc: "codel limit 20bdp", kind: "codel" } as never;
+  expect(elsewhere(buffer, CONTROLS, faster)).toContain("(rtt)");
+  const red = other((controls) => {
+    controls.bottleneck = { ...(controls.bottleneck as object), qdisc: "codel limit 20bdp", kind: "codel" } as never;
   });
-  expect(elsewhere(buffer, KNOBS, red)).toContain("(queue)");
-  const more = other((knobs) => {
-    knobs.flows.push(knobs.flows[0] as never);
+  expect(elsewhere(buffer, CONTROLS, red)).toContain("(queue)");
+  const more = other((controls) => {
+    controls.flows.push(controls.flows[0] as never);
   });
-  expect(elsewhere(buffer, KNOBS, more)).toContain("(flows)");
+  expect(elsewhere(buffer, CONTROLS, more)).toContain("(flows)");
 });
 
-test("a title is nobody's knob", () => {
-  const named = other((knobs) => {
-    knobs.title = "mine";
+test("the title is no control", () => {
+  const named = other((controls) => {
+    controls.title = "mine";
   });
-  expect(elsewhere(buffer, KNOBS, named)).toBeNull();
+  expect(elsewhere(buffer, CONTROLS, named)).toBeNull();
 });
 
 test("a choice that the question doesn't offer is told", () => {
   const codel = STEPS.find((step) => step.experiment === "codel") as Step;
-  const red = other((knobs) => {
-    knobs.bottleneck = { ...(knobs.bottleneck as object), qdisc: "red limit 20bdp", kind: "red" } as never;
+  const red = other((controls) => {
+    controls.bottleneck = { ...(controls.bottleneck as object), qdisc: "red limit 20bdp", kind: "red" } as never;
   });
-  expect(elsewhere(codel, KNOBS, red)).toContain("pfifo, bfifo, fq, pie and codel; red");
+  expect(elsewhere(codel, CONTROLS, red)).toContain("pfifo, bfifo, fq, pie and codel; red");
 });
 
 test("numbers stand in texts with their units", () => {

@@ -1,9 +1,9 @@
 // Was the answer found? From a step and a run's numbers to what the person is told; pure.
 
-import type { Knobs } from "../types";
+import type { Controls } from "../types";
 import { short } from "../units";
 import { type Numbers, outcome } from "./expectation";
-import type { Expected, Step, StepKnob } from "./steps";
+import type { ControlSpec, Expected, Step } from "./steps";
 
 export interface Verdict {
   kind: "found" | "warmer" | "colder" | "no" | "elsewhere";
@@ -12,7 +12,7 @@ export interface Verdict {
   miss: number;
 }
 
-/** `before`: how far the last picture was; null: there was none. */
+/** `before`: how far the last figure was; null: there was none. */
 export function judged(step: Step, numbers: Numbers, before: number | null): Verdict {
   const outcomes = step.expect.map((expected) => ({ expected, ...outcome(expected.test, numbers) }));
   const miss = outcomes.reduce((sum, one) => sum + one.miss, 0);
@@ -21,18 +21,18 @@ export function judged(step: Step, numbers: Numbers, before: number | null): Ver
   return { kind: direction(before, miss), text: filled(hint(first.expected, first.off), numbers), miss };
 }
 
-/** Only the step's own knob may differ from where the step began; null: so it is, else what the person is told. */
-export function elsewhere(step: Step, base: Knobs, now: Knobs): string | null {
-  const [before, after] = [flat(masked(base, step.knob)), flat(masked(now, step.knob))];
+/** Only the step's own control may differ from where the step began; null: so it is, else what the person is told. */
+export function elsewhere(step: Step, base: Controls, now: Controls): string | null {
+  const [before, after] = [flat(masked(base, step.control)), flat(masked(now, step.control))];
   const keys = [...new Set([...before.keys(), ...after.keys()])];
-  const changed = new Set(keys.filter((key) => before.get(key) !== after.get(key)).map(named));
+  const changed = new Set(keys.filter((key) => before.get(key) !== after.get(key)).map(metricName));
   if (changed.size > 0) {
     const what = [...changed].join(", ");
-    return `Other things than the ${step.knob.label.toLowerCase()} differ from the step's experiment (${what}). Play with them freely; the question is about the path as it was.`;
+    return `Other things than the ${step.control.label.toLowerCase()} differ from the step's experiment (${what}). Play with them freely; the question is about the path as it was.`;
   }
-  const choice = chosen(step.knob, now);
-  if (choice === null || !("choices" in step.knob) || step.knob.choices.includes(choice)) return null;
-  return `The question is about ${listed(step.knob.choices)}; ${choice} is worth a look, too.`;
+  const choice = chosen(step.control, now);
+  if (choice === null || !("choices" in step.control) || step.control.choices.includes(choice)) return null;
+  return `The question is about ${listed(step.control.choices)}; ${choice} is worth a look, too.`;
 }
 
 /** Numbers by their names in braces, with their units: `{queue.delay_ms.p95:ms}`; `%` of a share. */
@@ -54,23 +54,28 @@ function hint(expected: Expected, off: "low" | "high" | "unknown" | null): strin
   return (off && expected[off]) ?? expected.low ?? expected.high ?? "";
 }
 
-/** The knobs without what the step's own knob turns. */
-function masked(knobs: Knobs, knob: StepKnob): unknown {
-  const { title: _, ...all } = structuredClone(knobs);
-  const flow = "flow" in knob ? all.flows[knob.flow] : undefined;
-  if (knob.kind === "loss") all.loss = null;
-  if (knob.kind === "window" && flow) delete flow.cc_parameters.cwnd;
-  if (knob.kind === "controller" && flow) Object.assign(flow, { cc: null, name: "" });
-  if (all.bottleneck && (knob.kind === "buffer" || knob.kind === "queue")) {
-    const qdisc = knob.kind === "queue" ? "" : all.bottleneck.qdisc.replace(/\blimit \S+/, "");
-    all.bottleneck = { ...all.bottleneck, qdisc, limit: null, kind: knob.kind === "queue" ? "" : all.bottleneck.kind };
+/** The controls without what the step's own control turns. */
+function masked(controls: Controls, control: ControlSpec): unknown {
+  const { title: _, ...all } = structuredClone(controls);
+  const flow = "flow" in control ? all.flows[control.flow] : undefined;
+  if (control.kind === "loss") all.loss = null;
+  if (control.kind === "window" && flow) delete flow.cc_parameters.cwnd;
+  if (control.kind === "controller" && flow) Object.assign(flow, { cc: null, name: "" });
+  if (all.bottleneck && (control.kind === "buffer" || control.kind === "queue")) {
+    const qdisc = control.kind === "queue" ? "" : all.bottleneck.qdisc.replace(/\blimit \S+/, "");
+    all.bottleneck = {
+      ...all.bottleneck,
+      qdisc,
+      limit: null,
+      kind: control.kind === "queue" ? "" : all.bottleneck.kind,
+    };
   }
   return all;
 }
 
-function chosen(knob: StepKnob, now: Knobs): string | null {
-  if (knob.kind === "queue") return now.bottleneck?.kind ?? null;
-  return knob.kind === "controller" ? (now.flows[knob.flow]?.cc ?? null) : null;
+function chosen(control: ControlSpec, now: Controls): string | null {
+  if (control.kind === "queue") return now.bottleneck?.kind ?? null;
+  return control.kind === "controller" ? (now.flows[control.flow]?.cc ?? null) : null;
 }
 
 /** Every value by its dotted key. */
@@ -80,7 +85,7 @@ function flat(value: unknown, key = "", into = new Map<string, unknown>()): Map<
   return into;
 }
 
-function named(key: string): string {
+function metricName(key: string): string {
   const [first = "", ...rest] = key.split(".");
   if (first === "flows") return "flows";
   const last = rest.at(-1) ?? first;

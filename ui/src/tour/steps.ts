@@ -1,9 +1,9 @@
-// The seven steps as data: `steps.json` and `experiments/`, which tests/workbench/test_tour.py runs on the simulator.
+// The seven steps as data: `steps.json` and `experiments/`, which tests/web/test_tour.py runs on the simulator.
 
 import type { Edit } from "../types";
 import said from "./steps.json";
 
-export type StepKnob =
+export type ControlSpec =
   | { kind: "window"; label: string; flow: number }
   | { kind: "buffer" | "loss"; label: string }
   | { kind: "queue"; label: string; choices: string[] }
@@ -26,7 +26,7 @@ export interface Step {
   story: string[];
   look: string;
   question: string;
-  knob: StepKnob;
+  control: ControlSpec;
   panels: string[];
   /** All must hold. */
   expect: Expected[];

@@ -1,19 +1,19 @@
-// Where somebody is on the tour, and what they may do there.
+// Where the user is on the tour, and what they may do there.
 //
-// A step puts its experiment on the screen and hears of every picture; what the person had before comes back when they
+// A step puts its experiment on the screen and hears of every figure; what the person had before comes back when they
 // leave. The place is remembered by the browser, where it lets us.
 
 import { batch, effect, signal, untracked } from "@preact/signals";
-import { refresh, turn, write } from "../live";
+import { applyEdit, refresh, write } from "../live";
 import { besides } from "../metrics";
 import * as state from "../state";
-import type { Knobs } from "../types";
+import type { Controls } from "../types";
 import { elsewhere, judged, type Verdict } from "./judge";
 import { metrics, STEPS, type Step } from "./steps";
 
 const KEPT = "dumbbell-tour";
 export const HASH = "#tour";
-/** A hand that rests so long has let go: then the verdict is read out, and nearer and further are reckoned from there. */
+/** After this time without a change the verdict is announced, and the next one is compared with it. */
 const REST_MS = 700;
 
 /** The step; `STEPS.length` is the end; null: no tour is on. */
@@ -27,7 +27,7 @@ export const rested = signal<Verdict | null>(null);
 export const explained = signal(false);
 
 let mine: (() => void) | null = null;
-let base: Knobs | null = null;
+let base: Controls | null = null;
 let before: number | null = null;
 let resting: ReturnType<typeof setTimeout> | undefined;
 
@@ -46,7 +46,7 @@ export function open(): void {
 }
 
 /** Open it where the page's address asks for it. */
-export function openIfAsked(): void {
+export function openFromLink(): void {
   if (location.hash === HASH) open();
 }
 
@@ -73,7 +73,7 @@ export function go(to: number): void {
 
 export function showAnswer(): void {
   const now = step();
-  if (now) turn(now.answer);
+  if (now) applyEdit(now.answer);
 }
 
 /** Back to what was on the screen before. */
@@ -88,21 +88,21 @@ export function leave(): void {
 }
 
 /** From the first step, with nothing found. */
-export function startAgain(): void {
+export function restart(): void {
   found.value = new Set();
   go(0);
 }
 
 effect(() => {
-  if (state.picture.value) untracked(hear);
+  if (state.figureData.value) untracked(listen);
 });
 
-/** A picture came: is it the answer? */
-function hear(): void {
-  const [now, knobs, drawn] = [step(), state.knobs.value, state.picture.value];
-  if (!now || !knobs || !drawn) return;
-  if (state.text.value === now.toml) base = knobs;
-  const away = base && elsewhere(now, base, knobs);
+/** A figure came: is it the answer? */
+function listen(): void {
+  const [now, controls, drawn] = [step(), state.controls.value, state.figureData.value];
+  if (!now || !controls || !drawn) return;
+  if (state.text.value === now.toml) base = controls;
+  const away = base && elsewhere(now, base, controls);
   const said = judged(now, drawn.numbers, before);
   before ??= said.miss;
   verdict.value = away ? { kind: "elsewhere", text: away, miss: said.miss } : said;
@@ -160,6 +160,6 @@ function remember(): void {
   try {
     localStorage.setItem(KEPT, JSON.stringify({ place: place.value, found: [...found.value] }));
   } catch {
-    // A browser that keeps nothing: the tour begins anew next time.
+    // A browser that keeps nothing: the tour begins again next time.
   }
 }

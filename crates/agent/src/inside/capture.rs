@@ -1,9 +1,9 @@
-//! Packets of devices as a capture file with times in nanoseconds since the experiment's start.
+//! Captures packets of devices with timestamps in nanoseconds since the experiment's start.
 //!
-//! One device gives a pcap file (draft-ietf-opsawg-pcap), as the simulator writes it; several give a pcapng file
-//! (draft-ietf-opsawg-pcapng) whose interfaces are called `HOST.DEVICE` and whose packets say their direction.
+//! One device gives a pcap file (draft-ietf-opsawg-pcap), like the simulator's; several give a pcapng file
+//! (draft-ietf-opsawg-pcapng) with interfaces named `HOST.DEVICE` and packet directions.
 
-use super::plan::{Place, Wishes};
+use super::plan::{Place, Recordings};
 use crate::error::{Attempt, Result};
 use crate::sample::record::Records;
 use crate::sys::packets::{Packet, PacketRing};
@@ -12,9 +12,9 @@ use std::path::Path;
 
 const ETHERNET: u32 = 1;
 const NS_PER_S: u64 = 1_000_000_000;
-/// `if_tsresol`: times count in 10⁻⁹ seconds.
+/// `if_tsresol`: timestamps in units of 10⁻⁹ seconds.
 const NANOSECONDS: u8 = 9;
-/// Numbers of options and blocks of pcapng.
+/// Codes of options and types of blocks in pcapng.
 const NAME: u16 = 2;
 const RESOLUTION: u16 = 9;
 const FLAGS: u16 = 2;
@@ -27,27 +27,27 @@ pub struct Captures {
     rings: Vec<PacketRing>,
     out: Records,
     snap_bytes: usize,
-    /// What the machine's clock says beyond the monotonic one.
+    /// Offset of the wall clock from the monotonic clock.
     ahead_ns: u64,
     missed: Vec<u64>,
 }
 
 impl Captures {
     /// Opens the rings and writes the file's header.
-    pub fn open(wishes: &Wishes, folder: &Path) -> Result<Self> {
+    pub fn open(recordings: &Recordings, folder: &Path) -> Result<Self> {
         let open = |place: &Place| {
-            sys::within(&place.host, || PacketRing::open(&place.device, wishes.snap_bytes, wishes.ring_frames))
+            sys::within(&place.host, || PacketRing::open(&place.device, recordings.snap_bytes, recordings.ring_frames))
                 .attempt(|| format!("capturing at device '{}' of host '{}'", place.device, place.host))
         };
-        let rings: Vec<_> = wishes.captures.iter().map(open).collect::<Result<_>>()?;
+        let rings: Vec<_> = recordings.captures.iter().map(open).collect::<Result<_>>()?;
         let mut out = Records::create(folder, "packets")?;
-        out.bytes(&header(&wishes.captures, wishes.snap_bytes))?;
+        out.bytes(&header(&recordings.captures, recordings.snap_bytes))?;
         let missed = vec![0; rings.len()];
-        Ok(Self { rings, out, snap_bytes: wishes.snap_bytes, ahead_ns: sys::wall_clock_ahead_ns(), missed })
+        Ok(Self { rings, out, snap_bytes: recordings.snap_bytes, ahead_ns: sys::wall_clock_ahead_ns(), missed })
     }
 
-    /// Writes the packets that wait, in order of time, and frees their room.
-    pub fn look(&mut self, clock: Clock) -> Result<()> {
+    /// Writes the captured packets in order of time and frees their frames.
+    pub fn record(&mut self, clock: Clock) -> Result<()> {
         let start_ns = self.ahead_ns + clock.monotonic_ns(0);
         let mut packets: Vec<(usize, Packet<'_>)> =
             self.rings.iter().enumerate().flat_map(|(number, ring)| ring.waiting().map(move |p| (number, p))).collect();
@@ -55,11 +55,11 @@ impl Captures {
         for (number, _) in &packets {
             counts[*number] += 1;
         }
-        // A stable sort: at one time, devices come in the file's order.
+        // Stable sort: at equal times, devices keep the file's order.
         packets.sort_by_key(|(_, packet)| packet.time_ns);
         let several = self.rings.len() > 1;
         for (number, packet) in packets {
-            // What crossed the wires before the experiment began is not part of it.
+            // Drop packets from before the experiment.
             let Some(time_ns) = packet.time_ns.checked_sub(start_ns) else { continue };
             let kept = &packet.bytes[..packet.bytes.len().min(self.snap_bytes)];
             self.out.bytes(&if several {
@@ -70,12 +70,12 @@ impl Captures {
         }
         for ((ring, count), missed) in self.rings.iter_mut().zip(counts).zip(&mut self.missed) {
             ring.give_back(count);
-            *missed += ring.missed().attempt(|| "asking for a capture's statistics".into())?;
+            *missed += ring.missed().attempt(|| "reading a capture's statistics".into())?;
         }
         Ok(())
     }
 
-    /// Writes what is left; says how many packets each device's ring had no room for.
+    /// Writes the remaining packets; returns how many each device's ring missed.
     pub fn finish(self) -> Result<Vec<u64>> {
         self.out.finish()?;
         Ok(self.missed)
@@ -85,10 +85,10 @@ impl Captures {
 fn header(places: &[Place], snap_bytes: usize) -> Vec<u8> {
     let snap = word(snap_bytes);
     if places.len() == 1 {
-        // Magic number of nanoseconds, version 2.4, two reserved words, the longest record, the kind of link.
+        // Magic number for nanoseconds, version 2.4, two reserved words, maximum record length, link type.
         return [0xa1b2_3c4d, 2 | 4 << 16, 0, 0, snap, ETHERNET].into_iter().flat_map(u32::to_le_bytes).collect();
     }
-    // Byte order, version 1.0, a length that nobody knows.
+    // Byte-order magic, version 1.0, unknown section length.
     let mut bytes = block(SECTION, &[0x1a2b_3c4d, 1, u32::MAX, u32::MAX], &[]);
     for place in places {
         let name = format!("{}.{}", place.host, place.device);

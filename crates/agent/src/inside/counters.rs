@@ -1,6 +1,6 @@
-//! Every host's counters over time: the numbers of `/proc/net/snmp` and `/proc/net/netstat`, as nstat(8) reads them.
+//! Every host's counters over time: `/proc/net/snmp` and `/proc/net/netstat`, as in nstat(8).
 //!
-//! The files stay open in their host: reading one again costs a single system call.
+//! The files stay open in their host: reading one takes a single system call.
 
 use crate::error::{Attempt, Result};
 use crate::sample::record::Records;
@@ -10,32 +10,32 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const FILES: [&str; 2] = ["snmp", "netstat"];
-/// Room for one file; netstat of Linux 6.12 has 5 KB.
-const ROOM_BYTES: usize = 64 << 10;
-/// Lists only those ICMP types that were seen, so its columns come and go.
-const COMES_AND_GOES: &str = "IcmpMsg:";
+/// Buffer size for one file; netstat of Linux 6.12 has 5 KB.
+const BUFFER_BYTES: usize = 64 << 10;
+/// Lists only ICMP types seen so far, so its columns are not constant.
+const TRANSIENT: &str = "IcmpMsg:";
 
 /// The open files of every host.
 pub struct Counters {
     files: Vec<[File; 2]>,
     records: Records,
-    room: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl Counters {
     /// Opens every host's files.
     pub fn open(hosts: &[String], folder: &Path) -> Result<Self> {
         let files = hosts.iter().map(|host| open_host(host)).collect::<Result<_>>()?;
-        Ok(Self { files, records: Records::create(folder, "counters.bin")?, room: vec![0; ROOM_BYTES] })
+        Ok(Self { files, records: Records::create(folder, "counters.bin")?, buffer: vec![0; BUFFER_BYTES] })
     }
 
-    /// A record for each host: time, host, how many numbers, the numbers.
-    pub fn look(&mut self, now_ns: u64) -> Result<()> {
+    /// Writes a record for each host: time, host, number of values, values.
+    pub fn record(&mut self, now_ns: u64) -> Result<()> {
         for (host, files) in (0u32..).zip(&self.files) {
             let mut numbers = Vec::new();
             for file in files {
-                let length = file.read_at(&mut self.room, 0).attempt(|| "reading counters".into())?;
-                numbers.extend(values(&String::from_utf8_lossy(&self.room[..length])));
+                let length = file.read_at(&mut self.buffer, 0).attempt(|| "reading counters".into())?;
+                numbers.extend(values(&String::from_utf8_lossy(&self.buffer[..length])));
             }
             let count = u32::try_from(numbers.len()).expect("some hundred counters");
             let mut record = Vec::with_capacity(16 + 8 * numbers.len());
@@ -48,7 +48,7 @@ impl Counters {
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Closes the file.
     pub fn finish(self) -> Result<()> {
         self.records.finish()
     }
@@ -62,14 +62,14 @@ fn open_host(host: &str) -> Result<[File; 2]> {
     Ok([open(FILES[0])?, open(FILES[1])?])
 }
 
-/// The numbers of a text whose lines come in pairs, names and values, in its order.
+/// The values of a text with pairs of lines, names and values, in order.
 fn values(text: &str) -> Vec<i64> {
     text.lines()
         .skip(1)
         .step_by(2)
-        .filter(|line| !line.starts_with(COMES_AND_GOES))
+        .filter(|line| !line.starts_with(TRANSIENT))
         .flat_map(|line| line.split_whitespace().skip(1))
-        // Some are unsigned and large: kept as the same 64 bits.
+        // Large unsigned values keep their 64 bits.
         .map(|word| word.parse().unwrap_or_else(|_| word.parse::<u64>().map_or(0, u64::cast_signed)))
         .collect()
 }
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_in_the_order_of_their_names() {
+    fn values_are_in_the_order_of_their_names() {
         let text = "Ip: Forwarding DefaultTTL\nIp: 1 64\nIcmpMsg: InType8\nIcmpMsg: 7\nTcp: MaxConn\nTcp: -1\n";
         assert_eq!(values(text), [1, 64, -1]);
         assert_eq!(values("A: B\nA: 18446744073709551615\n"), [-1]);

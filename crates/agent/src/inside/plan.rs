@@ -1,26 +1,26 @@
-//! What is to be looked at, as types; `dumbbell.plan.inside` writes it.
+//! Types of the optional recordings in the plan, which `dumbbell.plan.inside` writes.
 
 use serde::Deserialize;
 
-/// What is to be looked at; nothing by default.
+/// The requested recordings; none by default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Wishes {
-    /// Devices whose packets are wanted, in the order of the file's interfaces.
+pub struct Recordings {
+    /// Captured devices, in the order of the file's interfaces.
     pub captures: Vec<Place>,
-    /// Bytes kept of a packet.
+    /// Bytes captured of each packet.
     pub snap_bytes: usize,
-    /// Packets that may wait for a look, a device.
+    /// Ring size in packets, per device.
     pub ring_frames: usize,
-    /// Time between looks at the packets that wait.
+    /// Interval for reading the rings.
     pub capture_ns: Option<u64>,
-    /// Time between looks at all sockets.
+    /// Interval for recording all sockets.
     pub sockets_ns: Option<u64>,
-    /// Time between looks at the counters.
+    /// Interval for recording the counters.
     pub counters_ns: Option<u64>,
     /// Trace events, as `SYSTEM:EVENT`.
     pub trace: Vec<String>,
-    /// Time between looks at the trace.
+    /// Interval for reading the trace.
     pub trace_ns: Option<u64>,
 }
 
@@ -28,8 +28,8 @@ pub struct Wishes {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
-    /// Its host.
+    /// Host.
     pub host: String,
-    /// Its name there.
+    /// Name in the host.
     pub device: String,
 }

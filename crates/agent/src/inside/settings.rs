@@ -1,7 +1,7 @@
-//! What the kernel really had at the end: sysctls of every host that are not its defaults, those that the plan set,
+//! Effective settings at the end: sysctls of every host that differ from the defaults, those that the plan set,
 //! and the parameters of the controllers in use.
 //!
-//! A default is what the machine's own namespace has: the plan sets nothing there that a host has too.
+//! The agent's own namespace has the defaults: the plan sets no per-host sysctl there.
 
 use crate::error::{Attempt, Result};
 use crate::plan::Plan;
@@ -15,48 +15,48 @@ use std::io;
 type Values = BTreeMap<String, String>;
 
 const TCP_FOLDER: &str = "/proc/sys/net/ipv4";
-/// Not settings: what the kernel offers, keys of Fast Open, which differ anyway, and the size of a table that all share.
+/// Not settings: lists of what the kernel offers, random Fast Open keys, and the size of a shared table.
 const NOT_SETTINGS: [&str; 4] =
     ["tcp_available_congestion_control", "tcp_available_ulp", "tcp_fastopen_key", "tcp_ehash_entries"];
 
-/// The settings of a whole guest.
+/// All effective settings.
 #[derive(Serialize)]
 pub struct Settings {
-    /// What the plan set for the whole machine, as it is now.
+    /// Host-wide sysctls that the plan set.
     machine: Values,
-    /// By host: `net.ipv4.tcp_*` that differ from the default, and what the plan set there, as they are now.
+    /// By host: `net.ipv4.tcp_*` that differ from the default, and sysctls that the plan set.
     hosts: BTreeMap<String, Values>,
     /// By controller: its module's parameters.
     parameters: BTreeMap<String, Values>,
 }
 
-/// Reads all of them.
+/// Reads the settings.
 pub fn read(plan: &Plan) -> Result<Settings> {
-    let asked = asked(plan);
+    let plan_keys = plan_keys(plan);
     let names = names().attempt(|| format!("listing {TCP_FOLDER}"))?;
     let defaults = tcp_settings("", &names)?;
     let host_settings = |host: &String| -> Result<(String, Values)> {
         let mut values = tcp_settings(host, &names)?;
         values.retain(|key, value| defaults.get(key) != Some(value));
-        values.extend(of_host(&asked, host)?);
+        values.extend(of_host(&plan_keys, host)?);
         Ok((host.clone(), values))
     };
     Ok(Settings {
-        machine: of_host(&asked, "")?,
+        machine: of_host(&plan_keys, "")?,
         hosts: plan.hosts.iter().map(host_settings).collect::<Result<_>>()?,
         parameters: parameters(plan),
     })
 }
 
-/// Host and key of every sysctl that the plan sets; that a host has no IPv6 and forwards is its place, not a setting.
-fn asked(plan: &Plan) -> BTreeSet<(&str, &str)> {
+/// Host and key of every sysctl that the plan sets, except those of the topology (no IPv6, forwarding).
+fn plan_keys(plan: &Plan) -> BTreeSet<(&str, &str)> {
     let sysctls = plan.setup.iter().filter(|command| command.argv[0] == "sysctl");
     let keys = sysctls.filter_map(|command| Some((command.host.as_str(), command.argv.last()?.split_once('=')?.0)));
     keys.filter(|(_, key)| !key.starts_with("net.ipv6.conf.") && *key != "net.ipv4.ip_forward").collect()
 }
 
-fn of_host(asked: &BTreeSet<(&str, &str)>, host: &str) -> Result<Values> {
-    let keys = asked.iter().filter(|(of, _)| *of == host).map(|(_, key)| *key);
+fn of_host(plan_keys: &BTreeSet<(&str, &str)>, host: &str) -> Result<Values> {
+    let keys = plan_keys.iter().filter(|(of, _)| *of == host).map(|(_, key)| *key);
     keys.map(|key| {
         let path = sys::sysctl_file(key);
         let value = sys::within(host, || fs::read_to_string(&path)).attempt(|| format!("reading {path}"))?;
@@ -76,11 +76,11 @@ fn names() -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The `tcp_*` settings that a host has of its own.
+/// The per-host `tcp_*` sysctls.
 fn tcp_settings(host: &str, names: &[String]) -> Result<Values> {
     let read = |name: &String| match fs::read_to_string(format!("{TCP_FOLDER}/{name}")) {
         Ok(value) => Ok(Some((format!("net.ipv4.{name}"), plain(&value)))),
-        // Of the whole machine, or only to be written.
+        // Host-wide or write-only.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => Ok(None),
         Err(error) => Err(error),
     };
@@ -94,12 +94,12 @@ fn parameters(plan: &Plan) -> BTreeMap<String, Values> {
     all.filter(|(_, values)| !values.is_empty()).collect()
 }
 
-/// A controller without parameters has no folder of them.
+/// A controller without parameters has no such folder.
 fn of_module(controller: &str) -> io::Result<Values> {
     let mut values = Values::new();
     for entry in fs::read_dir(format!("/sys/module/tcp_{controller}/parameters"))? {
         let entry = entry?;
-        // One that may not be read says nothing.
+        // Skip unreadable parameters.
         if let Ok(value) = fs::read_to_string(entry.path()) {
             values.insert(entry.file_name().to_string_lossy().into_owned(), plain(&value));
         }
@@ -107,7 +107,7 @@ fn of_module(controller: &str) -> io::Result<Values> {
     Ok(values)
 }
 
-/// Words with one space between them: the kernel writes tabs.
+/// Replaces tabs, which the kernel writes, by spaces.
 fn plain(value: &str) -> String {
     value.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,6 @@
-//! The kernel's trace events (tracefs), on from time zero: `trace.txt` has them as the kernel prints them.
+//! Records kernel trace events (tracefs) from time zero on: `trace.txt` in the kernel's format.
 //!
-//! Only a kernel with `CONFIG_EVENT_TRACING` has them; `dumbbell.engine.inside` refuses others before the start.
+//! Needs a kernel with `CONFIG_EVENT_TRACING`; `dumbbell.engines.recordings` refuses others before the start.
 
 use crate::error::{Attempt, Error, Result};
 use nix::fcntl::OFlag;
@@ -11,14 +11,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "/sys/kernel/tracing";
-/// Room for events between two looks.
+/// Trace buffer size.
 const BUFFER_KIB: &str = "32768";
-/// Read at once; tracefs gives a page at most.
-const ROOM_BYTES: usize = 64 << 10;
-/// Written to the host in pieces of this size.
+/// Bytes per read; tracefs returns at most a page.
+const BUFFER_BYTES: usize = 64 << 10;
+/// Bytes per write to the host.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// The open pipe of events.
+/// The open trace pipe.
 pub struct Trace {
     pipe: File,
     out: File,
@@ -26,7 +26,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Mounts tracefs and switches the events on.
+    /// Mounts tracefs and enables the events.
     pub fn open(events: &[String], folder: &Path) -> Result<Self> {
         let none: Option<&str> = None;
         mount(Some("none"), FOLDER, Some("tracefs"), MsFlags::empty(), none)
@@ -37,18 +37,18 @@ impl Trace {
         let pipe = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path("trace_pipe"));
         Ok(Self {
             pipe: pipe.attempt(|| "opening trace_pipe".into())?,
-            out: File::create(folder.join("trace.txt")).attempt(|| "making trace.txt".into())?,
+            out: File::create(folder.join("trace.txt")).attempt(|| "creating trace.txt".into())?,
             pending: Vec::with_capacity(2 * PIECE_BYTES),
         })
     }
 
-    /// Takes what has been traced since the last look.
-    pub fn look(&mut self) -> Result<()> {
-        let mut room = vec![0; ROOM_BYTES];
+    /// Reads the events since the last call.
+    pub fn record(&mut self) -> Result<()> {
+        let mut buffer = vec![0; BUFFER_BYTES];
         loop {
-            match self.pipe.read(&mut room) {
+            match self.pipe.read(&mut buffer) {
                 Ok(0) => return Ok(()),
-                Ok(length) => self.pending.extend_from_slice(&room[..length]),
+                Ok(length) => self.pending.extend_from_slice(&buffer[..length]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error).attempt(|| "reading trace_pipe".into()),
             }
@@ -58,10 +58,11 @@ impl Trace {
         }
     }
 
-    /// Writes what is left; says how many events found no room.
+    /// Writes the remaining events; returns how many were lost.
     pub fn finish(mut self) -> Result<u64> {
         self.spill()?;
-        let stats = fs::read_to_string(path("per_cpu/cpu0/stats")).attempt(|| "reading the trace's losses".into())?;
+        let stats =
+            fs::read_to_string(path("per_cpu/cpu0/stats")).attempt(|| "reading the trace's statistics".into())?;
         Ok(counted(&stats, "overrun") + counted(&stats, "dropped events"))
     }
 
@@ -81,7 +82,7 @@ fn set(name: &str, value: &str) -> Result<()> {
 }
 
 fn switch_on(event: &str) -> Result<()> {
-    // Only after those that are on already: a plain write would switch them off.
+    // Append: a plain write would disable the events enabled before.
     let opened = OpenOptions::new().append(true).open(path("set_event"));
     opened.and_then(|mut file| writeln!(file, "{event}")).map_err(|error| Error::Refused {
         command: format!("--trace {event}"),
@@ -102,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn losses_are_read_by_their_name() {
+    fn lost_events_are_parsed_by_name() {
         let stats = "entries: 5\noverrun: 12\ncommit overrun: 3\nbytes: 9\ndropped events: 2\nread events: 7\n";
         assert_eq!((counted(stats, "overrun"), counted(stats, "dropped events")), (12, 2));
     }

@@ -1,7 +1,7 @@
-//! Sysctls of the network, read before and after: Linux tells nobody when one is written.
+//! Network sysctls, read before and after: Linux sends no notification when one is written.
 //!
-//! A program of a file can write none (`programs::room`), so that one that is put back can't be missed; where a person's
-//! shell may, they are read.
+//! Programs from an experiment file can't write sysctls (`programs::sandbox`), so no write and revert can be missed.
+//! Sysctls are read only where an interactive shell may write them.
 
 use crate::error::{Attempt, Result};
 use crate::plan::Plan;
@@ -14,14 +14,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 const FOLDERS: [&str; 2] = ["/proc/sys/net/core", "/proc/sys/net/ipv4"];
-/// What the kernel offers, which a module that is loaded changes, and keys that it makes when they are needed.
+/// Lists that loading a module changes, and keys that the kernel generates on demand.
 const NOT_SETTINGS: [&str; 4] =
     ["tcp_available_congestion_control", "tcp_allowed_congestion_control", "tcp_available_ulp", "tcp_fastopen_key"];
 
-/// By host and file.
+/// By host, then file.
 pub struct Settings(BTreeMap<String, BTreeMap<String, String>>);
 
-/// A setting that is not as it was.
+/// A sysctl that has changed.
 pub struct Difference {
     pub host: String,
     pub key: String,
@@ -30,7 +30,7 @@ pub struct Difference {
 }
 
 impl Settings {
-    /// Those of every host, where somebody could write them.
+    /// Reads the sysctls of every host if a program may write them.
     pub fn read(plan: &Plan) -> Result<Self> {
         let programs = &plan.programs.all;
         let writable = programs.is_empty() || programs.iter().any(Program::may_set);
@@ -46,7 +46,7 @@ impl Settings {
         Ok(Self(all.collect::<Result<_>>()?))
     }
 
-    /// What is otherwise now; of devices that came or went the news tell.
+    /// Sysctls that have changed; devices that appeared or disappeared are reported by notifications.
     pub fn differences(&self, plan: &Plan) -> Result<Vec<Difference>> {
         let Self(now) = Self::read(plan)?;
         let mut found = Vec::new();
@@ -65,12 +65,12 @@ impl Settings {
 fn collect(folder: &Path, values: &mut BTreeMap<String, String>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let (path, told) = (entry.path(), entry.metadata()?);
-        if told.is_dir() {
+        let (path, metadata) = (entry.path(), entry.metadata()?);
+        if metadata.is_dir() {
             collect(&path, values)?;
-        // A system call that fails takes time of a guest's: one that may only be written is not tried.
-        } else if told.permissions().mode() & 0o400 != 0 && !NOT_SETTINGS.iter().any(|name| path.ends_with(name)) {
-            // One that can't be read says nothing, before or after.
+        // A failing system call takes guest time: skip write-only files.
+        } else if metadata.permissions().mode() & 0o400 != 0 && !NOT_SETTINGS.iter().any(|name| path.ends_with(name)) {
+            // Unreadable files can't be compared.
             if let Ok(text) = fs::read_to_string(&path) {
                 let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
                 values.insert(path.to_string_lossy().into_owned(), text);

@@ -1,4 +1,4 @@
-//! What is to run, as types; `dumbbell.plan.programs` writes it.
+//! Types of the plan's programs, which `dumbbell.plan.programs` writes.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 pub struct Programs {
     /// Text of `/etc/hosts`.
     pub hosts_file: String,
-    /// Folders of people, which a program sees only when somebody typed its command.
+    /// Home directories, visible only to programs whose command the user typed.
     pub homes: Vec<String>,
-    /// Where somebody typed a command; typed programs see it wherever it lies.
+    /// Folder in which the user typed the command; visible to typed programs.
     #[serde(default)]
     pub typed_folder: Option<String>,
     /// In the order of the result.
@@ -19,7 +19,7 @@ pub struct Programs {
 }
 
 /// One program. Times are since the experiment's start.
-#[expect(clippy::struct_excessive_bools, reason = "each says one thing that somebody asked for")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent option")]
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
@@ -27,62 +27,62 @@ pub struct Program {
     pub name: String,
     /// Network namespace it runs in.
     pub host: String,
-    /// Program and arguments; no shell reads them.
+    /// Program and arguments; not passed to a shell.
     pub argv: Vec<String>,
-    /// Its environment beside what every program has.
+    /// Additional environment variables.
     pub env: BTreeMap<String, String>,
-    /// What lies in its working folder when it starts.
+    /// Initial content of its working folder.
     pub files: Vec<Content>,
-    /// Folders of the machine in whose place it gets an empty one that it may write.
+    /// Folders replaced by empty writable ones.
     pub writable: Vec<String>,
-    /// Did somebody type its command? Then it sees the folders of people, and what it says is read as it says it.
+    /// Did the user type its command? Then it sees home directories, and its output is read while it runs.
     pub typed: bool,
-    /// Does it keep all powers of root, those to mount among them? Only when somebody who typed its command says so.
+    /// Does it keep all of root's capabilities, including mounts? Only if the user who typed its command requests it.
     #[serde(default)]
     pub keeps_powers: bool,
-    /// When it starts; one that serves starts before.
+    /// When it starts; servers start earlier.
     pub start_ns: u64,
-    /// When it is stopped; none: at the end.
+    /// When it is stopped; None: at the end.
     pub stop_ns: Option<u64>,
-    /// Does it run until it is stopped? Then nobody waits for it.
+    /// Does it run until it is stopped? Then the experiment does not wait for it.
     pub stays: bool,
-    /// The TCP port at which it must listen before the experiment begins; 0: at any.
+    /// TCP port on which it must listen before the experiment starts; 0: any.
     pub serves: Option<u16>,
-    /// When it has ended, so has the experiment.
+    /// The experiment ends when this program exits.
     pub ends: bool,
-    /// Is it a shell whose commands somebody types while the experiment waits?
+    /// Is it an interactive shell, for whose commands the experiment waits?
     #[serde(default)]
     pub terminal: Option<TerminalPlan>,
 }
 
 impl Program {
-    /// May it write sysctls of its host? Linux tells nobody of it: only where a person types line by line, or wants all
-    /// powers.
+    /// May it write sysctls of its host? Linux sends no notification of that, so only interactive shells and programs
+    /// with all capabilities may.
     pub fn may_set(&self) -> bool {
         self.terminal.is_some() || self.keeps_powers
     }
 }
 
-/// How typed commands are carried out.
+/// How typed commands run.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TerminalPlan {
-    /// What a command has before it is asked to end.
+    /// Time limit of a command, after which it gets SIGINT.
     pub timeout_ns: u64,
-    /// How often the experiment asks for leave to go on; none: it waits only for commands.
+    /// Interval at which the experiment waits for permission to continue; None: it waits only for commands.
     pub step_ns: Option<u64>,
 }
 
-/// A file of a working folder: a text, so many zero bytes, or a link.
+/// An entry of a working folder: a text, a number of zero bytes, or a link.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Content {
-    /// Below the working folder.
+    /// Path below the working folder.
     pub path: String,
-    /// What it holds.
+    /// Text of the file.
     pub text: Option<String>,
-    /// How many zero bytes it has.
+    /// Number of zero bytes.
     pub bytes: Option<u64>,
-    /// Where it leads.
+    /// Target of the link.
     pub link: Option<String>,
 }

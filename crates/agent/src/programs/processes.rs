@@ -1,9 +1,9 @@
-//! Processes by their groups, as `/proc` lists them: each program has a group of its own.
+//! Processes and process groups in `/proc`; each program has its own group.
 
 use std::fs;
 use std::io;
 
-/// Number and group of every process that is there; whoever is gone meanwhile is left out.
+/// PID and process group of every process; skips processes that exit meanwhile.
 pub fn grouped() -> io::Result<impl Iterator<Item = (i32, i32)>> {
     let processes = fs::read_dir("/proc")?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     Ok(processes.filter_map(|process| {
@@ -12,12 +12,12 @@ pub fn grouped() -> io::Result<impl Iterator<Item = (i32, i32)>> {
     }))
 }
 
-/// Of a line such as `12 (a name) S 1 7 …`, which proc(5) describes: the number after the parent's.
+/// Parses a line such as `12 (a name) S 1 7 …` (proc(5)): the field after the parent's PID.
 fn group(stat: &str) -> Option<i32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(2)?.parse().ok()
 }
 
-/// The processes whose parent is this one.
+/// The child processes of this one.
 pub fn children() -> io::Result<Vec<i32>> {
     let ours = i32::try_from(std::process::id()).expect("a process number fits");
     let processes = fs::read_dir("/proc")?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_is_found_as_long_as_it_lives() {
+    fn a_child_is_listed_while_it_runs() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep is there");
         let number = i32::try_from(child.id()).expect("a process number fits");
         assert!(children().expect("there is /proc").contains(&number));
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_read_whatever_the_program_is_called() {
+    fn the_group_is_parsed_for_any_program_name() {
         assert_eq!(group("12 (sleep) S 1 7 7 0 -1"), Some(7));
         assert_eq!(group("12 (a) S 3) R 1 8 8 0 -1"), Some(8));
         assert_eq!(group("17 (ng (x) inx) S 1 42 42 0 -1"), Some(42));
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_found() {
+    fn this_process_is_listed() {
         let ours = i32::try_from(std::process::id()).expect("a process number fits");
         assert!(grouped().expect("there is /proc").any(|(process, _)| process == ours));
     }

@@ -1,7 +1,7 @@
-//! The agent's side of programs: starts them, keeps what they say, stops them, reports.
+//! Starts and stops programs, stores their output, reports on them.
 
+use super::artifacts::{self, Artifacts};
 use super::launch::fault_file;
-use super::leavings::{self, Leavings};
 use super::plan::Program;
 use crate::error::{Attempt, Result};
 use crate::sys;
@@ -18,39 +18,39 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Kept of each of a program's two streams; the rest is counted.
-const MOST_KEPT: u64 = 16 << 20;
-/// Read at once.
+/// Bytes stored of each output stream; more are counted.
+const MAX_KEPT: u64 = 16 << 20;
+/// Bytes per read.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What is told of a program at the end; `dumbbell.engine.programs` reads it. Times are since the experiment's start.
+/// A program's summary; `dumbbell.engines.program_results` reads it. Times are since the experiment's start.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// Name from the plan.
+    /// Name in the plan.
     pub name: String,
-    /// When it was started; 0 for one that serves.
+    /// When it started; 0 for servers.
     pub started_ns: Option<u64>,
-    /// When it had ended.
+    /// When it exited.
     pub ended_ns: Option<u64>,
     /// Its exit status.
     pub status: Option<i32>,
-    /// Number of the signal that ended it.
+    /// Signal that killed it.
     pub signal: Option<i32>,
-    /// Was it asked to end?
+    /// Did the agent stop it?
     pub stopped: bool,
     /// Why it could not start, or was not ready in time.
     pub fault: Option<String>,
-    /// Bytes that it wrote to its two streams beyond those kept.
+    /// Bytes of each output stream that were not stored.
     pub dropped_bytes: [u64; 2],
-    /// What it left in its working folder.
-    pub files: Leavings,
+    /// Files in its working folder.
+    pub files: Artifacts,
 }
 
-/// One program and what it says.
+/// A program and its output.
 pub struct Running {
-    /// What was asked.
+    /// Its plan.
     pub plan: Program,
-    /// What will be reported.
+    /// Summary for `end.json`.
     pub report: Report,
     folder: PathBuf,
     number: usize,
@@ -59,12 +59,12 @@ pub struct Running {
     streams: [Option<Stream>; 2],
 }
 
-/// A pipe from the program, and the file that keeps what comes out.
+/// A pipe from the program and the file that stores its output.
 struct Stream {
     pipe: File,
     kept: File,
     kept_bytes: u64,
-    /// The kept file's path, when somebody reads it while it grows.
+    /// Path of the file, if it is read while it grows.
     read_at: Option<PathBuf>,
 }
 
@@ -75,11 +75,11 @@ impl Running {
         Self { plan, report, folder: folder.into(), number, child: None, ended: None, streams: [None, None] }
     }
 
-    /// Starts it, in a process group of its own. Returns the other end of a shell's standard input.
+    /// Starts it in its own process group. Returns the other end of an interactive shell's standard input.
     pub fn start(&mut self, now_ns: u64) -> Result<Option<UnixStream>> {
         let mut command = Command::new(self.folder.join("agent"));
         command.arg("launch").arg(&self.folder).arg(self.number.to_string()).env_clear().process_group(0);
-        leavings::prepare(&leavings::place(&self.folder, self.number))?;
+        artifacts::prepare(&artifacts::work_folder(&self.folder, self.number))?;
         let (ours, stdin) = self.open_input()?;
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().attempt(|| format!("starting program '{}'", self.plan.name))?;
@@ -98,24 +98,24 @@ impl Running {
         if self.plan.terminal.is_none() {
             return Ok((None, Stdio::null()));
         }
-        let (ours, theirs) = UnixStream::pair().attempt(|| "making a pair of sockets".into())?;
+        let (ours, theirs) = UnixStream::pair().attempt(|| "creating a socket pair".into())?;
         Ok((Some(ours), Stdio::from(OwnedFd::from(theirs))))
     }
 
-    /// Descriptors to wait for: its end, and its two streams.
+    /// Descriptors to watch: process exit and the two output streams.
     pub fn descriptors(&self) -> Option<[RawFd; 3]> {
         let [Some(out), Some(err)] = &self.streams else { return None };
         Some([self.ended.as_ref()?.as_raw_fd(), out.pipe.as_raw_fd(), err.pipe.as_raw_fd()])
     }
 
-    /// Keeps what a stream holds; false when it has ended.
-    pub fn hear(&mut self, which: usize) -> Result<bool> {
+    /// Stores a stream's available output; false at its end.
+    pub fn read_stream(&mut self, which: usize) -> Result<bool> {
         let Some(stream) = &mut self.streams[which] else { return Ok(false) };
         let open = stream.drain(&mut self.report.dropped_bytes[which]);
-        open.attempt(|| format!("keeping what program '{}' says", self.plan.name))
+        open.attempt(|| format!("storing the output of program '{}'", self.plan.name))
     }
 
-    /// Has it ended just now? Then what it said last is kept too.
+    /// Has it just exited? Then stores its remaining output.
     pub fn reap(&mut self, now_ns: u64) -> Result<bool> {
         let Some(child) = &mut self.child else { return Ok(false) };
         let status = child.try_wait().attempt(|| format!("waiting for program '{}'", self.plan.name))?;
@@ -124,20 +124,20 @@ impl Running {
         self.report.ended_ns = Some(now_ns);
         self.report.status = status.code();
         self.report.signal = status.signal();
-        self.hear(0)?;
-        self.hear(1)?;
+        self.read_stream(0)?;
+        self.read_stream(1)?;
         let fault = fs::read_to_string(fault_file(&self.folder, &self.number.to_string())).unwrap_or_default();
         self.report.fault = self.report.fault.take().or((!fault.is_empty()).then_some(fault));
         Ok(true)
     }
 
-    /// Carries out what it left in its working folder; it has ended, if it ever started.
+    /// Copies its files out of its working folder. It has exited, or never started.
     pub fn clear(&mut self) -> Result<()> {
         if self.report.started_ns.is_none() {
             return Ok(());
         }
         let to = self.folder.join("programs").join(format!("{}.files", self.number));
-        self.report.files = leavings::carry_out(&self.plan, &leavings::place(&self.folder, self.number), &to)?;
+        self.report.files = artifacts::copy_out(&self.plan, &artifacts::work_folder(&self.folder, self.number), &to)?;
         Ok(())
     }
 
@@ -151,11 +151,11 @@ impl Running {
         self.child.as_ref().map(|child| i32::try_from(child.id()).expect("a process number fits"))
     }
 
-    /// Asks it and all that it started to end, or insists.
+    /// Sends a signal to its process group.
     pub fn stop(&mut self, signal: Signal) {
         if let Some(group) = self.group() {
             self.report.stopped = true;
-            // It may have ended by itself in the meantime.
+            // It may have exited meanwhile.
             let _ = killpg(Pid::from_raw(group), signal);
         }
     }
@@ -163,8 +163,8 @@ impl Running {
 
 impl Stream {
     fn open(pipe: OwnedFd, file: PathBuf, live: bool) -> Result<Self> {
-        fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).attempt(|| "making a pipe non-blocking".into())?;
-        let kept = File::create(&file).attempt(|| format!("making {}", file.display()))?;
+        fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).attempt(|| "setting a pipe to non-blocking".into())?;
+        let kept = File::create(&file).attempt(|| format!("creating {}", file.display()))?;
         Ok(Self { pipe: pipe.into(), kept, kept_bytes: 0, read_at: live.then_some(file) })
     }
 
@@ -178,12 +178,12 @@ impl Stream {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            let room = usize::try_from(MOST_KEPT - self.kept_bytes).unwrap_or(usize::MAX).min(length);
-            self.kept.write_all(&piece[..room])?;
-            self.kept_bytes += room as u64;
-            *dropped += (length - room) as u64;
+            let space = usize::try_from(MAX_KEPT - self.kept_bytes).unwrap_or(usize::MAX).min(length);
+            self.kept.write_all(&piece[..space])?;
+            self.kept_bytes += space as u64;
+            *dropped += (length - space) as u64;
             if let Some(file) = &self.read_at {
-                // The guest writes to the machine's file when the file is closed.
+                // In a guest, hostfs writes the file to the host when it is closed.
                 self.kept = File::options().append(true).open(file)?;
             }
         }

@@ -1,26 +1,26 @@
-//! What this machine is and has, read before anything is changed. What it means, `dumbbell.engine.remote.check` says.
+//! Properties of the host, read before anything is changed; `dumbbell.engines.remote.preflight` judges them.
 
+use crate::capability_probe;
 use crate::error::{Attempt, Result};
-use crate::trial;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
 
-/// What Python wants to know.
+/// What Python requests.
 #[derive(Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct FactsRequest {
     devices: Vec<String>,
-    /// From (if it matters) and to: which way do packets take?
+    /// Source (optional) and destination of routes to look up.
     routes: Vec<(Option<Ipv4Addr>, Ipv4Addr)>,
     controllers: Vec<String>,
-    /// Settings by their names.
+    /// Names of sysctls.
     sysctls: Vec<String>,
 }
 
-/// What there is. Answers of `ip` are its own JSON, unread.
+/// The host's properties. Output of `ip` is passed on as JSON text.
 #[derive(Debug, Serialize)]
 pub struct Facts {
     release: String,
@@ -34,38 +34,38 @@ pub struct Facts {
     memory_available_bytes: u64,
     forwards: bool,
     missing_tools: Vec<String>,
-    /// Those that a socket of this machine got.
+    /// Those requested that a socket can use.
     controllers: Vec<String>,
-    /// Answers of `ip addr show`, by device; none where there is no such device.
+    /// Output of `ip addr show` by device; None if the device doesn't exist.
     devices: BTreeMap<String, Option<String>>,
-    /// Answers of `ip route get`, in the order of the questions.
+    /// Output of `ip route get` for each request.
     routes: Vec<Option<String>>,
-    /// The way back to whoever asks by ssh.
+    /// Route to the ssh client.
     control: Option<String>,
-    /// Those that this machine has.
+    /// Requested sysctls that exist.
     sysctls: BTreeMap<String, String>,
 }
 
-/// Reads all of it; `connection` is what sshd calls `SSH_CONNECTION`.
-pub fn read(asked: Asked, connection: &str) -> Result<Facts> {
+/// Reads all properties; `connection` is `SSH_CONNECTION` of sshd.
+pub fn read(request: FactsRequest, connection: &str) -> Result<Facts> {
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_string();
     let cpus = text("/proc/cpuinfo");
     let line =
         |key: &str| cpus.lines().find_map(|line| line.strip_prefix(key)?.split_once(':').map(|(_, is)| is.trim()));
-    let ask = |words: &[&str]| ip(words);
-    let there = |device: String| {
-        let told = ask(&["-j", "addr", "show", "dev", &device])?;
-        Ok((device, told))
+    let ip_output = |arguments: &[&str]| ip(arguments);
+    let device_info = |device: String| {
+        let addresses = ip_output(&["-j", "addr", "show", "dev", &device])?;
+        Ok((device, addresses))
     };
     let route = |(from, to): (Option<Ipv4Addr>, Ipv4Addr)| {
         let (from, to) = (from.map(|from| from.to_string()), to.to_string());
-        let mut words = vec!["-j", "route", "get", &to];
-        words.extend(from.iter().flat_map(|from| ["from", from]));
-        ask(&words)
+        let mut arguments = vec!["-j", "route", "get", &to];
+        arguments.extend(from.iter().flat_map(|from| ["from", from]));
+        ip_output(&arguments)
     };
     let missing_tools: Vec<String> =
         ["ip", "tc"].into_iter().filter(|tool| !is_there(tool)).map(String::from).collect();
-    let can_ask = !missing_tools.iter().any(|tool| tool == "ip");
+    let has_ip = !missing_tools.iter().any(|tool| tool == "ip");
     Ok(Facts {
         release: text("/proc/sys/kernel/osrelease"),
         version: text("/proc/sys/kernel/version"),
@@ -77,14 +77,18 @@ pub fn read(asked: Asked, connection: &str) -> Result<Facts> {
         hypervisor: line("flags").is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")),
         memory_available_bytes: memory_available_bytes(&text("/proc/meminfo")),
         forwards: text("/proc/sys/net/ipv4/ip_forward") == "1",
-        controllers: asked.controllers.into_iter().filter(|name| trial::has(name)).collect(),
-        devices: if can_ask { asked.devices.into_iter().map(there).collect::<Result<_>>()? } else { BTreeMap::new() },
-        routes: if can_ask { asked.routes.into_iter().map(route).collect::<Result<_>>()? } else { Vec::new() },
-        control: match connection.split_whitespace().next().filter(|_| can_ask) {
-            Some(peer) => ask(&["-j", "route", "get", peer])?,
+        controllers: request.controllers.into_iter().filter(|name| capability_probe::has(name)).collect(),
+        devices: if has_ip {
+            request.devices.into_iter().map(device_info).collect::<Result<_>>()?
+        } else {
+            BTreeMap::new()
+        },
+        routes: if has_ip { request.routes.into_iter().map(route).collect::<Result<_>>()? } else { Vec::new() },
+        control: match connection.split_whitespace().next().filter(|_| has_ip) {
+            Some(peer) => ip_output(&["-j", "route", "get", peer])?,
             None => None,
         },
-        sysctls: asked
+        sysctls: request
             .sysctls
             .into_iter()
             .filter_map(|key| {
@@ -96,11 +100,11 @@ pub fn read(asked: Asked, connection: &str) -> Result<Facts> {
     })
 }
 
-/// What ip says, unless it refuses.
-fn ip(words: &[&str]) -> Result<Option<String>> {
+/// Output of ip, if it succeeds.
+fn ip(arguments: &[&str]) -> Result<Option<String>> {
     let mut command = Command::new("ip");
-    command.env_clear().env("PATH", PATH).args(words).stdin(Stdio::null());
-    let output = command.output().attempt(|| format!("ip {}", words.join(" ")))?;
+    command.env_clear().env("PATH", PATH).args(arguments).stdin(Stdio::null());
+    let output = command.output().attempt(|| format!("ip {}", arguments.join(" ")))?;
     Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
 }
 

@@ -1,8 +1,8 @@
-//! What Python and this agent say to each other: a line of JSON, and behind it as many bytes as it says.
+//! Messages between Python and the agent: a line of JSON, followed by as many bytes as it states.
 //!
-//! `dumbbell.engine.remote.frames` has the other side of it.
+//! `dumbbell.engines.remote.frames` is the other end.
 
-use super::facts::{Asked, Facts};
+use super::facts::{Facts, FactsRequest};
 use crate::error::{Attempt, Error, Result};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -10,62 +10,63 @@ use nix::unistd::write;
 use serde::{Deserialize, Serialize};
 use std::os::fd::BorrowedFd;
 
-/// A line's length: names and numbers.
-const MOST_LINE_BYTES: usize = 64 << 10;
-/// A plan's length: 10,000 flows have 5 MB.
-const MOST_BODY_BYTES: usize = 256 << 20;
-/// How long Python may take no word; then it is gone.
-const PATIENCE_MS: u16 = 10_000;
+/// Maximum length of a line.
+const MAX_LINE_BYTES: usize = 64 << 10;
+/// Maximum length of a plan: 10,000 flows take 5 MB.
+const MAX_BODY_BYTES: usize = 256 << 20;
+/// How long a write may block before the connection counts as lost.
+const WRITE_TIMEOUT_MS: u16 = 10_000;
 
-/// What Python says.
+/// Messages from Python.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Order {
-    /// Say what this machine is and has.
-    Look(Asked),
-    /// Set up this part; `plan.json` follows.
+    /// Requests the host's properties.
+    #[serde(rename = "look")]
+    Inspect(FactsRequest),
+    /// Set up the host; `plan.json` follows.
     Plan {
         /// Its length.
         bytes: usize,
-        /// When everything is put back at the latest, from now on.
+        /// Deadline for restoring the host, from now.
         within_ms: u64,
     },
-    /// Say what time it is.
+    /// Requests the current time.
     Time,
-    /// The experiment begins at this time of this machine's monotonic clock.
+    /// Start the experiment at this time on the host's monotonic clock.
     Begin {
         /// Nanoseconds.
         at_ns: u64,
     },
-    /// Python lives.
+    /// Heartbeat.
     Beat,
-    /// The experiment is over.
+    /// End the experiment.
     End,
 }
 
-/// What the agent says.
+/// Messages from the agent.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Word {
-    /// The first word: what was put back that an agent before this one could not.
+pub enum Message {
+    /// First message: what was restored after a crashed agent.
     Hello {
-        /// One sentence each.
+        /// One sentence per change.
         put_back: Vec<String>,
     },
-    /// What this machine is and has.
+    /// The host's properties.
     Facts(Box<Facts>),
-    /// Everything is set up.
+    /// Setup is complete.
     Ready,
-    /// What time it is.
+    /// The current time.
     Time {
-        /// Monotonic.
+        /// On the monotonic clock.
         now_ns: u64,
     },
-    /// This agent lives.
+    /// Heartbeat.
     Beat,
-    /// The experiment has ended here, and everything was put back, or not.
+    /// The experiment has ended and the host was restored.
     Restored {
-        /// One sentence for each difference between before and after.
+        /// One sentence for each remaining difference.
         differences: Vec<String>,
     },
     /// A file of records; its bytes follow.
@@ -75,39 +76,44 @@ pub enum Word {
         /// Its length.
         bytes: u64,
     },
-    /// There is no more.
+    /// No more files.
     Done,
-    /// It did not work out.
+    /// The experiment failed.
     Failed {
         /// Why.
         reason: String,
     },
 }
 
-/// What has come and was not read yet.
+/// Bytes received but not parsed yet.
 #[derive(Default)]
 pub struct Inbox {
     pending: Vec<u8>,
 }
 
 impl Inbox {
-    /// More has come.
+    /// Appends received bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         self.pending.extend_from_slice(bytes);
     }
 
-    /// The next order with its body, if it is there as a whole.
+    /// The next message with its body, if complete.
     pub fn next(&mut self) -> Result<Option<(Order, Vec<u8>)>> {
-        let Some(line) = self.pending.iter().take(MOST_LINE_BYTES).position(|&byte| byte == b'\n') else {
-            return if self.pending.len() < MOST_LINE_BYTES { Ok(None) } else { Err(odd("a line without an end")) };
+        let Some(line) = self.pending.iter().take(MAX_LINE_BYTES).position(|&byte| byte == b'\n') else {
+            return if self.pending.len() < MAX_LINE_BYTES {
+                Ok(None)
+            } else {
+                Err(invalid("a line longer than 64 KiB"))
+            };
         };
-        let order: Order = serde_json::from_slice(&self.pending[..line]).map_err(|error| odd(&error.to_string()))?;
+        let order: Order =
+            serde_json::from_slice(&self.pending[..line]).map_err(|error| invalid(&error.to_string()))?;
         let length = match order {
             Order::Plan { bytes, .. } => bytes,
             _ => 0,
         };
-        if length > MOST_BODY_BYTES {
-            return Err(odd("a plan that is too long"));
+        if length > MAX_BODY_BYTES {
+            return Err(invalid("a plan longer than 256 MiB"));
         }
         if self.pending.len() < line + 1 + length {
             return Ok(None);
@@ -117,36 +123,36 @@ impl Inbox {
     }
 }
 
-fn odd(what: &str) -> Error {
-    Error::Unfit(format!("what came over the connection is no order: {what}"))
+fn invalid(what: &str) -> Error {
+    Error::Unfit(format!("received an invalid message: {what}"))
 }
 
-/// Says a word.
-pub fn say(to: BorrowedFd<'_>, word: &Word) -> Result<()> {
-    let mut line = serde_json::to_vec(word)?;
+/// Sends a message.
+pub fn send_message(to: BorrowedFd<'_>, message: &Message) -> Result<()> {
+    let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     send(to, &line)
 }
 
-/// Sends bytes; `to` doesn't block, and whoever takes nothing for ten seconds is gone.
+/// Sends bytes to a non-blocking descriptor; fails after ten seconds without progress.
 pub fn send(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<()> {
     while !bytes.is_empty() {
         match write(to, bytes) {
             Ok(written) => bytes = &bytes[written..],
             Err(Errno::EINTR) => {}
             Err(Errno::EAGAIN) => wait(to)?,
-            Err(error) => return Err(error).attempt(|| "answering".into()),
+            Err(error) => return Err(error).attempt(|| "writing to the connection".into()),
         }
     }
     Ok(())
 }
 
 fn wait(to: BorrowedFd<'_>) -> Result<()> {
-    let mut room = [PollFd::new(to, PollFlags::POLLOUT)];
-    match poll(&mut room, PollTimeout::from(PATIENCE_MS)) {
-        Ok(0) => Err(Errno::ETIMEDOUT).attempt(|| "answering".into()),
+    let mut events = [PollFd::new(to, PollFlags::POLLOUT)];
+    match poll(&mut events, PollTimeout::from(WRITE_TIMEOUT_MS)) {
+        Ok(0) => Err(Errno::ETIMEDOUT).attempt(|| "writing to the connection".into()),
         Ok(_) | Err(Errno::EINTR) => Ok(()),
-        Err(error) => Err(error).attempt(|| "answering".into()),
+        Err(error) => Err(error).attempt(|| "writing to the connection".into()),
     }
 }
 
@@ -155,25 +161,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_come_in_any_pieces() {
+    fn messages_are_parsed_from_fragments_of_any_size() {
         let bytes = b"{\"kind\":\"plan\",\"bytes\":3,\"within_ms\":5}\nabc{\"kind\":\"beat\"}\n";
         for piece in 1..bytes.len() {
             let mut inbox = Inbox::default();
-            let mut heard = Vec::new();
+            let mut parsed = Vec::new();
             for part in bytes.chunks(piece) {
                 inbox.add(part);
                 while let Some(order) = inbox.next().unwrap() {
-                    heard.push(order);
+                    parsed.push(order);
                 }
             }
             let plan = (Order::Plan { bytes: 3, within_ms: 5 }, b"abc".to_vec());
-            assert_eq!(heard, [plan, (Order::Beat, Vec::new())], "in pieces of {piece}");
+            assert_eq!(parsed, [plan, (Order::Beat, Vec::new())], "in pieces of {piece}");
         }
     }
 
     #[test]
-    fn nothing_that_comes_breaks_the_inbox() {
-        // A small generator of our own: the same bytes each time.
+    fn random_input_never_panics() {
+        // A small generator: the same bytes in each run.
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
         let mut next = || {
             state ^= state << 13;
@@ -181,12 +187,12 @@ mod tests {
             state ^= state << 17;
             state
         };
-        let whole = b"{\"kind\":\"begin\",\"at_ns\":7}\n{\"kind\":\"plan\",\"bytes\":2,\"within_ms\":1}\nxy{\"kind\":\"end\"}\n";
+        let messages = b"{\"kind\":\"begin\",\"at_ns\":7}\n{\"kind\":\"plan\",\"bytes\":2,\"within_ms\":1}\nxy{\"kind\":\"end\"}\n";
         for _ in 0..5_000 {
-            let mut bytes = whole.to_vec();
+            let mut bytes = messages.to_vec();
             for _ in 0..=next() % 4 {
-                let place = usize::try_from(next()).unwrap() % bytes.len();
-                bytes[place] = next().to_le_bytes()[0];
+                let position = usize::try_from(next()).unwrap() % bytes.len();
+                bytes[position] = next().to_le_bytes()[0];
             }
             let mut inbox = Inbox::default();
             inbox.add(&bytes);
@@ -195,9 +201,9 @@ mod tests {
     }
 
     #[test]
-    fn a_line_or_a_plan_without_measure_is_refused() {
+    fn oversized_lines_and_plans_are_refused() {
         let mut inbox = Inbox::default();
-        inbox.add(&vec![b'x'; MOST_LINE_BYTES]);
+        inbox.add(&vec![b'x'; MAX_LINE_BYTES]);
         assert!(inbox.next().is_err());
         let mut inbox = Inbox::default();
         inbox.add(b"{\"kind\":\"plan\",\"bytes\":99999999999,\"within_ms\":1}\n");

@@ -1,9 +1,9 @@
-//! What there was, on file, so that whoever comes after a crash can put it back.
+//! The initial state in a file, for recovery after a crash.
 //!
-//! A file in `/run/dumbbell` for each part of an experiment on this machine, written before the first change and locked
-//! (`flock`) by the warden for as long as it lives. `/run` is empty after the machine's start, as the devices are. A file
-//! whose owner is gone is carried out by the next agent that comes here. It names its network namespace, because `/run` may
-//! be shared by several.
+//! Each experiment on the host has a file in `/run/dumbbell`, written before the first change. The watchdog holds a
+//! lock on it (`flock`) while it runs. `/run` is empty after a reboot, when devices have their defaults again. If the
+//! owner of a file is gone, the next agent restores the host. The file names its network namespace, because several
+//! may share `/run`.
 
 use super::state::State;
 use crate::error::{Attempt, Error, Result};
@@ -13,62 +13,62 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Where the files are.
+/// Folder of the files.
 pub const FOLDER: &str = "/run/dumbbell";
 
 /// The contents of a file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Note {
-    /// What a person needs to know who finds the file.
+struct Record {
+    /// An explanation for users who find the file.
     what: String,
-    /// The lines that such a person would type.
+    /// Commands that restore the state by hand.
     by_hand: Vec<String>,
-    /// The namespace that the devices are in.
+    /// Network namespace of the devices.
     network: String,
     before: State,
 }
 
-/// A file that is locked.
-pub struct Claim {
+/// A locked file.
+pub struct StateFile {
     path: PathBuf,
     _lock: Flock<File>,
 }
 
-impl Claim {
-    /// Puts on file what there was; refuses devices that a living part of another experiment has.
-    pub fn stake(folder: &Path, before: &State) -> Result<Self> {
-        fs::create_dir_all(folder).attempt(|| format!("making {}", folder.display()))?;
-        // Whoever stakes or sweeps does it alone.
-        let _alone = alone(folder)?;
-        for path in notes(folder)? {
-            let Some(note) = owned(&path)? else { continue };
-            if let Some(device) = before.devices.keys().find(|device| note.before.devices.contains_key(*device)) {
-                let device = format!("device '{device}' is used by another experiment now");
+impl StateFile {
+    /// Writes the initial state; refuses devices that another running experiment uses.
+    pub fn create(folder: &Path, before: &State) -> Result<Self> {
+        fs::create_dir_all(folder).attempt(|| format!("creating {}", folder.display()))?;
+        // One process at a time.
+        let _folder_lock = lock_folder(folder)?;
+        for path in records(folder)? {
+            let Some(record) = running_owner(&path)? else { continue };
+            if let Some(device) = before.devices.keys().find(|device| record.before.devices.contains_key(*device)) {
+                let device = format!("device '{device}' is used by another experiment");
                 return Err(Error::Unfit(format!("{device} ({})", path.display())));
             }
         }
         let path = folder.join(format!("undo-{}.json", std::process::id()));
-        let note = Note {
-            what: "Dumbbell changes these devices and settings; this is how they were. While its warden lives, the \
-                   file is locked; whoever runs dumbbell with this host next puts back what a crash left."
+        let record = Record {
+            what: "Dumbbell changes these devices and settings; this is their initial state. While its watchdog \
+                   runs, the file is locked. After a crash, the next dumbbell run with this host restores the state."
                 .into(),
             by_hand: before.by_hand(),
             network: network()?,
             before: before.clone(),
         };
-        let mut file = File::create(&path).attempt(|| format!("making {}", path.display()))?;
-        file.write_all(&serde_json::to_vec_pretty(&note)?).attempt(|| format!("writing {}", path.display()))?;
+        let mut file = File::create(&path).attempt(|| format!("creating {}", path.display()))?;
+        file.write_all(&serde_json::to_vec_pretty(&record)?).attempt(|| format!("writing {}", path.display()))?;
         let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock)
             .map_err(|(_, error)| error)
             .attempt(|| format!("locking {}", path.display()))?;
         Ok(Self { path, _lock: lock })
     }
 
-    /// Everything is as it was: nothing is left to do.
-    pub fn release(self) {
+    /// The host is restored: removes the file.
+    pub fn remove(self) {
         let Self { path, .. } = &self;
-        // A file that stays does no harm: what it says is so already.
+        // A leftover file does no harm: its state is the current one.
         let _ = fs::remove_file(path);
         if let Some(folder) = path.parent() {
             let _ = fs::remove_dir(folder);
@@ -76,27 +76,27 @@ impl Claim {
     }
 }
 
-/// Carries out what dead owners left; says what that was.
-pub fn sweep(folder: &Path) -> Result<Vec<String>> {
+/// Restores what crashed agents changed; returns the differences found.
+pub fn restore_crashed(folder: &Path) -> Result<Vec<String>> {
     if !folder.exists() {
         return Ok(Vec::new());
     }
     let mut done = Vec::new();
     {
-        let _alone = alone(folder)?;
+        let _folder_lock = lock_folder(folder)?;
         let here = network()?;
-        for path in notes(folder)? {
+        for path in records(folder)? {
             let Ok(file) = OpenOptions::new().read(true).write(true).open(&path) else { continue };
-            // Its owner lives.
+            // Its owner is running.
             let Ok(_lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
             let text = fs::read(&path).attempt(|| format!("reading {}", path.display()))?;
-            // One that was cut off while it was written stood before the first change.
-            let note = serde_json::from_slice::<Note>(&text).ok();
-            if let Some(note) = &note {
-                if note.network != here {
+            // A truncated file was written before the first change.
+            let record = serde_json::from_slice::<Record>(&text).ok();
+            if let Some(record) = &record {
+                if record.network != here {
                     continue;
                 }
-                done.extend(carry_out(note)?);
+                done.extend(restore_record(record)?);
             }
             fs::remove_file(&path).attempt(|| format!("removing {}", path.display()))?;
         }
@@ -105,28 +105,28 @@ pub fn sweep(folder: &Path) -> Result<Vec<String>> {
     Ok(done)
 }
 
-fn carry_out(note: &Note) -> Result<Vec<String>> {
-    let found = note.before.differences();
-    let failures = note.before.put_back();
+fn restore_record(record: &Record) -> Result<Vec<String>> {
+    let found = record.before.differences();
+    let failures = record.before.restore();
     if let Some(failure) = failures.first() {
-        return Err(Error::Unfit(format!("a crashed experiment left this machine changed: {failure}")));
+        return Err(Error::Unfit(format!("can't restore what a crashed experiment changed on this host: {failure}")));
     }
     Ok(found)
 }
 
-/// A note whose owner lives.
-fn owned(path: &Path) -> Result<Option<Note>> {
+/// The content of a file whose owner is running.
+fn running_owner(path: &Path) -> Result<Option<Record>> {
     let Ok(file) = File::open(path) else { return Ok(None) };
     if Flock::lock(file, FlockArg::LockSharedNonblock).is_ok() {
         return Ok(None);
     }
     let text = fs::read(path).attempt(|| format!("reading {}", path.display()))?;
-    let note: Option<Note> = serde_json::from_slice(&text).ok();
+    let record: Option<Record> = serde_json::from_slice(&text).ok();
     let here = network()?;
-    Ok(note.filter(|note| note.network == here))
+    Ok(record.filter(|record| record.network == here))
 }
 
-fn notes(folder: &Path) -> Result<Vec<PathBuf>> {
+fn records(folder: &Path) -> Result<Vec<PathBuf>> {
     let list = || -> io::Result<Vec<PathBuf>> {
         let paths =
             fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?;
@@ -135,7 +135,7 @@ fn notes(folder: &Path) -> Result<Vec<PathBuf>> {
     list().attempt(|| format!("listing {}", folder.display()))
 }
 
-fn alone(folder: &Path) -> Result<Flock<File>> {
+fn lock_folder(folder: &Path) -> Result<Flock<File>> {
     let open = File::open(folder).attempt(|| format!("opening {}", folder.display()))?;
     Flock::lock(open, FlockArg::LockExclusive)
         .map_err(|(_, error)| error)
@@ -143,7 +143,7 @@ fn alone(folder: &Path) -> Result<Flock<File>> {
 }
 
 fn network() -> Result<String> {
-    let name = fs::read_link("/proc/self/ns/net").attempt(|| "naming the network namespace".into())?;
+    let name = fs::read_link("/proc/self/ns/net").attempt(|| "reading the network namespace".into())?;
     Ok(name.to_string_lossy().into_owned())
 }
 
@@ -164,38 +164,38 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_owner_left_is_put_back_and_forgotten() {
+    fn the_state_of_a_crashed_agent_is_restored_and_its_file_removed() {
         let folder = folder("dead");
         let setting = folder.join("setting");
         fs::write(&setting, "1\n").unwrap();
-        let notes = folder.join("notes");
+        let records = folder.join("notes");
         let before = State::read(&[], &[setting.to_string_lossy().into_owned()]).unwrap();
-        let claim = Claim::stake(&notes, &before).unwrap();
+        let state_file = StateFile::create(&records, &before).unwrap();
         fs::write(&setting, "2\n").unwrap();
-        assert_eq!(sweep(&notes).unwrap(), Vec::<String>::new(), "its owner lives");
+        assert_eq!(restore_crashed(&records).unwrap(), Vec::<String>::new(), "its owner is running");
         assert_eq!(fs::read_to_string(&setting).unwrap(), "2\n");
-        drop(claim);
-        assert_eq!(sweep(&notes).unwrap().len(), 1);
+        drop(state_file);
+        assert_eq!(restore_crashed(&records).unwrap().len(), 1);
         assert_eq!(fs::read_to_string(&setting).unwrap(), "1\n");
-        assert!(!notes.exists());
+        assert!(!records.exists());
         fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
-    fn a_device_has_one_experiment_at_a_time() {
+    fn a_device_is_used_by_one_experiment_at_a_time() {
         let folder = folder("twice");
-        let claim = Claim::stake(&folder, &with_device("eth1")).unwrap();
-        let refused = Claim::stake(&folder, &with_device("eth1")).err().map(|error| error.to_string());
+        let state_file = StateFile::create(&folder, &with_device("eth1")).unwrap();
+        let refused = StateFile::create(&folder, &with_device("eth1")).err().map(|error| error.to_string());
         assert!(refused.is_some_and(|text| text.contains("'eth1' is used by another experiment")));
-        claim.release();
+        state_file.remove();
         assert!(!folder.exists());
     }
 
     #[test]
-    fn a_note_that_was_cut_off_stood_before_any_change() {
+    fn a_truncated_file_is_removed() {
         let folder = folder("cut");
         fs::write(folder.join("undo-1.json"), "{\"what\": \"Dumb").unwrap();
-        assert_eq!(sweep(&folder).unwrap(), Vec::<String>::new());
+        assert_eq!(restore_crashed(&folder).unwrap(), Vec::<String>::new());
         assert!(!folder.exists());
     }
 }

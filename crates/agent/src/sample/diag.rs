@@ -1,9 +1,9 @@
-//! `tcp_info` and controller info of many sockets at one instant, by `inet_diag`.
+//! `tcp_info` and congestion control info of many sockets at one instant, by `inet_diag`.
 //!
-//! Linux `net/ipv4/inet_diag.c` answers a request that names one socket with one message;
-//! requests for all sockets of a host travel together.
+//! A request for one socket gets one answer (Linux `net/ipv4/inet_diag.c`);
+//! requests for all sockets of a host are sent together.
 
-use super::netlink::{Answer, Netlink, Questions, attributes, number};
+use super::netlink::{Answer, Netlink, Query, attributes, number};
 use crate::error::Result;
 use crate::sys::TCP_INFO_BYTES;
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
@@ -13,45 +13,45 @@ use nix::sys::socket::SockProtocol;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
 
 const AF_INET: u8 = 2;
-/// IPv4 and IPv6: a server that listens at `::` carries IPv4 in sockets of the latter.
+/// IPv4 and IPv6: a server that listens on `::` has IPv6 sockets for IPv4 connections.
 pub const FAMILIES: [u8; 2] = [AF_INET, 10];
 /// `IPPROTO_TCP`.
 pub const TCP: u8 = 6;
 /// Length of `struct inet_diag_msg`, before the attributes.
 pub const MESSAGE_BYTES: usize = 72;
-/// An answer that tells of a socket.
+/// Type of an answer that describes a socket.
 pub const SOCK_DIAG_BY_FAMILY: u16 = 20;
 
 const INFO: u16 = 2;
 const CONTROLLER: u16 = 4;
-/// `INET_DIAG_INFO`, `_CONG` and `_SKMEMINFO`, and the bytes kept of each.
+/// `INET_DIAG_INFO`, `_CONG` and `_SKMEMINFO`, with the bytes kept of each.
 pub const INFO_KEPT: (u16, usize) = (INFO, TCP_INFO_BYTES);
-/// A controller's name has at most 16 bytes (`TCP_CA_NAME_MAX`).
+/// A congestion control's name has at most 16 bytes (`TCP_CA_NAME_MAX`).
 pub const CONTROLLER_KEPT: (u16, usize) = (CONTROLLER, 16);
 /// Nine numbers, `SK_MEMINFO_*`.
 pub const MEMORY_KEPT: (u16, usize) = (7, 36);
-/// `TCPF_*` of `include/net/tcp_states.h` without listeners and what has no sender any more: `LISTEN`, `TIME_WAIT`,
+/// `TCPF_*` of `include/net/tcp_states.h` without listeners and sockets that no longer send: `LISTEN`, `TIME_WAIT`,
 /// `CLOSE`, `NEW_SYN_RECV`.
 pub const CONNECTED: u32 = 0xb3e;
-/// Attributes with a controller's own info: vegas, dctcp, bbr.
+/// Attributes with congestion control info: vegas, dctcp, bbr.
 pub const CC_INFO: [u16; 3] = [3, 9, 16];
 
-/// All sockets of one host that are sampled.
+/// The sampled sockets of one host.
 pub struct Sockets {
     netlink: Netlink,
     requests: Vec<u8>,
     count: usize,
 }
 
-/// What one socket said.
+/// Statistics of one socket.
 pub struct SocketInfo<'a> {
     /// The number given with [`Sockets::watch`].
     pub number: u32,
-    /// `struct tcp_info`, as long as this kernel has it.
+    /// `struct tcp_info`, in this kernel's length.
     pub tcp_info: &'a [u8],
-    /// Attribute number of the controller's info, or 0.
+    /// Attribute number of the congestion control info, or 0.
     pub cc_kind: u16,
-    /// The controller's info.
+    /// The congestion control info.
     pub cc_info: &'a [u8],
 }
 
@@ -61,7 +61,7 @@ impl Sockets {
         Ok(Self { netlink: Netlink::open(host, SockProtocol::NetlinkSockDiag)?, requests: Vec::new(), count: 0 })
     }
 
-    /// Starts over with these sockets: number, own address, peer's address.
+    /// Replaces the list of sockets: number, local address, remote address.
     pub fn watch(&mut self, sockets: impl Iterator<Item = (u32, SocketAddrV4, SocketAddrV4)>) {
         self.requests.clear();
         self.count = 0;
@@ -71,17 +71,17 @@ impl Sockets {
         }
     }
 
-    /// What to ask for a sample.
-    pub fn questions(&self) -> Questions<'_> {
-        Questions { partner: &self.netlink, requests: &self.requests, count: self.count }
+    /// The requests of a sample.
+    pub fn queries(&self) -> Query<'_> {
+        Query { netlink: &self.netlink, requests: &self.requests, count: self.count }
     }
 }
 
-/// Reads an answer; none comes from a socket that is gone.
+/// Parses an answer; None if the socket no longer exists.
 pub fn read<'a>(answer: &Answer<'a>) -> Option<SocketInfo<'a>> {
-    // Anything else is an error message.
-    let told = answer.kind == SOCK_DIAG_BY_FAMILY && answer.payload.len() >= MESSAGE_BYTES;
-    told.then(|| parse(answer.sequence, &answer.payload[MESSAGE_BYTES..]))
+    // Any other message is an error.
+    let is_socket = answer.kind == SOCK_DIAG_BY_FAMILY && answer.payload.len() >= MESSAGE_BYTES;
+    is_socket.then(|| parse(answer.sequence, &answer.payload[MESSAGE_BYTES..]))
 }
 
 fn parse(number: u32, bytes: &[u8]) -> SocketInfo<'_> {
@@ -96,19 +96,19 @@ fn parse(number: u32, bytes: &[u8]) -> SocketInfo<'_> {
     info
 }
 
-/// One socket of a dump, or one that is gone.
+/// A socket in a dump or a destroy notification.
 pub struct Found {
-    /// Its own address.
+    /// Local address.
     pub local: SocketAddrV4,
-    /// The peer's.
+    /// Remote address.
     pub remote: SocketAddrV4,
-    /// Names it for as long as the machine runs.
+    /// Unique identifier until reboot.
     pub cookie: u64,
-    /// 0 while nobody has it open.
+    /// 0 if no process has it open.
     pub inode: u32,
     /// `struct tcp_info`.
     pub tcp_info: Vec<u8>,
-    /// Name of its controller, in a dump.
+    /// Name of its congestion control, only in a dump.
     pub cc: Option<String>,
     /// As in [`SocketInfo`].
     pub cc_kind: u16,
@@ -116,37 +116,37 @@ pub struct Found {
     pub cc_info: Vec<u8>,
 }
 
-/// Appends what is kept of an answer: `struct inet_diag_msg`, then the first bytes of each of these attributes, in their
-/// order and zero where the socket has none.
+/// Appends the fixed part of an answer: `struct inet_diag_msg`, then the first bytes of each of these attributes in
+/// order, zero if missing.
 pub fn keep(payload: &[u8], attributes_and_sizes: &[(u16, usize)], bytes: &mut Vec<u8>) {
     bytes.extend(&payload[..MESSAGE_BYTES]);
     let start = bytes.len();
     bytes.resize(start + attributes_and_sizes.iter().map(|(_, size)| size).sum::<usize>(), 0);
     for (kind, value) in attributes(&payload[MESSAGE_BYTES..]) {
-        let mut place = start;
-        for &(wanted, size) in attributes_and_sizes {
-            if kind == wanted {
+        let mut position = start;
+        for &(attribute, size) in attributes_and_sizes {
+            if kind == attribute {
                 let kept = value.len().min(size);
-                bytes[place..place + kept].copy_from_slice(&value[..kept]);
+                bytes[position..position + kept].copy_from_slice(&value[..kept]);
             }
-            place += size;
+            position += size;
         }
     }
 }
 
-/// The request for all TCP connections of a family.
+/// Dump request for all TCP connections of a family.
 pub fn everything(family: u8) -> Vec<u8> {
-    let told = ExtensionFlags::INFO | ExtensionFlags::VEGASINFO | ExtensionFlags::CONG;
-    dump(family, TCP, told, StateFlags::from_bits_retain(CONNECTED))
+    let is_socket = ExtensionFlags::INFO | ExtensionFlags::VEGASINFO | ExtensionFlags::CONG;
+    dump(family, TCP, is_socket, StateFlags::from_bits_retain(CONNECTED))
 }
 
-/// The request for all sockets of a family and a protocol that are in one of these states.
+/// Dump request for all sockets of a family and protocol in one of these states.
 pub fn dump(family: u8, protocol: u8, extensions: ExtensionFlags, states: StateFlags) -> Vec<u8> {
     let socket_id = SocketId { cookie: [0; 8], ..SocketId::new_v4() };
     bytes(InetRequest { family, protocol, extensions, states, socket_id }, 0, NLM_F_REQUEST | NLM_F_DUMP)
 }
 
-/// Reads an answer to [`everything`], or the news of a socket that is gone; none of a socket of this host with itself.
+/// Parses an answer to [`everything`] or a destroy notification; None for a socket connected within its host.
 pub fn socket(answer: &Answer<'_>) -> Option<Found> {
     let payload = answer.payload;
     let SocketInfo { tcp_info, cc_kind, cc_info, .. } = read(answer)?;
@@ -166,7 +166,7 @@ pub fn socket(answer: &Answer<'_>) -> Option<Found> {
     })
 }
 
-/// An IPv4 address, or one in IPv6's clothes (RFC 4291 section 2.5.5.2).
+/// An IPv4 address, or an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2).
 fn address(message: &[u8], port_at: usize, at: usize) -> Option<SocketAddrV4> {
     let port = u16::from_be_bytes([message[port_at], message[port_at + 1]]);
     let bytes: [u8; 16] = message[at..at + 16].try_into().expect("sixteen bytes");

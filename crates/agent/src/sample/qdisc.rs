@@ -1,10 +1,10 @@
-//! Every queueing discipline's statistics, by rtnetlink.
+//! Statistics of every qdisc, by rtnetlink.
 //!
-//! Found once after set-up by a dump, then asked for by device and handle
-//! (Linux `net/sched/sch_api.c`; the answer to a single request reaches the asker only with
+//! A dump after setup finds the qdiscs; each sample then requests them by device and handle
+//! (Linux `net/sched/sch_api.c`; the answer to a single request needs
 //! the echo flag).
 
-use super::netlink::{Answer, Netlink, Questions, attributes, number};
+use super::netlink::{Answer, Netlink, Query, attributes, number};
 use super::record::QueueSample;
 use crate::error::{Attempt, Error, Result};
 use crate::sys;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 /// Length of `struct tcmsg`, before the attributes.
 pub const MESSAGE_BYTES: usize = 20;
-/// A discipline: told, or ordered.
+/// A qdisc in an answer or a request.
 pub const RTM_NEWQDISC: u16 = 36;
 
 const KIND: u16 = 1;
@@ -30,7 +30,7 @@ const STATS_QUEUE: u16 = 3;
 const STATS_APP: u16 = 4;
 const STATS_PACKETS64: u16 = 8;
 
-/// A discipline found on a device.
+/// A qdisc found on a device.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
     /// Host.
@@ -49,17 +49,17 @@ pub struct Found {
     raw_handle: u32,
 }
 
-/// All disciplines of one host.
+/// All qdiscs of one host.
 pub struct Queues {
     host: String,
     netlink: Netlink,
     requests: Vec<u8>,
-    /// What was found; samples name its positions.
+    /// The qdiscs found; samples refer to their positions.
     pub found: Vec<Found>,
 }
 
 impl Queues {
-    /// Finds every discipline of the host that can hold a packet back, on these devices or, where none is named, on all.
+    /// Finds every qdisc of the host that can queue packets; only on these devices, if any are given.
     pub fn discover(host: &str, number_of_first: u32, devices: &[String]) -> Result<Self> {
         let netlink = Netlink::open(host, SockProtocol::NetlinkRoute)?;
         let mut found: Vec<Found> = all(host, &netlink)?.into_iter().map(|(found, _)| found).collect();
@@ -71,23 +71,23 @@ impl Queues {
         Ok(Self { host: host.into(), netlink, requests, found })
     }
 
-    /// The host, and the port from which it is asked.
+    /// The host, and the port that sends the requests.
     pub fn port(&self) -> Result<(&str, u32)> {
         Ok((&self.host, self.netlink.port()?))
     }
 
-    /// What to ask for a sample.
-    pub fn questions(&self) -> Questions<'_> {
-        Questions { partner: &self.netlink, requests: &self.requests, count: self.found.len() }
+    /// The requests of a sample.
+    pub fn queries(&self) -> Query<'_> {
+        Query { netlink: &self.netlink, requests: &self.requests, count: self.found.len() }
     }
 }
 
-/// Every discipline of a host that can hold a packet back, each with what the kernel tells of it.
+/// Every qdisc of a host that can queue packets, with its dump.
 pub fn all(host: &str, netlink: &Netlink) -> Result<Vec<(Found, Vec<u8>)>> {
     let mut all = Vec::new();
     netlink.dump(&request(0, 0, 0, NLM_F_REQUEST | NLM_F_DUMP), |answer| {
         if answer.kind == RTM_NEWQDISC {
-            all.push((discipline(host, answer.payload), answer.payload.to_vec()));
+            all.push((qdisc(host, answer.payload), answer.payload.to_vec()));
         }
     })?;
     all.retain(|(queue, _)| queue.kind != "noqueue" && queue.raw_handle != 0);
@@ -97,37 +97,37 @@ pub fn all(host: &str, netlink: &Netlink) -> Result<Vec<(Found, Vec<u8>)>> {
     Ok(all)
 }
 
-/// A discipline as the kernel tells of it, without its counters.
+/// A qdisc's dump without its counters.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
-pub struct Told {
+pub struct QdiscDump {
     /// `fq_codel`, `htb`, …
     pub kind: String,
-    /// As tc writes it; `0:` for one that Linux put there.
+    /// As tc writes it; `0:` for a default qdisc.
     pub handle: String,
     /// As tc writes it: `1:1`, or `root`.
     pub parent: String,
-    /// Its settings, as the kernel packs them.
+    /// Its options in binary form.
     options: Vec<u8>,
 }
 
-/// Every discipline of a device of this machine, default ones among them.
-pub fn tree(netlink: &Netlink, device: &str) -> Result<Vec<Told>> {
+/// Every qdisc of a device in the current namespace, including default ones.
+pub fn tree(netlink: &Netlink, device: &str) -> Result<Vec<QdiscDump>> {
     let index = nix::net::if_::if_nametoindex(device).attempt(|| format!("finding device '{device}'"))?;
     let mut found = Vec::new();
     netlink.dump(&request(0, index, 0, NLM_F_REQUEST | NLM_F_DUMP), |answer| {
-        // Of older kernels a dump is of all devices.
+        // Older kernels dump all devices.
         if answer.kind == RTM_NEWQDISC && number(answer.payload, 4) == index {
-            let Found { kind, handle, parent, .. } = discipline("", answer.payload);
+            let Found { kind, handle, parent, .. } = qdisc("", answer.payload);
             let options = attributes(&answer.payload[MESSAGE_BYTES..]).find(|(kind, _)| *kind == OPTIONS);
             let options = options.map(|(_, bytes)| bytes.to_vec()).unwrap_or_default();
-            found.push(Told { kind, handle, parent, options });
+            found.push(QdiscDump { kind, handle, parent, options });
         }
     })?;
     found.sort_by(|a, b| (&a.parent, &a.handle).cmp(&(&b.parent, &b.handle)));
     Ok(found)
 }
 
-/// Deletes a device's root discipline: Linux puts its default there.
+/// Deletes a device's root qdisc: Linux restores the default.
 pub fn delete_root(netlink: &Netlink, device: &str) -> Result<()> {
     let index = nix::net::if_::if_nametoindex(device).attempt(|| format!("finding device '{device}'"))?;
     let mut message = TcMessage::default();
@@ -145,10 +145,10 @@ pub fn delete_root(netlink: &Netlink, device: &str) -> Result<()> {
     })
 }
 
-/// Reads an answer; none comes from a discipline that is gone.
+/// Parses an answer; None if the qdisc no longer exists.
 pub fn read<'a>(time_ns: u64, answer: &Answer<'a>) -> Option<QueueSample<'a>> {
-    let told = answer.kind == RTM_NEWQDISC;
-    told.then(|| statistics(time_ns, answer.sequence, &answer.payload[MESSAGE_BYTES..]))
+    let is_qdisc = answer.kind == RTM_NEWQDISC;
+    is_qdisc.then(|| statistics(time_ns, answer.sequence, &answer.payload[MESSAGE_BYTES..]))
 }
 
 fn request(sequence: u32, index: u32, handle: u32, flags: u16) -> Vec<u8> {
@@ -165,7 +165,7 @@ fn request(sequence: u32, index: u32, handle: u32, flags: u16) -> Vec<u8> {
     bytes
 }
 
-fn discipline(host: &str, payload: &[u8]) -> Found {
+fn qdisc(host: &str, payload: &[u8]) -> Found {
     let (index, raw_handle, parent) = (number(payload, 4), number(payload, 8), number(payload, 12));
     let kind = attributes(&payload[MESSAGE_BYTES..])
         .find(|(kind, _)| *kind == KIND)
@@ -184,7 +184,7 @@ fn discipline(host: &str, payload: &[u8]) -> Found {
 
 fn device_name(host: &str, index: u32) -> Result<String> {
     let name = sys::within(host, || Ok(nix::net::if_::if_indextoname(index)?))
-        .attempt(|| format!("naming device {index} of host '{host}'"))?;
+        .attempt(|| format!("reading the name of device {index} of host '{host}'"))?;
     Ok(name.to_string_lossy().into_owned())
 }
 

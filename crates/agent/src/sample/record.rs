@@ -1,6 +1,6 @@
-//! The records' bytes, and the files that they go to.
+//! Encoding and files of the records.
 //!
-//! Little-endian, fixed size, no padding that isn't written. `dumbbell.engine.decode` has the
+//! Little-endian, fixed size, no uninitialised padding. `dumbbell.linux.agent_records` has the
 //! same layouts as numpy types; a test there reads a run's files with both sizes.
 
 use crate::error::{Attempt, Result};
@@ -9,26 +9,26 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Bytes kept of a controller's own info: `union tcp_cc_info` has 20.
+/// Bytes kept of congestion control info: `union tcp_cc_info` has 20.
 pub const CC_INFO_BYTES: usize = 32;
-/// Bytes kept of a qdisc's own statistics; the longest that is decoded has 40.
+/// Bytes kept of a qdisc's own statistics; the longest decoded one has 40.
 pub const XSTATS_BYTES: usize = 64;
-/// Written to the host in pieces of this size: a call costs, memory is bounded.
+/// Bytes per write to the host: fewer calls, bounded memory.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// One flow at one instant.
 pub struct FlowSample<'a> {
     /// Since the experiment's start.
     pub time_ns: u64,
-    /// Position in the plan.
+    /// Index in the plan.
     pub flow: u32,
     /// The sender's `struct tcp_info`, or its counters for UDP.
     pub sender: &'a [u8],
-    /// Which controller info follows: the netlink attribute's number, or 0.
+    /// Type of congestion control info: the netlink attribute's number, or 0.
     pub cc_kind: u16,
-    /// The controller's own info.
+    /// The congestion control info.
     pub cc_info: &'a [u8],
-    /// In-order bytes at the receiver.
+    /// Bytes received in order.
     pub bytes_received: u64,
     /// The receiver's `rcv_space`.
     pub rcv_space: u32,
@@ -38,7 +38,7 @@ pub struct FlowSample<'a> {
 pub struct QueueSample<'a> {
     /// Since the experiment's start.
     pub time_ns: u64,
-    /// Position in the list of queues found.
+    /// Index in the list of queues found.
     pub queue: u32,
     /// `qlen`, `backlog`, `drops`, `requeues`, `overlimits`.
     pub counts: [u32; 5],
@@ -46,21 +46,21 @@ pub struct QueueSample<'a> {
     pub sent_bytes: u64,
     /// Packets sent.
     pub sent_packets: u64,
-    /// The discipline's own statistics.
+    /// The qdisc's own statistics.
     pub xstats: &'a [u8],
 }
 
-/// One probe's fate; a time of `u64::MAX` never came.
+/// The times of one probe; `u64::MAX` if it did not arrive.
 pub struct ProbeSample {
-    /// Position in the plan.
+    /// Index in the plan.
     pub probe: u32,
-    /// Its number.
+    /// Sequence number.
     pub sequence: u32,
     /// When it was sent, since the experiment's start.
     pub sent_ns: u64,
     /// When it arrived at the receiver.
     pub arrived_ns: u64,
-    /// When its answer came back.
+    /// When its answer arrived.
     pub answered_ns: u64,
 }
 
@@ -72,10 +72,10 @@ pub struct Records {
 }
 
 impl Records {
-    /// Makes the file.
+    /// Creates the file.
     pub fn create(folder: &Path, name: &'static str) -> Result<Self> {
         let path = folder.join(name);
-        let file = File::create(&path).attempt(|| format!("making {}", path.display()))?;
+        let file = File::create(&path).attempt(|| format!("creating {}", path.display()))?;
         Ok(Self { name, file, pending: Vec::with_capacity(2 * PIECE_BYTES) })
     }
 
@@ -106,7 +106,7 @@ impl Records {
         self.spill(PIECE_BYTES)
     }
 
-    /// Adds a probe's fate.
+    /// Adds a probe.
     pub fn probe(&mut self, sample: &ProbeSample) -> Result<()> {
         self.put(&sample.probe.to_le_bytes());
         self.put(&sample.sequence.to_le_bytes());
@@ -116,13 +116,13 @@ impl Records {
         self.spill(PIECE_BYTES)
     }
 
-    /// Adds bytes that are a record already.
+    /// Adds an encoded record.
     pub fn bytes(&mut self, record: &[u8]) -> Result<()> {
         self.put(record);
         self.spill(PIECE_BYTES)
     }
 
-    /// Writes what is left.
+    /// Writes the remaining bytes.
     pub fn finish(mut self) -> Result<()> {
         self.spill(1)
     }

@@ -1,7 +1,7 @@
-//! Features of a device: one set as `ethtool -K` does it; all of them (`ethtool -k`) read, and put back bit by bit.
+//! Features of a device: sets one like `ethtool -K`; reads all (`ethtool -k`) and restores them bit by bit.
 //!
-//! `ETHTOOL_GFEATURES` and `ETHTOOL_SFEATURES` (include/uapi/linux/ethtool.h): the older calls each set a group of bits,
-//! so what they change they can't always undo.
+//! `ETHTOOL_GFEATURES` and `ETHTOOL_SFEATURES` (include/uapi/linux/ethtool.h): the older calls set groups of bits,
+//! so their changes can't always be undone.
 
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
@@ -11,37 +11,37 @@ use std::os::fd::AsRawFd;
 
 const GET_FEATURES: u32 = 0x3a;
 const SET_FEATURES: u32 = 0x3b;
-/// Words of 32 bits each; Linux 6.18 has two.
-const MOST_WORDS: usize = 8;
+/// Words of 32 bits; Linux 6.18 has two.
+const MAX_FEATURE_WORDS: usize = 8;
 
-/// The features of a device, 32 in a word.
+/// The features of a device, 32 per word.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Features {
-    /// What may be changed.
+    /// Changeable features.
     changeable: Vec<u32>,
-    /// What is wanted.
+    /// Requested features.
     wanted: Vec<u32>,
-    /// What is in force.
+    /// Active features.
     active: Vec<u32>,
 }
 
-/// Reads them.
+/// Reads the features.
 pub fn get(device: &str) -> nix::Result<Features> {
-    let mut words = [0_u32; 2 + 4 * MOST_WORDS];
+    let mut words = [0_u32; 2 + 4 * MAX_FEATURE_WORDS];
     words[0] = GET_FEATURES;
-    words[1] = u32::try_from(MOST_WORDS).expect("a small number");
+    words[1] = u32::try_from(MAX_FEATURE_WORDS).expect("a small number");
     call(device, &mut words)?;
-    let count = usize::try_from(words[1]).expect("32 bits fit").min(MOST_WORDS);
+    let count = usize::try_from(words[1]).expect("32 bits fit").min(MAX_FEATURE_WORDS);
     let blocks = || words[2..].chunks_exact(4).take(count);
     Ok(Features {
-        // Available, but for what never changes.
+        // Available, without those that never change.
         changeable: blocks().map(|block| block[0] & !block[3]).collect(),
         wanted: blocks().map(|block| block[1]).collect(),
         active: blocks().map(|block| block[2]).collect(),
     })
 }
 
-/// Wants what was wanted before.
+/// Restores the requested features.
 pub fn restore(device: &str, before: &Features) -> nix::Result<()> {
     let mut words = vec![SET_FEATURES, u32::try_from(before.wanted.len()).expect("a small number")];
     for (changeable, wanted) in before.changeable.iter().zip(&before.wanted) {
@@ -50,7 +50,7 @@ pub fn restore(device: &str, before: &Features) -> nix::Result<()> {
     call(device, &mut words)
 }
 
-/// One feature, by the ioctl that programs have used since Linux 2.6; `command` is its number.
+/// Sets one feature with an ioctl that exists since Linux 2.6; `command` is its number.
 pub fn set(device: &str, command: u32, on: bool) -> nix::Result<()> {
     call(device, &mut [command, u32::from(on)])
 }
@@ -63,9 +63,9 @@ fn call(device: &str, words: &mut [u32]) -> nix::Result<()> {
         *to = from.cast_signed();
     }
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
-    // SAFETY: SIOCETHTOOL reads a zero-terminated name and the two words that `ifru_data` points to; of the calls for all
-    // features it reads and writes as many blocks behind them as the second word says, for which `words` has room. Both
-    // live until the call returns.
+    // SAFETY: SIOCETHTOOL reads a zero-terminated name and the two words that `ifru_data` points to; of the calls for
+    // all features it reads and writes as many blocks behind them as the second word says, for which `words` is long enough.
+    // Both live until the call returns.
     let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
     Errno::result(answer).map(drop)
 }

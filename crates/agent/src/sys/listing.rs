@@ -1,7 +1,7 @@
-//! A folder of the machine's, read again and again without a trace in the guest.
+//! Reads a folder of the host repeatedly without side effects in the guest.
 //!
-//! Looking up a name makes an entry in the kernel's cache and frees it later, which moves the guest's clock by
-//! a microsecond now and then: how long somebody took to answer would be seen in the experiment. Listing an open folder
+//! Looking up a name creates a cache entry, which the kernel frees later; this advances the guest's clock by a
+//! microsecond now and then, so the user's response time would affect the experiment. Listing an open folder
 //! allocates nothing that is freed later.
 
 use nix::errno::Errno;
@@ -10,24 +10,24 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// Where the name begins in `struct linux_dirent64` (getdents(2)), behind inode, offset, length and type.
+/// Offset of the name in `struct linux_dirent64` (getdents(2)), after inode, offset, length and type.
 const NAME: usize = 19;
-/// Where its length stands.
+/// Offset of the entry's length.
 const LENGTH: usize = 16;
 
-/// An open folder, and room for its names.
+/// An open folder and a buffer for its names.
 pub struct Listing {
     folder: File,
-    room: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl Listing {
-    /// Opens it, once.
+    /// Opens the folder.
     pub fn open(folder: &Path) -> io::Result<Self> {
-        Ok(Self { folder: File::open(folder)?, room: vec![0; 32 << 10] })
+        Ok(Self { folder: File::open(folder)?, buffer: vec![0; 32 << 10] })
     }
 
-    /// Returns when there is such a name; it never sleeps, so no time passes in a guest.
+    /// Waits until the name exists; never sleeps, so no time passes in a guest.
     pub fn wait_for(&mut self, name: &str) -> io::Result<()> {
         while !self.has(name)? {}
         Ok(())
@@ -38,21 +38,21 @@ impl Listing {
         // SAFETY: two integers; nothing is written.
         Errno::result(unsafe { libc::lseek(folder, 0, libc::SEEK_SET) })?;
         loop {
-            // SAFETY: the kernel writes at most as many bytes as `room` has.
+            // SAFETY: the kernel writes at most as many bytes as `buffer` has.
             let written =
-                unsafe { libc::syscall(libc::SYS_getdents64, folder, self.room.as_mut_ptr(), self.room.len()) };
+                unsafe { libc::syscall(libc::SYS_getdents64, folder, self.buffer.as_mut_ptr(), self.buffer.len()) };
             let written = usize::try_from(Errno::result(written)?).expect("it is not negative");
             if written == 0 {
                 return Ok(false);
             }
-            if names(&self.room[..written]).any(|found| found == name.as_bytes()) {
+            if names(&self.buffer[..written]).any(|found| found == name.as_bytes()) {
                 return Ok(true);
             }
         }
     }
 }
 
-/// The names in what getdents64 has written.
+/// The names in the output of getdents64.
 fn names(mut entries: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes([*entries.get(LENGTH)?, *entries.get(LENGTH + 1)?]));
@@ -68,7 +68,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_name_is_found_once_it_is_there_among_many() {
+    fn a_name_among_many_is_found_once_it_exists() {
         let folder = std::env::temp_dir().join(format!("dumbbell-listing-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let mut listing = Listing::open(&folder).unwrap();

@@ -1,7 +1,7 @@
-//! A packet socket whose packets lie in memory that it shares with the kernel (packet(7), `TPACKET_V2`).
+//! A packet socket with a ring in memory shared with the kernel (packet(7), `TPACKET_V2`).
 //!
-//! The kernel copies each packet's beginning at once and keeps nothing of it, nobody is woken, and reading costs no
-//! system call: so a capture takes wall time and nothing else. Linux `net/packet/af_packet.c`, `tpacket_rcv`.
+//! The kernel copies each packet's beginning and keeps no reference to it, wakes no process, and reading takes no
+//! system call: a capture costs only wall time. Linux `net/packet/af_packet.c`, `tpacket_rcv`.
 
 use nix::errno::Errno;
 use std::io;
@@ -10,13 +10,13 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A block is so long at least; frames don't cross its end.
+/// Minimum length of a block; frames don't cross blocks.
 const BLOCK_BYTES: usize = 128 << 10;
 const ALIGNMENT: usize = 16;
-/// Before a packet's bytes: `struct tpacket2_hdr` and `struct sockaddr_ll`, 16 bytes for a link-layer header, all
+/// Bytes before a packet: `struct tpacket2_hdr` and `struct sockaddr_ll`, 16 bytes for a link-layer header, all
 /// aligned, less Ethernet's 14 (`tpacket_rcv`).
 const BEFORE_PACKET_BYTES: usize = 80 - 14;
-/// Where `sll_pkttype` is, behind `struct tpacket2_hdr`.
+/// Offset of `sll_pkttype`, after `struct tpacket2_hdr`.
 const DIRECTION_AT: usize = 32 + 10;
 /// `PACKET_OUTGOING`.
 const OUTGOING: u8 = 4;
@@ -50,21 +50,21 @@ pub struct PacketRing {
     next: usize,
 }
 
-/// A packet in the ring, as long as the ring is not told to give it back.
+/// A packet in the ring, valid until its frame is released.
 #[derive(Clone, Copy)]
 pub struct Packet<'a> {
-    /// Since 1970, by the machine's clock.
+    /// Wall-clock time since 1970.
     pub time_ns: u64,
-    /// Its length on the wire.
+    /// Length on the link.
     pub length: u32,
-    /// Did it leave by the device, or come in?
+    /// Sent or received by the device?
     pub outgoing: bool,
-    /// Its beginning.
+    /// Its first bytes.
     pub bytes: &'a [u8],
 }
 
 impl PacketRing {
-    /// Opens a ring of `frames` packets of a device of the namespace that the caller is in.
+    /// Opens a ring of `frames` packets for a device of the current network namespace.
     pub fn open(device: &str, snap_bytes: usize, frames: usize) -> io::Result<Self> {
         let frame_bytes = (BEFORE_PACKET_BYTES + snap_bytes).next_multiple_of(ALIGNMENT);
         let block_bytes = BLOCK_BYTES.max(frame_bytes.next_power_of_two());
@@ -84,18 +84,18 @@ impl PacketRing {
         let bytes = blocks * block_bytes;
         let memory = share(socket.as_raw_fd(), bytes)?;
         let ring = Self { socket, memory, bytes, block_bytes, frame_bytes, frames: blocks * in_block, next: 0 };
-        // Last: until it is bound no packet comes, so the kernel need not wait for those under way.
+        // Last: an unbound socket receives no packets, so the kernel need not wait for any in progress.
         bind(ring.socket.as_raw_fd(), index)?;
         Ok(ring)
     }
 
-    /// The packets that wait, in the order in which the kernel stored them: on several processors, times may differ a
-    /// little from that order. They stay until they are given back.
+    /// The captured packets, in the order in which the kernel stored them; with several CPUs, timestamps may deviate
+    /// slightly from it. They stay until they are released.
     pub fn waiting(&self) -> impl Iterator<Item = Packet<'_>> {
         (0..self.frames).map(|step| (self.next + step) % self.frames).map_while(|frame| self.packet(frame))
     }
 
-    /// Gives the first `count` waiting packets' room back to the kernel.
+    /// Releases the frames of the first `count` packets.
     pub fn give_back(&mut self, count: usize) {
         for _ in 0..count {
             self.status(self.next).store(libc::TP_STATUS_KERNEL, Ordering::Release);
@@ -103,7 +103,7 @@ impl PacketRing {
         }
     }
 
-    /// How many packets found no room since the ring was opened, or since this was asked.
+    /// Packets that did not fit since the ring was opened, or since the last call.
     pub fn missed(&self) -> io::Result<u64> {
         let mut stats = Stats::default();
         let mut length = libc::socklen_t::try_from(size_of::<Stats>()).expect("eight bytes");
@@ -139,7 +139,8 @@ impl PacketRing {
 
     #[expect(clippy::cast_ptr_alignment, reason = "frames are aligned to 16 bytes")]
     fn status(&self, frame: usize) -> &AtomicU32 {
-        // SAFETY: a frame begins with its status, aligned to 16 bytes, which kernel and we change atomically.
+        // SAFETY: a frame begins with its status, aligned to 16 bytes, which the kernel and this code change
+        // atomically.
         unsafe { &*self.at(frame).as_ptr().cast::<AtomicU32>() }
     }
 
@@ -158,7 +159,7 @@ impl Drop for PacketRing {
     }
 }
 
-/// A packet socket that hears nothing yet.
+/// A packet socket that receives nothing yet.
 fn packet_socket() -> nix::Result<OwnedFd> {
     // SAFETY: the call takes numbers only.
     let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
@@ -168,7 +169,7 @@ fn packet_socket() -> nix::Result<OwnedFd> {
 
 fn share(socket: RawFd, bytes: usize) -> nix::Result<NonNull<u8>> {
     let rights = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: the kernel chooses a free place; the length is that of the ring that was just asked for.
+    // SAFETY: the kernel chooses the address; the length is that of the ring just configured.
     let memory = unsafe { libc::mmap(ptr::null_mut(), bytes, rights, libc::MAP_SHARED, socket, 0) };
     if memory == libc::MAP_FAILED {
         return Err(Errno::last());
@@ -176,7 +177,7 @@ fn share(socket: RawFd, bytes: usize) -> nix::Result<NonNull<u8>> {
     NonNull::new(memory.cast()).ok_or(Errno::ENOMEM)
 }
 
-/// From now on every packet of the device, in and out, is heard.
+/// Starts receiving every packet of the device, in both directions.
 fn bind(socket: RawFd, index: u32) -> nix::Result<()> {
     let every = u16::try_from(libc::ETH_P_ALL).expect("a protocol has 16 bits").to_be();
     let address = libc::sockaddr_ll {

@@ -1,4 +1,4 @@
-//! Processes: one that is born without an exec, one that dies with its parent, and what this one has used.
+//! Processes: fork, parent-death signal, scheduling, CPU time.
 
 use nix::errno::Errno;
 use nix::sys::signal::{SigHandler, Signal, signal};
@@ -6,27 +6,27 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{ForkResult, fork};
 
-/// A copy of this process. The agent has one thread, so the copy may do whatever the original may.
+/// Forks. The agent has one thread, so the child may do anything that the parent may.
 pub fn copy() -> nix::Result<ForkResult> {
     // SAFETY: with a single thread no lock can be held by another one at the moment of the fork.
     unsafe { fork() }
 }
 
-/// The kernel kills this process when its parent ends, however that ends (`PR_SET_PDEATHSIG`).
+/// Kills this process when its parent exits (`PR_SET_PDEATHSIG`).
 pub fn die_with_parent() -> nix::Result<()> {
     // SAFETY: the call takes integers and changes nothing but this process's own attribute.
     let answer = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
     Errno::result(answer).map(drop)
 }
 
-/// Asks to run before all plain processes, in turns with others that asked so too (sched(7)); false where it may not.
+/// Switches to real-time round-robin scheduling, before all normal processes (sched(7)); false if not permitted.
 pub fn run_first() -> bool {
     let lowest = libc::sched_param { sched_priority: 1 };
     // SAFETY: the call reads one struct, which lives until it returns.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const lowest) == 0 }
 }
 
-/// How this process is scheduled: policy and niceness.
+/// Scheduling policy and nice value of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority(i32, i32);
 
@@ -42,21 +42,21 @@ impl std::fmt::Display for Priority {
     }
 }
 
-/// Processor time that this process has used, in programs and in the kernel.
+/// CPU time used by this process, in user and kernel mode.
 pub fn used_ns() -> u64 {
     let used: TimeSpec = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("a process knows what it used");
     super::nanoseconds(used)
 }
 
-/// Whoever loses its parent below this process becomes its child (`PR_SET_CHILD_SUBREAPER`).
+/// Makes this process the parent of orphaned descendants (`PR_SET_CHILD_SUBREAPER`).
 pub fn adopt_orphans() -> nix::Result<()> {
     // SAFETY: the call takes integers and changes nothing but this process's own attribute.
     let answer = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
     Errno::result(answer).map(drop)
 }
 
-/// This process takes no notice of a signal.
+/// Ignores a signal.
 pub fn ignore(which: Signal) -> nix::Result<()> {
-    // SAFETY: no handler of ours runs: the signal is ignored by the kernel.
+    // SAFETY: no handler is installed; the kernel ignores the signal.
     unsafe { signal(which, SigHandler::SigIgn) }.map(drop)
 }

@@ -1,10 +1,10 @@
-//! Questions that a ring asks again and again by itself, each time that a clock strikes.
+//! Requests that a ring repeats periodically without waking the process.
 //!
-//! A round is a chain of requests: read the clock, then for each letter send it and receive its answers, into places of
-//! the round's own. The kernel walks from one to the next without waking anybody; the last answer of the last round is
-//! the one event, or the first request that failed. What is asked, and what answers mean, is the caller's affair.
+//! A round is a chain of operations: read the timer, then for each batch send it and receive its answers into the
+//! round's buffers. The kernel executes the chain on its own; the only completion is that of the last answer of the
+//! last round, or of the first operation that failed.
 
-use super::letter::Letter;
+use super::request_batch::RequestBatch;
 use io_uring::types::Fd;
 use io_uring::{opcode, squeue};
 use nix::sys::time::TimeSpec;
@@ -13,72 +13,75 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::time::Duration;
 
-/// Room for one answer: one message, of which the longest seen has 900 bytes.
+/// Buffer size of one answer; the longest seen has 900 bytes.
 const ANSWER_BYTES: usize = 4096;
-/// `nlmsg_len`, with which an answer begins.
+/// Length of `nlmsg_len`, the first field of an answer.
 const LENGTH_BYTES: usize = 4;
-/// Requests of one chain.
-const MOST_REQUESTS: usize = 512;
-/// What the clock says when it is read: how often it has struck.
-const STRIKES_BYTES: u32 = 8;
+/// Maximum operations of a chain.
+const MAX_REQUESTS: usize = 512;
+/// A timerfd returns its number of expirations.
+const EXPIRATIONS_BYTES: u32 = 8;
 
-/// When the rounds are, on the monotonic clock.
+/// When the rounds run, on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// The first.
+    /// First round.
     pub first_ns: u64,
-    /// From one to the next.
+    /// Interval.
     pub period_ns: u64,
-    /// How many.
+    /// Number of rounds.
     pub count: usize,
 }
 
-/// Rounds to come, under way or done. All that the kernel reads and writes is owned here, at a fixed place.
+/// Rounds that are prepared, in progress or done. Owns all memory that the kernel accesses, at a stable address.
 pub struct Rounds {
     clock: TimerFd,
-    strikes: Box<u64>,
-    letters: Vec<(RawFd, Vec<u8>, usize)>,
-    room: Vec<u8>,
+    signals_sent: Box<u64>,
+    request_batches: Vec<(RawFd, Vec<u8>, usize)>,
+    buffer: Vec<u8>,
     count: usize,
 }
 
 impl Rounds {
-    /// How many rounds of these letters one chain can hold.
-    pub fn most(letters: &[Letter<'_>]) -> usize {
-        MOST_REQUESTS / (1 + letters.iter().map(|letter| 1 + letter.answers).sum::<usize>())
+    /// How many rounds of these batches fit into one chain.
+    pub fn most(request_batches: &[RequestBatch<'_>]) -> usize {
+        MAX_REQUESTS / (1 + request_batches.iter().map(|request_batch| 1 + request_batch.answers).sum::<usize>())
     }
 
-    /// None yet.
+    /// Creates the timer.
     pub fn open() -> io::Result<Self> {
         let clock = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC)?;
-        Ok(Self { clock, strikes: Box::new(0), letters: Vec::new(), room: Vec::new(), count: 0 })
+        Ok(Self { clock, signals_sent: Box::new(0), request_batches: Vec::new(), buffer: Vec::new(), count: 0 })
     }
 
-    /// Sets the clock. The last rounds must be over.
-    pub(super) fn prepare(&mut self, letters: &[Letter<'_>], times: Times) -> io::Result<()> {
-        let answers: usize = letters.iter().map(|letter| letter.answers).sum();
-        self.letters = letters.iter().map(|letter| (letter.socket, letter.bytes.to_vec(), letter.answers)).collect();
+    /// Sets the timer. Earlier rounds must be done.
+    pub(super) fn prepare(&mut self, request_batches: &[RequestBatch<'_>], times: Times) -> io::Result<()> {
+        let answers: usize = request_batches.iter().map(|request_batch| request_batch.answers).sum();
+        self.request_batches = request_batches
+            .iter()
+            .map(|request_batch| (request_batch.socket, request_batch.bytes.to_vec(), request_batch.answers))
+            .collect();
         self.count = times.count;
-        self.room.resize(times.count * answers * ANSWER_BYTES, 0);
-        self.room.chunks_exact_mut(ANSWER_BYTES).for_each(|place| place[..LENGTH_BYTES].fill(0));
+        self.buffer.resize(times.count * answers * ANSWER_BYTES, 0);
+        self.buffer.chunks_exact_mut(ANSWER_BYTES).for_each(|slot| slot[..LENGTH_BYTES].fill(0));
         let [first, period] =
             [times.first_ns, times.period_ns].map(|ns| TimeSpec::from_duration(Duration::from_nanos(ns)));
         Ok(self.clock.set(Expiration::IntervalDelayed(first, period), TimerSetTimeFlags::TFD_TIMER_ABSTIME)?)
     }
 
-    /// The chain, in order; every request has this word, and all but the last are silent when they succeed.
+    /// The chain, in order; all operations have this user data, and all but the last are silent on success.
     pub(super) fn chain(&mut self, word: u64) -> Vec<squeue::Entry> {
-        let mut places = self.room.chunks_exact_mut(ANSWER_BYTES);
+        let mut slots = self.buffer.chunks_exact_mut(ANSWER_BYTES);
         let size = u32::try_from(ANSWER_BYTES).expect("a page fits");
         let mut chain = Vec::new();
         for _ in 0..self.count {
             let clock = Fd(self.clock.as_fd().as_raw_fd());
-            chain.push(opcode::Read::new(clock, (&raw mut *self.strikes).cast(), STRIKES_BYTES).build());
-            for (socket, bytes, answers) in &self.letters {
-                let length = u32::try_from(bytes.len()).expect("a letter is short");
+            chain.push(opcode::Read::new(clock, (&raw mut *self.signals_sent).cast(), EXPIRATIONS_BYTES).build());
+            for (socket, bytes, answers) in &self.request_batches {
+                let length = u32::try_from(bytes.len()).expect("a batch is short");
                 chain.push(opcode::Send::new(Fd(*socket), bytes.as_ptr(), length).build());
-                chain.extend(places.by_ref().take(*answers).map(|place| {
-                    let receive = opcode::Recv::new(Fd(*socket), place.as_mut_ptr(), size);
+                chain.extend(slots.by_ref().take(*answers).map(|slot| {
+                    let receive = opcode::Recv::new(Fd(*socket), slot.as_mut_ptr(), size);
                     receive.flags(libc::MSG_DONTWAIT | libc::MSG_TRUNC).build()
                 }));
             }
@@ -86,25 +89,25 @@ impl Rounds {
         let then = squeue::Flags::IO_LINK | squeue::Flags::SKIP_SUCCESS;
         let last = chain.len() - 1;
         let flagged = chain.into_iter().enumerate();
-        flagged.map(|(place, entry)| if place < last { entry.flags(then) } else { entry }.user_data(word)).collect()
+        flagged.map(|(slot, entry)| if slot < last { entry.flags(then) } else { entry }.user_data(word)).collect()
     }
 
-    /// How many rounds have all their answers.
+    /// Number of rounds with all their answers.
     pub fn done(&self) -> usize {
         (0..self.count)
             .take_while(|&round| self.answers(round).last().is_some_and(|(_, answer)| !answer.is_empty()))
             .count()
     }
 
-    /// The answers of a round, each with the number of its letter; one that has not come, or was too long, is empty.
+    /// The answers of a round, each with the number of its batch; empty if missing or too long.
     pub fn answers(&self, round: usize) -> impl Iterator<Item = (usize, &[u8])> {
-        let letters = self.letters.iter().enumerate();
-        let numbers = letters.flat_map(|(number, (_, _, answers))| std::iter::repeat_n(number, *answers));
-        let each = self.room.len() / ANSWER_BYTES / self.count;
-        numbers.zip(self.room.chunks_exact(ANSWER_BYTES).skip(round * each)).map(|(number, place)| {
-            // An answer is one message, and says how long it is.
-            let length = u32::from_ne_bytes(place[..LENGTH_BYTES].try_into().expect("four bytes")) as usize;
-            (number, place.get(..length).unwrap_or_default())
+        let request_batches = self.request_batches.iter().enumerate();
+        let numbers = request_batches.flat_map(|(number, (_, _, answers))| std::iter::repeat_n(number, *answers));
+        let each = self.buffer.len() / ANSWER_BYTES / self.count;
+        numbers.zip(self.buffer.chunks_exact(ANSWER_BYTES).skip(round * each)).map(|(number, slot)| {
+            // An answer is one message, which starts with its length.
+            let length = u32::from_ne_bytes(slot[..LENGTH_BYTES].try_into().expect("four bytes")) as usize;
+            (number, slot.get(..length).unwrap_or_default())
         })
     }
 }

@@ -1,12 +1,12 @@
-//! The few fields of a raw `struct tcp_info` that the agent itself reads; all others are for `dumbbell.engine.decode`.
+//! The fields of a raw `struct tcp_info` that the agent uses; `dumbbell.engines.decode` reads all others.
 
-/// Bytes in order at a receiver, from its raw `tcp_info`.
+/// Bytes received in order, from raw `tcp_info`.
 pub fn received_bytes(info: &[u8]) -> u64 {
     info.get(BYTES_RECEIVED..BYTES_RECEIVED + 8)
         .map_or(0, |bytes| u64::from_ne_bytes(bytes.try_into().expect("eight bytes")))
 }
 
-/// Receive buffer's autotuned space, from raw `tcp_info`.
+/// Autotuned receive space, from raw `tcp_info`.
 pub fn receive_space(info: &[u8]) -> u32 {
     if info.len() >= RCV_SPACE + 4 { word(info, RCV_SPACE) } else { 0 }
 }
@@ -16,7 +16,7 @@ pub fn total_retrans(info: &[u8]) -> u32 {
     word(info, TOTAL_RETRANS)
 }
 
-/// Segments with data that were sent.
+/// Data segments sent.
 pub fn data_segs_out(info: &[u8]) -> u32 {
     word(info, DATA_SEGS_OUT)
 }

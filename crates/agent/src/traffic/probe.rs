@@ -1,8 +1,8 @@
 //! Pings and UDP probes, timed at both ends on one clock.
 //!
-//! A ping is answered by the receiver's kernel; a raw socket beside it sees the request
-//! arrive, which gives both one-way delays. A UDP probe is answered by the agent. Where only one end is here, it puts
-//! on record what it sees: the asker both times of its own, the listener when a probe arrived.
+//! The receiver's kernel answers pings; a raw socket next to it sees each request arrive, which
+//! gives both one-way delays. The agent answers UDP probes. If only one end is on this host, it records what it
+//! sees: the client its send and answer times, the server each probe's arrival.
 
 use crate::error::{Attempt, Result};
 use crate::plan::{Probe, ProbeKind};
@@ -18,8 +18,8 @@ use std::os::fd::{AsRawFd, RawFd};
 pub struct Probing {
     number: u32,
     plan: Probe,
-    asker: Option<Socket>,
-    listener: Option<Socket>,
+    client: Option<Socket>,
+    server: Option<Socket>,
     /// By sequence number.
     sent: Vec<ProbeSample>,
 }
@@ -27,30 +27,30 @@ pub struct Probing {
 impl Probing {
     /// Opens both ends.
     pub fn open(number: u32, plan: Probe) -> Result<Self> {
-        let (asker, listener) = open_ends(&plan).attempt(|| format!("opening probe {number}"))?;
-        Ok(Self { number, plan, asker, listener, sent: Vec::new() })
+        let (client, server) = open_ends(&plan).attempt(|| format!("opening probe {number}"))?;
+        Ok(Self { number, plan, client, server, sent: Vec::new() })
     }
 
-    /// Descriptors of both ends: the asker's, the listener's.
+    /// Descriptors of the client and the server end.
     pub fn descriptors(&self) -> [Option<RawFd>; 2] {
-        [&self.asker, &self.listener].map(|end| end.as_ref().map(AsRawFd::as_raw_fd))
+        [&self.client, &self.server].map(|end| end.as_ref().map(AsRawFd::as_raw_fd))
     }
 
-    /// When the first is due, if it is asked here.
+    /// When the first probe is due, if the client is on this host.
     pub fn start_ns(&self) -> Option<u64> {
-        self.asker.as_ref().map(|_| self.plan.start_ns)
+        self.client.as_ref().map(|_| self.plan.start_ns)
     }
 
-    /// Sends the next; says when the one after is due.
+    /// Sends the next probe; returns when the following one is due.
     pub fn send(&mut self, now_ns: u64) -> Result<u64> {
-        let Some(asker) = &self.asker else { unreachable!("only an asker sends") };
+        let Some(client) = &self.client else { unreachable!("only the client sends") };
         let sequence = u32::try_from(self.sent.len()).expect("fewer probes than 2^32");
         let packet = match self.plan.kind {
             ProbeKind::Ping => echo_request(self.identifier(), sequence, self.plan.payload),
             ProbeKind::Udp => datagram(sequence, self.plan.payload),
         };
         let target = SockAddr::from(SocketAddrV4::new(self.plan.address, self.target_port()));
-        match asker.send_to(&packet, &target) {
+        match client.send_to(&packet, &target) {
             Ok(_) => {}
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
             Err(error) => return Err(error).attempt(|| format!("sending probe {}", self.number)),
@@ -59,26 +59,26 @@ impl Probing {
         Ok(now_ns + self.plan.interval_ns)
     }
 
-    /// The asker's end has something: an answer came back.
+    /// The client's socket is readable: an answer has arrived.
     pub fn answered(&mut self, now_ns: u64) {
-        while let Some((packet, _)) = self.asker.as_ref().and_then(receive) {
+        while let Some((packet, _)) = self.client.as_ref().and_then(receive) {
             if let Some(sample) = self.recognise(&packet, ECHO_REPLY) {
                 sample.answered_ns = sample.answered_ns.min(now_ns);
             }
         }
     }
 
-    /// The listener's end has something: a probe arrived.
+    /// The server's socket is readable: a probe has arrived.
     pub fn arrived(&mut self, now_ns: u64) {
-        while let Some((packet, from)) = self.listener.as_ref().and_then(receive) {
-            self.make_room(&packet);
+        while let Some((packet, from)) = self.server.as_ref().and_then(receive) {
+            self.reserve(&packet);
             if let Some(sample) = self.recognise(&packet, ECHO_REQUEST) {
                 sample.arrived_ns = sample.arrived_ns.min(now_ns);
             }
-            if let (ProbeKind::Udp, Some(asker)) = (self.plan.kind, from) {
-                // A full queue on the way back loses the answer, and the record says so.
-                let [_, listener] = self.descriptors();
-                let _ = sendto(listener.expect("it has just heard"), &packet, &asker, MsgFlags::empty());
+            if let (ProbeKind::Udp, Some(client)) = (self.plan.kind, from) {
+                // A full reverse queue drops the answer; the record shows it.
+                let [_, server] = self.descriptors();
+                let _ = sendto(server.expect("it has just received"), &packet, &client, MsgFlags::empty());
             }
         }
     }
@@ -108,12 +108,13 @@ impl Probing {
         }
     }
 
-    /// A listener alone knows of a probe when it comes; the network may bring any number, but not without end.
-    fn make_room(&mut self, packet: &[u8]) {
-        if self.asker.is_some() {
+    /// A server alone learns of probes when they arrive; bounds the sequence numbers it accepts.
+    fn reserve(&mut self, packet: &[u8]) {
+        if self.client.is_some() {
             return;
         }
-        let Some(sequence) = self.sequence(packet, ECHO_REQUEST).filter(|sequence| *sequence < MOST_HEARD) else {
+        let Some(sequence) = self.sequence(packet, ECHO_REQUEST).filter(|sequence| *sequence < MAX_RECEIVED_PROBES)
+        else {
             return;
         };
         for missing in self.sent.len()..=sequence as usize {
@@ -126,8 +127,8 @@ fn unseen(probe: u32, sequence: u32, sent_ns: u64) -> ProbeSample {
     ProbeSample { probe, sequence, sent_ns, arrived_ns: u64::MAX, answered_ns: u64::MAX }
 }
 
-/// As many as a plan may send (`MOST_SAMPLES` of `dumbbell.plan.build`).
-const MOST_HEARD: u32 = 20_000_000;
+/// The most that a plan may send (`MOST_SAMPLES` of `dumbbell.plan.build`).
+const MAX_RECEIVED_PROBES: u32 = 20_000_000;
 const ECHO_REPLY: u8 = 0;
 const ECHO_REQUEST: u8 = 8;
 
@@ -136,12 +137,12 @@ fn open_ends(plan: &Probe) -> io::Result<(Option<Socket>, Option<Socket>)> {
         ProbeKind::Ping => Socket::new(Domain::IPV4, Type::RAW.nonblocking(), Some(Protocol::ICMPV4)),
         ProbeKind::Udp => Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP)),
     };
-    let asker = plan.ends.sends().then(|| sys::within(&plan.sender, open)).transpose()?;
-    let listener = plan.ends.receives().then(|| sys::within(&plan.receiver, open)).transpose()?;
-    if let (ProbeKind::Udp, Some(listener)) = (plan.kind, &listener) {
-        listener.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, plan.port).into())?;
+    let client = plan.ends.sends().then(|| sys::within(&plan.sender, open)).transpose()?;
+    let server = plan.ends.receives().then(|| sys::within(&plan.receiver, open)).transpose()?;
+    if let (ProbeKind::Udp, Some(server)) = (plan.kind, &server) {
+        server.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, plan.port).into())?;
     }
-    Ok((asker, listener))
+    Ok((client, server))
 }
 
 fn receive(socket: &Socket) -> Option<(Vec<u8>, Option<SockaddrIn>)> {
@@ -169,7 +170,7 @@ fn echo_request(identifier: u16, sequence: u32, payload: usize) -> Vec<u8> {
     packet
 }
 
-/// Sequence number of an echo message of ours; raw sockets hand over the IP header too.
+/// Sequence number of one of the probe's echo messages; raw sockets include the IP header.
 fn echo_sequence(packet: &[u8], kind: u8, identifier: u16) -> Option<u32> {
     let header = usize::from(packet.first()? & 0x0f) * 4;
     let icmp = packet.get(header..header + 12)?;
@@ -190,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_echo_request_checks_and_reads_back() {
+    fn an_echo_request_has_a_valid_checksum_and_parses() {
         let packet = echo_request(0xdb01, 70_000, 56);
         assert_eq!(packet.len(), 64);
         assert_eq!(checksum(&packet), 0, "a packet with its checksum sums to zero (RFC 1071 section 1)");

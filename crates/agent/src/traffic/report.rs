@@ -1,29 +1,29 @@
-//! What is told of a flow at the end; `dumbbell.engine.decode` reads it.
+//! A flow's summary at the end; `dumbbell.engines.decode` reads it.
 
 use serde::Serialize;
 
-/// A flow's life in numbers. Times are nanoseconds since the experiment's start.
+/// Summary of a flow. Times are nanoseconds since the experiment's start.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// Name from the plan.
+    /// Name in the plan.
     pub name: String,
-    /// The controller that the socket named at the end.
+    /// Congestion control that the socket reported at the end.
     pub cc: Option<String>,
-    /// When it was started.
+    /// When it started.
     pub started_ns: Option<u64>,
-    /// When the connection stood.
+    /// When the connection was established.
     pub connected_ns: Option<u64>,
-    /// When its last byte reached the receiver; for sized flows.
+    /// When the receiver got the last byte, for sized flows.
     pub completed_ns: Option<u64>,
-    /// When it stopped: asked to, done, failed, or at the end.
+    /// When it stopped: by the plan, when done, on failure, or at the end.
     pub stopped_ns: Option<u64>,
-    /// In-order bytes at the receiver when it stopped.
+    /// Bytes received in order.
     pub bytes_received: u64,
     /// Retransmitted segments.
     pub retransmits: u64,
-    /// Data segments sent, retransmits included.
+    /// Data segments sent, retransmissions included.
     pub data_segs_out: u64,
-    /// Time of each answer of a request/response flow.
+    /// Response time of each exchange of a request/response flow.
     pub exchanges_ns: Vec<u64>,
     /// Why it failed.
     pub error: Option<String>,

@@ -7,14 +7,13 @@
 //!                        +------------- error ---> Over <-- all bytes, stop
 //! ```
 //!
-//! Where only one end is here, that end does its part and its report says what it can know; the other is the affair of
-//! another machine's agent, and `dumbbell.engine.remote.join` joins both.
+//! If only one end is on this host, the flow runs that end and reports what it can observe. Another host's agent runs
+//! the other end, and `dumbbell.engines.remote.join` joins the reports.
 //!
-//! The sender splices pages of one file into the socket, so nothing is copied; the receiver
-//! discards with `MSG_TRUNC` and asks to be woken for large amounts only. What TCP does with
-//! the bytes is the kernel's affair.
+//! The sender splices pages of one file into the socket without copying; the receiver discards data with `MSG_TRUNC`
+//! and uses `SO_RCVLOWAT` to wake up for large amounts only.
 
-use super::Turn;
+use super::FlowStep;
 use super::info::{data_segs_out, receive_space, received_bytes, total_retrans};
 use super::payload::Payload;
 use super::report::Report;
@@ -30,36 +29,36 @@ use std::net::{Shutdown, SocketAddrV4};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
-/// One flow: both ends, or the one that is here.
+/// One flow: both ends, or the one on this host.
 pub struct TcpFlow {
     plan: Flow,
     sender: Option<Socket>,
     receiver: Option<Socket>,
-    /// A receiver that has stopped before its sender on another machine may have: nobody slams the door.
+    /// Keeps a receiver open that has stopped, since its sender on another host may still send.
     held: Option<Socket>,
     addresses: Option<(SocketAddrV4, SocketAddrV4)>,
-    /// Bytes that may still be written: of the flow, or of the answer under way.
+    /// Bytes still to write: of the flow, or of the current response.
     to_send: u64,
-    resting: bool,
+    paused: bool,
     closing: bool,
     received: u64,
     reads: u32,
-    asking: Option<Question>,
-    /// What will be reported.
+    exchange: Option<PendingExchange>,
+    /// Summary for `end.json`.
     pub report: Report,
 }
 
-/// A question under way in a request/response flow.
-struct Question {
-    rules: Exchange,
+/// The current exchange of a request/response flow.
+struct PendingExchange {
+    plan_exchange: Exchange,
     request_left: u64,
     response_left: u64,
-    asked_ns: u64,
+    requested_ns: u64,
 }
 
-impl Question {
-    fn new(rules: Exchange, asked_ns: u64) -> Self {
-        Self { rules, request_left: rules.request, response_left: rules.response, asked_ns }
+impl PendingExchange {
+    fn new(plan_exchange: Exchange, requested_ns: u64) -> Self {
+        Self { plan_exchange, request_left: plan_exchange.request, response_left: plan_exchange.response, requested_ns }
     }
 }
 
@@ -75,16 +74,16 @@ impl TcpFlow {
             held: None,
             addresses: None,
             to_send,
-            resting: false,
+            paused: false,
             closing: false,
             received: 0,
             reads: 0,
-            asking: None,
+            exchange: None,
             report,
         }
     }
 
-    /// Opens the sender's socket and begins to connect.
+    /// Opens the sender's socket and starts to connect.
     pub fn start(&mut self, now_ns: u64) -> Result<RawFd> {
         self.report.started_ns = Some(now_ns);
         let (socket, local) = sys::within(&self.plan.sender, || self.connect())
@@ -118,17 +117,17 @@ impl TcpFlow {
         Ok((socket, local))
     }
 
-    /// Own and peer's address of the sender.
+    /// Local and remote address of the sender.
     pub fn addresses(&self) -> Option<(SocketAddrV4, SocketAddrV4)> {
         self.addresses
     }
 
-    /// Host of the sending end.
+    /// Host of the sender.
     pub fn sender_host(&self) -> &str {
         &self.plan.sender
     }
 
-    /// Host of the receiving end.
+    /// Host of the receiver.
     pub fn receiver_host(&self) -> &str {
         &self.plan.receiver
     }
@@ -142,102 +141,107 @@ impl TcpFlow {
         connected && self.report.stopped_ns.is_none()
     }
 
-    /// Which ends are here.
+    /// Which ends are on this host.
     pub fn ends(&self) -> Ends {
         self.plan.ends
     }
 
-    /// Does this listening port wait for this peer? Only where the sender is on another machine.
-    pub fn awaits(&self, from: SocketAddrV4) -> bool {
+    /// Does the flow expect a connection from this peer? Only if its sender is on another host.
+    pub fn expects(&self, from: SocketAddrV4) -> bool {
         self.receiver.is_none() && !self.is_over() && self.plan.from.is_none_or(|sender| sender == *from.ip())
     }
 
-    /// A sender on another machine has connected.
-    pub fn came(&mut self, socket: Socket, from: SocketAddrV4, now_ns: u64) -> Result<()> {
+    /// A sender on another host has connected.
+    pub fn connected_from(&mut self, socket: Socket, from: SocketAddrV4, now_ns: u64) -> Result<()> {
         self.addresses = Some((from, SocketAddrV4::new(self.plan.address, self.plan.port)));
         self.report.started_ns = Some(now_ns);
         self.report.connected_ns = Some(now_ns);
         self.accepted(socket, now_ns)
     }
 
-    /// Has it ended?
+    /// Has the flow ended?
     pub fn is_over(&self) -> bool {
         self.report.stopped_ns.is_some()
     }
 
-    /// The receiver's host has accepted the connection.
+    /// The listening socket has accepted the connection.
     pub fn accepted(&mut self, socket: Socket, now_ns: u64) -> Result<()> {
         let descriptor = socket.as_raw_fd();
         self.receiver = Some(socket);
         self.wake_rarely(descriptor)?;
         if self.plan.exchange.is_some() {
-            self.ask(now_ns)?;
+            self.send_request(now_ns)?;
         }
         Ok(())
     }
 
-    /// The sender's socket became writable (or, in request/response, readable).
-    pub fn sender_ready(&mut self, clock: Clock, payload: &Payload) -> Result<Turn> {
+    /// The sender's socket is writable (or readable, for request/response).
+    pub fn sender_ready(&mut self, clock: Clock, payload: &Payload) -> Result<FlowStep> {
         let first = self.report.connected_ns.is_none();
         if first {
             return self.connected(clock, payload);
         }
-        self.hear_question();
+        self.read_request();
         self.write(clock, payload)
     }
 
-    fn connected(&mut self, clock: Clock, payload: &Payload) -> Result<Turn> {
-        let Some(socket) = &self.sender else { return Ok(Turn::Same) };
+    fn connected(&mut self, clock: Clock, payload: &Payload) -> Result<FlowStep> {
+        let Some(socket) = &self.sender else { return Ok(FlowStep::Same) };
         if let Some(error) = socket.take_error().attempt(|| "reading a socket's error".into())? {
             return Ok(self.failed(error, clock));
         }
         self.report.connected_ns = Some(clock.now_ns());
-        if let (Ends::Sender, Some(rules)) = (self.plan.ends, self.plan.exchange) {
-            self.asking = Some(Question::new(rules, clock.now_ns()));
+        if let (Ends::Sender, Some(plan_exchange)) = (self.plan.ends, self.plan.exchange) {
+            self.exchange = Some(PendingExchange::new(plan_exchange, clock.now_ns()));
         }
-        self.hear_question();
-        let turn = self.write(clock, payload)?;
-        Ok(if turn == Turn::Done { turn } else { Turn::Changed })
+        self.read_request();
+        let step = self.write(clock, payload)?;
+        Ok(if step == FlowStep::Done { step } else { FlowStep::Changed })
     }
 
-    fn write(&mut self, clock: Clock, payload: &Payload) -> Result<Turn> {
-        let Some(socket) = &self.sender else { return Ok(Turn::Same) };
-        if self.resting || self.report.connected_ns.is_none() {
-            return Ok(Turn::Same);
+    fn write(&mut self, clock: Clock, payload: &Payload) -> Result<FlowStep> {
+        let Some(socket) = &self.sender else { return Ok(FlowStep::Same) };
+        if self.paused || self.report.connected_ns.is_none() {
+            return Ok(FlowStep::Same);
         }
         while self.to_send > 0 {
             match payload.send(socket, self.to_send) {
                 Ok((sent, full)) => {
                     self.to_send -= if self.to_send == u64::MAX { 0 } else { sent };
                     if full {
-                        return Ok(Turn::Same);
+                        return Ok(FlowStep::Same);
                     }
                 }
-                Err(Errno::EAGAIN) => return Ok(Turn::Same),
+                Err(Errno::EAGAIN) => return Ok(FlowStep::Same),
                 Err(error) => return Ok(self.failed(error, clock)),
             }
         }
         if self.plan.bytes.is_some() && self.plan.exchange.is_none() && !self.closing {
-            // Once: a shutdown wakes its own socket's waiters, even when it is down already.
+            // Only once: another shutdown would wake the socket's waiters again.
             self.closing = true;
             socket.shutdown(Shutdown::Write).attempt(|| format!("ending flow '{}'", self.plan.name))?;
         }
         if self.closing && self.plan.ends == Ends::Sender && sys::discard(socket.as_raw_fd(), 1) == Ok(0) {
-            return Ok(self.finished(clock)); // The receiver has all, and says so by closing.
+            return Ok(self.finished(clock)); // The receiver has everything and closed.
         }
-        Ok(Turn::Same)
+        Ok(FlowStep::Same)
     }
 
-    /// A connection that broke is the flow's fate, not the run's.
-    fn failed(&mut self, error: impl Display, clock: Clock) -> Turn {
+    /// A broken connection ends the flow, not the run.
+    fn failed(&mut self, error: impl Display, clock: Clock) -> FlowStep {
         self.report.error.get_or_insert(error.to_string());
         self.stop(clock.now_ns());
-        Turn::Done
+        FlowStep::Done
     }
 
-    /// The receiver's socket has something, or has been rid of it: then `taken` says of how much the last of so many times.
-    pub fn receiver_ready(&mut self, clock: Clock, mut taken: Option<nix::Result<usize>>, times: u32) -> Result<Turn> {
-        let Some(socket) = &self.receiver else { return Ok(Turn::Same) };
+    /// The receiver's socket is readable, or was already read `times` times; then `taken` is the last result.
+    pub fn receiver_ready(
+        &mut self,
+        clock: Clock,
+        mut taken: Option<nix::Result<usize>>,
+        times: u32,
+    ) -> Result<FlowStep> {
+        let Some(socket) = &self.receiver else { return Ok(FlowStep::Same) };
         let descriptor = socket.as_raw_fd();
         let once = taken.is_some() || self.plan.bytes.is_none();
         loop {
@@ -245,34 +249,34 @@ impl TcpFlow {
                 Ok(0) => return Ok(self.finished(clock)),
                 Ok(bytes) => self.received += bytes as u64,
                 Err(Errno::EAGAIN) => break,
-                // So a sender on another machine ends what has no end.
+                // A sender on another host ends an unlimited flow with a reset.
                 Err(Errno::ECONNRESET) if self.plan.ends == Ends::Receiver => return Ok(self.finished(clock)),
                 Err(error) => return Ok(self.failed(error, clock)),
             }
             if once {
-                break; // One call takes all that is there; the next knock tells of more.
+                break; // One call read everything; the next event reports more.
             }
         }
         self.reads += times;
-        if self.reads.is_power_of_two() || self.reads.is_multiple_of(LOOK_READS) {
+        if self.reads.is_power_of_two() || self.reads.is_multiple_of(INFO_READS) {
             self.wake_rarely(descriptor)?;
         }
         if self.plan.exchange.is_some() {
-            return self.hear_answer(clock);
+            return self.read_response(clock);
         }
-        Ok(if self.plan.bytes == Some(self.received) { self.finished(clock) } else { Turn::Same })
+        Ok(if self.plan.bytes == Some(self.received) { self.finished(clock) } else { FlowStep::Same })
     }
 
-    /// How often the receiver's socket may be emptied before this flow must hear of it: until it looks at its window.
-    pub fn reads_unheard(&self) -> u32 {
+    /// Reads that may be coalesced into one event: up to the next update of `SO_RCVLOWAT`.
+    pub fn coalescable_reads(&self) -> u32 {
         if self.plan.bytes.is_some() || self.plan.exchange.is_some() {
             return 1;
         }
-        (self.reads + 1).next_power_of_two().min((self.reads + 1).next_multiple_of(LOOK_READS)) - self.reads
+        (self.reads + 1).next_power_of_two().min((self.reads + 1).next_multiple_of(INFO_READS)) - self.reads
     }
 
-    /// Wakes for a quarter of what autotuning has seen arrive in a round trip, and for an eighth of its buffer at most:
-    /// autotuning measures at reads, so with fewer of them the window would grow later than a program's does.
+    /// Sets `SO_RCVLOWAT` to a quarter of the data that autotuning saw per round trip, at most an eighth of the
+    /// buffer. Autotuning measures at reads: with fewer of them the window would grow later than a program's does.
     fn wake_rarely(&self, descriptor: RawFd) -> Result<()> {
         if self.plan.exchange.is_some() || self.plan.prompt_reads {
             return Ok(());
@@ -283,37 +287,37 @@ impl TcpFlow {
         let round_trip = i32::try_from(receive_space(&info)).unwrap_or(i32::MAX);
         let left = self.plan.bytes.map_or(u64::MAX, |bytes| bytes.saturating_sub(self.received));
         let amount =
-            (buffer / 8).min(round_trip / 4).min(MOST_UNREAD).min(i32::try_from(left).unwrap_or(i32::MAX)).max(1);
+            (buffer / 8).min(round_trip / 4).min(MAX_UNREAD).min(i32::try_from(left).unwrap_or(i32::MAX)).max(1);
         sys::set_option(descriptor, libc::SOL_SOCKET, libc::SO_RCVLOWAT, amount)
             .attempt(|| "setting SO_RCVLOWAT".into())
     }
 
-    /// Time to rest or to go on, for on/off flows.
-    pub fn toggle(&mut self, clock: Clock, now_ns: u64, payload: &Payload) -> Result<Turn> {
-        let Some((on_ns, off_ns)) = self.plan.on_off_ns else { return Ok(Turn::Same) };
+    /// Starts or ends an idle period of an on/off flow.
+    pub fn toggle(&mut self, clock: Clock, now_ns: u64, payload: &Payload) -> Result<FlowStep> {
+        let Some((on_ns, off_ns)) = self.plan.on_off_ns else { return Ok(FlowStep::Same) };
         if self.is_over() {
-            return Ok(Turn::Same);
+            return Ok(FlowStep::Same);
         }
-        self.resting = !self.resting;
-        if self.write(clock, payload)? == Turn::Done {
-            return Ok(Turn::Done);
+        self.paused = !self.paused;
+        if self.write(clock, payload)? == FlowStep::Done {
+            return Ok(FlowStep::Done);
         }
-        Ok(Turn::WakeAt(now_ns + if self.resting { off_ns } else { on_ns }))
+        Ok(FlowStep::WakeAt(now_ns + if self.paused { off_ns } else { on_ns }))
     }
 
-    fn finished(&mut self, clock: Clock) -> Turn {
+    fn finished(&mut self, clock: Clock) -> FlowStep {
         if self.report.stopped_ns.is_some() {
-            return Turn::Same;
+            return FlowStep::Same;
         }
         let now_ns = clock.now_ns();
         if self.plan.bytes == Some(self.received) {
             self.report.completed_ns = Some(now_ns);
         }
         self.stop(now_ns);
-        Turn::Done
+        FlowStep::Done
     }
 
-    /// Ends the flow: reads what the sockets say, and closes them.
+    /// Ends the flow: reads its sockets' statistics and closes them.
     pub fn stop(&mut self, now_ns: u64) {
         if self.report.started_ns.is_none() || self.report.stopped_ns.is_some() {
             return;
@@ -321,7 +325,7 @@ impl TcpFlow {
         self.report.stopped_ns = Some(now_ns);
         if let Some(socket) = self.sender.take() {
             if self.plan.ends == Ends::Sender {
-                // What is queued would go on being sent when the experiment is over. An error: it is closed already.
+                // Otherwise queued data would be sent after the experiment. On error the socket is closed already.
                 let _ = socket.set_linger(Some(Duration::ZERO));
             }
             self.report.cc = getsockopt(&socket, sockopt::TcpCongestion)
@@ -335,59 +339,59 @@ impl TcpFlow {
         if let Some(socket) = self.receiver.take()
             && let Ok(info) = sys::tcp_info(socket.as_raw_fd())
         {
-            // The counter includes the FIN's place in the sequence space.
+            // The counter includes the FIN's sequence number.
             let most = self.plan.bytes.filter(|_| self.plan.exchange.is_none()).unwrap_or(u64::MAX);
             self.report.bytes_received = received_bytes(&info).min(most);
             self.held = Some(socket).filter(|_| self.plan.ends == Ends::Receiver && self.report.completed_ns.is_none());
         }
     }
 
-    fn ask(&mut self, now_ns: u64) -> Result<()> {
-        let (Some(rules), Some(socket)) = (self.plan.exchange, &self.receiver) else { return Ok(()) };
-        let question = vec![0; usize::try_from(rules.request).expect("a request fits in memory")];
-        let sent = socket.send(&question).attempt(|| format!("asking in flow '{}'", self.plan.name))?;
-        assert_eq!(sent, question.len(), "a request fits in a socket buffer");
-        self.asking = Some(Question::new(rules, now_ns));
+    fn send_request(&mut self, now_ns: u64) -> Result<()> {
+        let (Some(plan_exchange), Some(socket)) = (self.plan.exchange, &self.receiver) else { return Ok(()) };
+        let request = vec![0; usize::try_from(plan_exchange.request).expect("a request fits in memory")];
+        let sent = socket.send(&request).attempt(|| format!("sending a request in flow '{}'", self.plan.name))?;
+        assert_eq!(sent, request.len(), "a request fits in a socket buffer");
+        self.exchange = Some(PendingExchange::new(plan_exchange, now_ns));
         Ok(())
     }
 
-    fn hear_question(&mut self) {
-        let (Some(question), Some(socket)) = (&mut self.asking, &self.sender) else { return };
+    fn read_request(&mut self) {
+        let (Some(exchange), Some(socket)) = (&mut self.exchange, &self.sender) else { return };
         if let Ok(bytes) = sys::discard(socket.as_raw_fd(), 1 << 30) {
-            let before = question.request_left;
-            question.request_left = before.saturating_sub(bytes as u64);
-            if before > 0 && question.request_left == 0 {
-                self.to_send += question.rules.response;
+            let before = exchange.request_left;
+            exchange.request_left = before.saturating_sub(bytes as u64);
+            if before > 0 && exchange.request_left == 0 {
+                self.to_send += exchange.plan_exchange.response;
                 if self.plan.ends == Ends::Sender {
-                    question.request_left = question.rules.request; // Of the next one, which nobody here will ask.
+                    exchange.request_left = exchange.plan_exchange.request; // Of the next exchange.
                 }
             }
         }
     }
 
-    fn hear_answer(&mut self, clock: Clock) -> Result<Turn> {
-        let Some(question) = &mut self.asking else { return Ok(Turn::Same) };
-        question.response_left = question.response_left.saturating_sub(std::mem::take(&mut self.received));
-        if question.response_left > 0 {
-            return Ok(Turn::Same);
+    fn read_response(&mut self, clock: Clock) -> Result<FlowStep> {
+        let Some(exchange) = &mut self.exchange else { return Ok(FlowStep::Same) };
+        exchange.response_left = exchange.response_left.saturating_sub(std::mem::take(&mut self.received));
+        if exchange.response_left > 0 {
+            return Ok(FlowStep::Same);
         }
         let now_ns = clock.now_ns();
-        self.report.exchanges_ns.push(now_ns - question.asked_ns);
-        let think_ns = question.rules.think_ns;
-        self.asking = None;
+        self.report.exchanges_ns.push(now_ns - exchange.requested_ns);
+        let think_ns = exchange.plan_exchange.think_ns;
+        self.exchange = None;
         if think_ns > 0 {
-            return Ok(Turn::WakeAt(now_ns + think_ns));
+            return Ok(FlowStep::WakeAt(now_ns + think_ns));
         }
-        self.ask(now_ns).map(|()| Turn::Same)
+        self.send_request(now_ns).map(|()| FlowStep::Same)
     }
 
-    /// The pause after an answer is over.
+    /// The think time is over.
     pub fn wake(&mut self, now_ns: u64) -> Result<()> {
-        if self.asking.is_none() && !self.is_over() { self.ask(now_ns) } else { Ok(()) }
+        if self.exchange.is_none() && !self.is_over() { self.send_request(now_ns) } else { Ok(()) }
     }
 }
 
-/// After so many reads the amount to wake for is computed anew; in the beginning, at powers of two.
-const LOOK_READS: u32 = 256;
-/// Unread bytes that a receiver may be left with; more would shrink the advertised window.
-const MOST_UNREAD: i32 = 1 << 20;
+/// Reads between updates of `SO_RCVLOWAT`; early updates come at powers of two.
+const INFO_READS: u32 = 256;
+/// Maximum unread bytes at a receiver; more would shrink the advertised window.
+const MAX_UNREAD: i32 = 1 << 20;

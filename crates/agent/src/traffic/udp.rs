@@ -1,4 +1,4 @@
-//! One UDP flow at a constant rate, with the receiver's count of what came through.
+//! One UDP flow at a constant rate; the receiver counts what arrives.
 
 use super::report::Report;
 use crate::error::{Attempt, Result};
@@ -9,7 +9,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// One flow: both ends, or the one that is here.
+/// One flow: both ends, or the one on this host.
 pub struct UdpFlow {
     plan: Flow,
     sender: Option<UdpSocket>,
@@ -19,12 +19,12 @@ pub struct UdpFlow {
     pub sent_bytes: u64,
     /// Payload bytes received so far.
     pub received_bytes: u64,
-    /// What will be reported.
+    /// Summary for `end.json`.
     pub report: Report,
 }
 
 impl UdpFlow {
-    /// Binds the receiver's end, where it is here.
+    /// Binds the receiver's socket, if it is on this host.
     pub fn new(plan: Flow) -> Result<Self> {
         let receiver = plan.ends.receives().then(|| bind(&plan)).transpose()?;
         let report = Report { name: plan.name.clone(), ..Report::default() };
@@ -32,12 +32,12 @@ impl UdpFlow {
         Ok(Self { plan, sender: None, receiver, packet, sent_bytes: 0, received_bytes: 0, report })
     }
 
-    /// Descriptor of the receiver's end.
+    /// Descriptor of the receiver's socket.
     pub fn receiver(&self) -> Option<RawFd> {
         self.receiver.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Opens the sender's end.
+    /// Opens the sender's socket.
     pub fn start(&mut self, now_ns: u64) -> Result<()> {
         self.report.started_ns = Some(now_ns);
         self.report.connected_ns = Some(now_ns);
@@ -59,12 +59,12 @@ impl UdpFlow {
         Ok(())
     }
 
-    /// Sends one packet; says when the next is due, unless the flow is over.
+    /// Sends one packet; returns when the next is due, or None when the flow is over.
     pub fn send(&mut self, now_ns: u64) -> Result<Option<u64>> {
         let Some(socket) = &self.sender else { return Ok(None) };
         match socket.send(&self.packet) {
             Ok(bytes) => self.sent_bytes += bytes as u64,
-            // A full device queue is a loss like another: the receiver's count shows it.
+            // A full device queue counts as loss: the receiver's count shows it.
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock) => {}
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
             Err(error) => return Err(error).attempt(|| format!("sending in flow '{}'", self.plan.name)),
@@ -73,7 +73,7 @@ impl UdpFlow {
         Ok(Some(now_ns + self.plan.interval_ns.expect("a UDP flow has an interval")))
     }
 
-    /// Counts what has arrived.
+    /// Counts packets that have arrived.
     pub fn receiver_ready(&mut self) {
         let Some(receiver) = self.receiver() else { return };
         let mut byte = [0u8; 1];

@@ -1,36 +1,37 @@
-//! BIC: a binary search for the window at which packets were lost last (Linux's `tcp_bic.c`); CUBIC's predecessor.
+//! BIC: a binary search for the window of the last loss (Linux's `tcp_bic.c`); CUBIC's predecessor.
 //!
-//! - **What it does**: below the last maximum the window moves a quarter of the distance a round trip, 16 packets at
-//!   most; above it grows slowly first, then ever faster. On loss it falls to 0.8 of itself.
-//! - **Signal it listens to**: loss.
-//! - **When it does well**: long fat paths with rare loss.
-//! - **When it does badly**: short round trips beside Reno, which it starves; deep buffers.
+//! - **What it does**: below the last maximum the window covers a quarter of the distance per round trip, at most 16
+//!   packets; above it, growth starts slowly and accelerates. On loss it falls to 0.8 of itself.
+//! - **Signal**: loss.
+//! - **Works well**: long fat paths with rare loss.
+//! - **Works badly**: short round trips shared with Reno, which it starves; deep buffers.
 //! - **Reference**: L. Xu, K. Harfoush, I. Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance
 //!   Networks", 2004.
 //!
-//! Where Linux departs from the paper: without a known maximum the window grows by 5 % a round trip, growth is worked
-//! out when the window has changed or 8 jiffies have passed, and an estimate of packets an ACK makes up for delayed ones.
+//! Where Linux departs from the paper: without a known maximum the window grows by 5 % per round trip, growth is
+//! computed when the window has changed or 8 jiffies have passed, and an estimate of packets per ACK compensates for
+//! delayed ACKs.
 
-use super::{AckSample, CaState, Control, Insight, Parameters, Vitals, growth, reno};
+use super::{AckSample, CaState, CcInfo, CongestionControl, Parameters, SenderState, growth, reno};
 use crate::time::HZ;
 
-/// A flow's BIC.
+/// BIC's state for one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bic {
     tuning: Tuning,
-    /// Packets to acknowledge for one more.
-    acks_a_packet: u32,
-    /// The window at the last loss; 0 when there is none.
+    /// Packets to acknowledge for one packet of growth.
+    acks_per_packet: u32,
+    /// The window at the last loss; 0 if none.
     last_max: u32,
-    /// The window for which growth was worked out.
+    /// The window for which growth was last computed.
     last_cwnd: u32,
-    /// The jiffy when it was.
+    /// The jiffy of that computation.
     last_at: u64,
-    /// Packets an ACK, in sixteenths.
-    packets_an_ack: u32,
+    /// Packets per ACK, in sixteenths.
+    packets_per_ack: u32,
 }
 
-/// The module's parameters, in packets where nothing else is said.
+/// The module's parameters, in packets unless stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tuning {
     fast_convergence: bool,
@@ -38,14 +39,14 @@ struct Tuning {
     low_window: u32,
     /// In 1/1024.
     beta: u32,
-    /// 0 for none.
+    /// 0: none.
     initial_ssthresh: u32,
-    /// Round trips from a quarter of the search to its end.
+    /// Round trips of growth from Wmax − B to Wmax (`BICTCP_B`).
     smooth_part: u32,
 }
 
 impl Bic {
-    /// Linux's, where nothing else is set.
+    /// Linux's defaults, except for the parameters set.
     pub(super) fn new(parameters: &mut Parameters) -> Self {
         let tuning = Tuning {
             fast_convergence: parameters.switch("fast_convergence", true),
@@ -55,32 +56,33 @@ impl Bic {
             initial_ssthresh: parameters.take("initial_ssthresh", 0, 0..=u32::MAX >> 1),
             smooth_part: parameters.take("smooth_part", 20, 1..=65_535),
         };
-        Self { tuning, acks_a_packet: 0, last_max: 0, last_cwnd: 0, last_at: 0, packets_an_ack: DELAYED }
+        Self { tuning, acks_per_packet: 0, last_max: 0, last_cwnd: 0, last_at: 0, packets_per_ack: DELAYED }
     }
 
     fn forget(&mut self) {
-        let fresh = Self { acks_a_packet: 0, last_max: 0, last_cwnd: 0, last_at: 0, packets_an_ack: DELAYED, ..*self };
+        let fresh =
+            Self { acks_per_packet: 0, last_max: 0, last_cwnd: 0, last_at: 0, packets_per_ack: DELAYED, ..*self };
         *self = fresh;
     }
 
-    /// Works out how fast the window grows from here (`bictcp_update`).
+    /// Computes the growth from this window (`bictcp_update`).
     fn update(&mut self, cwnd: u32, jiffy: u64) {
         if self.last_cwnd == cwnd && jiffy - self.last_at <= HZ / 32 {
             return;
         }
         (self.last_cwnd, self.last_at) = (cwnd, jiffy);
         if cwnd <= self.tuning.low_window {
-            self.acks_a_packet = cwnd;
+            self.acks_per_packet = cwnd;
             return;
         }
         let mut acks = if cwnd < self.last_max { self.search(cwnd) } else { self.probe(cwnd) };
         if self.last_max == 0 {
-            acks = acks.min(MOST_WITHOUT_MAXIMUM);
+            acks = acks.min(MAX_WITHOUT_MAXIMUM);
         }
-        self.acks_a_packet = ((acks << ACK_SHIFT) / self.packets_an_ack.max(1)).max(1);
+        self.acks_per_packet = ((acks << ACK_SHIFT) / self.packets_per_ack.max(1)).max(1);
     }
 
-    /// Below the last maximum: a quarter of the way there each round trip.
+    /// Growth below the last maximum: a quarter of the distance per round trip.
     const fn search(&self, cwnd: u32) -> u32 {
         let step = (self.last_max - cwnd) / PARTS;
         if step > self.tuning.max_increment {
@@ -92,7 +94,7 @@ impl Bic {
         }
     }
 
-    /// Above it: slowly away from it, then faster, then in a line.
+    /// Growth above it: slow, then faster, then linear.
     const fn probe(&self, cwnd: u32) -> u32 {
         let beyond = cwnd - self.last_max;
         if beyond < PARTS {
@@ -109,150 +111,147 @@ impl Bic {
     }
 }
 
-impl Control for Bic {
+impl CongestionControl for Bic {
     fn name(&self) -> &'static str {
         "bic"
     }
 
-    fn start(&mut self, vitals: &mut Vitals) {
+    fn init(&mut self, tp: &mut SenderState) {
         self.forget();
         if self.tuning.initial_ssthresh > 0 {
-            vitals.ssthresh = self.tuning.initial_ssthresh;
+            tp.ssthresh = self.tuning.initial_ssthresh;
         }
     }
 
-    /// β of the window. Who loses below the last maximum makes room: the next search ends lower (fast convergence).
-    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
-        let (cwnd, beta) = (vitals.cwnd, self.tuning.beta);
-        let makes_room = cwnd < self.last_max && self.tuning.fast_convergence;
-        self.last_max = if makes_room { Self::scaled(cwnd, BETA_SCALE + beta, 2 * BETA_SCALE) } else { cwnd };
-        if cwnd <= self.tuning.low_window {
-            reno::ssthresh(vitals)
-        } else {
-            Self::scaled(cwnd, beta, BETA_SCALE).max(2)
+    /// β of the window. A loss below the last maximum lowers the next maximum to make room for other flows (fast
+    /// convergence).
+    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+        let (cwnd, beta) = (tp.cwnd, self.tuning.beta);
+        let lowers_maximum = cwnd < self.last_max && self.tuning.fast_convergence;
+        self.last_max = if lowers_maximum { Self::scaled(cwnd, BETA_SCALE + beta, 2 * BETA_SCALE) } else { cwnd };
+        if cwnd <= self.tuning.low_window { reno::ssthresh(tp) } else { Self::scaled(cwnd, beta, BETA_SCALE).max(2) }
+    }
+
+    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+        reno::undo_cwnd(tp)
+    }
+
+    fn pkts_acked(&mut self, tp: &mut SenderState, sample: &AckSample) {
+        if tp.state == CaState::Open {
+            self.packets_per_ack = self.packets_per_ack - (self.packets_per_ack >> ACK_SHIFT) + sample.acked;
         }
     }
 
-    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
-        reno::undo_cwnd(vitals)
+    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+        let Some(acked) = growth::beyond_slow_start(tp, acked) else { return };
+        self.update(tp.cwnd, tp.now.jiffies());
+        growth::additive_increase(tp, self.acks_per_packet, acked);
     }
 
-    fn on_acked(&mut self, vitals: &mut Vitals, sample: &AckSample) {
-        if vitals.state == CaState::Open {
-            self.packets_an_ack = self.packets_an_ack - (self.packets_an_ack >> ACK_SHIFT) + sample.acked;
-        }
-    }
-
-    fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        let Some(acked) = growth::beyond_slow_start(vitals, acked) else { return };
-        self.update(vitals.cwnd, vitals.now.jiffies());
-        growth::additive_increase(vitals, self.acks_a_packet, acked);
-    }
-
-    fn on_state(&mut self, _vitals: &mut Vitals, new: CaState) {
+    fn set_state(&mut self, _tp: &mut SenderState, new: CaState) {
         if new == CaState::Loss {
             self.forget();
         }
     }
 
-    fn insight(&self, vitals: &Vitals) -> Insight {
+    fn cc_info(&self, tp: &SenderState) -> CcInfo {
         let phase = match () {
-            () if vitals.in_slow_start() => "slow_start",
-            () if vitals.cwnd <= self.tuning.low_window => "reno_friendly",
-            () if vitals.cwnd < self.last_max => "search",
+            () if tp.in_slow_start() => "slow_start",
+            () if tp.cwnd <= self.tuning.low_window => "reno_friendly",
+            () if tp.cwnd < self.last_max => "search",
             () => "probe",
         };
-        Insight { phase, ..Insight::default() }
+        CcInfo { phase, ..CcInfo::default() }
     }
 }
 
-/// The search goes a quarter of the distance (`BICTCP_B`).
+/// The search covers a quarter of the distance (`BICTCP_B`).
 const PARTS: u32 = 4;
 const BETA_SCALE: u32 = 1_024;
-/// The estimate of packets an ACK moves by a sixteenth.
+/// The estimate of packets per ACK moves by a sixteenth.
 const ACK_SHIFT: u32 = 4;
-/// Two packets an ACK, to begin with.
+/// Initially two packets per ACK.
 const DELAYED: u32 = 2 << ACK_SHIFT;
-/// 5 % a round trip.
-const MOST_WITHOUT_MAXIMUM: u32 = 20;
+/// 5 % per round trip.
+const MAX_WITHOUT_MAXIMUM: u32 = 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::{ms, vitals};
+    use crate::cc::testing::{ms, tp};
 
-    /// One packet acknowledged by each ACK, so that the estimate stands at 16/16.
+    /// A flow with one packet per ACK, so that the estimate is 16/16.
     fn bic(last_max: u32) -> Bic {
-        Bic { last_max, packets_an_ack: 1 << ACK_SHIFT, ..Bic::new(&mut Parameters::default()) }
+        Bic { last_max, packets_per_ack: 1 << ACK_SHIFT, ..Bic::new(&mut Parameters::default()) }
     }
 
-    fn acks_a_packet(last_max: u32, cwnd: u32) -> u32 {
+    fn acks_per_packet(last_max: u32, cwnd: u32) -> u32 {
         let mut bic = bic(last_max);
         bic.update(cwnd, 1);
-        bic.acks_a_packet
+        bic.acks_per_packet
     }
 
-    /// From 80 to a maximum of 100: 20/4 = 5 packets a round trip; from 93 on, 1/5 of one; from far below, 16.
+    /// From 80 to a maximum of 100: 20/4 = 5 packets per round trip; from 93 on, 1/5 of one; from far below, 16.
     #[test]
     fn below_the_maximum_it_searches() {
-        assert_eq!([80, 88, 93, 99].map(|cwnd| acks_a_packet(100, cwnd)), [80 / 5, 88 / 3, 93 * 5, 99 * 5]);
-        assert_eq!(acks_a_packet(1_000, 480), 480 / 16);
+        assert_eq!([80, 88, 93, 99].map(|cwnd| acks_per_packet(100, cwnd)), [80 / 5, 88 / 3, 93 * 5, 99 * 5]);
+        assert_eq!(acks_per_packet(1_000, 480), 480 / 16);
     }
 
     #[test]
-    fn above_the_maximum_it_leaves_slowly_then_in_a_line() {
-        let growth = [103, 104, 130, 147, 148, 400].map(|cwnd| acks_a_packet(100, cwnd));
+    fn above_the_maximum_growth_is_slow_then_linear() {
+        let growth = [103, 104, 130, 147, 148, 400].map(|cwnd| acks_per_packet(100, cwnd));
         assert_eq!(growth, [103 * 5, 104 * 3 / 4, 130 * 3 / 30, 147 * 3 / 47, 148 / 16, 400 / 16]);
     }
 
     #[test]
     fn without_a_maximum_it_grows_by_a_twentieth() {
-        assert_eq!((acks_a_packet(0, 200), acks_a_packet(0, 1_000)), (200 / 16, 20));
+        assert_eq!((acks_per_packet(0, 200), acks_per_packet(0, 1_000)), (200 / 16, 20));
     }
 
     #[test]
-    fn a_small_window_is_renos() {
-        assert_eq!((acks_a_packet(100, 14), bic(0).ssthresh(&mut Vitals { cwnd: 14, ..vitals() })), (14, 7));
+    fn a_small_window_grows_as_reno() {
+        assert_eq!((acks_per_packet(100, 14), bic(0).ssthresh(&mut SenderState { cwnd: 14, ..tp() })), (14, 7));
     }
 
-    /// 100 · 819/1024 = 79; a second loss at 90 aims at 90 · 1843/2048 = 80.
+    /// 100 · 819/1024 = 79; a second loss at 90 lowers the maximum to 90 · 1843/2048 = 80.
     #[test]
-    fn a_second_loss_below_the_maximum_aims_lower() {
+    fn a_second_loss_below_the_maximum_lowers_the_maximum() {
         let mut bic = bic(0);
-        let thresholds = [100, 90].map(|cwnd| bic.ssthresh(&mut Vitals { cwnd, ..vitals() }));
+        let thresholds = [100, 90].map(|cwnd| bic.ssthresh(&mut SenderState { cwnd, ..tp() }));
         assert_eq!((thresholds, bic.last_max), ([79, 71], 80));
         let lone = [("fast_convergence".into(), crate::cc::Setting::Number(0))];
         let mut stubborn = Bic { last_max: 100, ..Bic::new(&mut Parameters::of(lone)) };
-        stubborn.ssthresh(&mut Vitals { cwnd: 90, ..vitals() });
+        stubborn.ssthresh(&mut SenderState { cwnd: 90, ..tp() });
         assert_eq!(stubborn.last_max, 90);
     }
 
-    /// Two packets an ACK keep the estimate at 32/16: half as many "ACKs" buy a packet.
+    /// Two packets per ACK keep the estimate at 32/16: half as many ACKs add a packet.
     #[test]
-    fn delayed_acks_are_made_up_for() {
-        let (mut bic, mut vitals) = (bic(0), Vitals { now: ms(1_000), ..vitals() });
-        (0..100).for_each(|_| bic.on_acked(&mut vitals, &AckSample { acked: 2, rtt: None, in_flight: 2 }));
-        assert!((30..=32).contains(&bic.packets_an_ack), "{}", bic.packets_an_ack);
+    fn delayed_acks_are_compensated() {
+        let (mut bic, mut tp) = (bic(0), SenderState { now: ms(1_000), ..tp() });
+        (0..100).for_each(|_| bic.pkts_acked(&mut tp, &AckSample { acked: 2, rtt: None, in_flight: 2 }));
+        assert!((30..=32).contains(&bic.packets_per_ack), "{}", bic.packets_per_ack);
         bic.update(200, 1);
-        assert_eq!(bic.acks_a_packet, (200 / 16) * 16 / bic.packets_an_ack);
+        assert_eq!(bic.acks_per_packet, (200 / 16) * 16 / bic.packets_per_ack);
     }
 
     #[test]
-    fn growth_is_worked_out_anew_when_the_window_moved_or_time_passed() {
+    fn growth_is_recomputed_when_the_window_changed_or_time_passed() {
         let mut bic = bic(100);
         bic.update(80, 10);
         bic.last_max = 200;
         bic.update(80, 17);
-        assert_eq!(bic.acks_a_packet, 16, "seven jiffies later: as before");
+        assert_eq!(bic.acks_per_packet, 16, "seven jiffies later: unchanged");
         bic.update(80, 18);
-        assert_eq!(bic.acks_a_packet, 80 / 16);
+        assert_eq!(bic.acks_per_packet, 80 / 16);
     }
 
     #[test]
-    fn a_timeout_forgets_the_maximum() {
+    fn a_timeout_resets_the_maximum() {
         let mut bic = bic(100);
-        bic.on_state(&mut vitals(), CaState::Loss);
-        assert_eq!(bic.insight(&Vitals { ssthresh: 20, cwnd: 50, ..vitals() }).phase, "probe");
-        assert_eq!((bic.last_max, bic.packets_an_ack), (0, DELAYED));
+        bic.set_state(&mut tp(), CaState::Loss);
+        assert_eq!(bic.cc_info(&SenderState { ssthresh: 20, cwnd: 50, ..tp() }).phase, "probe");
+        assert_eq!((bic.last_max, bic.packets_per_ack), (0, DELAYED));
     }
 }

@@ -1,29 +1,30 @@
-//! The closed set of controllers: the packet path has no virtual calls.
+//! The enum of all controllers: the packet path has no virtual calls.
 //!
-//! A new controller is an entry of the table in [`Controller`]; what it does is its own file's affair. The large ones
-//! are boxed: an idle flow stays small. What is built around another one, and has no name of its own, stands at the end.
+//! To add a controller, add an entry to the table in [`Controller`] and a file with its code. Large controllers are
+//! boxed, so that an idle flow stays small. Controllers that wrap another one and have no name of their own come last.
 
 use super::{
-    AckSample, CaState, Control, EcnUse, Event, Insight, Known, LostPacket, Parameters, RateSample, Stamps, Vitals,
+    AckSample, CaState, CcInfo, CongestionControl, EcnUse, Event, LostPacket, ParameterInfo, Parameters, RateSample,
+    SenderState, Stamps,
 };
 use super::{
     Bbr, Bbr3, Bic, Cdg, Copa, Cubic, Dctcp, Fixed, HighSpeed, Hpcc, Htcp, HyStartPp, Hybla, Illinois, LedbatPp, Lp,
     Nv, Prague, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
 };
-use crate::dice::Dice;
+use crate::rng::Rng;
 use crate::telemetry::Stack;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// From a table of `"name" => Variant(what it holds) = how it is made;`: the enum, its names, the way from a name to a
-/// controller, and `each!`, one call to whichever controller it is. `$` is handed in for that inner macro's sake.
+/// From a table of `"name" => Variant(type) = constructor;` makes the enum, its names, the constructor by name, and
+/// `each!`, which calls a method of the current variant. `$` is passed in for that inner macro.
 macro_rules! controllers {
     (
         ($dollar:tt)
         $($(#[$doc:meta])* $name:literal => $variant:ident($held:ty) = $make:expr;)*
         $(also $(#[$also_doc:meta])* $also:ident($also_held:ty);)*
     ) => {
-        /// Every controller that the simulator has.
+        /// All controllers of the simulator.
         #[derive(Clone, Debug)]
         pub enum Controller {
             $($(#[$doc])* $variant($held),)*
@@ -31,16 +32,17 @@ macro_rules! controllers {
         }
 
         impl Controller {
-            /// Names that [`Controller::named`] knows, sorted.
+            /// Names that [`Controller::from_name`] accepts, sorted.
             pub const NAMES: &'static [&'static str] = &[$($name),*];
 
-            /// The controller of this name (Linux's), or None. It takes what it has from `parameters`; `dice` are its own.
+            /// The controller with this name (Linux's), or None. It takes its settings from `parameters` and draws from
+            /// `rng`.
             #[must_use]
-            pub fn named(name: &str, parameters: &mut Parameters, dice: Dice) -> Option<Self> {
+            pub fn from_name(name: &str, parameters: &mut Parameters, rng: Rng) -> Option<Self> {
                 let plain = match name {
                     $($name => {
-                        let make: fn(&mut Parameters, Dice) -> $held = $make;
-                        Self::$variant(make(parameters, dice))
+                        let make: fn(&mut Parameters, Rng) -> $held = $make;
+                        Self::$variant(make(parameters, rng))
                     })*
                     _ => return None,
                 };
@@ -61,22 +63,22 @@ macro_rules! controllers {
 
 controllers! { ($)
     /// BBR, version 1.
-    "bbr" => Bbr(Box<Bbr>) = |_, dice| Box::new(Bbr::new(dice));
+    "bbr" => Bbr(Box<Bbr>) = |_, rng| Box::new(Bbr::new(rng));
     /// BBR, version 2.
-    "bbr2" => Bbr2(Box<Bbr3>) = |parameters, dice| Box::new(Bbr3::version_2(parameters, dice));
+    "bbr2" => Bbr2(Box<Bbr3>) = |parameters, rng| Box::new(Bbr3::version_2(parameters, rng));
     /// BBR, version 3.
-    "bbr3" => Bbr3(Box<Bbr3>) = |parameters, dice| Box::new(Bbr3::version_3(parameters, dice));
+    "bbr3" => Bbr3(Box<Bbr3>) = |parameters, rng| Box::new(Bbr3::version_3(parameters, rng));
     /// BIC.
     "bic" => Bic(Box<Bic>) = |parameters, _| Box::new(Bic::new(parameters));
     /// CAIA's delay gradient.
-    "cdg" => Cdg(Box<Cdg>) = |parameters, dice| Box::new(Cdg::new(parameters, dice));
+    "cdg" => Cdg(Box<Cdg>) = |parameters, rng| Box::new(Cdg::new(parameters, rng));
     /// Copa.
     "copa" => Copa(Box<Copa>) = |parameters, _| Box::new(Copa::new(parameters));
     /// CUBIC.
     "cubic" => Cubic(Box<Cubic>) = |parameters, _| Box::new(Cubic::new(parameters));
     /// DCTCP.
     "dctcp" => Dctcp(Box<Dctcp>) = |parameters, _| Box::new(Dctcp::new(parameters));
-    /// A window or a rate that stands.
+    /// A constant window or rate.
     "fixed" => Fixed(Box<Fixed>) = |parameters, _| Box::new(Fixed::new(parameters));
     /// `HighSpeed` TCP.
     "highspeed" => HighSpeed(HighSpeed) = |_, _| HighSpeed::default();
@@ -91,9 +93,9 @@ controllers! { ($)
     /// LEDBAT++.
     "ledbat++" => LedbatPp(Box<LedbatPp>) = |parameters, _| Box::new(LedbatPp::new(parameters));
     /// TCP-LP.
-    "lp" => Lp(Box<Lp>) = |_, dice| Box::new(Lp::new(dice));
+    "lp" => Lp(Box<Lp>) = |_, rng| Box::new(Lp::new(rng));
     /// NV.
-    "nv" => Nv(Box<Nv>) = |parameters, dice| Box::new(Nv::new(parameters, dice));
+    "nv" => Nv(Box<Nv>) = |parameters, rng| Box::new(Nv::new(parameters, rng));
     /// Prague.
     "prague" => Prague(Box<Prague>) = |parameters, _| Box::new(Prague::new(parameters));
     /// Reno.
@@ -115,105 +117,105 @@ controllers! { ($)
 }
 
 impl Controller {
-    /// The same with the slow start that was asked for; CUBIC and Reno have a choice.
+    /// Wraps CUBIC or Reno in the slow start that the parameters select.
     fn with_slow_start(self, parameters: &mut Parameters) -> Self {
         match self {
             Self::Cubic(cubic) => match parameters.choose("slow_start", &["hystart", "hystart++"]) {
-                "hystart++" => Self::CubicPp(Box::new(HyStartPp::before(cubic.without_hystart()))),
+                "hystart++" => Self::CubicPp(Box::new(HyStartPp::wrap(cubic.without_hystart()))),
                 _ => Self::Cubic(cubic),
             },
             Self::Reno(reno) => match parameters.choose("slow_start", &["standard", "hystart++"]) {
-                "hystart++" => Self::RenoPp(Box::new(HyStartPp::before(reno))),
+                "hystart++" => Self::RenoPp(Box::new(HyStartPp::wrap(reno))),
                 _ => Self::Reno(reno),
             },
             other => other,
         }
     }
 
-    /// What can be set of the controller of this name; empty where there is none of this name.
+    /// The parameters of the controller with this name; empty if there is no such controller.
     #[must_use]
-    pub fn parameters(name: &str) -> Vec<Known> {
+    pub fn parameters(name: &str) -> Vec<ParameterInfo> {
         let mut parameters = Parameters::default();
-        let _ = Self::named(name, &mut parameters, Dice::named(0, name));
+        let _ = Self::from_name(name, &mut parameters, Rng::from_name(0, name));
         parameters.known()
     }
 }
 
-impl Control for Controller {
+impl CongestionControl for Controller {
     fn name(&self) -> &'static str {
         each!(self, one => one.name())
     }
 
-    fn start(&mut self, vitals: &mut Vitals) {
-        each!(self, one => one.start(vitals));
+    fn init(&mut self, tp: &mut SenderState) {
+        each!(self, one => one.init(tp));
     }
 
-    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
-        each!(self, one => one.ssthresh(vitals))
+    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+        each!(self, one => one.ssthresh(tp))
     }
 
-    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
-        each!(self, one => one.undo_cwnd(vitals))
+    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+        each!(self, one => one.undo_cwnd(tp))
     }
 
     fn ecn_use(&self) -> EcnUse {
         each!(self, one => one.ecn_use())
     }
 
-    fn on_stamps(&mut self, stamps: Stamps) {
-        each!(self, one => one.on_stamps(stamps));
+    fn on_timestamps(&mut self, stamps: Stamps) {
+        each!(self, one => one.on_timestamps(stamps));
     }
 
-    fn on_acked(&mut self, vitals: &mut Vitals, sample: &AckSample) {
-        each!(self, one => one.on_acked(vitals, sample));
+    fn pkts_acked(&mut self, tp: &mut SenderState, sample: &AckSample) {
+        each!(self, one => one.pkts_acked(tp, sample));
     }
 
-    fn on_ack(&mut self, vitals: &mut Vitals, is_plain: bool) {
-        each!(self, one => one.on_ack(vitals, is_plain));
+    fn in_ack_event(&mut self, tp: &mut SenderState, is_plain: bool) {
+        each!(self, one => one.in_ack_event(tp, is_plain));
     }
 
-    fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        each!(self, one => one.avoid(vitals, acked));
+    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+        each!(self, one => one.cong_avoid(tp, acked));
     }
 
-    fn takes_reduction(&mut self) -> bool {
-        each!(self, one => one.takes_reduction())
+    fn take_cwr_request(&mut self) -> bool {
+        each!(self, one => one.take_cwr_request())
     }
 
-    fn controls(&self) -> bool {
-        each!(self, one => one.controls())
+    fn has_cong_control(&self) -> bool {
+        each!(self, one => one.has_cong_control())
     }
 
-    fn on_lost(&mut self, vitals: &mut Vitals, packet: &LostPacket) {
-        each!(self, one => one.on_lost(vitals, packet));
+    fn skb_marked_lost(&mut self, tp: &mut SenderState, packet: &LostPacket) {
+        each!(self, one => one.skb_marked_lost(tp, packet));
     }
 
-    fn control(&mut self, vitals: &mut Vitals, sample: &RateSample) {
-        each!(self, one => one.control(vitals, sample));
+    fn cong_control(&mut self, tp: &mut SenderState, sample: &RateSample) {
+        each!(self, one => one.cong_control(tp, sample));
     }
 
-    fn on_state(&mut self, vitals: &mut Vitals, new: CaState) {
-        each!(self, one => one.on_state(vitals, new));
+    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
+        each!(self, one => one.set_state(tp, new));
     }
 
-    fn wants_telemetry(&self) -> bool {
-        each!(self, one => one.wants_telemetry())
+    fn uses_telemetry(&self) -> bool {
+        each!(self, one => one.uses_telemetry())
     }
 
     fn on_telemetry(&mut self, stack: &Stack) {
         each!(self, one => one.on_telemetry(stack));
     }
 
-    fn most_segments(&self) -> Option<u32> {
-        each!(self, one => one.most_segments())
+    fn max_segments(&self) -> Option<u32> {
+        each!(self, one => one.max_segments())
     }
 
-    fn on_event(&mut self, vitals: &mut Vitals, event: Event) {
-        each!(self, one => one.on_event(vitals, event));
+    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
+        each!(self, one => one.cwnd_event(tp, event));
     }
 
-    fn min_tso_segments(&self, vitals: &Vitals) -> Option<u32> {
-        each!(self, one => one.min_tso_segments(vitals))
+    fn min_tso_segments(&self, tp: &SenderState) -> Option<u32> {
+        each!(self, one => one.min_tso_segments(tp))
     }
 
     fn tso_segments(&self) -> Option<u32> {
@@ -224,8 +226,8 @@ impl Control for Controller {
         each!(self, one => one.sndbuf_expand())
     }
 
-    fn insight(&self, vitals: &Vitals) -> Insight {
-        each!(self, one => one.insight(vitals))
+    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+        each!(self, one => one.cc_info(tp))
     }
 }
 

@@ -1,36 +1,36 @@
-//! DCTCP: a window cut in proportion to how many packets were marked (RFC 8257 as Linux's `tcp_dctcp.c` does it).
+//! DCTCP: reduces the window in proportion to the share of marked packets (RFC 8257 as in Linux's `tcp_dctcp.c`).
 //!
-//! - **What it does**: grows as Reno does; once a round trip with marks it cuts the window by half of `alpha`, the
-//!   running share of marked packets. A loss halves it.
-//! - **Signal it listens to**: ECN marks, each one: its receiver mirrors them (RFC 8257 section 3.2).
-//! - **When it does well**: short paths whose queues mark at a low threshold: full links with short queues.
-//! - **When it does badly**: beside flows that answer a mark with half a window, which it starves; long paths.
+//! - **What it does**: grows as Reno; once per round trip with marks, reduces the window by half of `alpha`, the moving
+//!   average of the share of marked packets. A loss halves it.
+//! - **Signal**: every ECN mark; the receiver mirrors them (RFC 8257 section 3.2).
+//! - **Works well**: short paths with a low marking threshold: full utilization with short queues.
+//! - **Works badly**: next to flows that halve on a mark, which it starves; long paths.
 //! - **Reference**: RFC 8257; M. Alizadeh et al., "Data Center TCP (DCTCP)", 2010.
 //!
 //! ```text
-//!   alpha ← (1 − g) alpha + g F once a round trip, F the share of packets marked in it     (section 3.3)
-//!   cwnd  ← (1 − alpha/2) cwnd when a mark is told, once a round trip
+//!   alpha ← (1 − g) alpha + g F once per round trip, F the share of marked packets in it     (section 3.3)
+//!   cwnd  ← (1 − alpha/2) cwnd on an echoed mark, once per round trip
 //! ```
 //!
-//! Without ECN it is Reno, and calls itself `dctcp-reno` as Linux does. What a receiver tells is
-//! `transport::receiver::feedback`'s.
+//! Without ECN it is Reno, and its name is `dctcp-reno` as in Linux. The receiver's part is in
+//! `transport::receiver::feedback`.
 
-use super::{CaState, Control, EcnUse, Event, Insight, Parameters, Reno, Vitals, reno};
+use super::{CaState, CcInfo, CongestionControl, EcnUse, Event, Parameters, Reno, SenderState, reno};
 
-/// A flow's DCTCP.
+/// DCTCP's state for one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dctcp {
-    /// g is 2 to the minus this (`dctcp_shift_g`).
+    /// g is 2 to the power of minus this (`dctcp_shift_g`).
     shift_g: u32,
-    /// alpha of a connection that begins, in 1/1024 (`dctcp_alpha_on_init`).
+    /// Initial alpha of a connection, in 1/1024 (`dctcp_alpha_on_init`).
     first_alpha: u32,
-    /// Running share of marked packets, in 1/1024.
+    /// Moving average of the share of marked packets, in 1/1024.
     alpha: u32,
-    /// The round is over when this byte has been acknowledged.
+    /// The round ends when this byte has been acknowledged.
     round_end: u64,
-    /// `delivered` when it began.
+    /// `delivered` at the start of the round.
     delivered: u64,
-    /// `delivered_ce` then.
+    /// `delivered_ce` at the start of the round.
     delivered_ce: u64,
     /// Window before the last reduction.
     loss_cwnd: u32,
@@ -39,7 +39,7 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// Of a connection that is not established yet.
+    /// State before the connection is established.
     pub fn new(parameters: &mut Parameters) -> Self {
         Self {
             shift_g: parameters.take("dctcp_shift_g", DEFAULT_SHIFT_G, 0..=ALPHA_BITS),
@@ -53,95 +53,95 @@ impl Dctcp {
         }
     }
 
-    fn begin_round(&mut self, vitals: &Vitals) {
-        self.round_end = vitals.snd_nxt;
-        self.delivered = vitals.delivered;
-        self.delivered_ce = vitals.delivered_ce;
+    fn begin_round(&mut self, tp: &SenderState) {
+        self.round_end = tp.snd_nxt;
+        self.delivered = tp.delivered;
+        self.delivered_ce = tp.delivered_ce;
     }
 
-    /// A loss halves the window, whatever alpha is (section 3.5).
-    fn answer_loss(&mut self, vitals: &mut Vitals) {
+    /// A loss halves the window, independent of alpha (section 3.5).
+    fn react_to_loss(&mut self, tp: &mut SenderState) {
         if !self.is_reno {
-            self.loss_cwnd = vitals.cwnd;
-            vitals.ssthresh = (vitals.cwnd / 2).max(LEAST_WINDOW);
+            self.loss_cwnd = tp.cwnd;
+            tp.ssthresh = (tp.cwnd / 2).max(MIN_WINDOW);
         }
     }
 }
 
-impl Control for Dctcp {
+impl CongestionControl for Dctcp {
     fn name(&self) -> &'static str {
         if self.is_reno { "dctcp-reno" } else { "dctcp" }
     }
 
-    fn start(&mut self, vitals: &mut Vitals) {
-        self.is_reno = !vitals.ecn;
+    fn init(&mut self, tp: &mut SenderState) {
+        self.is_reno = !tp.ecn;
         self.alpha = self.first_alpha.min(ALPHA_ONE);
         self.loss_cwnd = 0;
-        self.begin_round(vitals);
+        self.begin_round(tp);
     }
 
     fn ecn_use(&self) -> EcnUse {
         EcnUse::Mirrored
     }
 
-    /// Once a round trip: what share of it was marked (section 3.3)?
-    fn on_ack(&mut self, vitals: &mut Vitals, _is_plain: bool) {
-        if vitals.snd_una < self.round_end || self.is_reno {
+    /// Updates alpha once per round trip (section 3.3).
+    fn in_ack_event(&mut self, tp: &mut SenderState, _is_plain: bool) {
+        if tp.snd_una < self.round_end || self.is_reno {
             return;
         }
-        let delivered = vitals.delivered - self.delivered;
-        let marked = vitals.delivered_ce - self.delivered_ce;
+        let delivered = tp.delivered - self.delivered;
+        let marked = tp.delivered_ce - self.delivered_ce;
         let decay = self.alpha >> self.shift_g;
         self.alpha -= if decay == 0 { self.alpha } else { decay };
         let share = (marked << (ALPHA_BITS - self.shift_g)) / delivered.max(1);
         self.alpha = u32::try_from(u64::from(self.alpha) + share).map_or(ALPHA_ONE, |alpha| alpha.min(ALPHA_ONE));
-        self.begin_round(vitals);
+        self.begin_round(tp);
     }
 
     /// The window less half of alpha's share (section 3.4).
-    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
+    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
         if self.is_reno {
-            return Reno.ssthresh(vitals);
+            return Reno.ssthresh(tp);
         }
-        self.loss_cwnd = vitals.cwnd;
-        let cut = (u64::from(vitals.cwnd) * u64::from(self.alpha)) >> (ALPHA_BITS + 1);
-        (vitals.cwnd - u32::try_from(cut).unwrap_or(vitals.cwnd)).max(LEAST_WINDOW)
+        self.loss_cwnd = tp.cwnd;
+        let cut = (u64::from(tp.cwnd) * u64::from(self.alpha)) >> (ALPHA_BITS + 1);
+        (tp.cwnd - u32::try_from(cut).unwrap_or(tp.cwnd)).max(MIN_WINDOW)
     }
 
-    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
-        if self.is_reno { reno::undo_cwnd(vitals) } else { vitals.cwnd.max(self.loss_cwnd) }
+    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+        if self.is_reno { reno::undo_cwnd(tp) } else { tp.cwnd.max(self.loss_cwnd) }
     }
 
-    fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        Reno.avoid(vitals, acked);
+    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+        Reno.cong_avoid(tp, acked);
     }
 
-    fn on_state(&mut self, vitals: &mut Vitals, new: CaState) {
-        if new == CaState::Recovery && vitals.state != CaState::Recovery {
-            self.answer_loss(vitals);
+    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
+        if new == CaState::Recovery && tp.state != CaState::Recovery {
+            self.react_to_loss(tp);
         }
     }
 
-    fn on_event(&mut self, vitals: &mut Vitals, event: Event) {
+    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
         if event == Event::Loss {
-            self.answer_loss(vitals);
+            self.react_to_loss(tp);
         }
     }
 
-    fn insight(&self, vitals: &Vitals) -> Insight {
+    fn cc_info(&self, tp: &SenderState) -> CcInfo {
         let marked_share = (!self.is_reno).then_some(self.alpha << (20 - ALPHA_BITS));
-        Insight { marked_share, ..Reno.insight(vitals) }
+        CcInfo { marked_share, ..Reno.cc_info(tp) }
     }
 }
 
 /// g = 1/16.
 const DEFAULT_SHIFT_G: u32 = 4;
-/// alpha has so many bits behind its point.
+/// Fractional bits of alpha.
 const ALPHA_BITS: u32 = 10;
-/// All packets are marked (`DCTCP_MAX_ALPHA`).
+/// Alpha when all packets are marked (`DCTCP_MAX_ALPHA`).
 const ALPHA_ONE: u32 = 1 << ALPHA_BITS;
-/// No reduction goes below.
-const LEAST_WINDOW: u32 = 2;
+/// Lower limit of every reduction.
+const MIN_WINDOW: u32 = 2;
 
 #[cfg(test)]
 mod tests;

@@ -1,27 +1,28 @@
-//! The smallest round-trip times of a flow, ever and of late: what Vegas and its kin reckon the queue from.
+//! A flow's minimum round-trip times, overall and recent, from which Vegas and related controllers estimate the queue.
 //!
-//! Every sample counts a microsecond more, so that none is zero. What follows from them is each controller's own.
+//! A microsecond is added to each sample, so that none is zero.
 
 use super::AckSample;
 
 /// In microseconds; [`UNKNOWN_US`] before the first sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Delay {
-    /// The smallest ever: propagation.
+    /// Minimum overall: the propagation delay.
     pub base_us: u32,
-    /// The smallest since the last [`Delay::forget_recent`]: propagation and queue. The smallest, because of delayed ACKs.
+    /// Minimum since the last [`Delay::forget_recent`]: propagation and queueing delay. The minimum discounts delayed
+    /// ACKs.
     pub recent_us: u32,
-    /// How many samples; its owner sets it back.
+    /// Number of samples; the owner resets it.
     pub samples: u16,
 }
 
 impl Delay {
-    /// Nothing is known.
+    /// No samples yet.
     pub(super) const fn new() -> Self {
         Self { base_us: UNKNOWN_US, recent_us: UNKNOWN_US, samples: 0 }
     }
 
-    /// Takes a sample, if the ACK has one.
+    /// Takes the ACK's sample, if it has one.
     pub(super) fn take(&mut self, sample: &AckSample) {
         let Some(rtt_us) = sample.rtt_us() else { return };
         let rtt_us = rtt_us.saturating_add(1);
@@ -30,15 +31,15 @@ impl Delay {
         self.samples = self.samples.wrapping_add(1);
     }
 
-    /// From here on only new samples count as recent.
+    /// Resets the recent minimum.
     pub(super) const fn forget_recent(&mut self) {
         self.recent_us = UNKNOWN_US;
     }
 }
 
-/// Longer than any.
+/// Greater than any round-trip time.
 pub(super) const UNKNOWN_US: u32 = 0x7fff_ffff;
-/// Two samples a round may both be of delayed ACKs; more can be trusted.
+/// Up to two samples per round may both be from delayed ACKs; more than two are trusted.
 pub(super) const FEW_SAMPLES: u16 = 2;
 
 #[cfg(test)]
@@ -47,7 +48,7 @@ mod tests {
     use crate::time::Span;
 
     #[test]
-    fn the_smallest_ever_outlives_the_smallest_of_late() {
+    fn the_overall_minimum_outlives_the_recent_one() {
         let mut delay = Delay::new();
         for rtt in [Some(40_000), None, Some(50_000)] {
             delay.take(&AckSample { acked: 1, rtt: rtt.map(Span::from_micros), in_flight: 1 });

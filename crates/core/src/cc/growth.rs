@@ -1,93 +1,93 @@
-//! The two ways in which most windows grow (Linux's `tcp_slow_start` and `tcp_cong_avoid_ai`).
+//! Slow start and additive increase, which most controllers share (Linux's `tcp_slow_start` and `tcp_cong_avoid_ai`).
 
-use super::Vitals;
+use super::SenderState;
 
-/// How many acknowledged packets a window grows by in avoidance: none where it is not the limit, and none where slow
-/// start takes all of them.
-pub(super) fn beyond_slow_start(vitals: &mut Vitals, acked: u32) -> Option<u32> {
-    if !vitals.is_cwnd_limited() {
+/// Acknowledged packets left for congestion avoidance: None if the window was not the limit or if slow start used them
+/// all.
+pub(super) fn beyond_slow_start(tp: &mut SenderState, acked: u32) -> Option<u32> {
+    if !tp.is_cwnd_limited() {
         return None;
     }
-    if !vitals.in_slow_start() {
+    if !tp.in_slow_start() {
         return Some(acked);
     }
-    Some(slow_start(vitals, acked)).filter(|left_over| *left_over > 0)
+    Some(slow_start(tp, acked)).filter(|left_over| *left_over > 0)
 }
 
-/// May a window grow as avoidance has it? Not where it is not the limit, nor where this ACK belongs to slow start, which
-/// is done here: what is left over of it is lost.
-pub(super) fn in_avoidance(vitals: &mut Vitals, acked: u32) -> bool {
-    if !vitals.is_cwnd_limited() {
+/// May the window grow by congestion avoidance? Not if it was not the limit, and not if this ACK belongs to slow start,
+/// which this function performs. Packets that slow start leaves over are discarded.
+pub(super) fn in_avoidance(tp: &mut SenderState, acked: u32) -> bool {
+    if !tp.is_cwnd_limited() {
         return false;
     }
-    if vitals.in_slow_start() {
-        slow_start(vitals, acked);
+    if tp.in_slow_start() {
+        slow_start(tp, acked);
         return false;
     }
     true
 }
 
-/// Slow start (RFC 5681 section 3.1, without its limit of one packet an ACK): a packet for each one
-/// acknowledged, up to the threshold. Answers how many acknowledged packets were left over.
-pub(super) fn slow_start(vitals: &mut Vitals, acked: u32) -> u32 {
-    let target = vitals.cwnd.saturating_add(acked).min(vitals.ssthresh);
-    let left_over = acked - (target - vitals.cwnd);
-    vitals.cwnd = target.min(vitals.cwnd_clamp);
+/// Slow start (RFC 5681 section 3.1, without its limit of one packet per ACK): one packet for each acknowledged one, up
+/// to the threshold. Returns the acknowledged packets left over.
+pub(super) fn slow_start(tp: &mut SenderState, acked: u32) -> u32 {
+    let target = tp.cwnd.saturating_add(acked).min(tp.ssthresh);
+    let left_over = acked - (target - tp.cwnd);
+    tp.cwnd = target.min(tp.cwnd_clamp);
     left_over
 }
 
-/// A packet more for every `per` packets acknowledged; the rest is kept in `cwnd_count`.
-pub(super) fn additive_increase(vitals: &mut Vitals, per: u32, acked: u32) {
-    // Credit that was gathered at a slower growth buys one packet, not many at once.
-    if vitals.cwnd_count >= per {
-        vitals.cwnd_count = 0;
-        vitals.cwnd = vitals.cwnd.saturating_add(1);
+/// Adds one packet for every `per` acknowledged packets; the remainder stays in `cwnd_count`.
+pub(super) fn additive_increase(tp: &mut SenderState, per: u32, acked: u32) {
+    // Credit from a time of slower growth adds one packet, not many at once.
+    if tp.cwnd_count >= per {
+        tp.cwnd_count = 0;
+        tp.cwnd = tp.cwnd.saturating_add(1);
     }
-    vitals.cwnd_count = vitals.cwnd_count.saturating_add(acked);
-    if vitals.cwnd_count >= per {
-        vitals.cwnd = vitals.cwnd.saturating_add(vitals.cwnd_count / per);
-        vitals.cwnd_count %= per;
+    tp.cwnd_count = tp.cwnd_count.saturating_add(acked);
+    if tp.cwnd_count >= per {
+        tp.cwnd = tp.cwnd.saturating_add(tp.cwnd_count / per);
+        tp.cwnd_count %= per;
     }
-    vitals.cwnd = vitals.cwnd.min(vitals.cwnd_clamp);
+    tp.cwnd = tp.cwnd.min(tp.cwnd_clamp);
 }
 
-/// The phase of a controller that has no other: below the threshold or not.
-pub(super) const fn phase(vitals: &Vitals) -> &'static str {
-    if vitals.in_slow_start() { "slow_start" } else { "avoidance" }
+/// The phase of a controller without phases of its own: below the threshold or not.
+pub(super) const fn phase(tp: &SenderState) -> &'static str {
+    if tp.in_slow_start() { "slow_start" } else { "avoidance" }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::vitals;
+    use crate::cc::testing::tp;
 
     #[test]
-    fn slow_start_stops_at_the_threshold_and_hands_back_the_rest() {
-        let mut vitals = vitals();
-        vitals.ssthresh = 13;
-        assert_eq!((slow_start(&mut vitals, 2), vitals.cwnd), (0, 12));
-        assert_eq!((slow_start(&mut vitals, 5), vitals.cwnd), (4, 13));
+    fn slow_start_stops_at_the_threshold_and_returns_the_rest() {
+        let mut tp = tp();
+        tp.ssthresh = 13;
+        assert_eq!((slow_start(&mut tp, 2), tp.cwnd), (0, 12));
+        assert_eq!((slow_start(&mut tp, 5), tp.cwnd), (4, 13));
     }
 
     #[test]
-    fn slow_start_obeys_the_clamp() {
-        let mut vitals = vitals();
-        vitals.cwnd_clamp = 11;
-        assert_eq!((slow_start(&mut vitals, 5), vitals.cwnd), (0, 11));
+    fn slow_start_respects_the_clamp() {
+        let mut tp = tp();
+        tp.cwnd_clamp = 11;
+        assert_eq!((slow_start(&mut tp, 5), tp.cwnd), (0, 11));
     }
 
     #[test]
-    fn old_credit_buys_one_packet_only() {
-        let mut vitals = vitals();
-        vitals.cwnd_count = 95;
-        additive_increase(&mut vitals, 10, 1);
-        assert_eq!((vitals.cwnd, vitals.cwnd_count), (11, 1));
+    fn old_credit_adds_only_one_packet() {
+        let mut tp = tp();
+        tp.cwnd_count = 95;
+        additive_increase(&mut tp, 10, 1);
+        assert_eq!((tp.cwnd, tp.cwnd_count), (11, 1));
     }
 
     #[test]
-    fn a_stretch_ack_buys_all_that_it_is_worth() {
-        let mut vitals = vitals();
-        additive_increase(&mut vitals, 10, 35);
-        assert_eq!((vitals.cwnd, vitals.cwnd_count), (13, 5));
+    fn a_stretch_ack_counts_in_full() {
+        let mut tp = tp();
+        additive_increase(&mut tp, 10, 35);
+        assert_eq!((tp.cwnd, tp.cwnd_count), (13, 5));
     }
 }

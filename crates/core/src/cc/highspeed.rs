@@ -1,67 +1,67 @@
-//! `HighSpeed` TCP: Reno whose growth and decrease depend on the window (RFC 3649, Linux's `tcp_highspeed.c`).
+//! `HighSpeed` TCP: Reno with increase and decrease depending on the window (RFC 3649, Linux's `tcp_highspeed.c`).
 //!
-//! - **What it does**: up to 38 packets it is Reno; above, a table gives how many packets more a round trip (up to 73)
-//!   and how much less on loss (from a half down to a tenth).
-//! - **Signal it listens to**: loss.
-//! - **When it does well**: windows of hundreds and thousands of packets, where Reno would need minutes to recover.
-//! - **When it does badly**: beside Reno at large windows, and between flows of different round-trip times.
+//! - **What it does**: up to 38 packets it is Reno; above, a table gives the packets added per round trip (up to 73)
+//!   and the decrease on loss (from a half down to a tenth).
+//! - **Signal**: loss.
+//! - **Works well**: windows of hundreds and thousands of packets, where Reno takes minutes to recover.
+//! - **Works badly**: next to Reno at large windows, and between flows of different round-trip times.
 //! - **Reference**: RFC 3649.
 //!
-//! Where Linux departs from RFC 3649: growth is a row's number of packets a window of *ACKs*, not of packets, so that
+//! Where Linux departs from RFC 3649: growth is a row's number of packets per window of *ACKs*, not of packets, so that
 //! delayed ACKs slow it down.
 
 mod table;
 
-use super::{Control, Insight, Vitals, growth, reno};
+use super::{CcInfo, CongestionControl, SenderState, growth, reno};
 use table::ROWS;
 
-/// Where in the table a flow is.
+/// The flow's row in the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HighSpeed {
     row: u8,
 }
 
-impl Control for HighSpeed {
+impl CongestionControl for HighSpeed {
     fn name(&self) -> &'static str {
         "highspeed"
     }
 
-    fn start(&mut self, vitals: &mut Vitals) {
+    fn init(&mut self, tp: &mut SenderState) {
         self.row = 0;
-        vitals.cwnd_clamp = vitals.cwnd_clamp.min(MOST_WINDOW);
+        tp.cwnd_clamp = tp.cwnd_clamp.min(MAX_WINDOW);
     }
 
-    /// The row's share less.
-    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
+    /// The window less the row's decrease.
+    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
         let (_, decrease) = ROWS[usize::from(self.row)];
-        (vitals.cwnd - ((vitals.cwnd * u32::from(decrease)) >> 8)).max(2)
+        (tp.cwnd - ((tp.cwnd * u32::from(decrease)) >> 8)).max(2)
     }
 
-    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
-        reno::undo_cwnd(vitals)
+    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+        reno::undo_cwnd(tp)
     }
 
-    fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        if !growth::in_avoidance(vitals, acked) {
+    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+        if !growth::in_avoidance(tp, acked) {
             return;
         }
-        self.find_row(vitals.cwnd);
-        if vitals.cwnd < vitals.cwnd_clamp {
-            vitals.cwnd_count += u32::from(self.row) + 1;
-            if vitals.cwnd_count >= vitals.cwnd {
-                vitals.cwnd_count -= vitals.cwnd;
-                vitals.cwnd += 1;
+        self.find_row(tp.cwnd);
+        if tp.cwnd < tp.cwnd_clamp {
+            tp.cwnd_count += u32::from(self.row) + 1;
+            if tp.cwnd_count >= tp.cwnd {
+                tp.cwnd_count -= tp.cwnd;
+                tp.cwnd += 1;
             }
         }
     }
 
-    fn insight(&self, vitals: &Vitals) -> Insight {
-        Insight { phase: growth::phase(vitals), ..Insight::default() }
+    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+        CcInfo { phase: growth::phase(tp), ..CcInfo::default() }
     }
 }
 
 impl HighSpeed {
-    /// The first row whose window is not below this one.
+    /// Finds the first row with a window of at least `cwnd`.
     fn find_row(&mut self, cwnd: u32) {
         let last = ROWS.len() - 1;
         let mut row = usize::from(self.row);
@@ -75,38 +75,38 @@ impl HighSpeed {
     }
 }
 
-/// So that a window times a share fits 32 bits.
-const MOST_WINDOW: u32 = u32::MAX / 128;
+/// Limit so that a window times a decrease fits 32 bits.
+const MAX_WINDOW: u32 = u32::MAX / 128;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::vitals;
+    use crate::cc::testing::tp;
 
-    /// How far a window of this size grows by a window of single ACKs, and the threshold then.
+    /// Growth of a window of this size over a window of single ACKs, and the threshold after a loss.
     fn round(window: u32) -> (u32, u32) {
         let mut highspeed = HighSpeed::default();
-        let mut vitals = Vitals { cwnd: window, ssthresh: window, ..vitals() };
+        let mut tp = SenderState { cwnd: window, ssthresh: window, ..tp() };
         for _ in 0..window {
-            highspeed.avoid(&mut vitals, 1);
+            highspeed.cong_avoid(&mut tp, 1);
         }
-        (vitals.cwnd - window, highspeed.ssthresh(&mut Vitals { cwnd: window, ..vitals }))
+        (tp.cwnd - window, highspeed.ssthresh(&mut SenderState { cwnd: window, ..tp }))
     }
 
     #[test]
-    fn a_small_window_is_renos() {
+    fn a_small_window_grows_as_reno() {
         assert_eq!((round(20), round(38)), ((1, 10), (1, 19)));
     }
 
     /// RFC 3649 appendix B: up to 1284 packets a(w) = 9 and b(w) = 0.32 (81/256), up to 9346 28 and 0.21 (54/256). A
-    /// window that grows on the way buys a little less.
+    /// window that grows within the round grows slightly less.
     #[test]
     fn large_windows_grow_and_shrink_by_the_table() {
         assert_eq!((round(1_200), round(9_000)), ((8, 821), (27, 7_102)));
     }
 
     #[test]
-    fn the_row_follows_the_window_down_too() {
+    fn the_row_also_follows_a_shrinking_window() {
         let mut highspeed = HighSpeed::default();
         highspeed.find_row(100_000);
         assert_eq!(usize::from(highspeed.row), ROWS.len() - 1);
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn it_counts_acks_not_packets() {
         let mut highspeed = HighSpeed::default();
-        let mut vitals = Vitals { cwnd: 30, ssthresh: 30, ..vitals() };
-        (0..15).for_each(|_| highspeed.avoid(&mut vitals, 2));
-        assert_eq!((vitals.cwnd, vitals.cwnd_count), (30, 15));
+        let mut tp = SenderState { cwnd: 30, ssthresh: 30, ..tp() };
+        (0..15).for_each(|_| highspeed.cong_avoid(&mut tp, 2));
+        assert_eq!((tp.cwnd, tp.cwnd_count), (30, 15));
     }
 }

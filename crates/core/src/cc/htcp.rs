@@ -1,65 +1,65 @@
 //! H-TCP: growth by the time since the last loss (Linux's `tcp_htcp.c`).
 //!
-//! - **What it does**: for a second after a loss it is Reno; then the growth rises with the square of the time that
-//!   has passed, in proportion to the round-trip time. On loss the window falls to what just empties the queue.
-//! - **Signal it listens to**: loss; round-trip times and throughput decide how much it gives up.
-//! - **When it does well**: long fat paths, where losses are seconds apart.
-//! - **When it does badly**: deep buffers, which it fills; random loss.
+//! - **What it does**: for a second after a loss it is Reno; then growth rises with the square of the elapsed time, in
+//!   proportion to the round-trip time. A loss reduces the window by just enough to empty the queue.
+//! - **Signal**: loss; round-trip times and throughput determine the decrease.
+//! - **Works well**: long fat paths, where losses are seconds apart.
+//! - **Works badly**: deep buffers, which it fills; random loss.
 //! - **Reference**: D. Leith, R. Shorten, "H-TCP: TCP for high-speed and long-distance networks", 2004.
 //!
-//! Where Linux departs from the paper: time and round trips count in jiffies, and the largest round-trip time only
-//! rises by steps of 20 ms and less.
+//! Where Linux departs from the paper: time and round-trip times count in jiffies, and the maximum round-trip time
+//! rises only in steps of up to 20 ms.
 
 mod throughput;
 
-use super::{AckSample, CaState, Control, Insight, Parameters, Vitals, growth, reno};
+use super::{AckSample, CaState, CcInfo, CongestionControl, Parameters, SenderState, growth, reno};
 use crate::time::HZ;
 use throughput::Throughput;
 
-/// A flow's H-TCP.
+/// H-TCP's state for one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Htcp {
     scales_by_rtt: bool,
     watches_throughput: bool,
-    /// Packets a round trip, in 1/128.
+    /// Packets per round trip, in 1/128.
     alpha: u32,
-    /// What is left of the window after a loss, in 1/128.
+    /// Share of the window that remains after a loss, in 1/128.
     beta: u32,
-    /// Does the delay decide β? From the second loss of equal throughput on.
+    /// Does the delay determine β? From the second loss at equal throughput on.
     by_delay: bool,
     /// Packets of the last ACK.
     acked: u32,
     rtt: Rtts,
     throughput: Throughput,
-    /// The jiffy at which the last loss was over.
+    /// The jiffy at which the last recovery ended.
     since: u64,
-    /// What to go back to when it was none.
-    before: Option<Before>,
+    /// State to restore when a reduction is undone.
+    before: Option<SavedState>,
 }
 
 /// Round-trip times in jiffies; 0 when unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Rtts {
-    least: u32,
-    most: u32,
+    minimum: u32,
+    maximum: u32,
 }
 
-/// What a reduction overwrites.
+/// State that a reduction overwrites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Before {
+struct SavedState {
     since: u64,
-    most_rtt: u32,
-    old_most_throughput: u32,
+    max_rtt: u32,
+    old_max_throughput: u32,
 }
 
 impl Htcp {
-    /// Linux's, where nothing else is set.
+    /// Linux's defaults, except for the parameters set.
     pub(super) fn new(parameters: &mut Parameters) -> Self {
         Self {
             scales_by_rtt: parameters.switch("use_rtt_scaling", true),
             watches_throughput: parameters.switch("use_bandwidth_switch", true),
             alpha: ONE,
-            beta: BETA_LEAST,
+            beta: BETA_MIN,
             by_delay: false,
             acked: 1,
             rtt: Rtts::default(),
@@ -69,8 +69,8 @@ impl Htcp {
         }
     }
 
-    /// How fast to grow (`htcp_alpha_update`): 1 + 10 t + t²/4 packets a round trip, t seconds beyond the first; by the
-    /// round-trip time, a tenth of a second being 1, and by what a loss costs, 2 (1 − β).
+    /// The growth (`htcp_alpha_update`): 1 + 10 t + t²/4 packets per round trip, t seconds beyond the first; scaled by
+    /// the round-trip time (a tenth of a second is 1) and by 2 (1 − β).
     fn update_alpha(&mut self, jiffy: u64) {
         let passed = narrow(jiffy - self.since);
         let mut factor = 1;
@@ -78,8 +78,8 @@ impl Htcp {
             let beyond = passed - HZ_32;
             factor = 1 + beyond.wrapping_mul(10).wrapping_add((beyond / 2).wrapping_mul(beyond / 2) / HZ_32) / HZ_32;
         }
-        if self.scales_by_rtt && self.rtt.least > 0 {
-            let scale = ((HZ_32 << 3) / (10 * self.rtt.least)).clamp(1 << 2, 10 << 3);
+        if self.scales_by_rtt && self.rtt.minimum > 0 {
+            let scale = ((HZ_32 << 3) / (10 * self.rtt.minimum)).clamp(1 << 2, 10 << 3);
             factor = ((factor << 3) / scale).max(1);
         }
         self.alpha = 2 * factor * (ONE - self.beta);
@@ -88,79 +88,79 @@ impl Htcp {
         }
     }
 
-    /// How much to keep (`htcp_beta_update`): the smallest over the largest round-trip time, where throughput is what
-    /// it was at the last loss within a fifth; else half.
+    /// The share to keep (`htcp_beta_update`): minimum over maximum round-trip time if throughput is within a fifth of
+    /// that at the last loss, else half.
     fn update_beta(&mut self) {
         if self.watches_throughput && !self.throughput.is_steady() {
-            (self.beta, self.by_delay) = (BETA_LEAST, false);
+            (self.beta, self.by_delay) = (BETA_MIN, false);
             return;
         }
-        let Rtts { least, most } = self.rtt;
-        if self.by_delay && least > TEN_MS && most > 0 {
-            self.beta = (((least << 7) / most) & 0xff).clamp(BETA_LEAST, BETA_MOST);
+        let Rtts { minimum, maximum } = self.rtt;
+        if self.by_delay && minimum > TEN_MS && maximum > 0 {
+            self.beta = (((minimum << 7) / maximum) & 0xff).clamp(BETA_MIN, BETA_MAX);
         } else {
-            (self.beta, self.by_delay) = (BETA_LEAST, true);
+            (self.beta, self.by_delay) = (BETA_MIN, true);
         }
     }
 
     fn measure_rtt(&mut self, rtt: u32, is_open: bool) {
         let known = &mut self.rtt;
-        if known.least > rtt || known.least == 0 {
-            known.least = rtt;
+        if known.minimum > rtt || known.minimum == 0 {
+            known.minimum = rtt;
         }
         if is_open {
-            known.most = known.most.max(known.least);
-            if known.most < rtt && rtt <= known.most + TWENTY_MS {
-                known.most = rtt;
+            known.maximum = known.maximum.max(known.minimum);
+            if known.maximum < rtt && rtt <= known.maximum + TWENTY_MS {
+                known.maximum = rtt;
             }
         }
     }
 
-    fn measure_throughput(&mut self, vitals: &Vitals, acked: u32) {
-        let jiffy = vitals.now.jiffies();
-        if vitals.state > CaState::Disorder {
+    fn measure_throughput(&mut self, tp: &SenderState, acked: u32) {
+        let jiffy = tp.now.jiffies();
+        if tp.state > CaState::Disorder {
             self.throughput.begin(jiffy);
             return;
         }
-        // A round of packets, less what the window may grow by meanwhile.
-        let round = vitals.cwnd.wrapping_sub((self.alpha >> 7).max(1));
-        if self.throughput.is_over(acked, round, jiffy, self.rtt.least) {
-            let rounds = narrow(jiffy - self.since) / self.rtt.least;
+        // A round of packets, less the window's growth in the meantime.
+        let round = tp.cwnd.wrapping_sub((self.alpha >> 7).max(1));
+        if self.throughput.is_over(acked, round, jiffy, self.rtt.minimum) {
+            let rounds = narrow(jiffy - self.since) / self.rtt.minimum;
             self.throughput.take(jiffy, rounds <= 3);
         }
     }
 }
 
-impl Control for Htcp {
+impl CongestionControl for Htcp {
     fn name(&self) -> &'static str {
         "htcp"
     }
 
-    fn start(&mut self, vitals: &mut Vitals) {
-        self.since = vitals.now.jiffies();
+    fn init(&mut self, tp: &mut SenderState) {
+        self.since = tp.now.jiffies();
     }
 
-    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
-        let Rtts { least, most } = self.rtt;
+    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+        let Rtts { minimum, maximum } = self.rtt;
         self.update_beta();
-        self.update_alpha(vitals.now.jiffies());
-        if least > 0 && most > least {
-            self.rtt.most = least + (most - least) * 95 / 100; // A path may change: the largest fades.
+        self.update_alpha(tp.now.jiffies());
+        if minimum > 0 && maximum > minimum {
+            self.rtt.maximum = minimum + (maximum - minimum) * 95 / 100; // A path may change: the maximum decays.
         }
-        (vitals.cwnd.wrapping_mul(self.beta) >> 7).max(2)
+        (tp.cwnd.wrapping_mul(self.beta) >> 7).max(2)
     }
 
-    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
+    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
         if let Some(before) = self.before.take() {
             self.since = before.since;
-            self.rtt.most = before.most_rtt;
-            self.throughput.old_most = before.old_most_throughput;
+            self.rtt.maximum = before.max_rtt;
+            self.throughput.old_max = before.old_max_throughput;
         }
-        reno::undo_cwnd(vitals)
+        reno::undo_cwnd(tp)
     }
 
-    fn on_acked(&mut self, vitals: &mut Vitals, sample: &AckSample) {
-        let is_open = vitals.state == CaState::Open;
+    fn pkts_acked(&mut self, tp: &mut SenderState, sample: &AckSample) {
+        let is_open = tp.state == CaState::Open;
         if is_open {
             self.acked = sample.acked & 0xffff;
         }
@@ -168,28 +168,28 @@ impl Control for Htcp {
             self.measure_rtt(rtt, is_open);
         }
         if self.watches_throughput {
-            self.measure_throughput(vitals, sample.acked);
+            self.measure_throughput(tp, sample.acked);
         }
     }
 
-    fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        if !growth::in_avoidance(vitals, acked) {
+    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+        if !growth::in_avoidance(tp, acked) {
             return;
         }
-        if vitals.cwnd_count.wrapping_mul(self.alpha) >> 7 >= vitals.cwnd {
-            if vitals.cwnd < vitals.cwnd_clamp {
-                vitals.cwnd += 1;
+        if tp.cwnd_count.wrapping_mul(self.alpha) >> 7 >= tp.cwnd {
+            if tp.cwnd < tp.cwnd_clamp {
+                tp.cwnd += 1;
             }
-            vitals.cwnd_count = 0;
-            self.update_alpha(vitals.now.jiffies());
+            tp.cwnd_count = 0;
+            self.update_alpha(tp.now.jiffies());
         } else {
-            vitals.cwnd_count = vitals.cwnd_count.wrapping_add(self.acked);
+            tp.cwnd_count = tp.cwnd_count.wrapping_add(self.acked);
         }
         self.acked = 1;
     }
 
-    fn on_state(&mut self, vitals: &mut Vitals, new: CaState) {
-        let jiffy = vitals.now.jiffies();
+    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
+        let jiffy = tp.now.jiffies();
         match new {
             CaState::Open => {
                 if self.before.take().is_some() {
@@ -198,23 +198,23 @@ impl Control for Htcp {
             }
             CaState::Disorder => {}
             CaState::Cwr | CaState::Recovery | CaState::Loss => {
-                self.before = Some(Before {
+                self.before = Some(SavedState {
                     since: self.since,
-                    most_rtt: self.rtt.most,
-                    old_most_throughput: self.throughput.old_most,
+                    max_rtt: self.rtt.maximum,
+                    old_max_throughput: self.throughput.old_max,
                 });
                 self.since = jiffy;
             }
         }
     }
 
-    fn insight(&self, vitals: &Vitals) -> Insight {
+    fn cc_info(&self, tp: &SenderState) -> CcInfo {
         let phase = match () {
-            () if vitals.in_slow_start() => "slow_start",
-            () if vitals.now.jiffies() - self.since > HZ => "fast",
+            () if tp.in_slow_start() => "slow_start",
+            () if tp.now.jiffies() - self.since > HZ => "fast",
             () => "avoidance",
         };
-        Insight { phase, ..Insight::default() }
+        CcInfo { phase, ..CcInfo::default() }
     }
 }
 
@@ -228,8 +228,8 @@ const HZ_32: u32 = HZ as u32;
 /// 1.0 in 1/128 (`ALPHA_BASE`).
 const ONE: u32 = 128;
 /// 0.5 and 0.8 in 1/128.
-const BETA_LEAST: u32 = 64;
-const BETA_MOST: u32 = 102;
+const BETA_MIN: u32 = 64;
+const BETA_MAX: u32 = 102;
 /// In jiffies, rounded up (`msecs_to_jiffies`).
 const TEN_MS: u32 = 3;
 const TWENTY_MS: u32 = 5;

@@ -1,40 +1,41 @@
 //! Hybla: a long round trip grows as if it took 25 ms (Linux's `tcp_hybla.c`).
 //!
-//! - **What it does**: ρ is the smallest round-trip time over 25 ms, 1 at least; slow start adds 2^ρ − 1 packets an ACK and
-//!   avoidance ρ²/window, so that a satellite's flow gains what a terrestrial one would.
-//! - **Signal it listens to**: loss; the round-trip time sets the pace.
-//! - **When it does well**: satellite paths beside terrestrial flows.
-//! - **When it does badly**: long paths with shallow buffers, which its slow start overruns.
+//! - **What it does**: ρ is the minimum round-trip time over 25 ms, at least 1; slow start adds 2^ρ − 1 packets per ACK
+//!   and avoidance ρ²/window, so that a satellite flow grows as fast as a terrestrial one.
+//! - **Signal**: loss; the round-trip time sets the growth.
+//! - **Works well**: satellite paths that share a link with terrestrial flows.
+//! - **Works badly**: long paths with shallow buffers, which its slow start overruns.
 //! - **Reference**: C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", 2004.
 //!
-//! Where Linux departs from the paper: growth counts ACKs, not packets; a new flow starts with ρ packets instead of ten.
+//! Where Linux departs from the paper: growth counts ACKs, not packets; a new flow starts with ρ packets instead of
+//! ten.
 
-use super::{CaState, Control, Insight, Parameters, Vitals, growth, reno};
+use super::{CaState, CcInfo, CongestionControl, Parameters, SenderState, growth, reno};
 
-/// A flow's Hybla.
+/// Hybla's state for one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hybla {
-    /// The round-trip time that is imitated, in milliseconds.
+    /// The reference round-trip time in milliseconds.
     reference_ms: u32,
-    /// Nothing is missing; else it is Reno.
+    /// In use while no packets are missing; otherwise it is Reno.
     is_on: bool,
     /// Growth below a packet, in 1/128.
     fraction: u32,
     /// ρ in eighths.
     rho8: u32,
-    /// The smoothed round-trip time that ρ was reckoned from, in eighths of a microsecond.
-    least_srtt_us8: u32,
+    /// The smoothed round-trip time for which ρ was computed, in eighths of a microsecond.
+    min_srtt_us8: u32,
 }
 
 impl Hybla {
-    /// Linux's, where nothing else is set.
+    /// Linux's defaults, except for the parameters set.
     pub(super) fn new(parameters: &mut Parameters) -> Self {
         let reference_ms = parameters.take("rtt0", 25, 1..=60_000);
-        Self { reference_ms, is_on: true, fraction: 0, rho8: 0, least_srtt_us8: 0 }
+        Self { reference_ms, is_on: true, fraction: 0, rho8: 0, min_srtt_us8: 0 }
     }
 
-    fn measure(&mut self, vitals: &Vitals) {
-        self.rho8 = (vitals.srtt_us8 / (self.reference_ms * 1_000)).max(8);
+    fn measure(&mut self, tp: &SenderState) {
+        self.rho8 = (tp.srtt_us8 / (self.reference_ms * 1_000)).max(8);
     }
 
     const fn rho(&self) -> u32 {
@@ -47,92 +48,112 @@ impl Hybla {
         (eighths << self.rho().min(16)) - ONE
     }
 
-    /// Adds a number of packets in 1/128.
-    const fn add(&mut self, vitals: &mut Vitals, step: u32) {
+    /// Adds packets in 1/128.
+    const fn add(&mut self, tp: &mut SenderState, step: u32) {
         self.fraction += step % ONE;
         let carried = self.fraction / ONE;
         if carried > 0 {
             self.fraction %= ONE;
-            vitals.cwnd_count = 0;
+            tp.cwnd_count = 0;
         }
-        vitals.cwnd = vitals.cwnd.saturating_add(step / ONE).saturating_add(carried);
+        tp.cwnd = tp.cwnd.saturating_add(step / ONE).saturating_add(carried);
     }
 }
 
-impl Control for Hybla {
+impl CongestionControl for Hybla {
     fn name(&self) -> &'static str {
         "hybla"
     }
 
-    fn start(&mut self, vitals: &mut Vitals) {
-        vitals.cwnd_clamp = vitals.cwnd_clamp.min(65_535);
-        self.measure(vitals);
-        self.least_srtt_us8 = vitals.srtt_us8;
-        vitals.cwnd = self.rho();
+    fn init(&mut self, tp: &mut SenderState) {
+        tp.cwnd_clamp = tp.cwnd_clamp.min(65_535);
+        self.measure(tp);
+        self.min_srtt_us8 = tp.srtt_us8;
+        tp.cwnd = self.rho();
     }
 
-    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
-        reno::ssthresh(vitals)
+    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+        reno::ssthresh(tp)
     }
 
-    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
-        reno::undo_cwnd(vitals)
+    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+        reno::undo_cwnd(tp)
     }
 
-    fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        if vitals.srtt_us8 < self.least_srtt_us8 {
-            self.measure(vitals);
-            self.least_srtt_us8 = vitals.srtt_us8;
+    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+        if tp.srtt_us8 < self.min_srtt_us8 {
+            self.measure(tp);
+            self.min_srtt_us8 = tp.srtt_us8;
         }
-        if !vitals.is_cwnd_limited() {
+        if !tp.is_cwnd_limited() {
             return;
         }
         if !self.is_on {
-            reno::avoid(vitals, acked);
+            reno::cong_avoid(tp, acked);
             return;
         }
-        if vitals.in_slow_start() {
-            self.add(vitals, self.slow_start_step());
-            vitals.cwnd = vitals.cwnd.min(vitals.ssthresh);
+        if tp.in_slow_start() {
+            self.add(tp, self.slow_start_step());
+            tp.cwnd = tp.cwnd.min(tp.ssthresh);
         } else {
-            let step = (self.rho8 * self.rho8 * 2) / vitals.cwnd;
+            let step = (self.rho8 * self.rho8 * 2) / tp.cwnd;
             if step < ONE {
-                vitals.cwnd_count = vitals.cwnd_count.saturating_add(1);
+                tp.cwnd_count = tp.cwnd_count.saturating_add(1);
             }
-            self.add(vitals, step);
-            // A window so large that a step is nothing grows as Reno's.
-            if step == 0 && vitals.cwnd_count >= vitals.cwnd {
-                vitals.cwnd += 1;
-                vitals.cwnd_count = 0;
+            self.add(tp, step);
+            // At windows so large that the step is zero, grows as Reno.
+            if step == 0 && tp.cwnd_count >= tp.cwnd {
+                tp.cwnd += 1;
+                tp.cwnd_count = 0;
             }
         }
-        vitals.cwnd = vitals.cwnd.min(vitals.cwnd_clamp);
+        tp.cwnd = tp.cwnd.min(tp.cwnd_clamp);
     }
 
-    fn on_state(&mut self, _vitals: &mut Vitals, new: CaState) {
+    fn set_state(&mut self, _tp: &mut SenderState, new: CaState) {
         self.is_on = new == CaState::Open;
     }
 
-    fn insight(&self, vitals: &Vitals) -> Insight {
-        Insight { phase: growth::phase(vitals), ..Insight::default() }
+    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+        CcInfo { phase: growth::phase(tp), ..CcInfo::default() }
     }
 }
 
-/// A packet.
+/// One packet.
 const ONE: u32 = 128;
-/// 2^(n/8), in 1/128.
-const POWERS: [u32; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
+/// 128 · 2^(n/8), rounded down: the largest p with p⁸ ≤ 2⁵⁶⁺ⁿ.
+const POWERS: [u32; 8] = powers();
+
+const fn powers() -> [u32; 8] {
+    let mut powers = [0; 8];
+    let (mut n, mut power) = (0, ONE);
+    while n < 8 {
+        while (power as u64 + 1).pow(8) <= 1 << (56 + n) {
+            power += 1;
+        }
+        powers[n] = power;
+        n += 1;
+    }
+    powers
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::vitals;
+    use crate::cc::testing::tp;
 
-    fn flow(rtt_ms: u32) -> (Hybla, Vitals) {
-        let (mut hybla, mut vitals) =
-            (Hybla::new(&mut Parameters::default()), Vitals { srtt_us8: rtt_ms * 8_000, ..vitals() });
-        hybla.start(&mut vitals);
-        (hybla, vitals)
+    /// The sum of all entries, each times a power of 31.
+    #[test]
+    fn the_table_of_powers_is_linux_s() {
+        let sum = POWERS.into_iter().fold(0_u64, |sum, entry| sum.wrapping_mul(31).wrapping_add(u64::from(entry)));
+        assert_eq!(sum, 0x0000_0351_b663_a5fb);
+    }
+
+    fn flow(rtt_ms: u32) -> (Hybla, SenderState) {
+        let (mut hybla, mut tp) =
+            (Hybla::new(&mut Parameters::default()), SenderState { srtt_us8: rtt_ms * 8_000, ..tp() });
+        hybla.init(&mut tp);
+        (hybla, tp)
     }
 
     /// 10 ms count as 25; 100 ms are ρ = 4, 550 ms 22.
@@ -141,59 +162,59 @@ mod tests {
         assert_eq!([10, 25, 100, 550].map(|rtt_ms| flow(rtt_ms).1.cwnd), [1, 1, 4, 22]);
     }
 
-    /// ρ = 1: a packet an ACK; 2: three; 2.5: 4 · 181/128 − 1 = 4.66.
+    /// ρ = 1: a packet per ACK; 2: three; 2.5: 4 · 181/128 − 1 = 4.66.
     #[test]
     fn slow_start_doubles_as_often_as_the_short_path_would() {
         let grown = [25_000, 50_000, 62_500].map(|rtt_us| {
-            let (mut hybla, mut vitals) = flow(0);
-            vitals.srtt_us8 = rtt_us * 8;
-            hybla.start(&mut vitals);
-            vitals.cwnd = 10;
-            (0..3).for_each(|_| hybla.avoid(&mut vitals, 1));
-            vitals.cwnd
+            let (mut hybla, mut tp) = flow(0);
+            tp.srtt_us8 = rtt_us * 8;
+            hybla.init(&mut tp);
+            tp.cwnd = 10;
+            (0..3).for_each(|_| hybla.cong_avoid(&mut tp, 1));
+            tp.cwnd
         });
         assert_eq!(grown, [13, 19, 23]);
     }
 
-    /// ρ = 4 at a window of 64: 16/64 of a packet an ACK; ρ = 1: 1/64.
+    /// ρ = 4 at a window of 64: 16/64 of a packet per ACK; ρ = 1: 1/64.
     #[test]
     fn avoidance_grows_by_rho_squared_a_round() {
         let grown = [100, 25].map(|rtt_ms| {
-            let (mut hybla, mut vitals) = flow(rtt_ms);
-            (vitals.cwnd, vitals.ssthresh) = (64, 64);
-            (0..64).for_each(|_| hybla.avoid(&mut vitals, 1));
-            vitals.cwnd
+            let (mut hybla, mut tp) = flow(rtt_ms);
+            (tp.cwnd, tp.ssthresh) = (64, 64);
+            (0..64).for_each(|_| hybla.cong_avoid(&mut tp, 1));
+            tp.cwnd
         });
         assert_eq!(grown, [64 + 14, 65], "less as the window grows");
     }
 
-    /// 128/300 of 1/128 is nothing.
+    /// 128/300 of 1/128 rounds to zero.
     #[test]
-    fn a_large_window_on_a_short_path_grows_as_renos() {
-        let (mut hybla, mut vitals) = flow(25);
-        (vitals.cwnd, vitals.ssthresh) = (300, 300);
-        (0..299).for_each(|_| hybla.avoid(&mut vitals, 1));
-        assert_eq!(vitals.cwnd, 300);
-        hybla.avoid(&mut vitals, 1);
-        assert_eq!(vitals.cwnd, 301);
+    fn a_large_window_on_a_short_path_grows_as_reno() {
+        let (mut hybla, mut tp) = flow(25);
+        (tp.cwnd, tp.ssthresh) = (300, 300);
+        (0..299).for_each(|_| hybla.cong_avoid(&mut tp, 1));
+        assert_eq!(tp.cwnd, 300);
+        hybla.cong_avoid(&mut tp, 1);
+        assert_eq!(tp.cwnd, 301);
     }
 
     #[test]
     fn a_shorter_round_trip_lowers_rho_a_longer_one_does_not_raise_it() {
-        let (mut hybla, mut vitals) = flow(100);
+        let (mut hybla, mut tp) = flow(100);
         for (rtt_ms, rho) in [(200, 4), (75, 3), (100, 3)] {
-            vitals.srtt_us8 = rtt_ms * 8_000;
-            hybla.avoid(&mut vitals, 1);
+            tp.srtt_us8 = rtt_ms * 8_000;
+            hybla.cong_avoid(&mut tp, 1);
             assert_eq!(hybla.rho(), rho);
         }
     }
 
     #[test]
     fn while_packets_are_missing_it_is_reno() {
-        let (mut hybla, mut vitals) = flow(100);
-        (vitals.cwnd, vitals.ssthresh) = (20, 20);
-        hybla.on_state(&mut vitals, CaState::Disorder);
-        (0..20).for_each(|_| hybla.avoid(&mut vitals, 1));
-        assert_eq!(vitals.cwnd, 21);
+        let (mut hybla, mut tp) = flow(100);
+        (tp.cwnd, tp.ssthresh) = (20, 20);
+        hybla.set_state(&mut tp, CaState::Disorder);
+        (0..20).for_each(|_| hybla.cong_avoid(&mut tp, 1));
+        assert_eq!(tp.cwnd, 21);
     }
 }

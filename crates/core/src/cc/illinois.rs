@@ -1,30 +1,30 @@
-//! Illinois: loss says whether, delay says how much (Linux's `tcp_illinois.c`).
+//! Illinois: loss decides when to reduce, delay decides by how much (Linux's `tcp_illinois.c`).
 //!
-//! - **What it does**: the window grows by ten packets a round trip while there is no queue and by a third of one when
-//!   the queue is full; a loss costs an eighth or up to a half likewise.
-//! - **Signal it listens to**: loss; the mean delay of the last round trip sets growth and decrease.
-//! - **When it does well**: long fat paths with buffers of a bandwidth-delay product.
-//! - **When it does badly**: short buffers, where the largest delay it ever saw says little.
-//! - **Reference**: S. Liu, T. Başar, R. Srikant, "TCP-Illinois: A Loss- and Delay-Based Congestion Control Algorithm for
-//!   High-Speed Networks", 2008.
+//! - **What it does**: the window grows by ten packets per round trip without a queue, and by a third of one when the
+//!   queue is full; a loss reduces it by an eighth to a half, depending on the queue.
+//! - **Signal**: loss; the mean delay of the last round trip sets increase and decrease.
+//! - **Works well**: long fat paths with buffers of a bandwidth-delay product.
+//! - **Works badly**: short buffers, where the maximum delay carries little information.
+//! - **Reference**: S. Liu, T. Başar, R. Srikant, "TCP-Illinois: A Loss- and Delay-Based Congestion Control Algorithm
+//!   for High-Speed Networks", 2008.
 //!
-//! Where Linux departs from the paper: nothing is forgotten of the largest delay.
+//! Where Linux departs from the paper: the maximum delay never expires.
 
 mod curves;
 
-use super::{AckSample, CaState, Control, Insight, Parameters, Vitals, growth, reno};
+use super::{AckSample, CaState, CcInfo, CongestionControl, Parameters, SenderState, growth, reno};
 use curves::Curves;
 
-/// A flow's Illinois.
+/// Illinois' state for one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Illinois {
     /// Below this window it is Reno.
     window_threshold: u32,
     curves: Curves,
     round: Round,
-    /// Smallest and largest round-trip time ever, in microseconds.
+    /// Minimum and maximum round-trip time overall, in microseconds.
     base_us: u32,
-    most_us: u32,
+    max_us: u32,
     /// Packets of the last ACK.
     acked: u32,
 }
@@ -34,146 +34,147 @@ pub struct Illinois {
 struct Round {
     sum_us: u64,
     samples: u16,
-    /// It is over when more than this is acknowledged.
+    /// The round ends when more than this is acknowledged.
     ends: u64,
 }
 
 impl Illinois {
-    /// Linux's, where nothing else is set.
+    /// Linux's defaults, except for the parameters set.
     pub(super) fn new(parameters: &mut Parameters) -> Self {
         Self {
             window_threshold: parameters.take("win_thresh", 15, 0..=65_535),
             curves: Curves::new(parameters.take("theta", 5, 0..=255)),
             round: Round::default(),
             base_us: 0x7fff_ffff,
-            most_us: 0,
+            max_us: 0,
             acked: 0,
         }
     }
 
-    const fn begin_round(&mut self, vitals: &Vitals) {
-        self.round = Round { sum_us: 0, samples: 0, ends: vitals.snd_nxt };
+    const fn begin_round(&mut self, tp: &SenderState) {
+        self.round = Round { sum_us: 0, samples: 0, ends: tp.snd_nxt };
     }
 
-    /// A round is over: growth and decrease anew.
-    fn end_round(&mut self, vitals: &Vitals) {
-        if vitals.cwnd < self.window_threshold {
+    /// Sets increase and decrease at the end of a round.
+    fn end_round(&mut self, tp: &SenderState) {
+        if tp.cwnd < self.window_threshold {
             self.curves.be_reno();
         } else if self.round.samples > 0 {
             let mean_us = self.round.sum_us / u64::from(self.round.samples);
             let queueing_us = u32::try_from(mean_us).unwrap_or(u32::MAX).wrapping_sub(self.base_us);
-            self.curves.follow(queueing_us, self.most_us - self.base_us);
+            self.curves.follow(queueing_us, self.max_us - self.base_us);
         }
-        self.begin_round(vitals);
+        self.begin_round(tp);
     }
 }
 
-impl Control for Illinois {
+impl CongestionControl for Illinois {
     fn name(&self) -> &'static str {
         "illinois"
     }
 
-    fn start(&mut self, vitals: &mut Vitals) {
-        self.begin_round(vitals);
+    fn init(&mut self, tp: &mut SenderState) {
+        self.begin_round(tp);
     }
 
-    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
-        (vitals.cwnd - self.curves.decrease(vitals.cwnd)).max(2)
+    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+        (tp.cwnd - self.curves.decrease(tp.cwnd)).max(2)
     }
 
-    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
-        reno::undo_cwnd(vitals)
+    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+        reno::undo_cwnd(tp)
     }
 
-    fn on_acked(&mut self, _vitals: &mut Vitals, sample: &AckSample) {
+    fn pkts_acked(&mut self, _tp: &mut SenderState, sample: &AckSample) {
         self.acked = sample.acked & 0xffff;
         let Some(rtt_us) = sample.rtt_us() else { return };
-        let rtt_us = rtt_us.min(curves::MOST_RTT_US);
+        let rtt_us = rtt_us.min(curves::MAX_RTT_US);
         self.base_us = self.base_us.min(rtt_us);
-        self.most_us = self.most_us.max(rtt_us);
+        self.max_us = self.max_us.max(rtt_us);
         self.round.samples = self.round.samples.wrapping_add(1);
         self.round.sum_us += u64::from(rtt_us);
     }
 
-    fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        if vitals.snd_una > self.round.ends {
-            self.end_round(vitals);
+    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+        if tp.snd_una > self.round.ends {
+            self.end_round(tp);
         }
-        if !growth::in_avoidance(vitals, acked) {
+        if !growth::in_avoidance(tp, acked) {
             return;
         }
-        vitals.cwnd_count = vitals.cwnd_count.wrapping_add(self.acked);
+        tp.cwnd_count = tp.cwnd_count.wrapping_add(self.acked);
         self.acked = 1;
-        let grown = self.curves.increase(vitals.cwnd_count);
-        if grown >= vitals.cwnd {
-            vitals.cwnd = (vitals.cwnd + grown / vitals.cwnd).min(vitals.cwnd_clamp);
-            vitals.cwnd_count = 0;
+        let grown = self.curves.increase(tp.cwnd_count);
+        if grown >= tp.cwnd {
+            tp.cwnd = (tp.cwnd + grown / tp.cwnd).min(tp.cwnd_clamp);
+            tp.cwnd_count = 0;
         }
     }
 
-    fn on_state(&mut self, vitals: &mut Vitals, new: CaState) {
+    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
         if new == CaState::Loss {
             self.curves.restart();
-            self.begin_round(vitals);
+            self.begin_round(tp);
         }
     }
 
-    fn insight(&self, vitals: &Vitals) -> Insight {
-        Insight { phase: growth::phase(vitals), ..Insight::default() }
+    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+        CcInfo { phase: growth::phase(tp), ..CcInfo::default() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::vitals;
+    use crate::cc::testing::tp;
     use crate::time::Span;
 
-    fn flow(cwnd: u32) -> (Illinois, Vitals) {
+    fn flow(cwnd: u32) -> (Illinois, SenderState) {
         let mut illinois = Illinois::new(&mut Parameters::default());
-        let mut vitals = Vitals { cwnd, ssthresh: 10, ..vitals() };
-        illinois.start(&mut vitals);
-        (illinois, vitals)
+        let mut tp = SenderState { cwnd, ssthresh: 10, ..tp() };
+        illinois.init(&mut tp);
+        (illinois, tp)
     }
 
-    fn hear(illinois: &mut Illinois, vitals: &mut Vitals, rtts_ms: &[u64]) {
+    fn acks(illinois: &mut Illinois, tp: &mut SenderState, rtts_ms: &[u64]) {
         for rtt_ms in rtts_ms {
             let sample = AckSample { acked: 1, rtt: Some(Span::from_millis(*rtt_ms)), in_flight: 20 };
-            illinois.on_acked(vitals, &sample);
+            illinois.pkts_acked(tp, &sample);
         }
-        (vitals.snd_una, vitals.snd_nxt) = (vitals.snd_nxt + 1, vitals.snd_nxt + 100_000);
-        illinois.avoid(vitals, 1);
+        (tp.snd_una, tp.snd_nxt) = (tp.snd_nxt + 1, tp.snd_nxt + 100_000);
+        illinois.cong_avoid(tp, 1);
     }
 
-    /// A round at 100 ms after one at 200 ms: no queue, an eighth. One whose mean is 190 ms: nine tenths of it, a half.
+    /// A round at 100 ms after one at 200 ms: no queue, an eighth. One with a mean of 190 ms: nine tenths of the
+    /// maximum, a half.
     #[test]
     fn the_mean_delay_of_a_round_sets_the_decrease() {
-        let (mut illinois, mut vitals) = flow(64);
-        hear(&mut illinois, &mut vitals, &[100, 200]);
-        hear(&mut illinois, &mut vitals, &[100, 100]);
-        assert_eq!(illinois.ssthresh(&mut Vitals { cwnd: 64, ..vitals.clone() }), 56);
-        hear(&mut illinois, &mut vitals, &[190, 180, 200]);
-        assert_eq!(illinois.ssthresh(&mut Vitals { cwnd: 64, ..vitals.clone() }), 32);
+        let (mut illinois, mut tp) = flow(64);
+        acks(&mut illinois, &mut tp, &[100, 200]);
+        acks(&mut illinois, &mut tp, &[100, 100]);
+        assert_eq!(illinois.ssthresh(&mut SenderState { cwnd: 64, ..tp.clone() }), 56);
+        acks(&mut illinois, &mut tp, &[190, 180, 200]);
+        assert_eq!(illinois.ssthresh(&mut SenderState { cwnd: 64, ..tp.clone() }), 32);
     }
 
-    /// Without any queue ten packets a window: the window of 40 grows by one with every fourth ACK.
+    /// Without a queue, ten packets per window: the window of 40 grows by one with every fourth ACK.
     #[test]
     fn without_a_queue_it_grows_by_ten_packets_a_round() {
-        let (mut illinois, mut vitals) = flow(40);
-        hear(&mut illinois, &mut vitals, &[100]);
+        let (mut illinois, mut tp) = flow(40);
+        acks(&mut illinois, &mut tp, &[100]);
         let grown: [u32; 4] = core::array::from_fn(|_| {
-            illinois.avoid(&mut vitals, 1);
-            vitals.cwnd
+            illinois.cong_avoid(&mut tp, 1);
+            tp.cwnd
         });
         assert_eq!(grown, [40, 40, 41, 41]);
     }
 
     #[test]
-    fn a_small_window_is_renos() {
-        let (mut illinois, mut vitals) = flow(14);
-        hear(&mut illinois, &mut vitals, &[100]);
-        assert_eq!(illinois.ssthresh(&mut vitals), 7);
-        (0..13).for_each(|_| illinois.avoid(&mut vitals, 1));
-        assert_eq!(vitals.cwnd, 15);
+    fn a_small_window_grows_as_reno() {
+        let (mut illinois, mut tp) = flow(14);
+        acks(&mut illinois, &mut tp, &[100]);
+        assert_eq!(illinois.ssthresh(&mut tp), 7);
+        (0..13).for_each(|_| illinois.cong_avoid(&mut tp, 1));
+        assert_eq!(tp.cwnd, 15);
     }
 }

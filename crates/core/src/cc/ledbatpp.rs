@@ -1,10 +1,10 @@
-//! LEDBAT++: transfers that nobody waits for, which leave the path to all others.
+//! LEDBAT++: background transfers that yield to all other traffic.
 //!
-//! - **What it does**: Reno's growth times a gain while the queue's delay is below a target of 60 ms, a decrease in
-//!   proportion to the window above it; and every now and then a slowdown to two packets, so that the empty path is seen.
-//! - **Signal it listens to**: delay (round trips above the least of the last ten minutes), and loss as Reno does.
-//! - **When it does well**: updates and backups behind buffers of more than 60 ms.
-//! - **When it does badly**: in buffers that never hold the target, where it is a slow Reno; behind an AQM.
+//! - **What it does**: Reno's growth times a gain while the queueing delay is below a target of 60 ms, a decrease in
+//!   proportion to the window above it; and periodic slowdowns to two packets, to measure the empty path.
+//! - **Signal**: delay (round-trip times above the minimum of the last ten minutes), and loss as in Reno.
+//! - **Works well**: updates and backups with buffers of more than 60 ms.
+//! - **Works badly**: in buffers that never reach the target, where it is a slow Reno; behind an AQM.
 //! - **Reference**: draft-irtf-iccrg-ledbat-plus-plus; RFC 6817 for base delay and filter.
 //!
 //! ```text
@@ -14,43 +14,43 @@
 //!                                          +------- 9 times as long as frozen and ramp took -------------+
 //! ```
 //!
-//! [`delays`] has the base delay and the filter. The sender's initial window is its host's, not the draft's two packets.
+//! [`delays`] has the base delay and the filter. The initial window is the host's, not the draft's two packets.
 
 mod delays;
 
-use super::{AckSample, CaState, Control, Insight, Parameters, Vitals, growth, reno};
+use super::{AckSample, CaState, CcInfo, CongestionControl, Parameters, SenderState, growth, reno};
 use crate::time::{Span, Time};
 use delays::Delays;
 
-/// A flow's LEDBAT++.
+/// LEDBAT++'s state for one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedbatPp {
     target: Span,
     delays: Delays,
     slowdown: Slowdown,
-    /// What decreases have added up to, in 1/65536 packets.
+    /// Accumulated decreases, in 1/65536 packets.
     decrease: u64,
-    /// In this round trip the window falls no lower.
+    /// Lower limit of the window in this round trip.
     floor: u32,
     /// The round trip ends when this byte is acknowledged.
     round_ends: u64,
 }
 
-/// Where it stands between two slowdowns.
+/// State between two slowdowns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slowdown {
-    /// Before the first one is due: initial slow start.
+    /// No slowdown scheduled yet: initial slow start.
     NotYet,
-    /// It begins at this time.
+    /// The next slowdown begins at this time.
     Due(Time),
     /// Two packets until then.
     Frozen { since: Time, until: Time },
-    /// Slow start back to the window before.
+    /// Slow start back to the previous window.
     Ramp { since: Time },
 }
 
 impl LedbatPp {
-    /// `target` in nanoseconds.
+    /// Parameter `target` in nanoseconds.
     pub fn new(parameters: &mut Parameters) -> Self {
         let target = parameters.take("target", TARGET.as_nanos(), 1_000_000..=1_000_000_000);
         Self {
@@ -58,40 +58,40 @@ impl LedbatPp {
             delays: Delays::default(),
             slowdown: Slowdown::NotYet,
             decrease: 0,
-            floor: LEAST,
+            floor: MIN_CWND,
             round_ends: 0,
         }
     }
 
-    /// 1/GAIN = min(16, ⌈2 × target / base⌉): short paths grow slowly, so that many flows together stay polite.
+    /// 1/GAIN = min(16, ⌈2 × target / base⌉): short paths grow slowly, so that many flows together still yield.
     fn inverse_gain(&self, base: Span) -> u32 {
         let ratio = (2 * self.target.as_nanos()).div_ceil(base.as_nanos().max(1));
-        u32::try_from(ratio.clamp(1, LEAST_GAIN)).unwrap_or(1)
+        u32::try_from(ratio.clamp(1, MIN_GAIN)).unwrap_or(1)
     }
 
-    /// Moves between slowdowns; says whether the window stands still now.
-    fn is_frozen(&mut self, vitals: &mut Vitals) -> bool {
+    /// Moves between slowdown states; returns whether the window is frozen.
+    fn is_frozen(&mut self, tp: &mut SenderState) -> bool {
         match self.slowdown {
-            Slowdown::Due(at) if vitals.now >= at => self.slow_down(vitals),
-            Slowdown::Frozen { since, until } if vitals.now >= until => self.slowdown = Slowdown::Ramp { since },
+            Slowdown::Due(at) if tp.now >= at => self.slow_down(tp),
+            Slowdown::Frozen { since, until } if tp.now >= until => self.slowdown = Slowdown::Ramp { since },
             _ => {}
         }
         matches!(self.slowdown, Slowdown::Frozen { .. })
     }
 
-    fn slow_down(&mut self, vitals: &mut Vitals) {
-        let until = vitals.now + vitals.srtt().unwrap_or_default() * FROZEN_RTTS;
-        self.slowdown = Slowdown::Frozen { since: vitals.now, until };
-        vitals.ssthresh = vitals.cwnd.max(LEAST);
-        vitals.cwnd = LEAST.min(vitals.cwnd_clamp);
-        (vitals.cwnd_count, self.decrease) = (0, 0);
+    fn slow_down(&mut self, tp: &mut SenderState) {
+        let until = tp.now + tp.srtt().unwrap_or_default() * FROZEN_RTTS;
+        self.slowdown = Slowdown::Frozen { since: tp.now, until };
+        tp.ssthresh = tp.cwnd.max(MIN_CWND);
+        tp.cwnd = MIN_CWND.min(tp.cwnd_clamp);
+        (tp.cwnd_count, self.decrease) = (0, 0);
     }
 
-    /// Slow start is over: when is the next slowdown?
-    fn schedule(&mut self, vitals: &Vitals) {
+    /// Schedules the next slowdown at the end of slow start.
+    fn schedule(&mut self, tp: &SenderState) {
         self.slowdown = match self.slowdown {
-            Slowdown::NotYet => Slowdown::Due(vitals.now + vitals.srtt().unwrap_or_default() * FIRST_SLOWDOWN_RTTS),
-            Slowdown::Ramp { since } => Slowdown::Due(vitals.now + vitals.now.since(since) * PAUSE_FACTOR),
+            Slowdown::NotYet => Slowdown::Due(tp.now + tp.srtt().unwrap_or_default() * FIRST_SLOWDOWN_RTTS),
+            Slowdown::Ramp { since } => Slowdown::Due(tp.now + tp.now.since(since) * PAUSE_FACTOR),
             other => other,
         };
     }
@@ -101,98 +101,98 @@ impl LedbatPp {
         self.slowdown == Slowdown::NotYet && delay.as_nanos() * 4 > self.target.as_nanos() * 3
     }
 
-    /// Per round trip GAIN − cwnd × (delay/target − 1) packets, and half the window at most.
-    fn retreat(&mut self, vitals: &mut Vitals, delay: Span, inverse_gain: u32, acked: u32) {
-        if vitals.snd_una >= self.round_ends {
-            self.round_ends = vitals.snd_nxt;
-            self.floor = (vitals.cwnd / 2).max(LEAST);
+    /// GAIN − cwnd × (delay/target − 1) packets per round trip, at most half the window.
+    fn retreat(&mut self, tp: &mut SenderState, delay: Span, inverse_gain: u32, acked: u32) {
+        if tp.snd_una >= self.round_ends {
+            self.round_ends = tp.snd_nxt;
+            self.floor = (tp.cwnd / 2).max(MIN_CWND);
         }
         let target = u128::from(self.target.as_nanos());
         let excess = u128::from(delay.saturating_sub(self.target).as_nanos()) * PACKET / target;
-        let gain = PACKET / (u128::from(inverse_gain) * u128::from(vitals.cwnd.max(1)));
+        let gain = PACKET / (u128::from(inverse_gain) * u128::from(tp.cwnd.max(1)));
         let shares = u128::from(acked) * excess.saturating_sub(gain);
         self.decrease = self.decrease.saturating_add(u64::try_from(shares).unwrap_or(u64::MAX));
-        let whole = u128::from(self.decrease) / PACKET;
+        let packets = u128::from(self.decrease) / PACKET;
         self.decrease = u64::try_from(u128::from(self.decrease) % PACKET).unwrap_or(0);
-        let whole = u32::try_from(whole).unwrap_or(u32::MAX);
-        vitals.cwnd = vitals.cwnd.saturating_sub(whole).max(self.floor).min(vitals.cwnd);
-        // Below its threshold a window would be in slow start.
-        vitals.ssthresh = vitals.ssthresh.min(vitals.cwnd.max(LEAST));
-        vitals.cwnd_count = 0;
+        let packets = u32::try_from(packets).unwrap_or(u32::MAX);
+        tp.cwnd = tp.cwnd.saturating_sub(packets).max(self.floor).min(tp.cwnd);
+        // A window below its threshold would be in slow start.
+        tp.ssthresh = tp.ssthresh.min(tp.cwnd.max(MIN_CWND));
+        tp.cwnd_count = 0;
     }
 }
 
-impl Control for LedbatPp {
+impl CongestionControl for LedbatPp {
     fn name(&self) -> &'static str {
         "ledbat++"
     }
 
-    fn start(&mut self, _vitals: &mut Vitals) {}
+    fn init(&mut self, _tp: &mut SenderState) {}
 
-    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
-        (vitals.cwnd / 2).max(LEAST)
+    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+        (tp.cwnd / 2).max(MIN_CWND)
     }
 
-    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
-        reno::undo_cwnd(vitals)
+    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+        reno::undo_cwnd(tp)
     }
 
-    fn on_acked(&mut self, vitals: &mut Vitals, sample: &AckSample) {
+    fn pkts_acked(&mut self, tp: &mut SenderState, sample: &AckSample) {
         if let Some(rtt) = sample.rtt {
-            self.delays.update(vitals.now, rtt);
+            self.delays.update(tp.now, rtt);
         }
     }
 
-    fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
+    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
         let Some((base, delay)) = self.delays.base_and_queueing() else { return };
-        if self.is_frozen(vitals) {
+        if self.is_frozen(tp) {
             return;
         }
-        if vitals.in_slow_start() && self.leaves_slow_start(delay) {
-            vitals.ssthresh = vitals.cwnd.max(LEAST);
+        if tp.in_slow_start() && self.leaves_slow_start(delay) {
+            tp.ssthresh = tp.cwnd.max(MIN_CWND);
         }
         let inverse_gain = self.inverse_gain(base);
-        if vitals.in_slow_start() {
-            if vitals.is_cwnd_limited() {
-                growth::additive_increase(vitals, inverse_gain, acked);
-                vitals.cwnd = vitals.cwnd.min(vitals.ssthresh);
+        if tp.in_slow_start() {
+            if tp.is_cwnd_limited() {
+                growth::additive_increase(tp, inverse_gain, acked);
+                tp.cwnd = tp.cwnd.min(tp.ssthresh);
             }
             return;
         }
-        self.schedule(vitals);
+        self.schedule(tp);
         if delay > self.target {
-            self.retreat(vitals, delay, inverse_gain, acked);
-        } else if vitals.is_cwnd_limited() {
+            self.retreat(tp, delay, inverse_gain, acked);
+        } else if tp.is_cwnd_limited() {
             self.decrease = 0;
-            growth::additive_increase(vitals, vitals.cwnd.saturating_mul(inverse_gain), acked);
+            growth::additive_increase(tp, tp.cwnd.saturating_mul(inverse_gain), acked);
         }
     }
 
-    fn on_state(&mut self, _vitals: &mut Vitals, new: CaState) {
+    fn set_state(&mut self, _tp: &mut SenderState, new: CaState) {
         if new == CaState::Loss {
             self.decrease = 0;
         }
     }
 
-    fn insight(&self, vitals: &Vitals) -> Insight {
+    fn cc_info(&self, tp: &SenderState) -> CcInfo {
         let phase = match self.slowdown {
             Slowdown::Frozen { .. } => "slowdown",
             Slowdown::Ramp { .. } => "ramp_up",
-            _ if vitals.in_slow_start() => "slow_start",
+            _ if tp.in_slow_start() => "slow_start",
             _ => "avoidance",
         };
-        Insight { phase, ..Insight::default() }
+        CcInfo { phase, ..CcInfo::default() }
     }
 }
 
-/// One packet of [`LedbatPp::decrease`].
+/// One packet in the unit of [`LedbatPp::decrease`].
 const PACKET: u128 = 1 << 16;
-/// The draft's target for the queue's delay.
+/// The draft's target for the queueing delay.
 const TARGET: Span = Span::from_millis(60);
-/// No window is smaller.
-const LEAST: u32 = 2;
-/// GAIN is a sixteenth at least.
-const LEAST_GAIN: u64 = 16;
+/// Minimum window.
+const MIN_CWND: u32 = 2;
+/// GAIN is at least a sixteenth.
+const MIN_GAIN: u64 = 16;
 /// Round trips from the end of the initial slow start to the first slowdown.
 const FIRST_SLOWDOWN_RTTS: u64 = 2;
 /// Round trips at two packets.

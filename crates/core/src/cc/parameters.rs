@@ -1,7 +1,7 @@
-//! What an experiment sets of a controller: numbers and words by name, as a Linux module has parameters.
+//! A controller's settings: numbers and choices by name, like the parameters of a Linux module.
 //!
-//! A controller takes what it knows when it is made; what is left over nobody knows, and what is out of range is
-//! not used: [`Parameters::finish`] tells. Units are the controller's own (its page in `docs/controllers` has them).
+//! A controller takes its parameters when it is created. [`Parameters::finish`] reports unknown parameters and values
+//! out of range, which are not used. Units are the controller's own; see its page in `docs/controllers`.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -15,51 +15,51 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Setting {
-    /// A number; times are nanoseconds and rates bits per second where the controller is not Linux's.
+    /// A number. For controllers that Linux does not have, times are in nanoseconds and rates in bits per second.
     Number(u64),
-    /// A choice among words.
+    /// One of several choices.
     Word(String),
 }
 
 /// A parameter that a controller has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct ParameterInfo {
     /// Its name.
     pub name: &'static str,
-    /// Its value where nothing is set.
+    /// Its default value.
     pub default: String,
-    /// What it takes, in words.
+    /// The accepted values, in words.
     pub takes: String,
 }
 
-/// What a controller asked for, as it stands: a flow that sets nothing costs no text.
+/// A parameter as the controller requested it. A flow without settings formats no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Asked {
+struct Requested {
     name: &'static str,
-    takes: Takes,
+    accepted: Accepted,
 }
 
-/// A default, and the values beside it.
+/// A default and the accepted values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Takes {
+enum Accepted {
     Number(u64, RangeInclusive<u64>),
     /// The first is the default.
     Word(&'static [&'static str]),
 }
 
-/// Everything that was set for one controller.
+/// The settings of one controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Parameters {
     set: BTreeMap<String, Setting>,
     #[serde(skip)]
-    asked: Vec<Asked>,
+    requested: Vec<Requested>,
     #[serde(skip)]
     problem: Option<String>,
 }
 
 impl Parameters {
-    /// These settings.
+    /// Parameters with these settings.
     #[must_use]
     pub fn of(set: impl IntoIterator<Item = (String, Setting)>) -> Self {
         Self { set: set.into_iter().collect(), ..Self::default() }
@@ -70,7 +70,7 @@ impl Parameters {
     where
         T: Copy + PartialOrd + TryFrom<u64> + Into<u64>,
     {
-        let takes = Takes::Number(default.into(), (*range.start()).into()..=(*range.end()).into());
+        let accepted = Accepted::Number(default.into(), (*range.start()).into()..=(*range.end()).into());
         let chosen = match self.set.remove(name) {
             None => Ok(default),
             Some(Setting::Word(word)) => Err(format!("'{word}'")),
@@ -79,74 +79,78 @@ impl Parameters {
             }
         };
         let chosen = chosen.unwrap_or_else(|given| {
-            self.problem.get_or_insert(format!("parameter '{name}' is {given}; it takes {takes}"));
+            self.problem.get_or_insert(format!("parameter '{name}' is {given}; it takes {accepted}"));
             default
         });
-        self.asked.push(Asked { name, takes });
+        self.requested.push(Requested { name, accepted });
         chosen
     }
 
-    /// Is the switch of this name on? Linux writes them 0 and 1.
+    /// A switch (Linux writes 0 or 1).
     pub fn switch(&mut self, name: &'static str, default: bool) -> bool {
         self.take(name, u8::from(default), 0..=1) == 1
     }
 
-    /// The word of this name: one of `choices`, the first of which is the default.
+    /// One of `choices`; the first is the default.
     ///
     /// # Panics
     ///
-    /// When there is no choice.
+    /// If `choices` is empty.
     pub fn choose(&mut self, name: &'static str, choices: &'static [&'static str]) -> &'static str {
-        let takes = Takes::Word(choices);
+        let accepted = Accepted::Word(choices);
         let chosen = match self.set.remove(name) {
             None => Ok(choices[0]),
             Some(Setting::Word(word)) => choices.iter().find(|choice| **choice == word).copied().ok_or(word),
             Some(Setting::Number(number)) => Err(format!("{number}")),
         };
         let chosen = chosen.unwrap_or_else(|word| {
-            self.problem.get_or_insert(format!("parameter '{name}' is '{word}'; it takes {takes}"));
+            self.problem.get_or_insert(format!("parameter '{name}' is '{word}'; it takes {accepted}"));
             choices[0]
         });
-        self.asked.push(Asked { name, takes });
+        self.requested.push(Requested { name, accepted });
         chosen
     }
 
-    /// What was asked for so far: all that a controller has, once it is made.
+    /// The parameters requested so far: after creation, all that the controller has.
     #[must_use]
-    pub fn known(&self) -> Vec<Known> {
-        self.asked.iter().map(Asked::told).collect()
+    pub fn known(&self) -> Vec<ParameterInfo> {
+        self.requested.iter().map(Requested::describe).collect()
     }
 
-    /// Was all of it taken, and sound?
+    /// Checks that every setting was taken and valid.
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong, in words.
+    /// The first unknown parameter or invalid value.
     pub fn finish(&self) -> Result<(), String> {
         if let Some(problem) = &self.problem {
             return Err(problem.clone());
         }
         let Some(name) = self.set.keys().next() else { return Ok(()) };
-        let names: Vec<_> = self.asked.iter().map(|asked| asked.name).collect();
-        let has = if names.is_empty() { "there are none".into() } else { format!("there is: {}", names.join(", ")) };
+        let names: Vec<_> = self.requested.iter().map(|requested| requested.name).collect();
+        let has = if names.is_empty() {
+            "it has no parameters".into()
+        } else {
+            format!("its parameters: {}", names.join(", "))
+        };
         Err(format!("no parameter '{name}'; {has}"))
     }
 }
 
-impl Asked {
-    fn told(&self) -> Known {
-        let default = match &self.takes {
-            Takes::Number(default, _) => format!("{default}"),
-            Takes::Word(choices) => choices[0].into(),
+impl Requested {
+    fn describe(&self) -> ParameterInfo {
+        let default = match &self.accepted {
+            Accepted::Number(default, _) => format!("{default}"),
+            Accepted::Word(choices) => choices[0].into(),
         };
-        Known { name: self.name, default, takes: format!("{}", self.takes) }
+        ParameterInfo { name: self.name, default, takes: format!("{}", self.accepted) }
     }
 }
 
-impl Display for Takes {
+impl Display for Accepted {
     fn fmt(&self, to: &mut Formatter) -> fmt::Result {
         match self {
-            Self::Number(_, range) => write!(to, "a whole number from {} to {}", range.start(), range.end()),
+            Self::Number(_, range) => write!(to, "an integer from {} to {}", range.start(), range.end()),
             Self::Word(choices) => to.write_str(&choices.join(", ")),
         }
     }
@@ -161,35 +165,35 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_taken_and_what_is_not_is_the_default() {
+    fn a_set_value_is_taken_and_an_unset_one_is_the_default() {
         let mut parameters = set("alpha", Setting::Number(3));
         assert_eq!((parameters.take("alpha", 2_u32, 0..=9), parameters.take("beta", 4_u32, 0..=9)), (3, 4));
         assert!(!parameters.switch("hystart", false));
-        let beta = Known { name: "beta", default: "4".into(), takes: "a whole number from 0 to 9".into() };
+        let beta = ParameterInfo { name: "beta", default: "4".into(), takes: "an integer from 0 to 9".into() };
         assert_eq!(parameters.known()[1], beta);
         assert_eq!(parameters.finish(), Ok(()));
     }
 
     #[test]
-    fn what_nobody_takes_is_named_with_what_there_is() {
+    fn an_unknown_parameter_is_an_error_that_lists_the_known_ones() {
         let mut parameters = set("alhpa", Setting::Number(3));
-        assert_eq!(parameters.finish(), Err("no parameter 'alhpa'; there are none".into()));
+        assert_eq!(parameters.finish(), Err("no parameter 'alhpa'; it has no parameters".into()));
         parameters.take("alpha", 2_u32, 0..=9);
-        assert_eq!(parameters.finish(), Err("no parameter 'alhpa'; there is: alpha".into()));
+        assert_eq!(parameters.finish(), Err("no parameter 'alhpa'; its parameters: alpha".into()));
     }
 
     #[test]
-    fn what_is_out_of_range_is_not_used() {
+    fn a_value_out_of_range_is_not_used() {
         for number in [10, u64::MAX] {
             let mut parameters = set("alpha", Setting::Number(number));
             assert_eq!(parameters.take("alpha", 2_u32, 0..=9), 2);
-            let problem = format!("parameter 'alpha' is {number}; it takes a whole number from 0 to 9");
+            let problem = format!("parameter 'alpha' is {number}; it takes an integer from 0 to 9");
             assert_eq!(parameters.finish(), Err(problem));
         }
     }
 
     #[test]
-    fn a_word_is_one_of_the_choices() {
+    fn a_word_must_be_one_of_the_choices() {
         let mut parameters = set("slow_start", Setting::Word("hystart++".into()));
         assert_eq!(parameters.choose("slow_start", &["hystart", "hystart++"]), "hystart++");
         assert_eq!(parameters.finish(), Ok(()));

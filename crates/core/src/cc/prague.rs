@@ -1,23 +1,25 @@
-//! Prague: DCTCP for the Internet, L4S's reference controller (draft-briscoe-iccrg-prague-congestion-control; the window
-//! mode of L4STeam's `tcp_prague.c`, versions 0.6 and 0.7).
+//! Prague: DCTCP for the Internet, L4S's reference controller (draft-briscoe-iccrg-prague-congestion-control; the
+//! window mode of L4STeam's `tcp_prague.c`, versions 0.6 and 0.7).
 //!
-//! - **What it does**: cuts a window with a fraction by half of `alpha`, the running share of marked packets; grows with
-//!   each ACK by the share that was not marked, also while it reduces. Below 25 ms of round trip it grows as if it had
-//!   25 ms. Paced at its rate, in bursts of 250 µs at most. A loss halves it.
-//! - **Signal it listens to**: every mark, counted by AccECN (RFC 9768); its packets are ECT(1) (RFC 9331).
-//! - **When it does well**: behind dualpi2, or a queue of its own that marks early: full links, 1 ms of queue.
-//! - **When it does badly**: in one queue with senders that halve at a mark or a loss, which it starves.
+//! - **What it does**: reduces a fractional window by half of `alpha`, the moving average of the share of marked
+//!   packets; each ACK grows it by the share of unmarked packets, also during a reduction. Below 25 ms of round-trip
+//!   time it grows as if it had 25 ms. Paced at its rate, in bursts of at most 250 µs. A loss halves it.
+//! - **Signal**: every mark, counted by AccECN (RFC 9768); its packets are ECT(1) (RFC 9331).
+//! - **Works well**: behind dualpi2, or a queue of its own that marks early: full utilization, 1 ms of queue.
+//! - **Works badly**: in one queue with senders that halve on a mark or a loss, which it starves.
 //! - **Reference**: K. De Schepper et al., "Prague Congestion Control", 2024; RFC 9330, RFC 9331.
 //!
 //! ```text
-//!   alpha ← alpha + (F − alpha)/16     once a round trip, or each 25 ms where that is longer
-//!   W     ← W − W alpha/2              when a mark is told, as often
+//!   alpha ← alpha + (F − alpha)/16     once per round trip, or each 25 ms where that is longer
+//!   W     ← W − W alpha/2              on a reported mark, at the same interval
 //!   W     ← W + unmarked × s/W         with each ACK; s = (RTT/25 ms)² below 25 ms after 500 round trips, else 1
 //! ```
 //!
-//! Without AccECN it is Reno, and calls itself `prague-reno`. It does not look for classic ECN queues (Linux's default).
+//! Without AccECN it is Reno, and its name is `prague-reno`. It does not detect classic ECN queues (Linux's default).
 
-use super::{CaState, Control, EcnUse, Event, Insight, Parameters, RateSample, Reno, Vitals, growth, reno};
+use super::{
+    CaState, CcInfo, CongestionControl, EcnUse, Event, Parameters, RateSample, Reno, SenderState, growth, reno,
+};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 use alpha::Alpha;
@@ -28,33 +30,33 @@ mod scaling;
 #[cfg(test)]
 mod tests;
 
-/// A flow's Prague.
+/// Prague's state for one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prague {
     alpha: Alpha,
     scaling: Scaling,
-    /// 2 to the minus this are the seconds of a burst (`prague_burst_shift`).
+    /// A burst lasts 2 to the power of minus this, in seconds (`prague_burst_shift`).
     burst_shift: u32,
-    /// The window in packets, with 20 bits behind its point (`frac_cwnd`).
+    /// The window in packets, with 20 fractional bits (`frac_cwnd`).
     window: u64,
-    /// And before the last loss.
+    /// The window before the last loss.
     loss_window: u64,
-    /// What the sender used then.
+    /// The sender's window before the last loss.
     loss_cwnd: u32,
     /// Packets in a burst.
     burst: u32,
-    /// Marks told so far.
+    /// Marks reported so far.
     marks: u64,
-    /// When the window was last cut for a mark.
+    /// Time of the last reduction for a mark.
     cut_at: Time,
-    /// The window is being reduced for a loss.
+    /// A reduction for a loss is in progress.
     in_loss: bool,
     /// Was AccECN refused?
     is_reno: bool,
 }
 
 impl Prague {
-    /// Of a connection that is not established yet.
+    /// State before the connection is established.
     pub fn new(parameters: &mut Parameters) -> Self {
         Self {
             alpha: Alpha::default(),
@@ -71,19 +73,20 @@ impl Prague {
         }
     }
 
-    /// Grows by what was not marked, and takes one step towards the window with the fraction (`prague_update_cwnd`).
-    fn update_window(&mut self, vitals: &mut Vitals, delivered: u32) {
-        let marks = vitals.delivered_ce - self.marks;
-        self.marks = vitals.delivered_ce;
+    /// Grows by the unmarked packets, and moves the sender's window one step towards the fractional one
+    /// (`prague_update_cwnd`).
+    fn update_window(&mut self, tp: &mut SenderState, delivered: u32) {
+        let marks = tp.delivered_ce - self.marks;
+        self.marks = tp.delivered_ce;
         self.alpha.saw_mark |= marks > 0;
         let unmarked = delivered.saturating_sub(u32::try_from(marks).unwrap_or(u32::MAX));
-        if unmarked > 0 && !self.in_loss && vitals.is_cwnd_limited() {
+        if unmarked > 0 && !self.in_loss && tp.is_cwnd_limited() {
             let mut left = unmarked;
-            if vitals.in_slow_start() {
-                left = growth::slow_start(vitals, unmarked);
-                self.window = u64::from(vitals.cwnd) << POINT;
+            if tp.in_slow_start() {
+                left = growth::slow_start(tp, unmarked);
+                self.window = u64::from(tp.cwnd) << POINT;
                 if left == 0 {
-                    self.scaling.refresh(vitals);
+                    self.scaling.refresh(tp);
                     return;
                 }
             }
@@ -91,74 +94,74 @@ impl Prague {
             let each = ((u128::from(increase) << POINT) + u128::from(self.window / 2)) / u128::from(self.window.max(1));
             self.window = self.window.saturating_add(u64::try_from(each).unwrap_or(u64::MAX).max(u64::from(left)));
         }
-        self.step(vitals);
+        self.step(tp);
     }
 
-    /// The sender's window follows one packet an ACK.
-    fn step(&mut self, vitals: &mut Vitals) {
-        let wanted = u32::try_from(self.window.div_ceil(ONE)).unwrap_or(u32::MAX).max(1);
-        if vitals.cwnd > wanted && vitals.cwnd > LEAST_WINDOW {
-            vitals.cwnd -= 1;
-            vitals.ssthresh = vitals.cwnd;
-            self.scaling.refresh(vitals);
-        } else if vitals.cwnd < wanted && vitals.cwnd < vitals.cwnd_clamp {
-            vitals.cwnd += 1;
-            self.scaling.refresh(vitals);
+    /// The sender's window follows by one packet per ACK.
+    fn step(&mut self, tp: &mut SenderState) {
+        let target = u32::try_from(self.window.div_ceil(ONE)).unwrap_or(u32::MAX).max(1);
+        if tp.cwnd > target && tp.cwnd > MIN_WINDOW {
+            tp.cwnd -= 1;
+            tp.ssthresh = tp.cwnd;
+            self.scaling.refresh(tp);
+        } else if tp.cwnd < target && tp.cwnd < tp.cwnd_clamp {
+            tp.cwnd += 1;
+            self.scaling.refresh(tp);
         }
     }
 
-    /// At the window's rate, twice that early in slow start; headers count (`prague_update_pacing_rate`).
-    fn update_pacing(&mut self, vitals: &mut Vitals) {
-        let mtu = u64::from(vitals.mss + HEADERS_BYTES);
+    /// The window's rate, twice that early in slow start; headers count (`prague_update_pacing_rate`).
+    fn update_pacing(&mut self, tp: &mut SenderState) {
+        let mtu = u64::from(tp.mss + HEADERS_BYTES);
         let mut rate = (1_000_000 << 3) * mtu;
-        if vitals.cwnd < vitals.ssthresh / 2 {
+        if tp.cwnd < tp.ssthresh / 2 {
             rate <<= 1;
         }
-        rate /= u64::from(vitals.srtt_us8.max(1));
+        rate /= u64::from(tp.srtt_us8.max(1));
         let rate = (u128::from(rate) * u128::from(self.window) + u128::from(ONE / 2)) >> POINT;
         let rate = u64::try_from(rate).unwrap_or(u64::MAX >> 3).clamp(1, u64::MAX >> 3);
-        let rate = Rate::from_bytes(rate).min(vitals.max_pacing_rate);
+        let rate = Rate::from_bytes(rate).min(tp.max_pacing_rate);
         let packets = (rate.as_bytes() / mtu) >> self.burst_shift;
         self.burst = u32::try_from(packets).unwrap_or(u32::MAX).max(1);
-        vitals.pacing_rate = rate;
+        tp.pacing_rate = rate;
     }
 
-    /// Half of alpha's share, once a round trip (`prague_enter_cwr`).
-    fn answer_mark(&mut self, vitals: &Vitals) {
-        if self.scaling.is_independent(vitals) && self.scaling.target(vitals) > vitals.now.since(self.cut_at) {
+    /// Reduces by half of alpha's share, once per round trip (`prague_enter_cwr`).
+    fn react_to_mark(&mut self, tp: &SenderState) {
+        if self.scaling.is_independent(tp) && self.scaling.target(tp) > tp.now.since(self.cut_at) {
             return;
         }
-        self.cut_at = vitals.now;
+        self.cut_at = tp.now;
         let cut = (u128::from(self.alpha.share()) * u128::from(self.window) + u128::from(ONE)) >> (POINT + 1);
         self.window -= u64::try_from(cut).unwrap_or(0).min(self.window);
     }
 
-    fn answer_loss(&mut self, vitals: &Vitals) {
-        self.loss_cwnd = vitals.cwnd;
+    fn react_to_loss(&mut self, tp: &SenderState) {
+        self.loss_cwnd = tp.cwnd;
         self.loss_window = self.window;
         self.window -= self.window >> 1;
         self.in_loss = true;
-        self.scaling.refresh(vitals);
+        self.scaling.refresh(tp);
     }
 }
 
-impl Control for Prague {
+impl CongestionControl for Prague {
     fn name(&self) -> &'static str {
         if self.is_reno { "prague-reno" } else { "prague" }
     }
 
-    fn start(&mut self, vitals: &mut Vitals) {
-        self.is_reno = !vitals.ecn;
+    fn init(&mut self, tp: &mut SenderState) {
+        self.is_reno = !tp.ecn;
         if self.is_reno {
             return;
         }
-        vitals.paced = true;
-        self.window = u64::from(vitals.cwnd) << POINT;
-        self.marks = vitals.delivered_ce;
-        self.alpha.start(vitals);
-        self.scaling.refresh(vitals);
-        if vitals.srtt_us8 > 0 {
-            self.update_pacing(vitals);
+        tp.paced = true;
+        self.window = u64::from(tp.cwnd) << POINT;
+        self.marks = tp.delivered_ce;
+        self.alpha.init(tp);
+        self.scaling.refresh(tp);
+        if tp.srtt_us8 > 0 {
+            self.update_pacing(tp);
         }
     }
 
@@ -166,53 +169,53 @@ impl Control for Prague {
         EcnUse::Counted
     }
 
-    /// The threshold stays: marks and losses move the window with the fraction.
-    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
-        if self.is_reno { Reno.ssthresh(vitals) } else { vitals.ssthresh }
+    /// Keeps the threshold: marks and losses move the fractional window.
+    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+        if self.is_reno { Reno.ssthresh(tp) } else { tp.ssthresh }
     }
 
-    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
+    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
         if self.is_reno {
-            return reno::undo_cwnd(vitals);
+            return reno::undo_cwnd(tp);
         }
         self.in_loss = false;
         self.window = self.window.max(self.loss_window);
-        vitals.cwnd.max(self.loss_cwnd)
+        tp.cwnd.max(self.loss_cwnd)
     }
 
-    fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        Reno.avoid(vitals, acked);
+    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+        Reno.cong_avoid(tp, acked);
     }
 
-    fn controls(&self) -> bool {
+    fn has_cong_control(&self) -> bool {
         !self.is_reno
     }
 
-    fn control(&mut self, vitals: &mut Vitals, sample: &RateSample) {
-        self.update_window(vitals, sample.acked_sacked);
-        if self.alpha.is_round_over(vitals) && self.scaling.is_due(vitals, self.alpha.updated_at) {
-            self.alpha.update(vitals);
-            self.scaling.count_round(vitals);
-            self.scaling.refresh(vitals);
+    fn cong_control(&mut self, tp: &mut SenderState, sample: &RateSample) {
+        self.update_window(tp, sample.acked_sacked);
+        if self.alpha.is_round_over(tp) && self.scaling.may_update(tp, self.alpha.updated_at) {
+            self.alpha.update(tp);
+            self.scaling.count_round(tp);
+            self.scaling.refresh(tp);
         }
-        self.update_pacing(vitals);
+        self.update_pacing(tp);
     }
 
-    fn on_state(&mut self, vitals: &mut Vitals, new: CaState) {
-        if self.is_reno || new == vitals.state {
+    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
+        if self.is_reno || new == tp.state {
             return;
         }
         match new {
-            CaState::Recovery => self.answer_loss(vitals),
-            CaState::Cwr => self.answer_mark(vitals),
+            CaState::Recovery => self.react_to_loss(tp),
+            CaState::Cwr => self.react_to_mark(tp),
             CaState::Open => self.in_loss = false,
             CaState::Disorder | CaState::Loss => {}
         }
     }
 
-    fn on_event(&mut self, vitals: &mut Vitals, event: Event) {
+    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
         if event == Event::Loss && !self.is_reno {
-            self.answer_loss(vitals);
+            self.react_to_loss(tp);
         }
     }
 
@@ -221,24 +224,24 @@ impl Control for Prague {
         (!self.is_reno).then_some(self.burst)
     }
 
-    fn insight(&self, vitals: &Vitals) -> Insight {
+    fn cc_info(&self, tp: &SenderState) -> CcInfo {
         let marked_share = (!self.is_reno).then(|| self.alpha.share());
-        Insight { marked_share, ..Reno.insight(vitals) }
+        CcInfo { marked_share, ..Reno.cc_info(tp) }
     }
 }
 
-/// Bits behind the window's point (`CWND_UNIT`).
+/// Fractional bits of the window (`CWND_UNIT`).
 const POINT: u32 = 20;
-/// A packet.
+/// One packet.
 const ONE: u64 = 1 << POINT;
-/// No step goes below (`MIN_CWND`).
-const LEAST_WINDOW: u32 = 2;
+/// Lower limit of a step (`MIN_CWND`).
+const MIN_WINDOW: u32 = 2;
 /// 2⁻¹² s: 244 µs.
 const DEFAULT_BURST_SHIFT: u32 = 12;
 /// IPv4, TCP and timestamps (`tcp_mss_to_mtu`).
 const HEADERS_BYTES: u32 = 52;
 
-/// So many microseconds.
+/// Microseconds.
 const fn micros(us: u64) -> Span {
     Span::from_micros(us)
 }

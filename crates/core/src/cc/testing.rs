@@ -1,19 +1,19 @@
-//! What the tests of all controllers share: a connection that has just been established, and short words for times.
+//! Shared by the tests of all controllers: an established connection and short constructors of times.
 
-use super::{CaState, GSO_MAX_BYTES, INFINITE_SSTHRESH, INITIAL_WINDOW, Vitals};
+use super::{CaState, GSO_MAX_BYTES, INFINITE_SSTHRESH, INITIAL_WINDOW, SenderState};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 
 pub(super) mod path;
 
-/// So many milliseconds after the start.
+/// `millis` milliseconds after the start.
 pub(super) const fn ms(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
 }
 
 /// A sender that has just been established and is limited by its window.
-pub(super) fn vitals() -> Vitals {
-    Vitals {
+pub(super) fn tp() -> SenderState {
+    SenderState {
         now: Time::ZERO + Span::from_secs(1),
         mss: 1_448,
         cwnd: INITIAL_WINDOW,

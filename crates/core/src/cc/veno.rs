@@ -1,22 +1,23 @@
-//! Veno: Reno that asks Vegas whether a loss was congestion (Linux's `tcp_veno.c`).
+//! Veno: Reno that uses Vegas' queue estimate to judge losses (Linux's `tcp_veno.c`).
 //!
-//! - **What it does**: with fewer than three packets in the queue a loss is taken for chance and costs a fifth; with
-//!   more it costs a half, and the window grows every other round trip only.
-//! - **Signal it listens to**: loss; delay decides how much it gives up.
-//! - **When it does well**: wireless paths with random loss.
-//! - **When it does badly**: where others fill the queue, every loss counts as congestion.
-//! - **Reference**: C. P. Fu, S. C. Liew, "TCP Veno: TCP Enhancement for Transmission over Wireless Access Networks", 2003.
+//! - **What it does**: with fewer than three packets in the queue, takes a loss as random and reduces by a fifth; with
+//!   more, reduces by a half, and grows only every other round trip.
+//! - **Signal**: loss; delay determines the reduction.
+//! - **Works well**: wireless paths with random loss.
+//! - **Works badly**: where other flows fill the queue, every loss counts as congestion.
+//! - **Reference**: C. P. Fu, S. C. Liew, "TCP Veno: TCP Enhancement for Transmission over Wireless Access Networks",
+//!   2003.
 //!
-//! Where Linux departs from the paper: the delay is that of the last ACK, not the smallest of the last round trip.
+//! Where Linux departs from the paper: the delay is that of the last ACK, not the minimum of the last round trip.
 
 use super::delay::{Delay, FEW_SAMPLES};
-use super::{AckSample, CaState, Control, Event, Insight, Vitals, growth, reno};
+use super::{AckSample, CaState, CcInfo, CongestionControl, Event, SenderState, growth, reno};
 
-/// A flow's Veno.
+/// Veno's state for one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Veno {
     delay: Delay,
-    /// Are samples trusted? Not while packets are missing.
+    /// Are samples valid? Not while packets are missing.
     is_watching: bool,
     /// Grow with this window, in the congested state?
     grows: bool,
@@ -34,7 +35,7 @@ impl Veno {
         self.delay.forget_recent();
     }
 
-    /// `tcp_veno_init`: the number of samples stays.
+    /// `tcp_veno_init`: keeps the number of samples.
     const fn restart(&mut self) {
         self.delay.base_us = Delay::new().base_us;
         self.grows = true;
@@ -50,26 +51,26 @@ impl Veno {
         self.queued = (cwnd * 2).wrapping_sub(u32::try_from(carried).unwrap_or(u32::MAX));
     }
 
-    fn grow(&mut self, vitals: &mut Vitals, acked: u32) {
-        let acked = if vitals.in_slow_start() { growth::slow_start(vitals, acked) } else { acked };
+    fn grow(&mut self, tp: &mut SenderState, acked: u32) {
+        let acked = if tp.in_slow_start() { growth::slow_start(tp, acked) } else { acked };
         if acked == 0 {
             return;
         }
         if self.is_congested() {
-            self.grow_every_other_window(vitals, acked);
+            self.grow_every_other_window(tp, acked);
         } else {
-            growth::additive_increase(vitals, vitals.cwnd, acked);
+            growth::additive_increase(tp, tp.cwnd, acked);
         }
     }
 
-    fn grow_every_other_window(&mut self, vitals: &mut Vitals, acked: u32) {
-        if vitals.cwnd_count < vitals.cwnd {
-            vitals.cwnd_count += acked;
+    fn grow_every_other_window(&mut self, tp: &mut SenderState, acked: u32) {
+        if tp.cwnd_count < tp.cwnd {
+            tp.cwnd_count += acked;
             return;
         }
-        vitals.cwnd_count = 0;
-        self.grows = if self.grows && vitals.cwnd < vitals.cwnd_clamp {
-            vitals.cwnd += 1;
+        tp.cwnd_count = 0;
+        self.grows = if self.grows && tp.cwnd < tp.cwnd_clamp {
+            tp.cwnd += 1;
             false
         } else {
             true
@@ -77,46 +78,46 @@ impl Veno {
     }
 }
 
-impl Control for Veno {
+impl CongestionControl for Veno {
     fn name(&self) -> &'static str {
         "veno"
     }
 
-    fn start(&mut self, _vitals: &mut Vitals) {
+    fn init(&mut self, _tp: &mut SenderState) {
         self.restart();
     }
 
-    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
-        if self.is_congested() { reno::ssthresh(vitals) } else { (vitals.cwnd.wrapping_mul(4) / 5).max(2) }
+    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+        if self.is_congested() { reno::ssthresh(tp) } else { (tp.cwnd.wrapping_mul(4) / 5).max(2) }
     }
 
-    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
-        reno::undo_cwnd(vitals)
+    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+        reno::undo_cwnd(tp)
     }
 
-    fn on_acked(&mut self, _vitals: &mut Vitals, sample: &AckSample) {
+    fn pkts_acked(&mut self, _tp: &mut SenderState, sample: &AckSample) {
         self.delay.take(sample);
     }
 
-    fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
+    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
         if !self.is_watching {
-            reno::avoid(vitals, acked);
+            reno::cong_avoid(tp, acked);
             return;
         }
-        if !vitals.is_cwnd_limited() {
+        if !tp.is_cwnd_limited() {
             return;
         }
         if self.delay.samples <= FEW_SAMPLES {
-            reno::avoid(vitals, acked);
+            reno::cong_avoid(tp, acked);
         } else {
-            self.estimate_queue(vitals.cwnd);
-            self.grow(vitals, acked);
-            vitals.cwnd = vitals.cwnd.max(2).min(vitals.cwnd_clamp);
+            self.estimate_queue(tp.cwnd);
+            self.grow(tp, acked);
+            tp.cwnd = tp.cwnd.max(2).min(tp.cwnd_clamp);
         }
         self.delay.forget_recent();
     }
 
-    fn on_state(&mut self, _vitals: &mut Vitals, new: CaState) {
+    fn set_state(&mut self, _tp: &mut SenderState, new: CaState) {
         if new == CaState::Open {
             self.watch();
         } else {
@@ -124,19 +125,19 @@ impl Control for Veno {
         }
     }
 
-    fn on_event(&mut self, _vitals: &mut Vitals, event: Event) {
+    fn cwnd_event(&mut self, _tp: &mut SenderState, event: Event) {
         if matches!(event, Event::CwndRestart | Event::TxStart) {
             self.restart();
         }
     }
 
-    fn insight(&self, vitals: &Vitals) -> Insight {
+    fn cc_info(&self, tp: &SenderState) -> CcInfo {
         let phase = match () {
-            () if vitals.in_slow_start() => "slow_start",
+            () if tp.in_slow_start() => "slow_start",
             () if self.is_congested() => "congested",
             () => "avoidance",
         };
-        Insight { phase, ..Insight::default() }
+        CcInfo { phase, ..CcInfo::default() }
     }
 }
 
@@ -146,20 +147,20 @@ const CONGESTED: u32 = 3 * 2;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::vitals;
+    use crate::cc::testing::tp;
     use crate::time::Span;
 
-    /// A flow of 40 packets in avoidance whose smallest round-trip time was 100 ms, after an ACK of this one.
-    fn flow(rtt_us: u64) -> (Veno, Vitals) {
+    /// A flow of 40 packets in avoidance with a minimum round-trip time of 100 ms, after an ACK with this one.
+    fn flow(rtt_us: u64) -> (Veno, SenderState) {
         let mut veno = Veno::new();
-        let mut vitals = Vitals { cwnd: 40, ssthresh: 20, ..vitals() };
-        veno.start(&mut vitals);
+        let mut tp = SenderState { cwnd: 40, ssthresh: 20, ..tp() };
+        veno.init(&mut tp);
         for rtt_us in [100_000, 100_000, rtt_us] {
             veno.delay.forget_recent();
-            veno.on_acked(&mut vitals, &sample(rtt_us));
+            veno.pkts_acked(&mut tp, &sample(rtt_us));
         }
-        veno.avoid(&mut vitals, 0);
-        (veno, vitals)
+        veno.cong_avoid(&mut tp, 0);
+        (veno, tp)
     }
 
     fn sample(rtt_us: u64) -> AckSample {
@@ -170,43 +171,43 @@ mod tests {
     #[test]
     fn a_loss_costs_a_fifth_below_three_queued_packets_and_half_above() {
         let thresholds = [106_000, 107_000].map(|rtt_us| {
-            let (mut veno, mut vitals) = flow(rtt_us);
-            (veno.insight(&vitals).phase, veno.ssthresh(&mut vitals))
+            let (mut veno, mut tp) = flow(rtt_us);
+            (veno.cc_info(&tp).phase, veno.ssthresh(&mut tp))
         });
         assert_eq!(thresholds, [("avoidance", 32), ("congested", 20)]);
     }
 
-    /// ACKs until the window is a packet larger.
+    /// ACKs until the window has grown by a packet.
     #[test]
     fn a_congested_flow_grows_every_other_window() {
         for (rtt_us, windows) in [(100_000, [41, 42, 43, 44]), (150_000, [41, 41, 42, 42])] {
-            let (mut veno, mut vitals) = flow(rtt_us);
+            let (mut veno, mut tp) = flow(rtt_us);
             let grown: [u32; 4] = core::array::from_fn(|_| {
-                for _ in 0..=vitals.cwnd {
-                    veno.on_acked(&mut vitals, &sample(rtt_us));
-                    veno.avoid(&mut vitals, 1);
+                for _ in 0..=tp.cwnd {
+                    veno.pkts_acked(&mut tp, &sample(rtt_us));
+                    veno.cong_avoid(&mut tp, 1);
                 }
-                vitals.cwnd
+                tp.cwnd
             });
             assert_eq!(grown, windows, "{rtt_us} us");
         }
     }
 
-    /// An ACK of retransmitted data tells no delay; it counts as a very long one.
+    /// An ACK of retransmitted data has no delay sample; it counts as a very long delay.
     #[test]
     fn an_ack_without_a_sample_counts_as_congestion() {
-        let (mut veno, mut vitals) = flow(100_000);
-        veno.avoid(&mut vitals, 1);
+        let (mut veno, mut tp) = flow(100_000);
+        veno.cong_avoid(&mut tp, 1);
         assert!(veno.is_congested());
     }
 
     #[test]
     fn while_packets_are_missing_it_is_reno() {
-        let (mut veno, mut vitals) = flow(150_000);
-        veno.on_state(&mut vitals, CaState::Disorder);
+        let (mut veno, mut tp) = flow(150_000);
+        veno.set_state(&mut tp, CaState::Disorder);
         for _ in 0..41 + 42 {
-            veno.avoid(&mut vitals, 1);
+            veno.cong_avoid(&mut tp, 1);
         }
-        assert_eq!(vitals.cwnd, 42);
+        assert_eq!(tp.cwnd, 42);
     }
 }

@@ -1,91 +1,90 @@
 //! Westwood+: after a loss the window is what the path carried (Linux's `tcp_westwood.c`).
 //!
-//! - **What it does**: Reno's growth; but the threshold after a loss is the rate at which data was acknowledged times
-//!   the smallest round-trip time, so that a random loss costs little.
-//! - **Signal it listens to**: loss; the rate of ACKs decides how much it gives up.
-//! - **When it does well**: wireless paths, where packets are lost without congestion.
-//! - **When it does badly**: a path whose ACKs come in bursts, or whose smallest round-trip time it never saw.
+//! - **What it does**: Reno's growth; but the threshold after a loss is the rate of acknowledged data times the minimum
+//!   round-trip time, so that a random loss costs little.
+//! - **Signal**: loss; the rate of ACKs determines the reduction.
+//! - **Works well**: wireless paths, where packets are lost without congestion.
+//! - **Works badly**: a path whose ACKs come in bursts, or whose minimum round-trip time it never saw.
 //! - **Reference**: S. Mascolo et al., "TCP Westwood: Bandwidth Estimation for Enhanced Transport over Wireless Links",
 //!   2001; L. A. Grieco, S. Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas", 2004.
 //!
-//! Where Linux departs from the papers: times are whole jiffies, rounded up, and rates bytes a jiffy.
+//! Where Linux departs from the papers: times are in jiffies, rounded up, and rates in bytes per jiffy.
 
 mod bandwidth;
 
-use super::{AckSample, Control, Event, Insight, Vitals, growth, reno};
+use super::{AckSample, CcInfo, CongestionControl, Event, SenderState, growth, reno};
 use crate::time::HZ;
 use bandwidth::Bandwidth;
 
-/// A flow's Westwood+.
+/// Westwood+'s state for one flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Westwood {
     bandwidth: Bandwidth,
     /// The last round-trip time in jiffies.
     rtt: u32,
-    /// The smallest in jiffies.
-    least_rtt: u32,
-    /// The next ACK's round-trip time is the smallest.
-    renews_least: bool,
+    /// The minimum in jiffies.
+    min_rtt: u32,
+    /// Does the next ACK's round-trip time replace the minimum?
+    renews_min: bool,
 }
 
 impl Westwood {
-    /// What the path holds without a queue, in packets (`tcp_westwood_bw_rttmin`).
-    fn fits(&self, vitals: &Vitals) -> u32 {
-        (self.bandwidth.bytes_a_jiffy().wrapping_mul(self.least_rtt) / vitals.mss).max(2)
+    /// The path's capacity without a queue, in packets (`tcp_westwood_bw_rttmin`).
+    fn fits(&self, tp: &SenderState) -> u32 {
+        (self.bandwidth.bytes_per_jiffy().wrapping_mul(self.min_rtt) / tp.mss).max(2)
     }
 }
 
-impl Control for Westwood {
+impl CongestionControl for Westwood {
     fn name(&self) -> &'static str {
         "westwood"
     }
 
-    fn start(&mut self, vitals: &mut Vitals) {
-        *self =
-            Self { bandwidth: Bandwidth::new(vitals), rtt: UNKNOWN_RTT, least_rtt: UNKNOWN_RTT, renews_least: true };
+    fn init(&mut self, tp: &mut SenderState) {
+        *self = Self { bandwidth: Bandwidth::new(tp), rtt: UNKNOWN_RTT, min_rtt: UNKNOWN_RTT, renews_min: true };
     }
 
-    /// Half, for the time of the reduction; what the path holds comes at its end.
-    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
-        reno::ssthresh(vitals)
+    /// Half, during the reduction; at its end the window becomes the path's capacity.
+    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+        reno::ssthresh(tp)
     }
 
-    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
-        reno::undo_cwnd(vitals)
+    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+        reno::undo_cwnd(tp)
     }
 
-    fn on_acked(&mut self, _vitals: &mut Vitals, sample: &AckSample) {
+    fn pkts_acked(&mut self, _tp: &mut SenderState, sample: &AckSample) {
         if let Some(rtt) = sample.rtt_jiffies().filter(|rtt| *rtt > 0) {
             self.rtt = rtt;
         }
     }
 
-    fn on_ack(&mut self, vitals: &mut Vitals, is_plain: bool) {
-        self.bandwidth.on_ack(vitals, self.rtt, is_plain);
-        self.least_rtt = if self.renews_least { self.rtt } else { self.least_rtt.min(self.rtt) };
-        self.renews_least = false;
+    fn in_ack_event(&mut self, tp: &mut SenderState, is_plain: bool) {
+        self.bandwidth.on_ack(tp, self.rtt, is_plain);
+        self.min_rtt = if self.renews_min { self.rtt } else { self.min_rtt.min(self.rtt) };
+        self.renews_min = false;
     }
 
-    fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        reno::avoid(vitals, acked);
+    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+        reno::cong_avoid(tp, acked);
     }
 
-    fn on_event(&mut self, vitals: &mut Vitals, event: Event) {
+    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
         match event {
             Event::CompleteCwr => {
-                vitals.ssthresh = self.fits(vitals);
-                vitals.cwnd = vitals.ssthresh;
+                tp.ssthresh = self.fits(tp);
+                tp.cwnd = tp.ssthresh;
             }
             Event::Loss => {
-                vitals.ssthresh = self.fits(vitals);
-                self.renews_least = true;
+                tp.ssthresh = self.fits(tp);
+                self.renews_min = true;
             }
             _ => {}
         }
     }
 
-    fn insight(&self, vitals: &Vitals) -> Insight {
-        Insight { phase: growth::phase(vitals), ..Insight::default() }
+    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+        CcInfo { phase: growth::phase(tp), ..CcInfo::default() }
     }
 }
 

@@ -1,38 +1,38 @@
-//! Cuts a super-packet into the segments that it stands for (Linux `skb_gso_segment`).
+//! Splits a super-packet into its segments (Linux `skb_gso_segment`).
 //!
-//! A device without TSO does so with what its discipline gives it, and some disciplines with what is too large for them.
+//! Used by devices without TSO, and by qdiscs for packets larger than they accept.
 
 use super::{Body, Flags, Packet, Segment};
 
-/// The single segments of a super-packet, in order; nothing when there is only one, or when it is not TCP's.
+/// The segments of a super-packet, in order; None if there is only one or the packet is not TCP.
 #[must_use]
 pub fn cut(packet: Packet) -> Option<impl Iterator<Item = Packet>> {
-    let Body::Tcp(whole) = packet.body else { return None };
+    let Body::Tcp(super_packet) = packet.body else { return None };
     let count = u32::from(packet.segments);
-    if count < 2 || packet.bytes < whole.len {
+    if count < 2 || packet.bytes < super_packet.len {
         return None;
     }
-    let headers = (packet.bytes - whole.len) / count;
+    let headers = (packet.bytes - super_packet.len) / count;
     Some((0..count).map(move |number| {
-        let segment = part(&whole, number, count);
+        let segment = segment_at(&super_packet, number, count);
         Packet { segments: 1, bytes: segment.len + headers, body: Body::Tcp(segment), ..packet }
     }))
 }
 
 /// Segment `number` of `count`: FIN and PSH stay on the last, CWR on the first (`tcp_gso_segment`).
-fn part(whole: &Segment, number: u32, count: u32) -> Segment {
-    let mss = u32::from(whole.mss);
+fn segment_at(super_packet: &Segment, number: u32, count: u32) -> Segment {
+    let mss = u32::from(super_packet.mss);
     let (first, last) = (number == 0, number + 1 == count);
-    let offset = (mss * number).min(whole.len);
-    let len = if last { whole.len - offset } else { mss.min(whole.len - offset) };
+    let offset = (mss * number).min(super_packet.len);
+    let len = if last { super_packet.len - offset } else { mss.min(super_packet.len - offset) };
     let flags = Flags {
-        fin: whole.flags.fin && last,
-        psh: whole.flags.psh && last,
-        cwr: whole.flags.cwr && first,
-        ..whole.flags
+        fin: super_packet.flags.fin && last,
+        psh: super_packet.flags.psh && last,
+        cwr: super_packet.flags.cwr && first,
+        ..super_packet.flags
     };
-    let layout = whole.layout.map(|layout| layout.behind(offset));
-    Segment { seq: whole.seq + u64::from(offset), len, flags, layout, ..*whole }
+    let layout = super_packet.layout.map(|layout| layout.after(offset));
+    Segment { seq: super_packet.seq + u64::from(offset), len, flags, layout, ..*super_packet }
 }
 
 #[cfg(test)]
@@ -43,7 +43,7 @@ mod tests {
     use alloc::vec::Vec;
 
     #[test]
-    fn segments_carry_the_whole_and_keep_the_marks_of_its_ends() {
+    fn segments_cover_the_payload_and_keep_its_flags() {
         let mut packet = tcp(0, 3 * 1_514, 3, 1_000);
         let Body::Tcp(segment) = &mut packet.body else { unreachable!() };
         segment.flags = Flags { fin: true, cwr: true, ack: true, ..Flags::default() };
@@ -51,8 +51,10 @@ mod tests {
         let parts: Vec<Packet> = cut(packet).expect("it is a super-packet").collect();
         let seen: Vec<_> = parts
             .iter()
-            .map(|part| match part.body {
-                Body::Tcp(segment) => (segment.seq, segment.len, part.bytes, segment.flags.fin, segment.flags.cwr),
+            .map(|segment_at| match segment_at.body {
+                Body::Tcp(segment) => {
+                    (segment.seq, segment.len, segment_at.bytes, segment.flags.fin, segment.flags.cwr)
+                }
                 _ => unreachable!(),
             })
             .collect();
@@ -65,8 +67,8 @@ mod tests {
             ]
         );
         let layouts = [Layout::new(4_000, 2_000), Layout::new(5_448, 552), Layout::new(896, 0)];
-        for (part, layout) in parts.iter().zip(layouts) {
-            assert!(matches!(part.body, Body::Tcp(segment) if segment.layout == Some(layout)));
+        for (segment_at, layout) in parts.iter().zip(layouts) {
+            assert!(matches!(segment_at.body, Body::Tcp(segment) if segment.layout == Some(layout)));
         }
     }
 

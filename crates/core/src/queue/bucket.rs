@@ -1,12 +1,13 @@
-//! Token buckets, in nanoseconds: a packet costs the time that it takes at the bucket's rate.
+//! Token buckets in nanoseconds: a packet costs its transmission time at the bucket's rate.
 //!
-//! tbf and htb both reckon so (Linux `psched_l2t_ns`). The kernel divides by a reciprocal, which may be a nanosecond
-//! short; here the division is exact. When a bucket may run dry, and when it is filled, is for its owner to say.
+//! tbf and htb both compute this way (Linux `psched_l2t_ns`). The kernel multiplies by a reciprocal, which may be a
+//! nanosecond short; here the division is exact. The owner decides when the bucket is filled and whether it may go
+//! negative.
 
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 
-/// A bucket: how full it is, how full it may be, and what it costs to send.
+/// A bucket: tokens, depth and rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
     price: Price,
@@ -21,34 +22,34 @@ impl Bucket {
         Self { price: Price::at(rate), depth_ns, tokens_ns: depth_ns }
     }
 
-    /// What is in it.
+    /// Current tokens.
     pub const fn tokens_ns(&self) -> i64 {
         self.tokens_ns
     }
 
-    /// What would be in it after so much more time and a packet of this size; below zero it can't be paid for.
+    /// Tokens after this much time and a packet of this size; below zero the tokens do not suffice.
     pub fn after(&mut self, elapsed_ns: i64, bytes: u32) -> i64 {
         (self.tokens_ns.saturating_add(elapsed_ns)).min(self.depth_ns) - self.price.of(bytes)
     }
 
-    /// So much is in it now.
+    /// Sets the tokens.
     pub const fn set(&mut self, tokens_ns: i64) {
         self.tokens_ns = tokens_ns;
     }
 
-    /// Time passes that costs nothing and fills without bound (`htb_charge_class` for a class that borrows).
+    /// Adds time without a bound and without a charge (`htb_charge_class` for a class that borrows).
     pub const fn gain(&mut self, elapsed_ns: i64) {
         self.tokens_ns = self.tokens_ns.saturating_add(elapsed_ns);
     }
 
-    /// A new rate and depth; what is in it stays.
+    /// Sets rate and depth; the tokens stay.
     pub fn reshape(&mut self, rate: Rate, depth: Span) {
         self.price = Price::at(rate);
         self.depth_ns = signed(depth);
     }
 }
 
-/// What packets cost at a rate; the last answer is kept, because most packets are of one size.
+/// Packet cost at a rate. The last result is cached because most packets have one size.
 #[derive(Clone, Copy, Debug)]
 struct Price {
     rate: Rate,
@@ -58,7 +59,7 @@ struct Price {
 
 impl Price {
     fn at(rate: Rate) -> Self {
-        assert!(rate > Rate::ZERO, "a bucket without a rate never fills");
+        assert!(rate > Rate::ZERO, "a bucket's rate must be above zero");
         Self { rate, bytes: 0, nanos: 0 }
     }
 
@@ -71,17 +72,17 @@ impl Price {
     }
 }
 
-/// Nanoseconds since the start, for arithmetic that may go below zero.
+/// Nanoseconds since the start, signed for arithmetic below zero.
 pub(super) const fn nanos(time: Time) -> i64 {
     time.as_nanos().cast_signed()
 }
 
-/// The instant of so many nanoseconds since the start.
+/// The time that many nanoseconds after the start.
 pub(super) const fn instant(nanos: i64) -> Time {
     Time::from_nanos(nanos.cast_unsigned())
 }
 
-/// A length of time as a number that may go below zero; one of 290 years and more is cut.
+/// A duration as a signed number; durations of 290 years and more saturate.
 pub(super) fn signed(span: Span) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -1,53 +1,54 @@
-//! choke: red that compares each packet that comes with one that stands, drawn at random, and drops both when they are
-//! of one flow: who fills the queue is met most often (Pan, Prabhakar and Psounis 2000; Linux `net/sched/sch_choke.c`).
+//! choke: red that also compares each arriving packet with a random queued one and drops both if they belong to one
+//! flow; the flow with the largest backlog is hit most often (Pan, Prabhakar and Psounis 2000; Linux
+//! `net/sched/sch_choke.c`).
 //!
-//! The average counts packets, not bytes. Packets that die in the middle leave holes until the head has passed them; a
-//! draw that meets a hole is repeated twice, then it takes the head.
+//! The average counts packets, not bytes. A packet dropped from the middle leaves a hole until the head has passed it;
+//! a draw that meets a hole is repeated twice, then the head is taken.
 
-use super::discipline::{Lot, Turn};
-use super::lookahead::Ahead;
+use super::lookahead::Peeked;
+use super::qdisc::{CallContext, QdiscContext};
 use super::red::early::Early;
 use super::red::slope::Slope;
-use super::tally::Tally;
+use super::stats::QdiscStats;
 use super::{ChokeConfig, Next, Verdict};
-use crate::dice::Dice;
 use crate::packet::{Ecn, Packet};
+use crate::rng::Rng;
 use crate::time::Time;
 use alloc::collections::VecDeque;
 
 #[cfg(test)]
 mod tests;
 
-/// Choose and keep for responsive flows, choose and kill for unresponsive ones.
+/// "Choose and keep for responsive flows, choose and kill for unresponsive flows".
 #[derive(Debug)]
 pub(super) struct Choke {
-    /// The first, when there is one, is no hole.
+    /// The first entry, if any, is not a hole.
     packets: VecDeque<Option<Packet>>,
     limit: u32,
     slope: Slope,
     ecn: bool,
     harddrop: bool,
-    /// The average queue in packets, shifted left by `wlog`.
+    /// Average queue length in packets, shifted left by `wlog`.
     average: u64,
     early: Early,
     idle_since: Option<Time>,
-    dice: Dice,
+    rng: Rng,
 }
 
-/// What the average says about a packet.
+/// Decision for an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Pass,
     Hit {
         markable: bool,
     },
-    /// It is of the flow of the packet in this place, and both die.
+    /// The packet at this index belongs to the same flow: drop both.
     Matched(usize),
 }
 
 impl Choke {
-    /// Empty, with an average of zero.
-    pub fn new(config: &ChokeConfig, lot: &Lot, handle: &str) -> Self {
+    /// An empty queue with an average of zero.
+    pub fn new(config: &ChokeConfig, context: &QdiscContext, handle: &str) -> Self {
         Self {
             packets: VecDeque::new(),
             limit: config.limit,
@@ -57,57 +58,57 @@ impl Choke {
             average: 0,
             early: Early::default(),
             idle_since: None,
-            dice: lot.dice(handle),
+            rng: context.rng(handle),
         }
     }
 
-    /// Lets a packet in unless it, or it and another one, have to die.
-    pub fn enqueue(&mut self, mut packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+    /// Enqueues a packet unless it, or it and its match, must be dropped.
+    pub fn enqueue(&mut self, mut packet: Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
         self.average = match self.idle_since.take() {
-            Some(since) => self.slope.after_idling(self.average, turn.now.since(since)),
-            None => self.slope.moved(self.average, tally.backlog.packets.into()),
+            Some(since) => self.slope.after_idling(self.average, ctx.now.since(since)),
+            None => self.slope.moved(self.average, stats.backlog.packets.into()),
         };
         match self.action(&packet) {
             Action::Pass => {}
-            Action::Matched(place) => {
-                self.kill(place, tally, turn);
-                return refuse(packet, Verdict::Congested, tally, turn);
+            Action::Matched(index) => {
+                self.drop_packet(index, stats, ctx);
+                return refuse(packet, Verdict::Congested, stats, ctx);
             }
             Action::Hit { markable } => {
-                tally.counters.overlimits += 1;
+                stats.counters.overlimits += 1;
                 if !(markable && packet.ecn.is_capable()) {
-                    return refuse(packet, Verdict::Congested, tally, turn);
+                    return refuse(packet, Verdict::Congested, stats, ctx);
                 }
                 packet.ecn = Ecn::Ce;
-                tally.counters.marks += 1;
+                stats.counters.marks += 1;
             }
         }
-        if tally.backlog.packets >= self.limit {
-            return refuse(packet, Verdict::Dropped, tally, turn);
+        if stats.backlog.packets >= self.limit {
+            return refuse(packet, Verdict::Dropped, stats, ctx);
         }
-        tally.stand(packet.bytes);
+        stats.add_packet(packet.bytes);
         self.packets.push_back(Some(packet));
         Verdict::Queued
     }
 
-    /// The oldest packet; a question that finds none begins an idle time.
-    pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
+    /// Dequeues the oldest packet. A dequeue from an empty queue starts an idle period.
+    pub fn dequeue(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
         let Some(packet) = self.packets.pop_front().flatten() else {
-            self.idle_since.get_or_insert(turn.now);
+            self.idle_since.get_or_insert(ctx.now);
             return Next::Empty;
         };
         self.skip_holes();
-        tally.leave(packet.bytes);
+        stats.leave(packet.bytes);
         Next::Packet(packet)
     }
 
-    /// What the oldest packet is.
-    pub fn peek(&self) -> Ahead {
+    /// Peeks at the oldest packet.
+    pub fn peek(&self) -> Peeked {
         let head = self.packets.front().and_then(Option::as_ref);
-        head.map_or(Ahead::Empty, |packet| Ahead::Packet { bytes: packet.bytes })
+        head.map_or(Peeked::Empty, |packet| Peeked::Packet { bytes: packet.bytes })
     }
 
-    /// New settings; the average begins anew. Linux drops what stands beyond a smaller limit: here it stays.
+    /// Applies new settings; the average restarts. Linux drops packets beyond a smaller limit; here they stay.
     pub fn change(&mut self, config: &ChokeConfig) {
         self.limit = config.limit;
         self.slope = Slope::new(&config.red);
@@ -124,36 +125,36 @@ impl Choke {
             self.early.forget();
             return Action::Pass;
         }
-        if let Some(place) = self.place_of_same_flow(packet) {
-            return Action::Matched(place);
+        if let Some(index) = self.index_of_same_flow(packet) {
+            return Action::Matched(index);
         }
         if self.slope.is_beyond_max(self.average) {
             self.early.forget();
             return Action::Hit { markable: self.ecn && !self.harddrop };
         }
-        let hit = self.early.hits(&self.slope, self.average, &mut self.dice);
+        let hit = self.early.hits(&self.slope, self.average, &mut self.rng);
         if hit { Action::Hit { markable: self.ecn } } else { Action::Pass }
     }
 
-    /// Where a packet drawn at random stands, if it is of the same flow (`choke_match_random`).
-    fn place_of_same_flow(&mut self, packet: &Packet) -> Option<usize> {
+    /// Index of a random packet if it belongs to the same flow (`choke_match_random`).
+    fn index_of_same_flow(&mut self, packet: &Packet) -> Option<usize> {
         let length = u32::try_from(self.packets.len()).unwrap_or(u32::MAX);
         if length == 0 {
             return None;
         }
-        let mut draw = || usize::try_from(self.dice.below(length)).unwrap_or(0);
-        let drawn = (0..DRAWS).map(|_| draw()).find(|place| self.packets[*place].is_some());
-        let place = drawn.unwrap_or(0);
-        let standing = self.packets[place].as_ref()?;
-        (standing.flow == packet.flow && standing.direction == packet.direction).then_some(place)
+        let mut draw = || usize::try_from(self.rng.below(length)).unwrap_or(0);
+        let drawn = (0..DRAWS).map(|_| draw()).find(|index| self.packets[*index].is_some());
+        let index = drawn.unwrap_or(0);
+        let standing = self.packets[index].as_ref()?;
+        (standing.flow == packet.flow && standing.direction == packet.direction).then_some(index)
     }
 
-    fn kill(&mut self, place: usize, tally: &mut Tally, turn: &mut Turn) {
-        let Some(packet) = self.packets[place].take() else { return };
+    fn drop_packet(&mut self, index: usize, stats: &mut QdiscStats, ctx: &mut CallContext) {
+        let Some(packet) = self.packets[index].take() else { return };
         self.skip_holes();
-        tally.leave(packet.bytes);
-        tally.counters.drops += 1;
-        turn.dropped.push(packet);
+        stats.leave(packet.bytes);
+        stats.counters.drops += 1;
+        ctx.dropped.push(packet);
     }
 
     fn skip_holes(&mut self) {
@@ -163,11 +164,11 @@ impl Choke {
     }
 }
 
-fn refuse(packet: Packet, verdict: Verdict, tally: &mut Tally, turn: &mut Turn) -> Verdict {
-    tally.counters.drops += 1;
-    turn.dropped.push(packet);
+fn refuse(packet: Packet, verdict: Verdict, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
+    stats.counters.drops += 1;
+    ctx.dropped.push(packet);
     verdict
 }
 
-/// Draws before it takes the head (`choke_peek_random`).
+/// Draws before the head is taken (`choke_peek_random`).
 const DRAWS: usize = 3;

@@ -1,49 +1,49 @@
-//! Which class a packet belongs to: filters in order, each with a policer when it has one (Linux `tcf_classify`).
+//! Classification: filters in order, each with an optional policer (Linux `tcf_classify`).
 
 use super::config::{Filter, Rule};
-use super::discipline::Turn;
 use super::police::Policer;
-use super::tally::Tally;
+use super::qdisc::CallContext;
+use super::stats::QdiscStats;
 use crate::packet::Packet;
 use crate::time::Time;
 use alloc::vec::Vec;
 
-/// Filters at work.
+/// Filters with their policers.
 #[derive(Debug)]
 pub(super) struct Classifier {
     rules: Vec<(Filter, Option<Policer>)>,
 }
 
-/// What the filters say.
+/// Result of classification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// It belongs to the class of this minor number.
+    /// The class with this minor number.
     Minor(u32),
-    /// No filter caught it.
+    /// No filter matched.
     None,
-    /// A policer shot it.
-    Shot,
+    /// A policer dropped the packet.
+    Policed,
 }
 
 impl Classifier {
-    /// With full buckets.
+    /// Policers start with full buckets.
     pub fn new(rules: &[Rule]) -> Self {
         let rules = rules.iter().map(|rule| (rule.filter, rule.police.as_ref().map(Policer::new)));
         Self { rules: rules.collect() }
     }
 
-    /// The first filter that catches a packet decides.
+    /// The first filter that matches decides.
     pub fn class_of(&mut self, packet: &Packet, now: Time) -> Class {
         let Some((filter, policer)) = self.rules.iter_mut().find(|(filter, _)| filter.catches(packet)) else {
             return Class::None;
         };
         let passes = policer.as_mut().is_none_or(|policer| policer.passes(packet, now));
-        if passes { Class::Minor(filter.minor()) } else { Class::Shot }
+        if passes { Class::Minor(filter.minor()) } else { Class::Policed }
     }
 }
 
-/// A packet without a class dies; its sender is not told (`__NET_XMIT_BYPASS`).
-pub(super) fn shoot(packet: &Packet, tally: &mut Tally, turn: &mut Turn) {
-    tally.counters.drops += 1;
-    turn.dropped.push(*packet);
+/// Drops a packet without a class; the sender is not notified (`__NET_XMIT_BYPASS`).
+pub(super) fn drop_unmatched(packet: &Packet, stats: &mut QdiscStats, ctx: &mut CallContext) {
+    stats.counters.drops += 1;
+    ctx.dropped.push(*packet);
 }

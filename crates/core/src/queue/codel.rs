@@ -1,8 +1,8 @@
 //! codel: one queue, one control loop (RFC 8289; Linux `net/sched/sch_codel.c`).
 
-use super::control::{Bin, Control, Params};
-use super::discipline::Turn;
-use super::tally::Tally;
+use super::control::{Control, PacketSource, Params};
+use super::qdisc::CallContext;
+use super::stats::QdiscStats;
 use super::{CodelConfig, Next, Verdict};
 use crate::packet::Packet;
 use alloc::collections::VecDeque;
@@ -18,31 +18,31 @@ pub(super) struct Codel {
 }
 
 impl Codel {
-    /// Empty.
+    /// An empty queue.
     pub fn new(config: &CodelConfig) -> Self {
         Self { packets: VecDeque::new(), limit: config.limit, params: Params::new(config), control: Control::default() }
     }
 
-    /// Lets a packet in while there is room.
-    pub fn enqueue(&mut self, mut packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
-        if tally.backlog.packets >= self.limit {
-            tally.counters.drops += 1;
-            turn.dropped.push(packet);
+    /// Enqueues a packet if there is room.
+    pub fn enqueue(&mut self, mut packet: Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
+        if stats.backlog.packets >= self.limit {
+            stats.counters.drops += 1;
+            ctx.dropped.push(packet);
             return Verdict::Dropped;
         }
-        packet.queued_at = turn.now;
-        tally.stand(packet.bytes);
+        packet.queued_at = ctx.now;
+        stats.add_packet(packet.bytes);
         self.packets.push_back(packet);
         Verdict::Queued
     }
 
-    /// The oldest packet that has not waited too long.
-    pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
-        let mut bin = Head { packets: &mut self.packets, tally, dropped: turn.dropped };
-        self.control.next(&self.params, turn.now, &mut bin).map_or(Next::Empty, Next::Packet)
+    /// Dequeues the next packet that the control loop lets pass.
+    pub fn dequeue(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
+        let mut source = Head { packets: &mut self.packets, stats, dropped: ctx.dropped };
+        self.control.next(&self.params, ctx.now, &mut source).map_or(Next::Empty, Next::Packet)
     }
 
-    /// New settings. Linux drops what stands beyond a smaller limit: here it stays.
+    /// Applies new settings. Linux drops packets beyond a smaller limit; here they stay.
     pub fn change(&mut self, config: &CodelConfig) {
         self.limit = config.limit;
         self.params = Params::new(config);
@@ -52,27 +52,27 @@ impl Codel {
 /// The queue as its control loop sees it.
 struct Head<'a> {
     packets: &'a mut VecDeque<Packet>,
-    tally: &'a mut Tally,
+    stats: &'a mut QdiscStats,
     dropped: &'a mut Vec<Packet>,
 }
 
-impl Bin for Head<'_> {
+impl PacketSource for Head<'_> {
     fn pop(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
-        self.tally.leave(packet.bytes);
+        self.stats.leave(packet.bytes);
         Some(packet)
     }
 
     fn backlog_bytes(&self) -> u64 {
-        self.tally.backlog.bytes
+        self.stats.backlog.bytes
     }
 
-    fn kill(&mut self, packet: Packet) {
-        self.tally.counters.drops += 1;
+    fn drop_packet(&mut self, packet: Packet) {
+        self.stats.counters.drops += 1;
         self.dropped.push(packet);
     }
 
     fn marked(&mut self) {
-        self.tally.counters.marks += 1;
+        self.stats.counters.marks += 1;
     }
 }

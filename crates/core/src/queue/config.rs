@@ -1,7 +1,5 @@
-//! Disciplines as an experiment asks for them, in numbers.
-//!
-//! `dumbbell.spec.qdisc` knows what the words of tc mean and turns them into these; each discipline's own file says
-//! what it does with them.
+//! Settings of qdiscs, as numbers. `dumbbell.spec.qdisc` translates tc's options into these; each qdisc's module
+//! describes their effect.
 
 mod aqm;
 mod bands;
@@ -21,25 +19,25 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use serde::Deserialize;
 
-/// A discipline as the experiment asks for it, in numbers. Sizes are bytes unless a name says packets.
+/// Settings of a qdisc. Sizes are bytes unless the name says packets.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Config {
-    /// First in, first out, so many packets.
+    /// First in, first out, limited in packets.
     Pfifo {
-        /// Most packets.
+        /// Maximum packets.
         limit: u32,
     },
-    /// First in, first out, so many bytes.
+    /// First in, first out, limited in bytes.
     Bfifo {
-        /// Most bytes.
+        /// Maximum bytes.
         limit: u64,
     },
     /// Token bucket filter.
     Tbf(Box<TbfConfig>),
     /// Hierarchical token bucket.
     Htb(Box<HtbConfig>),
-    /// Delay, loss and the rest.
+    /// Network emulator.
     Netem(Box<NetemConfig>),
     /// Random early detection.
     Red(Box<RedConfig>),
@@ -47,7 +45,7 @@ pub enum Config {
     Codel(CodelConfig),
     /// Fair queueing with controlled delay.
     FqCodel(FqCodelConfig),
-    /// red that also drops two packets of one flow.
+    /// red that also drops pairs of packets of one flow.
     Choke(Box<ChokeConfig>),
     /// Deficit round robin.
     Drr(Box<DrrConfig>),
@@ -55,12 +53,12 @@ pub enum Config {
     FqPie(FqPieConfig),
     /// First in, first out, three bands.
     PfifoFast {
-        /// Most packets in a band.
+        /// Maximum packets per band.
         limit: u32,
     },
-    /// First in, first out, so many packets; the oldest dies for the newest.
+    /// First in, first out, limited in packets; a full queue drops its oldest packet.
     PfifoHeadDrop {
-        /// Most packets.
+        /// Maximum packets.
         limit: u32,
     },
     /// Proportional integral controller, enhanced.
@@ -69,39 +67,39 @@ pub enum Config {
     Prio(Box<PrioConfig>),
     /// Stochastic fairness queueing.
     Sfq(Box<SfqConfig>),
-    /// Two coupled queues.
+    /// Dual-queue coupled AQM.
     #[serde(rename = "dualpi2")]
     DualPi2(DualPi2Config),
     /// Fair queueing with pacing.
     Fq(Box<FqConfig>),
-    /// Shaper, fair queueing among hosts and flows, and controlled delay in one.
+    /// cake.
     Cake(Box<CakeConfig>),
 }
 
-/// One discipline somewhere in a device's tree.
+/// One qdisc in a device's tree.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// Its handle as tc writes it, such as `10:`; by it the sampler and later changes find it.
+    /// Handle as tc writes it, such as `10:`; the sampler and later changes find the qdisc by it.
     pub handle: String,
-    /// What it is.
+    /// Settings.
     pub config: Config,
 }
 
-/// tbf: a bucket of `burst` bytes filled at `rate`, before it a queue of `limit` bytes.
+/// tbf: a bucket of `burst` bytes filled at `rate`, behind a queue of `limit` bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TbfConfig {
-    /// Bytes a second.
+    /// Bytes per second.
     pub rate: Rate,
-    /// Bucket.
+    /// Bucket depth in bytes.
     pub burst: u64,
-    /// Limit of the built-in bfifo.
+    /// Limit of the default bfifo.
     pub limit: u64,
-    /// A second bucket that limits bursts, with its size (`mtu`).
+    /// A second bucket that limits bursts: its rate and depth (`mtu`).
     #[serde(default)]
     pub peak: Option<(Rate, u64)>,
-    /// A discipline in the place of the built-in bfifo.
+    /// A qdisc that replaces the default bfifo.
     #[serde(default)]
     pub inner: Option<Node>,
 }
@@ -110,13 +108,13 @@ pub struct TbfConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HtbConfig {
-    /// Minor number of the class for what no filter catches; 0 sends it unshaped.
+    /// Minor number of the default class; 0 sends unmatched packets unshaped.
     pub default: u32,
-    /// Classes in the order in which they were made; a parent stands before its children.
+    /// Classes in order of creation; parents before their children.
     pub classes: Vec<HtbClass>,
-    /// Filters in the order in which they are asked.
+    /// Filters in order of precedence.
     pub filters: Vec<Filter>,
-    /// Most packets in the unshaped direct queue.
+    /// Maximum packets in the unshaped direct queue.
     pub direct_limit: u32,
 }
 
@@ -124,86 +122,86 @@ pub struct HtbConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HtbClass {
-    /// Its minor number (`1:20` is 0x20).
+    /// Minor number (`1:20` is 0x20).
     pub minor: u32,
-    /// Its parent's minor number; 0 is the root.
+    /// Minor number of the parent; 0 is the root.
     pub parent: u32,
     /// Guaranteed rate.
     pub rate: Rate,
-    /// Most that it may have by borrowing.
+    /// Maximum rate when borrowing.
     pub ceil: Rate,
-    /// Bucket at `rate`, in bytes as tc takes them; the kernel gets it rounded to tc's clock (`htb::class`).
+    /// Bucket at `rate` in bytes as given to tc; the kernel gets it rounded to tc's clock (`htb::class`).
     pub burst: u64,
-    /// Bucket at `ceil`, in bytes.
+    /// Bucket at `ceil` in bytes.
     pub cburst: u64,
-    /// Deficit round robin's share, in bytes; 0 is a tenth of a second's bytes at `rate` (tc's `r2q 10`).
+    /// Quantum in bytes; 0 is a tenth of a second at `rate` (tc's `r2q 10`).
     pub quantum: u32,
     /// Priority; 0 is served first.
     pub prio: u8,
-    /// What stands in a leaf; a pfifo of the device's queue length when not said.
+    /// Qdisc of a leaf; None: a pfifo of the device's queue length.
     #[serde(default)]
     pub leaf: Option<Node>,
 }
 
-/// A probability in units of 2⁻³², as netem keeps it: `u32::MAX` is always.
+/// A probability in units of 2⁻³² as netem keeps it: `u32::MAX` is always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(transparent)]
-pub struct Chance(pub u32);
+pub struct Probability(pub u32);
 
-/// A probability with its correlation to the one before (netem's `crndstate`).
+/// A probability with its correlation to the previous draw (netem's `crndstate`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Correlated {
-    /// How often.
-    pub chance: Chance,
-    /// How much the last draw weighs in the next.
+    /// Probability.
+    pub chance: Probability,
+    /// Weight of the previous draw in the next.
     #[serde(default)]
-    pub correlation: Chance,
+    pub correlation: Probability,
 }
 
-/// netem: what a wide-area path does to packets.
+/// netem: emulates a wide-area path.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetemConfig {
-    /// Most packets on the emulated wire.
+    /// Maximum packets on the emulated link.
     pub limit: u32,
     /// Delay.
     #[serde(default)]
     pub delay: Span,
-    /// Jitter around it.
+    /// Jitter.
     #[serde(default)]
     pub jitter: Span,
     /// Correlation of the jitter.
     #[serde(default)]
-    pub delay_correlation: Chance,
-    /// Shape of the jitter.
+    pub delay_correlation: Probability,
+    /// Distribution of the jitter.
     #[serde(default)]
     pub distribution: Distribution,
-    /// Loss.
+    /// Loss model.
     #[serde(default)]
     pub loss: Loss,
     /// Share of packets that skip the delay.
     #[serde(default)]
     pub reorder: Correlated,
-    /// Every `gap`th packet may skip it; 0 is off.
+    /// Only every `gap`th packet may skip the delay; 0 is off.
     #[serde(default)]
     pub gap: u32,
-    /// Share of packets that pass twice.
+    /// Share of packets that are duplicated.
     #[serde(default)]
     pub duplicate: Correlated,
-    /// Share of packets that are spoilt: their checksum fails, so the receiver's host drops them.
+    /// Share of packets that are corrupted: their checksum fails, so the receiving host drops them.
     #[serde(default)]
     pub corrupt: Correlated,
-    /// The wire's own rate with its per-packet overhead, cell size and cell overhead, in bytes.
+    /// Rate of the emulated link with packet overhead, cell size and cell overhead in bytes.
     #[serde(default)]
     pub rate: Option<NetemRate>,
-    /// Packets leave in slots.
+    /// Slots: packets leave in bursts.
     #[serde(default)]
     pub slot: Option<SlotConfig>,
-    /// Where its random numbers begin (`TCA_NETEM_PRNG_SEED`); none: drawn from the run's dice.
+    /// Seed of its random numbers (`TCA_NETEM_PRNG_SEED`); None: drawn from the run's random streams.
     #[serde(default)]
     pub seed: Option<u64>,
-    /// A discipline below.
+    /// Child qdisc.
     #[serde(default)]
     pub inner: Option<Box<Node>>,
 }
@@ -212,13 +210,13 @@ pub struct NetemConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlotConfig {
-    /// The least time from one slot to the next.
+    /// Minimum time between slots.
     pub least: Span,
-    /// The most; between the two it is drawn.
+    /// Maximum time between slots; the time is drawn between the two.
     pub most: Span,
-    /// Most packets in a slot.
+    /// Maximum packets per slot.
     pub packets: u32,
-    /// Most bytes, but for the packet that exceeds them.
+    /// Maximum bytes per slot; the packet that exceeds them still leaves.
     pub bytes: u32,
 }
 
@@ -226,29 +224,29 @@ pub struct SlotConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetemRate {
-    /// Bytes a second.
+    /// Bytes per second.
     pub rate: Rate,
-    /// Added to each packet's length.
+    /// Bytes added to each packet.
     #[serde(default)]
     pub packet_overhead: i32,
-    /// Cells are sent whole; 0 is none.
+    /// Cell size; whole cells are sent. 0 is off.
     #[serde(default)]
     pub cell_size: u32,
-    /// Added to each cell.
+    /// Bytes added to each cell.
     #[serde(default)]
     pub cell_overhead: i32,
 }
 
-/// Shape of netem's jitter.
+/// Distribution of netem's jitter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
-    /// Even between minus and plus the jitter (netem without a table).
+    /// Uniform between minus and plus the jitter (netem without a table).
     #[default]
     Uniform,
     /// The normal distribution.
     Normal,
-    /// Pareto's.
+    /// The Pareto distribution.
     Pareto,
     /// A quarter normal, three quarters Pareto, as iproute2 makes it.
     Paretonormal,
@@ -258,79 +256,79 @@ pub enum Distribution {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Loss {
-    /// None.
+    /// No loss.
     #[default]
     None,
-    /// Each packet by itself, or correlated with the last.
+    /// Independent losses, or each correlated with the previous draw.
     Random(Correlated),
     /// The four-state Markov model: p13, p31, p32, p23, p14.
     State {
         /// Good to lost in a burst.
-        p13: Chance,
+        p13: Probability,
         /// Burst loss back to good.
-        p31: Chance,
+        p31: Probability,
         /// Burst loss to burst reception.
-        p32: Chance,
+        p32: Probability,
         /// Burst reception to burst loss.
-        p23: Chance,
+        p23: Probability,
         /// Good to a single loss.
-        p14: Chance,
+        p14: Probability,
     },
-    /// Gilbert-Elliott, as the kernel gets it: tc's `gemodel p r 1-h 1-k` with its third number turned round.
+    /// Gilbert-Elliott as the kernel gets it: tc's `gemodel p r 1-h 1-k` with its third number inverted.
     Gemodel {
         /// Good to bad.
-        p: Chance,
+        p: Probability,
         /// Bad to good.
-        r: Chance,
-        /// A packet passes though the state is bad: 2³²−1 less what tc calls `1-h`; 0 loses all of them.
-        h: Chance,
-        /// A packet is lost though the state is good (tc's `1-k`).
-        k1: Chance,
+        r: Probability,
+        /// A packet passes in the bad state: 2³²−1 minus tc's `1-h`; 0 loses all of them.
+        h: Probability,
+        /// A packet is lost in the good state (tc's `1-k`).
+        k1: Probability,
     },
-    /// Exactly one packet in `every`: for comparison with theory, which assumes it; tc has no word for it.
+    /// Exactly one packet in `every`, as theory assumes; tc has no such model.
     Every {
-        /// How many packets between two losses, the lost one included.
+        /// Packets from one loss to the next.
         every: u64,
     },
 }
 
-/// red, as the kernel gets it from tc: `struct tc_red_qopt`, the table and `max_P` (iproute2 `tc/q_red.c`, `tc_red.c`).
+/// red as the kernel gets it from tc: `struct tc_red_qopt`, the table and `max_P` (iproute2 `tc/q_red.c`, `tc_red.c`).
 ///
-/// An average is in bytes. tc never asks for `adaptive` so that Linux hears it: since iproute2 5.7 the flag goes
-/// into another attribute than the one that arms the timer (`__red_change`). To do what Linux does, leave it off.
+/// Averages are in bytes. Leave `adaptive` off to match tc on Linux: since iproute2 5.7 tc puts the flag into another
+/// attribute than the one that arms the timer (`__red_change`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that tc has")]
 pub struct RedConfig {
-    /// Most bytes in the built-in bfifo.
+    /// Limit of the default bfifo in bytes.
     pub limit: u64,
-    /// `qth_min`: below this average nothing happens.
+    /// `qth_min`: packets pass below this average.
     pub min: u32,
-    /// `qth_max`: from this average on every packet is hit.
+    /// `qth_max`: every packet is dropped or marked from this average on.
     pub max: u32,
     /// `Wlog`: the average's weight is 2⁻ʷˡᵒᵍ (`tc_red_eval_ewma`).
     pub wlog: u8,
-    /// `Plog`: slope of the probability (`tc_red_eval_P`); used only when `max_p` is 0.
+    /// `Plog`: slope of the probability (`tc_red_eval_P`); used only if `max_p` is 0.
     pub plog: u8,
-    /// `Scell_log`: an entry of `idle_damping` stands for 2^`scell_log` µs of idleness (`tc_red_eval_idle_damping`).
+    /// `Scell_log`: an entry of `idle_damping` covers 2^`scell_log` µs of idle time (`tc_red_eval_idle_damping`).
     pub scell_log: u8,
-    /// `Stab`: 256 numbers below 32, the bits that an average is shifted by after so many cells of idleness.
+    /// `Stab`: 256 shifts below 32, applied to the average after that many cells of idle time.
     pub idle_damping: Vec<u8>,
     /// `max_P`: probability at `max`, in units of 2⁻³².
-    pub max_p: Chance,
-    /// Mark instead of dropping where the packet allows it.
+    pub max_p: Probability,
+    /// Mark ECN-capable packets instead of dropping them.
     #[serde(default)]
     pub ecn: bool,
-    /// Drop rather than mark above `max`.
+    /// Drop instead of marking above `max`.
     #[serde(default)]
     pub harddrop: bool,
-    /// Never drop what can't be marked.
+    /// Never drop packets that cannot be marked.
     #[serde(default)]
     pub nodrop: bool,
     /// Adapt `max_p` every 500 ms.
     #[serde(default)]
     pub adaptive: bool,
-    /// A discipline in the place of the built-in bfifo.
+    /// A qdisc that replaces the default bfifo.
     #[serde(default)]
     pub inner: Option<Node>,
 }
@@ -339,21 +337,22 @@ pub struct RedConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CodelConfig {
-    /// Most packets.
+    /// Maximum packets.
     pub limit: u32,
-    /// Sojourn time that may stand.
+    /// Target sojourn time.
     pub target: Span,
-    /// How long it may be exceeded.
+    /// Interval.
     pub interval: Span,
     /// Mark instead of dropping.
     pub ecn: bool,
-    /// Mark above this sojourn time, always.
+    /// Mark every capable packet above this sojourn time.
     #[serde(default)]
     pub ce_threshold: Option<Span>,
-    /// And only packets whose ECN bits, under the second number as mask, are the first (`ce_threshold_selector`).
+    /// Restrict `ce_threshold` to packets whose ECN bits, masked by the second number, equal the first
+    /// (`ce_threshold_selector`).
     #[serde(default)]
     pub ce_selector: Option<(u8, u8)>,
-    /// The device's MTU with its header: less than this much backlog is never dropped from.
+    /// MTU of the device including the Ethernet header: no drops below this backlog.
     pub mtu: u32,
 }
 
@@ -361,16 +360,16 @@ pub struct CodelConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodelConfig {
-    /// Most packets in all queues.
+    /// Maximum packets in all queues.
     pub limit: u32,
-    /// Queues.
+    /// Number of queues.
     pub flows: u32,
-    /// Deficit round robin's share.
+    /// Quantum in bytes.
     pub quantum: u32,
-    /// Most memory.
+    /// Memory limit.
     pub memory_limit: u64,
-    /// Most packets dropped from the fattest flow at once.
+    /// Maximum packets dropped from the largest flow at once.
     pub drop_batch: u32,
-    /// What each flow's codel does; its `limit` is not used.
+    /// `CoDel` settings of each flow; `limit` is unused.
     pub codel: CodelConfig,
 }

@@ -1,7 +1,8 @@
-//! `CoDel`'s control loop: drop from the head while packets have waited too long for too long (RFC 8289).
+//! `CoDel`'s control loop: drops from the head while sojourn time exceeds `target` for an `interval` (RFC 8289).
 //!
-//! `codel` runs one loop, `fq_codel` one a flow. It sees its packets through a [`Bin`]; limits are its owner's affair.
-//! Times are Linux's: units of 1024 ns in 32 bits that wrap (Linux `include/net/codel.h`, `codel_impl.h`).
+//! `codel` runs one loop, `fq_codel` one per flow. The loop reads packets through a [`PacketSource`]; the owner
+//! enforces limits. Times are Linux's: units of 1024 ns in 32 bits that wrap (Linux `include/net/codel.h`,
+//! `codel_impl.h`).
 //!
 //! ```text
 //!             sojourn >= target for an interval: drop or mark one
@@ -17,19 +18,19 @@ use crate::time::{Span, Time};
 #[cfg(test)]
 mod tests;
 
-/// Where a loop takes its packets from.
-pub(super) trait Bin {
-    /// The oldest packet.
+/// The queue that a loop dequeues from.
+pub(super) trait PacketSource {
+    /// Dequeues the oldest packet.
     fn pop(&mut self) -> Option<Packet>;
-    /// Bytes that stand in the whole discipline.
+    /// Backlog of the whole qdisc in bytes.
     fn backlog_bytes(&self) -> u64;
-    /// A packet dies.
-    fn kill(&mut self, packet: Packet);
-    /// A packet was marked.
+    /// Drops a packet.
+    fn drop_packet(&mut self, packet: Packet);
+    /// Counts a marked packet.
     fn marked(&mut self);
 }
 
-/// What a loop is told.
+/// Parameters of a loop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Params {
     target: Ticks,
@@ -40,17 +41,17 @@ pub(super) struct Params {
     mtu: u32,
 }
 
-/// What a loop remembers.
+/// State of a loop.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Control {
     dropping: bool,
-    /// Drops since it began to drop.
+    /// Drops since it entered the dropping state.
     count: u32,
-    /// `count` when it last began to drop.
+    /// `count` when it last entered the dropping state.
     last_count: u32,
     /// 1/sqrt(count) in units of 2⁻¹⁶.
     inverse_sqrt: u16,
-    /// When packets will have waited too long for an interval; 0 is never.
+    /// Time at which sojourn will have exceeded `target` for an interval; 0 if it does not exceed it.
     above_until: Ticks,
     drop_next: Ticks,
     sojourn: Ticks,
@@ -60,7 +61,7 @@ pub(super) struct Control {
 type Ticks = u32;
 
 impl Params {
-    /// tc hands microseconds to the kernel, and the kernel shifts them.
+    /// Converts as the kernel does: microseconds from tc, shifted.
     pub fn new(config: &CodelConfig) -> Self {
         Self {
             target: ticks(config.target),
@@ -74,19 +75,19 @@ impl Params {
 }
 
 impl Control {
-    /// The next packet that may leave.
-    pub fn next(&mut self, params: &Params, now: Time, bin: &mut impl Bin) -> Option<Packet> {
+    /// The next packet to send.
+    pub fn next(&mut self, params: &Params, now: Time, source: &mut impl PacketSource) -> Option<Packet> {
         let now = clock(now);
-        let Some(head) = bin.pop() else {
+        let Some(head) = source.pop() else {
             self.above_until = 0;
             self.dropping = false;
             return None;
         };
-        let late = self.is_late(Some(&head), params, now, bin);
+        let late = self.is_late(Some(&head), params, now, source);
         let mut left = match (self.dropping, late) {
             (false, false) => Some(head),
-            (false, true) => self.begin(head, params, now, bin),
-            (true, true) => self.go_on(head, params, now, bin),
+            (false, true) => self.begin(head, params, now, source),
+            (true, true) => self.continue_dropping(head, params, now, source),
             (true, false) => {
                 self.dropping = false;
                 Some(head)
@@ -98,24 +99,24 @@ impl Control {
             && params.ce_selector.is_none_or(|(value, mask)| packet.ecn.bits() & mask == value)
         {
             packet.ecn = Ecn::Ce;
-            bin.marked();
+            source.marked();
         }
         left
     }
 
-    /// Drops by somebody else raise the signal too (`fq_codel_drop`).
+    /// Counts drops made elsewhere, which also raise the signal (`fq_codel_drop`).
     pub const fn add_drops(&mut self, drops: u32) {
         self.count = self.count.wrapping_add(drops);
     }
 
-    /// Has the queue stood above target for an interval? A queue of a packet's size never has.
-    fn is_late(&mut self, packet: Option<&Packet>, params: &Params, now: Ticks, bin: &impl Bin) -> bool {
+    /// Whether sojourn has exceeded `target` for an interval. A queue of at most one packet never has.
+    fn is_late(&mut self, packet: Option<&Packet>, params: &Params, now: Ticks, source: &impl PacketSource) -> bool {
         let Some(packet) = packet else {
             self.above_until = 0;
             return false;
         };
         self.sojourn = now.wrapping_sub(clock(packet.queued_at));
-        if is_after(params.target, self.sojourn) || bin.backlog_bytes() <= u64::from(params.mtu) {
+        if is_after(params.target, self.sojourn) || source.backlog_bytes() <= u64::from(params.mtu) {
             self.above_until = 0;
             return false;
         }
@@ -126,20 +127,26 @@ impl Control {
         is_after(now, self.above_until)
     }
 
-    /// Calm → Dropping. When the last time was not long ago, it goes on where that one stopped.
-    fn begin(&mut self, mut head: Packet, params: &Params, now: Ticks, bin: &mut impl Bin) -> Option<Packet> {
-        let left = if mark(&mut head, params, bin) {
+    /// Calm → Dropping. Resumes at the earlier drop rate if the last dropping state ended recently.
+    fn begin(
+        &mut self,
+        mut head: Packet,
+        params: &Params,
+        now: Ticks,
+        source: &mut impl PacketSource,
+    ) -> Option<Packet> {
+        let left = if mark(&mut head, params, source) {
             Some(head)
         } else {
-            bin.kill(head);
-            let next = bin.pop();
-            self.is_late(next.as_ref(), params, now, bin);
+            source.drop_packet(head);
+            let next = source.pop();
+            self.is_late(next.as_ref(), params, now, source);
             next
         };
         self.dropping = true;
         let fresh = self.count.wrapping_sub(self.last_count);
         let since = now.wrapping_sub(self.drop_next);
-        if fresh > 1 && is_after(REMEMBERED_INTERVALS.wrapping_mul(params.interval), since) {
+        if fresh > 1 && is_after(RESUME_INTERVALS.wrapping_mul(params.interval), since) {
             self.count = fresh;
             self.improve_inverse_sqrt();
         } else {
@@ -151,20 +158,26 @@ impl Control {
         left
     }
 
-    /// Dropping: one or more, as many as are due.
-    fn go_on(&mut self, head: Packet, params: &Params, now: Ticks, bin: &mut impl Bin) -> Option<Packet> {
+    /// Dropping: signals as often as due.
+    fn continue_dropping(
+        &mut self,
+        head: Packet,
+        params: &Params,
+        now: Ticks,
+        source: &mut impl PacketSource,
+    ) -> Option<Packet> {
         let mut head = Some(head);
         while self.dropping && !is_after(self.drop_next, now) {
             let mut packet = head?;
             self.count = self.count.wrapping_add(1);
             self.improve_inverse_sqrt();
-            if mark(&mut packet, params, bin) {
+            if mark(&mut packet, params, source) {
                 self.drop_next = self.next_after(self.drop_next, params);
                 return Some(packet);
             }
-            bin.kill(packet);
-            head = bin.pop();
-            if self.is_late(head.as_ref(), params, now, bin) {
+            source.drop_packet(packet);
+            head = source.pop();
+            if self.is_late(head.as_ref(), params, now, source) {
                 self.drop_next = self.next_after(self.drop_next, params);
             } else {
                 self.dropping = false;
@@ -184,18 +197,18 @@ impl Control {
         let x = u64::from(self.inverse_sqrt) << 16;
         let square = u64::from(high(x * x));
         let rest = (3u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square));
-        // Two bits less, so that the product does not overflow.
+        // Two bits less, to avoid overflow.
         let next = (rest >> 2).wrapping_mul(x) >> (32 - 2 + 1);
         self.inverse_sqrt = low((next >> 16) & 0xffff);
     }
 }
 
-/// Marks a packet when that is wished and possible, and says whether it was.
-fn mark(packet: &mut Packet, params: &Params, bin: &mut impl Bin) -> bool {
+/// Marks a packet if enabled and possible; returns whether it did.
+fn mark(packet: &mut Packet, params: &Params, source: &mut impl PacketSource) -> bool {
     let marks = params.ecn && packet.ecn.is_capable();
     if marks {
         packet.ecn = Ecn::Ce;
-        bin.marked();
+        source.marked();
     }
     marks
 }
@@ -208,7 +221,7 @@ fn ticks(span: Span) -> Ticks {
     wrapped((span.as_micros() * 1_000) >> 10)
 }
 
-/// Is `a` later than `b`, on a clock that wraps?
+/// Whether `a` is later than `b` on a clock that wraps.
 const fn is_after(a: Ticks, b: Ticks) -> bool {
     a.wrapping_sub(b).cast_signed() > 0
 }
@@ -227,5 +240,5 @@ const fn low(number: u64) -> u16 {
     number as u16
 }
 
-/// Intervals after which it forgets how often it had to drop.
-const REMEMBERED_INTERVALS: u32 = 16;
+/// Intervals after which it no longer resumes at the earlier drop rate.
+const RESUME_INTERVALS: u32 = 16;

@@ -1,14 +1,13 @@
-//! drr: classes that hold packets take turns, a quantum of bytes each (Shreedhar and Varghese 1995; Linux
-//! `net/sched/sch_drr.c`).
+//! drr: deficit round robin among classes (Shreedhar and Varghese 1995; Linux `net/sched/sch_drr.c`).
 //!
-//! A class sends while its deficit pays for its next packet; else the deficit grows by a quantum and the next class has
-//! its turn. A packet that no filter puts into a class dies.
+//! A class sends while its deficit covers its next packet; otherwise the deficit grows by a quantum and the next class
+//! follows. A packet that no filter matches is dropped.
 
-use super::classify::{Class, Classifier, shoot};
-use super::discipline::{Discipline, Lot, Turn};
+use super::classify::{Class, Classifier, drop_unmatched};
 use super::fifo::Fifo;
-use super::lookahead::{Ahead, Lookahead};
-use super::tally::Tally;
+use super::lookahead::{Lookahead, Peeked};
+use super::qdisc::{CallContext, Qdisc, QdiscContext};
+use super::stats::QdiscStats;
 use super::{DrrConfig, Next, Verdict};
 use crate::packet::Packet;
 use alloc::collections::VecDeque;
@@ -21,7 +20,7 @@ mod tests;
 #[derive(Debug)]
 pub(super) struct Drr {
     classes: Vec<Share>,
-    /// Classes that hold packets, in the order of their turns.
+    /// Active classes in order of service.
     active: VecDeque<usize>,
     classifier: Classifier,
 }
@@ -36,33 +35,33 @@ struct Share {
 }
 
 impl Drr {
-    /// Empty.
-    pub fn new(config: &DrrConfig, lot: &Lot) -> Self {
+    /// Empty classes.
+    pub fn new(config: &DrrConfig, context: &QdiscContext) -> Self {
         let classes = config.classes.iter().map(|class| Share {
             minor: class.minor,
             quantum: quantum(class.quantum),
             deficit: 0,
             queue: Lookahead::new(match &class.leaf {
-                Some(node) => Discipline::new(node, lot),
-                None => Discipline::built_in(Fifo::of_packets(config.class_limit)),
+                Some(node) => Qdisc::new(node, context),
+                None => Qdisc::built_in(Fifo::of_packets(config.class_limit)),
             }),
         });
         Self { classes: classes.collect(), active: VecDeque::new(), classifier: Classifier::new(&config.rules) }
     }
 
-    /// Hands a packet to its class.
-    pub fn enqueue(&mut self, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
-        let class = match self.classifier.class_of(packet, turn.now) {
+    /// Enqueues a packet in its class.
+    pub fn enqueue(&mut self, packet: &Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
+        let class = match self.classifier.class_of(packet, ctx.now) {
             Class::Minor(minor) => self.classes.iter().position(|class| class.minor == minor),
-            Class::None | Class::Shot => None,
+            Class::None | Class::Policed => None,
         };
         let Some(number) = class else {
-            shoot(packet, tally, turn);
+            drop_unmatched(packet, stats, ctx);
             return Verdict::Queued;
         };
         let class = &mut self.classes[number];
         let was_empty = class.queue.inner.is_empty();
-        let verdict = class.queue.enqueue(packet, tally, turn);
+        let verdict = class.queue.enqueue(packet, stats, ctx);
         if was_empty && !class.queue.inner.is_empty() {
             class.deficit = class.quantum;
             self.active.push_back(number);
@@ -70,15 +69,15 @@ impl Drr {
         verdict
     }
 
-    /// The next packet of the class whose turn it is.
-    pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
+    /// Dequeues the next packet of the current class.
+    pub fn dequeue(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
         while let Some(&number) = self.active.front() {
             let class = &mut self.classes[number];
-            let bytes = match class.queue.peek(tally, turn) {
-                Ahead::Packet { bytes } => bytes,
-                // Linux stops here too, and complains about a class that holds packets back.
-                Ahead::At(time) => return Next::At(time),
-                Ahead::Empty => {
+            let bytes = match class.queue.peek(stats, ctx) {
+                Peeked::Packet { bytes } => bytes,
+                // Linux stops here too and warns about a non-work-conserving class.
+                Peeked::At(time) => return Next::At(time),
+                Peeked::Empty => {
                     self.active.pop_front();
                     continue;
                 }
@@ -89,7 +88,7 @@ impl Drr {
                 continue;
             }
             class.deficit -= bytes;
-            let next = class.queue.take(tally, turn);
+            let next = class.queue.take(stats, ctx);
             if class.queue.inner.is_empty() {
                 self.active.pop_front();
             }
@@ -98,7 +97,7 @@ impl Drr {
         Next::Empty
     }
 
-    /// New filters and quanta; what stands in the classes stays.
+    /// Applies new filters and quanta; queued packets stay.
     pub fn change(&mut self, config: &DrrConfig) {
         self.classifier = Classifier::new(&config.rules);
         for class in &mut self.classes {
@@ -112,27 +111,27 @@ impl Drr {
         self.classes.len()
     }
 
-    /// What stands in a class.
-    pub fn leaf(&self, number: usize) -> Option<&Discipline> {
+    /// The qdisc of a class.
+    pub fn leaf(&self, number: usize) -> Option<&Qdisc> {
         self.classes.get(number).map(|class| &class.queue.inner)
     }
 
-    /// What stands in a class.
-    pub fn leaf_mut(&mut self, number: usize) -> Option<&mut Discipline> {
+    /// The qdisc of a class.
+    pub fn leaf_mut(&mut self, number: usize) -> Option<&mut Qdisc> {
         self.classes.get_mut(number).map(|class| &mut class.queue.inner)
     }
 }
 
-/// As `drr_change_class` bounds it.
+/// Bounds of `drr_change_class`.
 const fn quantum(bytes: u32) -> u32 {
-    if bytes < SMALLEST_QUANTUM {
-        SMALLEST_QUANTUM
-    } else if bytes > LARGEST_QUANTUM {
-        LARGEST_QUANTUM
+    if bytes < MIN_QUANTUM {
+        MIN_QUANTUM
+    } else if bytes > MAX_QUANTUM {
+        MAX_QUANTUM
     } else {
         bytes
     }
 }
 
-const SMALLEST_QUANTUM: u32 = 256;
-const LARGEST_QUANTUM: u32 = 1 << 20;
+const MIN_QUANTUM: u32 = 256;
+const MAX_QUANTUM: u32 = 1 << 20;

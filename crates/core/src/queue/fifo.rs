@@ -1,8 +1,8 @@
-//! pfifo and bfifo: first in, first out, up to so many packets or bytes (Linux `net/sched/sch_fifo.c`).
+//! pfifo and bfifo: first in, first out, limited in packets or bytes (Linux `net/sched/sch_fifo.c`).
 
-use super::discipline::Turn;
-use super::lookahead::Ahead;
-use super::tally::Tally;
+use super::lookahead::Peeked;
+use super::qdisc::CallContext;
+use super::stats::QdiscStats;
 use super::{ChangeError, Config, Next, Verdict};
 use crate::packet::Packet;
 use alloc::collections::VecDeque;
@@ -14,7 +14,7 @@ pub(super) struct Fifo {
     limit: Limit,
 }
 
-/// What a fifo's limit counts.
+/// Unit of the limit.
 #[derive(Clone, Copy, Debug)]
 enum Limit {
     Packets(u32),
@@ -32,33 +32,33 @@ impl Fifo {
         Self { packets: VecDeque::new(), limit: Limit::Bytes(limit) }
     }
 
-    /// Lets a packet in while there is room. Only disciplines that ask how long it stood note when it came.
+    /// Enqueues a packet if there is room. Only qdiscs that use sojourn time record the arrival time.
     #[inline]
-    pub fn enqueue(&mut self, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
-        if !self.has_room(packet.bytes, tally) {
-            tally.counters.drops += 1;
-            turn.dropped.push(*packet);
+    pub fn enqueue(&mut self, packet: &Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
+        if !self.fits(packet.bytes, stats) {
+            stats.counters.drops += 1;
+            ctx.dropped.push(*packet);
             return Verdict::Dropped;
         }
-        tally.stand(packet.bytes);
+        stats.add_packet(packet.bytes);
         self.packets.push_back(*packet);
         Verdict::Queued
     }
 
-    /// The oldest packet.
+    /// Dequeues the oldest packet.
     #[inline]
-    pub fn dequeue(&mut self, tally: &mut Tally) -> Next {
+    pub fn dequeue(&mut self, stats: &mut QdiscStats) -> Next {
         let Some(packet) = self.packets.pop_front() else { return Next::Empty };
-        tally.leave(packet.bytes);
+        stats.leave(packet.bytes);
         Next::Packet(packet)
     }
 
-    /// What the oldest packet is.
-    pub fn peek(&self) -> Ahead {
-        self.packets.front().map_or(Ahead::Empty, |packet| Ahead::Packet { bytes: packet.bytes })
+    /// Peeks at the oldest packet.
+    pub fn peek(&self) -> Peeked {
+        self.packets.front().map_or(Peeked::Empty, |packet| Peeked::Packet { bytes: packet.bytes })
     }
 
-    /// tc's name for it.
+    /// Name in tc.
     pub const fn kind(&self) -> &'static str {
         match self.limit {
             Limit::Packets(_) => "pfifo",
@@ -66,7 +66,7 @@ impl Fifo {
         }
     }
 
-    /// A new limit; what stands beyond it stays.
+    /// Sets a new limit; packets beyond it stay.
     pub const fn change(&mut self, config: &Config) -> Result<(), ChangeError> {
         match (&mut self.limit, config) {
             (Limit::Packets(limit), Config::Pfifo { limit: new }) => *limit = *new,
@@ -76,7 +76,7 @@ impl Fifo {
         Ok(())
     }
 
-    /// A parent's limit in whatever this fifo counts (`fifo_set_limit` does not ask).
+    /// Sets the limit in this fifo's unit on behalf of its parent (`fifo_set_limit` does not check the kind either).
     pub fn set_limit(&mut self, limit: u64) {
         match &mut self.limit {
             Limit::Packets(packets) => *packets = u32::try_from(limit).unwrap_or(u32::MAX),
@@ -84,10 +84,10 @@ impl Fifo {
         }
     }
 
-    fn has_room(&self, bytes: u32, tally: &Tally) -> bool {
+    fn fits(&self, bytes: u32, stats: &QdiscStats) -> bool {
         match self.limit {
-            Limit::Packets(limit) => tally.backlog.packets < limit,
-            Limit::Bytes(limit) => tally.backlog.bytes + u64::from(bytes) <= limit,
+            Limit::Packets(limit) => stats.backlog.packets < limit,
+            Limit::Bytes(limit) => stats.backlog.bytes + u64::from(bytes) <= limit,
         }
     }
 }

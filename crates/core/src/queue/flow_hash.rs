@@ -1,19 +1,19 @@
-//! Which queue a flow belongs to, for disciplines that tell flows apart by a hash (`skb_get_hash`): two flows may share
-//! one. Both directions of a flow are flows of their own.
+//! Maps flows to queues by a hash (`skb_get_hash`); two flows may share a queue. The two directions of a flow hash
+//! separately.
 
-use crate::dice::Dice;
 use crate::packet::{Direction, Packet};
+use crate::rng::Rng;
 
-/// A hash that is another one in every run.
+/// A hash keyed per run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlowHash {
     secret: u64,
 }
 
 impl FlowHash {
-    /// One that nobody could foresee.
-    pub fn new(dice: &mut Dice) -> Self {
-        Self { secret: dice.long() }
+    /// A key drawn from the random stream.
+    pub fn new(rng: &mut Rng) -> Self {
+        Self { secret: rng.next_u64() }
     }
 
     /// A number below `queues`, the same for all packets of a flow (`reciprocal_scale`).
@@ -24,7 +24,7 @@ impl FlowHash {
     }
 }
 
-/// Spreads the bits of a number over all of it (the finisher of splitmix64).
+/// Mixes the bits of a number (the finalizer of splitmix64).
 pub(super) const fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

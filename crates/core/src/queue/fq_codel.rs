@@ -1,13 +1,14 @@
-//! `fq_codel`: a queue a flow, each with a control loop, served in turn (RFC 8290; Linux `net/sched/sch_fq_codel.c`).
+//! `fq_codel`: flow queues with a `CoDel` loop each, served by deficit round robin (RFC 8290; Linux
+//! `net/sched/sch_fq_codel.c`).
 //!
-//! A flow that has been quiet is new: it is served before the old ones, for one quantum. When too much stands, the
-//! fattest flow loses half of its backlog at its head. Flows are told apart by a hash, so two may share a queue.
+//! A newly active flow is served before the old ones, for one quantum. Over the limit, drop from the head of the
+//! largest flow, up to half of its backlog. Flows are identified by a hash, so two may share a queue.
 
-use super::control::{Bin, Control, Params};
-use super::discipline::{Lot, Turn};
+use super::control::{Control, PacketSource, Params};
 use super::flow_hash::FlowHash;
+use super::qdisc::{CallContext, QdiscContext};
 use super::rounds::Rounds;
-use super::tally::Tally;
+use super::stats::QdiscStats;
 use super::{FqCodelConfig, Next, Verdict};
 use crate::packet::{Body, Packet};
 use alloc::collections::VecDeque;
@@ -20,7 +21,7 @@ mod tests;
 #[derive(Debug)]
 pub(super) struct FqCodel {
     flows: Vec<Flow>,
-    /// Bytes a flow, apart from the flows because the fattest one is searched for.
+    /// Backlog per flow in bytes; a separate array, because it is scanned for the largest.
     backlogs: Vec<u64>,
     rounds: Rounds,
     limit: u32,
@@ -39,9 +40,9 @@ struct Flow {
 }
 
 impl FqCodel {
-    /// Empty.
-    pub fn new(config: &FqCodelConfig, lot: &Lot, handle: &str) -> Self {
-        let flows = usize::try_from(config.flows.clamp(1, MOST_FLOWS)).expect("65536 flows are a usize");
+    /// Empty queues.
+    pub fn new(config: &FqCodelConfig, context: &QdiscContext, handle: &str) -> Self {
+        let flows = usize::try_from(config.flows.clamp(1, MAX_FLOWS)).expect("65536 flows are a usize");
         let mut this = Self {
             flows: alloc::vec![Flow::default(); flows],
             backlogs: alloc::vec![0; flows],
@@ -51,31 +52,31 @@ impl FqCodel {
             memory_limit: 0,
             drop_batch: 0,
             params: Params::new(&config.codel),
-            hash: FlowHash::new(&mut lot.dice(handle)),
+            hash: FlowHash::new(&mut context.rng(handle)),
         };
         this.change(config);
         this
     }
 
-    /// Lets a packet in; when that is too much, packets of the fattest flow die.
-    pub fn enqueue(&mut self, mut packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+    /// Enqueues a packet; over a limit, packets of the largest flow are dropped.
+    pub fn enqueue(&mut self, mut packet: Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
         let number = self.hash.queue_of(&packet, self.flows.len());
-        packet.queued_at = turn.now;
+        packet.queued_at = ctx.now;
         self.memory += memory_of(&packet);
         self.backlogs[number] += u64::from(packet.bytes);
-        tally.stand(packet.bytes);
+        stats.add_packet(packet.bytes);
         self.flows[number].packets.push_back(packet);
         self.rounds.join(number);
-        if tally.backlog.packets <= self.limit && self.memory <= self.memory_limit {
+        if stats.backlog.packets <= self.limit && self.memory <= self.memory_limit {
             return Verdict::Queued;
         }
-        if self.thin_out(tally, turn) == number { Verdict::Congested } else { Verdict::Queued }
+        if self.drop_some(stats, ctx) == number { Verdict::Congested } else { Verdict::Queued }
     }
 
-    /// The next packet of the flow whose turn it is.
-    pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
+    /// Dequeues the next packet in round-robin order.
+    pub fn dequeue(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
         while let Some(number) = self.rounds.next() {
-            if let Some(packet) = self.next_of(number, tally, turn) {
+            if let Some(packet) = self.next_of(number, stats, ctx) {
                 self.rounds.sent(number, packet.bytes);
                 return Next::Packet(packet);
             }
@@ -84,46 +85,46 @@ impl FqCodel {
         Next::Empty
     }
 
-    /// New settings; the number of flows stays. Linux drops what stands beyond a smaller limit: here it stays.
+    /// Applies new settings; the number of queues stays. Linux drops packets beyond a smaller limit; here they stay.
     pub fn change(&mut self, config: &FqCodelConfig) {
         self.limit = config.limit;
         self.rounds.set_quantum(config.quantum);
-        self.memory_limit = config.memory_limit.min(MOST_MEMORY);
+        self.memory_limit = config.memory_limit.min(MAX_MEMORY);
         self.drop_batch = config.drop_batch.max(1);
         self.params = Params::new(&config.codel);
     }
 
-    fn next_of(&mut self, number: usize, tally: &mut Tally, turn: &mut Turn) -> Option<Packet> {
+    fn next_of(&mut self, number: usize, stats: &mut QdiscStats, ctx: &mut CallContext) -> Option<Packet> {
         let Flow { packets, control, .. } = &mut self.flows[number];
         let (backlog, memory) = (&mut self.backlogs[number], &mut self.memory);
-        let mut bin = Head { packets, backlog, memory, tally, dropped: turn.dropped };
-        control.next(&self.params, turn.now, &mut bin)
+        let mut source = Head { packets, backlog, memory, stats, dropped: ctx.dropped };
+        control.next(&self.params, ctx.now, &mut source)
     }
 
-    /// The fattest flow loses half of its bytes, but no more packets than `drop_batch`; says which one it was.
+    /// Drops half of the largest flow's backlog, at most `drop_batch` packets; returns the flow's index.
     #[cold]
-    fn thin_out(&mut self, tally: &mut Tally, turn: &mut Turn) -> usize {
-        let mut fattest = 0;
+    fn drop_some(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> usize {
+        let mut largest = 0;
         for number in 1..self.backlogs.len() {
-            if self.backlogs[number] > self.backlogs[fattest] {
-                fattest = number;
+            if self.backlogs[number] > self.backlogs[largest] {
+                largest = number;
             }
         }
-        let Flow { packets, control, .. } = &mut self.flows[fattest];
-        let (backlog, memory) = (&mut self.backlogs[fattest], &mut self.memory);
+        let Flow { packets, control, .. } = &mut self.flows[largest];
+        let (backlog, memory) = (&mut self.backlogs[largest], &mut self.memory);
         let enough = *backlog / 2;
         let (mut bytes, mut count) = (0, 0);
-        let mut bin = Head { packets, backlog, memory, tally, dropped: turn.dropped };
-        while let Some(packet) = bin.pop() {
+        let mut source = Head { packets, backlog, memory, stats, dropped: ctx.dropped };
+        while let Some(packet) = source.pop() {
             bytes += u64::from(packet.bytes);
             count += 1;
-            bin.kill(packet);
+            source.drop_packet(packet);
             if count >= self.drop_batch || bytes >= enough {
                 break;
             }
         }
         control.add_drops(count);
-        fattest
+        largest
     }
 }
 
@@ -132,35 +133,35 @@ struct Head<'a> {
     packets: &'a mut VecDeque<Packet>,
     backlog: &'a mut u64,
     memory: &'a mut u64,
-    tally: &'a mut Tally,
+    stats: &'a mut QdiscStats,
     dropped: &'a mut Vec<Packet>,
 }
 
-impl Bin for Head<'_> {
+impl PacketSource for Head<'_> {
     fn pop(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         *self.backlog -= u64::from(packet.bytes);
         *self.memory -= memory_of(&packet);
-        self.tally.leave(packet.bytes);
+        self.stats.leave(packet.bytes);
         Some(packet)
     }
 
     fn backlog_bytes(&self) -> u64 {
-        self.tally.backlog.bytes
+        self.stats.backlog.bytes
     }
 
-    fn kill(&mut self, packet: Packet) {
-        self.tally.counters.drops += 1;
+    fn drop_packet(&mut self, packet: Packet) {
+        self.stats.counters.drops += 1;
         self.dropped.push(packet);
     }
 
     fn marked(&mut self) {
-        self.tally.counters.marks += 1;
+        self.stats.counters.marks += 1;
     }
 }
 
-/// What a packet costs in kernel memory (`skb->truesize`), reckoned: its payload lies in pages, and around it are a
-/// head, its `sk_buff` and its shared information. A pure acknowledgement counts 2 (`skb_set_tcp_pure_ack`).
+/// Kernel memory of a packet (`skb->truesize`), computed: payload in pages plus head, `sk_buff` and shared info. A pure
+/// ACK counts 2 (`skb_set_tcp_pure_ack`).
 pub(super) fn memory_of(packet: &Packet) -> u64 {
     match packet.body {
         Body::Tcp(segment) if segment.len == 0 && !segment.flags.syn && !segment.flags.fin => PURE_ACK_MEMORY,
@@ -169,10 +170,10 @@ pub(super) fn memory_of(packet: &Packet) -> u64 {
     }
 }
 
-/// Head of 384, `struct sk_buff` of 256, `skb_shared_info` of 320 bytes on a 64-bit machine.
+/// Head of 384, `struct sk_buff` of 256 and `skb_shared_info` of 320 bytes on 64-bit hosts.
 const SKB_MEMORY: u64 = 960;
 /// Linux `include/net/tcp.h`, `skb_set_tcp_pure_ack`.
 const PURE_ACK_MEMORY: u64 = 2;
 /// Limits of `fq_codel_change`.
-const MOST_FLOWS: u32 = 65_536;
-const MOST_MEMORY: u64 = 1 << 31;
+const MAX_FLOWS: u32 = 65_536;
+const MAX_MEMORY: u64 = 1 << 31;

@@ -1,16 +1,16 @@
-//! `fq_pie`: a queue a flow, each with a probability of its own, served in turn (Linux `net/sched/sch_fq_pie.c`).
+//! `fq_pie`: flow queues with a drop probability each, served by deficit round robin (Linux `net/sched/sch_fq_pie.c`).
 //!
-//! A flow that has been quiet is new: it is served before the old ones, for one quantum. Flows are told apart by a hash,
-//! so two may share a queue. Linux counts what exceeds `memory_limit` and drops nothing for it, so it is not here.
+//! A newly active flow is served before the old ones, for one quantum. Flows are identified by a hash, so two may share
+//! a queue. Linux counts packets over `memory_limit` but does not drop them, so that limit is absent here.
 
-use super::discipline::{Lot, Turn};
 use super::flow_hash::FlowHash;
-use super::pie::control::{Control, Fate, Params, Ticker, percent};
+use super::pie::control::{Control, Decision, Params, Ticker, percent};
+use super::qdisc::{CallContext, QdiscContext};
 use super::rounds::Rounds;
-use super::tally::Tally;
+use super::stats::QdiscStats;
 use super::{FqPieConfig, Next, Verdict};
-use crate::dice::Dice;
 use crate::packet::Packet;
+use crate::rng::Rng;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -23,14 +23,14 @@ pub(super) struct FqPie {
     flows: Vec<Flow>,
     rounds: Rounds,
     limit: u32,
-    /// Up to this probability packets are marked.
+    /// Packets are marked up to this probability.
     marks_up_to: u64,
     params: Params,
     ticker: Ticker,
-    /// Where the timer goes on, when there are more flows than it looks at in one go.
+    /// Flow at which the timer continues if it cannot visit all at once.
     cursor: usize,
     hash: FlowHash,
-    dice: Dice,
+    rng: Rng,
 }
 
 /// One queue.
@@ -39,16 +39,16 @@ struct Flow {
     packets: VecDeque<Packet>,
     bytes: u64,
     control: Control,
-    /// Will the timer change nothing?
+    /// Whether the timer would not change anything.
     rests: bool,
 }
 
 impl FqPie {
-    /// Empty.
-    pub fn new(config: &FqPieConfig, lot: &Lot, handle: &str) -> Self {
-        let flows = usize::try_from(config.flows.clamp(1, MOST_FLOWS)).expect("65536 flows are a usize");
-        let mut dice = lot.dice(handle);
-        let hash = FlowHash::new(&mut dice);
+    /// Empty queues.
+    pub fn new(config: &FqPieConfig, context: &QdiscContext, handle: &str) -> Self {
+        let flows = usize::try_from(config.flows.clamp(1, MAX_FLOWS)).expect("65536 flows are a usize");
+        let mut rng = context.rng(handle);
+        let hash = FlowHash::new(&mut rng);
         let mut this = Self {
             flows: alloc::vec![Flow::default(); flows],
             rounds: Rounds::new(flows),
@@ -58,56 +58,56 @@ impl FqPie {
             ticker: Ticker::new(config.pie.tupdate),
             cursor: 0,
             hash,
-            dice,
+            rng,
         };
         this.change(config);
         this
     }
 
-    /// Lets a packet in, marks it or drops it.
-    pub fn enqueue(&mut self, mut packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
-        self.catch_up(turn);
+    /// Enqueues, marks or drops a packet.
+    pub fn enqueue(&mut self, mut packet: Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
+        self.catch_up(ctx);
         let number = self.hash.queue_of(&packet, self.flows.len());
         let flow = &mut self.flows[number];
         flow.rests = false;
-        let full = tally.backlog.packets >= self.limit;
-        match flow.control.admit(&self.params, full, flow.bytes, &mut packet, self.marks_up_to, &mut self.dice) {
-            Fate::Enters => {}
-            Fate::EntersMarked => tally.counters.marks += 1,
-            Fate::Dies => {
-                tally.counters.drops += 1;
-                turn.dropped.push(packet);
+        let full = stats.backlog.packets >= self.limit;
+        match flow.control.admit(&self.params, full, flow.bytes, &mut packet, self.marks_up_to, &mut self.rng) {
+            Decision::Enters => {}
+            Decision::EntersMarked => stats.counters.marks += 1,
+            Decision::Dies => {
+                stats.counters.drops += 1;
+                ctx.dropped.push(packet);
                 return Verdict::Congested;
             }
         }
-        packet.queued_at = turn.now;
-        tally.stand(packet.bytes);
+        packet.queued_at = ctx.now;
+        stats.add_packet(packet.bytes);
         flow.bytes += u64::from(packet.bytes);
         flow.packets.push_back(packet);
         self.rounds.join(number);
         Verdict::Queued
     }
 
-    /// The next packet of the flow whose turn it is.
-    pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
-        self.catch_up(turn);
+    /// Dequeues the next packet in round-robin order.
+    pub fn dequeue(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
+        self.catch_up(ctx);
         while let Some(number) = self.rounds.next() {
             let flow = &mut self.flows[number];
             let Some(packet) = flow.packets.pop_front() else {
                 self.rounds.retire(number);
                 continue;
             };
-            tally.leave(packet.bytes);
+            stats.leave(packet.bytes);
             flow.rests = false;
             flow.bytes -= u64::from(packet.bytes);
-            flow.control.left(&self.params, &packet, flow.bytes, turn.now);
+            flow.control.left(&self.params, &packet, flow.bytes, ctx.now);
             self.rounds.sent(number, packet.bytes);
             return Next::Packet(packet);
         }
         Next::Empty
     }
 
-    /// New settings; the number of flows stays. Linux drops what stands beyond a smaller limit: here it stays.
+    /// Applies new settings; the number of queues stays. Linux drops packets beyond a smaller limit; here they stay.
     pub fn change(&mut self, config: &FqPieConfig) {
         self.limit = config.limit;
         self.rounds.set_quantum(config.quantum);
@@ -117,9 +117,9 @@ impl FqPie {
         self.flows.iter_mut().for_each(|flow| flow.rests = false);
     }
 
-    /// Makes up for the ticks that the kernel's timer would have had; backlogs have not changed since.
-    fn catch_up(&mut self, turn: &Turn) {
-        while self.ticker.is_due(turn.now) {
+    /// Runs all timer ticks due by now; backlogs have not changed since.
+    fn catch_up(&mut self, ctx: &CallContext) {
+        while self.ticker.next_tick(ctx.now) {
             let end = self.flows.len().min(self.cursor + FLOWS_PER_TICK);
             for flow in self.flows[self.cursor..end].iter_mut().filter(|flow| !flow.rests) {
                 flow.rests = flow.control.tick(&self.params, flow.bytes);
@@ -133,6 +133,6 @@ impl FqPie {
 }
 
 /// Limits of `fq_pie_change`.
-const MOST_FLOWS: u32 = 65_536;
-/// Flows that the timer looks at before it waits for the next jiffy.
+const MAX_FLOWS: u32 = 65_536;
+/// Flows that the timer visits per jiffy.
 const FLOWS_PER_TICK: usize = 2_048;

@@ -1,79 +1,79 @@
-//! A child whose next packet its parent must see before it takes it: tbf asks whether it can pay for it.
+//! A child that its parent peeks before it dequeues: tbf must know whether its tokens suffice.
 //!
-//! A fifo shows its head. Anything else has to give the packet away to show it, so it is held here; it still counts as
-//! the child's (`qdisc_peek_dequeued`, Linux `include/net/sch_generic.h`).
+//! A fifo can show its head. Any other qdisc must dequeue the packet, so it is held here and still counts in the
+//! child's backlog (`qdisc_peek_dequeued`, Linux `include/net/sch_generic.h`).
 
-use super::discipline::{Discipline, Turn};
 use super::fifo::Fifo;
-use super::tally::Tally;
+use super::qdisc::{CallContext, Qdisc};
+use super::stats::QdiscStats;
 use super::{Next, Verdict};
 use crate::packet::Packet;
 use crate::time::Time;
 
-/// What comes next, without taking it.
+/// Result of peeking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ahead {
-    /// A packet of this size.
+pub(super) enum Peeked {
+    /// A packet of this size is next.
     Packet { bytes: u32 },
-    /// Nothing before this time.
+    /// No packet before this time.
     At(Time),
-    /// Nothing.
+    /// The queue is empty.
     Empty,
 }
 
-/// A child, and the packet that it showed.
+/// A child and the packet that was peeked.
 #[derive(Debug)]
 pub(super) struct Lookahead {
-    pub inner: Discipline,
+    pub inner: Qdisc,
     held: Option<Packet>,
 }
 
 impl Lookahead {
     /// Nothing is held yet.
-    pub const fn new(inner: Discipline) -> Self {
+    pub const fn new(inner: Qdisc) -> Self {
         Self { inner, held: None }
     }
 
-    /// The bfifo that a discipline has when nothing else was put into it.
+    /// The default child: a bfifo.
     pub fn bfifo(limit: u64) -> Self {
-        Self::new(Discipline::built_in(Fifo::of_bytes(limit)))
+        Self::new(Qdisc::built_in(Fifo::of_bytes(limit)))
     }
 
-    /// Hands a packet down.
-    pub fn enqueue(&mut self, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
-        self.inner.under(tally, |inner| inner.enqueue(packet, turn))
+    /// Enqueues a packet in the child.
+    pub fn enqueue(&mut self, packet: &Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
+        self.inner.with_parent_stats(stats, |inner| inner.enqueue(packet, ctx))
     }
 
-    /// What [`Self::take`] will give.
-    pub fn peek(&mut self, tally: &mut Tally, turn: &mut Turn) -> Ahead {
+    /// Peeks at what [`Self::take`] will return.
+    pub fn peek(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Peeked {
         if let Some(packet) = &self.held {
-            return Ahead::Packet { bytes: packet.bytes };
+            return Peeked::Packet { bytes: packet.bytes };
         }
         let held = &mut self.held;
-        self.inner.under(tally, |inner| inner.peek(turn).unwrap_or_else(|| hold(inner, held, turn)))
+        self.inner.with_parent_stats(stats, |inner| inner.peek(ctx).unwrap_or_else(|| hold(inner, held, ctx)))
     }
 
-    /// Takes the next packet.
-    pub fn take(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
+    /// Dequeues the next packet.
+    pub fn take(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
         let held = self.held.take();
-        self.inner.under(tally, |inner| match held {
+        self.inner.with_parent_stats(stats, |inner| match held {
             Some(packet) => {
-                inner.tally.leave(packet.bytes);
+                inner.stats.leave(packet.bytes);
                 Next::Packet(packet)
             }
-            None => inner.dequeue(turn),
+            None => inner.dequeue(ctx),
         })
     }
 }
 
-fn hold(inner: &mut Discipline, held: &mut Option<Packet>, turn: &mut Turn) -> Ahead {
-    match inner.dequeue(turn) {
+fn hold(inner: &mut Qdisc, held: &mut Option<Packet>, ctx: &mut CallContext) -> Peeked {
+    match inner.dequeue(ctx) {
         Next::Packet(packet) => {
-            inner.tally.stand(packet.bytes);
+            inner.stats.add_packet(packet.bytes);
             *held = Some(packet);
-            Ahead::Packet { bytes: packet.bytes }
+            Peeked::Packet { bytes: packet.bytes }
         }
-        Next::At(time) => Ahead::At(time),
-        Next::Empty => Ahead::Empty,
+        Next::At(time) => Peeked::At(time),
+        Next::Empty => Peeked::Empty,
     }
 }

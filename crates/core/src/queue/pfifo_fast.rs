@@ -1,12 +1,12 @@
-//! `pfifo_fast`: three bands by a packet's priority, each first in, first out (Linux `net/sched/sch_generic.c`).
+//! `pfifo_fast`: three bands by priority, each first in, first out (Linux `net/sched/sch_generic.c`).
 //!
-//! A packet's priority comes from its socket, or on a router from its TOS bits without those of ECN. All of ours have
-//! priority 0, which is band 1 (`sch_default_prio2band`), so two of the bands are always empty and this is one queue.
+//! A packet's priority comes from its socket, or on a router from its TOS bits without ECN. All packets here have
+//! priority 0, which is band 1 (`sch_default_prio2band`), so the other bands stay empty and one queue suffices.
 
-use super::discipline::Turn;
 use super::fifo::Fifo;
-use super::lookahead::Ahead;
-use super::tally::Tally;
+use super::lookahead::Peeked;
+use super::qdisc::CallContext;
+use super::stats::QdiscStats;
 use super::{Next, Verdict};
 use crate::packet::Packet;
 
@@ -17,23 +17,23 @@ pub(super) struct PfifoFast {
 }
 
 impl PfifoFast {
-    /// Empty; a band holds as many packets as the device's queue is long.
+    /// An empty queue; a band holds as many packets as the device's queue length.
     pub const fn new(limit: u32) -> Self {
         Self { band: Fifo::of_packets(limit) }
     }
 
-    /// Lets a packet in while there is room.
-    pub fn enqueue(&mut self, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
-        self.band.enqueue(packet, tally, turn)
+    /// Enqueues a packet if there is room.
+    pub fn enqueue(&mut self, packet: &Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
+        self.band.enqueue(packet, stats, ctx)
     }
 
-    /// The oldest packet.
-    pub fn dequeue(&mut self, tally: &mut Tally) -> Next {
-        self.band.dequeue(tally)
+    /// Dequeues the oldest packet.
+    pub fn dequeue(&mut self, stats: &mut QdiscStats) -> Next {
+        self.band.dequeue(stats)
     }
 
-    /// What the oldest packet is.
-    pub fn peek(&self) -> Ahead {
+    /// Peeks at the oldest packet.
+    pub fn peek(&self) -> Peeked {
         self.band.peek()
     }
 }

@@ -1,4 +1,4 @@
-//! A policer: packets that its bucket can't pay for die at once, nothing ever waits (Linux `net/sched/act_police.c`).
+//! Policer: drops packets that exceed its bucket and never queues (Linux `net/sched/act_police.c`).
 
 use super::bucket::{Bucket, nanos, signed};
 use super::config::PoliceConfig;
@@ -10,15 +10,15 @@ use crate::time::Time;
 pub(super) struct Policer {
     bucket: Bucket,
     peak: Option<Bucket>,
-    /// Longest time for which a bucket is filled at once.
+    /// Maximum time that a bucket accumulates at once.
     most_ns: i64,
-    /// When a packet was last paid for.
+    /// Time of the last conforming packet.
     paid_ns: i64,
     largest: u32,
 }
 
 impl Policer {
-    /// With full buckets.
+    /// A policer with full buckets.
     pub fn new(config: &PoliceConfig) -> Self {
         let peak = config.peak.map(|rate| Bucket::full(rate, rate.time_for(config.mtu.into())));
         Self {
@@ -30,7 +30,7 @@ impl Policer {
         }
     }
 
-    /// May it pass? Only then it costs anything.
+    /// Whether a packet conforms; only then it is charged.
     pub fn passes(&mut self, packet: &Packet, now: Time) -> bool {
         if !self.fits(packet) {
             return false;
@@ -50,7 +50,7 @@ impl Policer {
         true
     }
 
-    /// Is it small enough? Of a super-packet its segments have to be (`tcf_police_mtu_check`).
+    /// Whether the size is allowed; of a super-packet, its segments' size (`tcf_police_mtu_check`).
     fn fits(&self, packet: &Packet) -> bool {
         packet.bytes <= self.largest
             || cut(*packet).is_some_and(|mut parts| parts.all(|part| part.bytes <= self.largest))

@@ -1,12 +1,12 @@
-//! prio: bands in order; a band sends only while those before it hold nothing (Linux `net/sched/sch_prio.c`).
+//! prio: strict priority bands; a band sends only while all earlier bands are empty (Linux `net/sched/sch_prio.c`).
 //!
-//! Filters put packets into bands; what none catches goes to the band of its priority, and all of our packets have
-//! priority 0. A filter's policer makes of a prio what an experiment calls `police`.
+//! Filters select bands; unmatched packets go to the band of their priority, which is 0 for all packets here. The
+//! `police` option of an experiment is a prio whose filter has a policer.
 
-use super::classify::{Class, Classifier, shoot};
-use super::discipline::{Discipline, Lot, Turn};
+use super::classify::{Class, Classifier, drop_unmatched};
 use super::fifo::Fifo;
-use super::tally::Tally;
+use super::qdisc::{CallContext, Qdisc, QdiscContext};
+use super::stats::QdiscStats;
 use super::{Next, PrioConfig, Verdict};
 use crate::packet::Packet;
 use alloc::vec::Vec;
@@ -14,45 +14,45 @@ use alloc::vec::Vec;
 #[cfg(test)]
 mod tests;
 
-/// Bands, the first one first.
+/// Bands in order of priority.
 #[derive(Debug)]
 pub(super) struct Prio {
-    bands: Vec<Discipline>,
+    bands: Vec<Qdisc>,
     default: usize,
     classifier: Classifier,
 }
 
 impl Prio {
-    /// Empty.
-    pub fn new(config: &PrioConfig, lot: &Lot) -> Self {
+    /// Empty bands.
+    pub fn new(config: &PrioConfig, context: &QdiscContext) -> Self {
         let band = |node: &Option<super::Node>| match node {
-            Some(node) => Discipline::new(node, lot),
-            None => Discipline::built_in(Fifo::of_packets(config.band_limit)),
+            Some(node) => Qdisc::new(node, context),
+            None => Qdisc::built_in(Fifo::of_packets(config.band_limit)),
         };
-        let bands: Vec<Discipline> = config.bands.iter().map(band).collect();
-        assert!(!bands.is_empty(), "a prio has bands");
+        let bands: Vec<Qdisc> = config.bands.iter().map(band).collect();
+        assert!(!bands.is_empty(), "a prio needs at least one band");
         let default = usize::try_from(config.default).unwrap_or(usize::MAX).min(bands.len() - 1);
         Self { bands, default, classifier: Classifier::new(&config.rules) }
     }
 
-    /// Hands a packet to its band.
-    pub fn enqueue(&mut self, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
-        let band = match self.classifier.class_of(packet, turn.now) {
+    /// Enqueues a packet in its band.
+    pub fn enqueue(&mut self, packet: &Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
+        let band = match self.classifier.class_of(packet, ctx.now) {
             Class::Minor(minor) => self.band_of(minor),
             Class::None => self.default,
-            Class::Shot => {
-                shoot(packet, tally, turn);
+            Class::Policed => {
+                drop_unmatched(packet, stats, ctx);
                 return Verdict::Queued;
             }
         };
-        self.bands[band].under(tally, |band| band.enqueue(packet, turn))
+        self.bands[band].with_parent_stats(stats, |band| band.enqueue(packet, ctx))
     }
 
-    /// The next packet of the first band that gives one.
-    pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
+    /// Dequeues from the first band that has a packet.
+    pub fn dequeue(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
         let mut soonest = None;
         for band in &mut self.bands {
-            match band.under(tally, |band| band.dequeue(turn)) {
+            match band.with_parent_stats(stats, |band| band.dequeue(ctx)) {
                 Next::Packet(packet) => return Next::Packet(packet),
                 Next::At(time) => soonest = Some(soonest.map_or(time, |other| time.min(other))),
                 Next::Empty => {}
@@ -61,7 +61,7 @@ impl Prio {
         soonest.map_or(Next::Empty, Next::At)
     }
 
-    /// New filters and another default; bands stay as they are.
+    /// Applies new filters and a new default band; bands stay.
     pub fn change(&mut self, config: &PrioConfig) {
         self.default = usize::try_from(config.default).unwrap_or(usize::MAX).min(self.bands.len() - 1);
         self.classifier = Classifier::new(&config.rules);
@@ -72,17 +72,17 @@ impl Prio {
         self.bands.len()
     }
 
-    /// What stands in a band.
-    pub fn band(&self, number: usize) -> Option<&Discipline> {
+    /// The qdisc of a band.
+    pub fn band(&self, number: usize) -> Option<&Qdisc> {
         self.bands.get(number)
     }
 
-    /// What stands in a band.
-    pub fn band_mut(&mut self, number: usize) -> Option<&mut Discipline> {
+    /// The qdisc of a band.
+    pub fn band_mut(&mut self, number: usize) -> Option<&mut Qdisc> {
         self.bands.get_mut(number)
     }
 
-    /// A class that there is not stands for the default.
+    /// A class that does not exist selects the default band.
     fn band_of(&self, minor: u32) -> usize {
         let band = usize::try_from(minor).unwrap_or(usize::MAX).wrapping_sub(1);
         if band < self.bands.len() { band } else { self.default }

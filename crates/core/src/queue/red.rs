@@ -1,20 +1,20 @@
-//! red: drops, or marks, at random, and the more often the longer the queue has been on average.
+//! red: drops or marks at random, more often the longer the average queue.
 //!
-//! The average is a fixed-point number of bytes, shifted left by `wlog`, that moves with every packet that comes (Linux
-//! `include/net/red.h`, `net/sched/sch_red.c`; Floyd and Jacobson 1993). Between two hits the next one is chosen by one
-//! random number, which makes the gaps even. Packets wait in the discipline below.
+//! The average is a fixed-point number of bytes, shifted left by `wlog`, updated by every arriving packet (Linux
+//! `include/net/red.h`, `net/sched/sch_red.c`; Floyd and Jacobson 1993). After each hit one random number selects the
+//! next, which evens out the gaps. Packets wait in the child qdisc.
 //!
 //! ```text
 //!    average  0 ......... min ................ max ...........
-//!               pass            by chance            hit all
+//!               pass          probability           hit all
 //! ```
 
-use super::discipline::{Discipline, Lot, Turn};
-use super::lookahead::{Ahead, Lookahead};
-use super::tally::Tally;
+use super::lookahead::{Lookahead, Peeked};
+use super::qdisc::{CallContext, Qdisc, QdiscContext};
+use super::stats::QdiscStats;
 use super::{Next, RedConfig, Verdict};
-use crate::dice::Dice;
 use crate::packet::{Ecn, Packet};
+use crate::rng::Rng;
 use crate::time::{Span, Time};
 use early::Early;
 use slope::Slope;
@@ -29,17 +29,17 @@ mod tests;
 pub(super) struct Red {
     slope: Slope,
     marking: Marking,
-    /// The average queue in bytes, shifted left by `wlog` (`qavg`).
+    /// Average queue in bytes, shifted left by `wlog` (`qavg`).
     average: u64,
     early: Early,
     idle_since: Option<Time>,
-    /// When `max_p` is next adapted.
+    /// Time of the next adaptation of `max_p`.
     adapts_at: Time,
-    dice: Dice,
+    rng: Rng,
     queue: Lookahead,
 }
 
-/// What happens to a packet that is hit.
+/// What happens to a selected packet.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that tc has")]
 struct Marking {
@@ -49,21 +49,21 @@ struct Marking {
     adaptive: bool,
 }
 
-/// What the average says about a packet.
+/// Decision for an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Pass,
-    /// By chance.
+    /// Selected at random.
     Hit,
-    /// Because the average is too long.
+    /// Selected because the average exceeds `max`.
     HitHard,
 }
 
 impl Red {
     /// Idle, with an average of zero.
-    pub fn new(config: &RedConfig, lot: &Lot, handle: &str) -> Self {
+    pub fn new(config: &RedConfig, context: &QdiscContext, handle: &str) -> Self {
         let queue = match &config.inner {
-            Some(node) => Lookahead::new(Discipline::new(node, lot)),
+            Some(node) => Lookahead::new(Qdisc::new(node, context)),
             None => Lookahead::bfifo(config.limit),
         };
         Self {
@@ -73,48 +73,48 @@ impl Red {
             early: Early::default(),
             idle_since: Some(Time::ZERO),
             adapts_at: Time::ZERO + ADAPT_EVERY,
-            dice: lot.dice(handle),
+            rng: context.rng(handle),
             queue,
         }
     }
 
-    /// Hands a packet down unless it is hit and can't be marked.
-    pub fn enqueue(&mut self, mut packet: Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
-        self.adapt(turn.now);
+    /// Enqueues a packet in the child unless it is selected and cannot be marked.
+    pub fn enqueue(&mut self, mut packet: Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
+        self.adapt(ctx.now);
         self.average = match self.idle_since.take() {
-            Some(since) => self.slope.after_idling(self.average, turn.now.since(since)),
-            None => self.slope.moved(self.average, self.queue.inner.tally.backlog.bytes),
+            Some(since) => self.slope.after_idling(self.average, ctx.now.since(since)),
+            None => self.slope.moved(self.average, self.queue.inner.stats.backlog.bytes),
         };
         let action = self.action();
         if action != Action::Pass {
-            tally.counters.overlimits += 1;
+            stats.counters.overlimits += 1;
             if self.marking.may_mark(action) && packet.ecn.is_capable() {
                 packet.ecn = Ecn::Ce;
-                tally.counters.marks += 1;
+                stats.counters.marks += 1;
             } else if !self.marking.passes_unmarked(action) {
-                tally.counters.drops += 1;
-                turn.dropped.push(packet);
+                stats.counters.drops += 1;
+                ctx.dropped.push(packet);
                 return Verdict::Congested;
             }
         }
-        self.queue.enqueue(&packet, tally, turn)
+        self.queue.enqueue(&packet, stats, ctx)
     }
 
-    /// The next packet; an answer that is none begins an idle time.
-    pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
-        let next = self.queue.take(tally, turn);
+    /// Dequeues the next packet. A dequeue from an empty queue starts an idle period.
+    pub fn dequeue(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
+        let next = self.queue.take(stats, ctx);
         if !matches!(next, Next::Packet(_)) && self.idle_since.is_none() {
-            self.idle_since = Some(turn.now);
+            self.idle_since = Some(ctx.now);
         }
         next
     }
 
-    /// What the next packet is.
-    pub fn peek(&mut self, tally: &mut Tally, turn: &mut Turn) -> Ahead {
-        self.queue.peek(tally, turn)
+    /// Peeks at the next packet.
+    pub fn peek(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Peeked {
+        self.queue.peek(stats, ctx)
     }
 
-    /// New settings; the average begins anew (`red_set_vars`). Linux throws away what stands: here it stays.
+    /// Applies new settings; the average restarts (`red_set_vars`). Linux drops queued packets; here they stay.
     pub fn change(&mut self, config: &RedConfig) {
         self.slope = Slope::new(config);
         self.marking = Marking::new(config);
@@ -123,13 +123,13 @@ impl Red {
         self.queue.inner.set_fifo_limit(config.limit);
     }
 
-    /// Where packets wait.
-    pub const fn inner(&self) -> &Discipline {
+    /// The child qdisc.
+    pub const fn inner(&self) -> &Qdisc {
         &self.queue.inner
     }
 
-    /// Where packets wait.
-    pub const fn inner_mut(&mut self) -> &mut Discipline {
+    /// The child qdisc.
+    pub const fn inner_mut(&mut self) -> &mut Qdisc {
         &mut self.queue.inner
     }
 
@@ -137,19 +137,19 @@ impl Red {
         let outside = match (self.slope.is_below(self.average), self.slope.is_above(self.average)) {
             (true, _) => Action::Pass,
             (_, true) => Action::HitHard,
-            _ if self.early.hits(&self.slope, self.average, &mut self.dice) => return Action::Hit,
+            _ if self.early.hits(&self.slope, self.average, &mut self.rng) => return Action::Hit,
             _ => return Action::Pass,
         };
         self.early.forget();
         outside
     }
 
-    /// Makes up for the times at which the kernel's timer would have gone off; what it looks at has not changed since.
+    /// Runs all timer ticks due by now; their inputs have not changed since.
     fn adapt(&mut self, now: Time) {
         if !self.marking.adaptive {
             return;
         }
-        let mut turns = 0;
+        let mut ticks = 0;
         while self.adapts_at <= now {
             let average = match self.idle_since {
                 Some(since) if since <= self.adapts_at => {
@@ -159,8 +159,8 @@ impl Red {
             };
             self.slope.adapt(average);
             self.adapts_at += ADAPT_EVERY;
-            turns += 1;
-            if turns == MOST_TURNS {
+            ticks += 1;
+            if ticks == MAX_TICKS {
                 let missed = now.since(self.adapts_at).as_nanos() / ADAPT_EVERY.as_nanos();
                 self.adapts_at += ADAPT_EVERY * missed;
             }
@@ -182,7 +182,7 @@ impl Marking {
     }
 }
 
-/// The timer of adaptive red: half a second (`red_adaptative_timer`).
+/// Timer period of adaptive red: half a second (`red_adaptative_timer`).
 const ADAPT_EVERY: Span = Span::from_millis(500);
-/// Turns of the timer after which `max_p` has long come to rest.
-const MOST_TURNS: u32 = 4_096;
+/// Ticks after which `max_p` has long converged.
+const MAX_TICKS: u32 = 4_096;

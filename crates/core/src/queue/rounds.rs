@@ -1,11 +1,11 @@
-//! Whose turn it is among many queues: deficit round robin in which new queues go before old ones (RFC 8290 section 4.2).
+//! Deficit round robin in which new queues are served before old ones (RFC 8290 section 4.2).
 //!
-//! `fq_codel` and `fq_pie` share it; what stands in the queues is theirs. cake's and fq's rounds are others.
+//! Shared by `fq_codel` and `fq_pie`, which hold the packets. cake and fq have their own rounds.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// The two lists, and what each queue may still send.
+/// The two lists, and the deficit of each queue.
 #[derive(Debug)]
 pub(super) struct Rounds {
     new: VecDeque<usize>,
@@ -14,26 +14,26 @@ pub(super) struct Rounds {
     shares: Vec<Share>,
 }
 
-/// One queue's.
+/// State of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     deficit: i64,
-    /// Does it stand in one of the two lists?
+    /// Whether the queue is in one of the lists.
     listed: bool,
 }
 
 impl Rounds {
-    /// So many queues, all empty.
+    /// This many queues, all empty.
     pub fn new(queues: usize) -> Self {
         Self { new: VecDeque::new(), old: VecDeque::new(), quantum: 0, shares: alloc::vec![Share::default(); queues] }
     }
 
-    /// What a queue may send at a time from now on.
+    /// Sets the quantum.
     pub fn set_quantum(&mut self, quantum: u32) {
-        self.quantum = i64::from(quantum.max(SMALLEST_QUANTUM));
+        self.quantum = i64::from(quantum.max(MIN_QUANTUM));
     }
 
-    /// A packet has come to a queue.
+    /// Adds a queue that received a packet.
     #[inline]
     pub fn join(&mut self, number: usize) {
         let share = &mut self.shares[number];
@@ -59,14 +59,14 @@ impl Rounds {
         }
     }
 
-    /// The queue whose turn it is sent so much.
+    /// Charges bytes to the current queue.
     #[inline]
     pub fn sent(&mut self, number: usize, bytes: u32) {
         self.shares[number].deficit -= i64::from(bytes);
     }
 
-    /// The queue whose turn it is was empty: it leaves its list. A new one passes through the old ones first, so that it
-    /// can't starve them.
+    /// Removes the current queue, which was found empty. A new queue passes through the old list first, so that it
+    /// cannot starve the old ones.
     pub fn retire(&mut self, number: usize) {
         let was_new = self.new.pop_front().is_some();
         if was_new && !self.old.is_empty() {
@@ -80,8 +80,8 @@ impl Rounds {
     }
 }
 
-/// The least that both take (`fq_codel_change`, `fq_pie_change`).
-const SMALLEST_QUANTUM: u32 = 256;
+/// Smallest quantum that both accept (`fq_codel_change`, `fq_pie_change`).
+const MIN_QUANTUM: u32 = 256;
 
 #[cfg(test)]
 mod tests {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn each_sends_its_quantum_in_turn() {
+    fn queues_alternate_by_quantum() {
         let mut rounds = rounds(2);
         let order: [usize; 6] = core::array::from_fn(|_| {
             let number = rounds.next().unwrap();
@@ -106,12 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_new_queue_waits_behind_the_old_ones_before_it_leaves() {
+    fn an_empty_new_queue_passes_through_the_old_list() {
         let mut rounds = rounds(2);
-        rounds.sent(0, 1_000); // 0 becomes old when it is asked again
+        rounds.sent(0, 1_000); // 0 moves to the old list at the next call
         assert_eq!(rounds.next(), Some(1));
         rounds.retire(1);
-        rounds.join(1); // it stands among the old ones: no new start
+        rounds.join(1); // still in the old list: it does not become new
         assert_eq!(rounds.next(), Some(0));
         rounds.retire(0);
         assert_eq!(rounds.next(), Some(1));

@@ -1,13 +1,13 @@
-//! tbf: a packet leaves when one bucket, or two, can pay for it (Linux `net/sched/sch_tbf.c`).
+//! tbf: a packet leaves when one or two token buckets suffice (Linux `net/sched/sch_tbf.c`).
 //!
-//! The first bucket holds `burst` bytes and fills at `rate`; the second, when there is one, is small and limits how
-//! fast a burst leaves. A super-packet larger than a bucket is cut into its segments; another packet of that size dies.
-//! Packets wait in the discipline below.
+//! The first bucket holds `burst` bytes and fills at `rate`; the optional second is small and limits the rate of a
+//! burst. A super-packet larger than a bucket is split into its segments; any other packet of that size is dropped.
+//! Packets wait in the child qdisc.
 
 use super::bucket::{Bucket, instant, nanos};
-use super::discipline::{Discipline, Lot, Turn};
-use super::lookahead::{Ahead, Lookahead};
-use super::tally::Tally;
+use super::lookahead::{Lookahead, Peeked};
+use super::qdisc::{CallContext, Qdisc, QdiscContext};
+use super::stats::QdiscStats;
 use super::{Next, TbfConfig, Verdict};
 use crate::packet::{Packet, cut};
 
@@ -19,75 +19,75 @@ mod tests;
 pub(super) struct Tbf {
     bucket: Bucket,
     peak: Option<Bucket>,
-    /// When the buckets were last reckoned (`t_c`).
+    /// Time of the last bucket update (`t_c`).
     checked_ns: i64,
-    /// Largest packet that a bucket can pay for (`max_size`).
+    /// Largest packet that the buckets allow (`max_size`).
     largest: u64,
     queue: Lookahead,
 }
 
 impl Tbf {
-    /// With full buckets.
-    pub fn new(config: &TbfConfig, lot: &Lot) -> Self {
+    /// A tbf with full buckets.
+    pub fn new(config: &TbfConfig, context: &QdiscContext) -> Self {
         let queue = match &config.inner {
-            Some(node) => Lookahead::new(Discipline::new(node, lot)),
+            Some(node) => Lookahead::new(Qdisc::new(node, context)),
             None => Lookahead::bfifo(config.limit),
         };
         let (bucket, peak) = buckets(config);
         Self { bucket, peak, checked_ns: 0, largest: largest(config), queue }
     }
 
-    /// Hands a packet down, in pieces when it is too large.
-    pub fn enqueue(&mut self, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+    /// Enqueues a packet in the child, split if it is too large.
+    pub fn enqueue(&mut self, packet: &Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
         if u64::from(packet.bytes) <= self.largest {
-            return self.queue.enqueue(packet, tally, turn);
+            return self.queue.enqueue(packet, stats, ctx);
         }
         let Some(segments) = cut(*packet).filter(|_| self.pays_for_a_segment_of(packet)) else {
-            tally.counters.drops += 1;
-            turn.dropped.push(*packet);
+            stats.counters.drops += 1;
+            ctx.dropped.push(*packet);
             return Verdict::Dropped;
         };
-        let before = tally.backlog.packets;
+        let before = stats.backlog.packets;
         for segment in segments {
-            self.queue.enqueue(&segment, tally, turn);
+            self.queue.enqueue(&segment, stats, ctx);
         }
-        if tally.backlog.packets > before { Verdict::Queued } else { Verdict::Dropped }
+        if stats.backlog.packets > before { Verdict::Queued } else { Verdict::Dropped }
     }
 
-    /// The next packet, when it can be paid for.
-    pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
-        let bytes = match self.queue.peek(tally, turn) {
-            Ahead::Packet { bytes } => bytes,
-            Ahead::At(time) => return Next::At(time),
-            Ahead::Empty => return Next::Empty,
+    /// Dequeues the next packet if tokens suffice.
+    pub fn dequeue(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
+        let bytes = match self.queue.peek(stats, ctx) {
+            Peeked::Packet { bytes } => bytes,
+            Peeked::At(time) => return Next::At(time),
+            Peeked::Empty => return Next::Empty,
         };
-        let now_ns = nanos(turn.now);
+        let now_ns = nanos(ctx.now);
         let elapsed_ns = now_ns - self.checked_ns;
         let tokens_ns = self.bucket.after(elapsed_ns, bytes);
         let peak_ns = self.peak.as_mut().map_or(0, |peak| peak.after(elapsed_ns, bytes));
         let short_ns = -tokens_ns.min(peak_ns);
         if short_ns > 0 {
-            tally.counters.overlimits += 1;
+            stats.counters.overlimits += 1;
             return Next::At(instant(now_ns + short_ns));
         }
         self.pay(now_ns, tokens_ns, peak_ns);
-        self.queue.take(tally, turn)
+        self.queue.take(stats, ctx)
     }
 
-    /// New rates and sizes: the buckets are full again, and the queue has the new limit (`tbf_change`).
+    /// Applies new rates and sizes: the buckets are refilled and the child gets the new limit (`tbf_change`).
     pub fn change(&mut self, config: &TbfConfig) {
         (self.bucket, self.peak) = buckets(config);
         self.largest = largest(config);
         self.queue.inner.set_fifo_limit(config.limit);
     }
 
-    /// Where packets wait.
-    pub const fn inner(&self) -> &Discipline {
+    /// The child qdisc.
+    pub const fn inner(&self) -> &Qdisc {
         &self.queue.inner
     }
 
-    /// Where packets wait.
-    pub const fn inner_mut(&mut self) -> &mut Discipline {
+    /// The child qdisc.
+    pub const fn inner_mut(&mut self) -> &mut Qdisc {
         &mut self.queue.inner
     }
 
@@ -99,7 +99,7 @@ impl Tbf {
         }
     }
 
-    /// Does the largest of its segments fit (`skb_gso_validate_mac_len`)?
+    /// Whether its largest segment fits (`skb_gso_validate_mac_len`).
     fn pays_for_a_segment_of(&self, packet: &Packet) -> bool {
         cut(*packet).is_some_and(|mut parts| parts.all(|part| u64::from(part.bytes) <= self.largest))
     }

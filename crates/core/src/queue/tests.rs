@@ -1,4 +1,4 @@
-//! What holds for every discipline and every tree of them, and the bench on which each discipline's own tests stand.
+//! Tests that hold for all qdiscs and trees, and the test bench that each qdisc's tests use.
 
 extern crate std;
 
@@ -15,7 +15,7 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-/// A queue, a clock, and what came out.
+/// A queue, a clock, and the packets that left.
 #[derive(Debug)]
 pub(super) struct Bench {
     pub queue: Queue,
@@ -47,7 +47,7 @@ impl Bench {
         self.offer_all(core::iter::repeat_n(packet, count));
     }
 
-    /// Takes all that leaves now; the answer is the one that ended it.
+    /// Dequeues all packets that leave now; returns the result that ended it.
     pub fn drain(&mut self) -> Next {
         loop {
             match self.queue.dequeue(self.now, &mut self.dropped) {
@@ -57,7 +57,7 @@ impl Bench {
         }
     }
 
-    /// Takes all that leaves until then, each packet at its time.
+    /// Dequeues all packets until then, each at its time.
     pub fn run_until(&mut self, end: Time) {
         loop {
             match self.drain() {
@@ -79,22 +79,22 @@ impl Bench {
         }
     }
 
-    /// When packets left, in nanoseconds.
+    /// Departure times in nanoseconds.
     pub fn times_ns(&self) -> Vec<u64> {
         self.sent.iter().map(|(time, _)| time.as_nanos()).collect()
     }
 
-    /// Bytes that left, of packets that fit.
+    /// Bytes of accepted packets that left.
     pub fn bytes_of(&self, fits: impl Fn(&Packet) -> bool) -> u64 {
         self.sent.iter().filter(|(_, packet)| fits(packet)).map(|(_, packet)| u64::from(packet.bytes)).sum()
     }
 
     pub fn counters(&self) -> super::Counters {
-        self.look("1:").counters
+        self.snapshot("1:").counters
     }
 
-    pub fn look(&self, handle: &str) -> super::Look {
-        self.queue.look(&self.queue.locate(handle).expect("it is in the tree"))
+    pub fn snapshot(&self, handle: &str) -> super::QdiscSnapshot {
+        self.queue.snapshot(&self.queue.find_path(handle).expect("it is in the tree"))
     }
 }
 
@@ -128,7 +128,7 @@ pub(super) fn ms(millis: u64) -> Time {
     Time::ZERO + Span::from_millis(millis)
 }
 
-/// A class of htb with buckets of a full packet.
+/// An htb class with buckets of one packet.
 pub(super) fn class(minor: u32, parent: u32, rate_mbit: u64, ceil_mbit: u64) -> HtbClass {
     HtbClass {
         minor,
@@ -143,7 +143,7 @@ pub(super) fn class(minor: u32, parent: u32, rate_mbit: u64, ceil_mbit: u64) -> 
     }
 }
 
-/// An htb with one class, in which this stands.
+/// An htb with one class that holds this qdisc.
 pub(super) fn shaper(rate_mbit: u64, leaf: Config) -> Config {
     let class = HtbClass { leaf: Some(node("10:", leaf)), ..class(1, 0, rate_mbit, rate_mbit) };
     Config::Htb(Box::new(HtbConfig {
@@ -154,13 +154,13 @@ pub(super) fn shaper(rate_mbit: u64, leaf: Config) -> Config {
     }))
 }
 
-/// A netem that does nothing.
-pub(super) fn calm_netem() -> NetemConfig {
+/// A netem without effects.
+pub(super) fn transparent_netem() -> NetemConfig {
     NetemConfig {
         limit: 100_000,
         delay: Span::ZERO,
         jitter: Span::ZERO,
-        delay_correlation: super::Chance(0),
+        delay_correlation: super::Probability(0),
         distribution: super::Distribution::Uniform,
         loss: super::Loss::None,
         reorder: super::Correlated::default(),
@@ -174,14 +174,14 @@ pub(super) fn calm_netem() -> NetemConfig {
     }
 }
 
-/// A share of one, as netem keeps it.
-pub(super) fn percent(share: f64) -> super::Chance {
+/// A share of one in netem's units.
+pub(super) fn percent(share: f64) -> super::Probability {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float saturates when it is cast")]
-    super::Chance((share / 100.0 * 4_294_967_296.0) as u32)
+    super::Probability((share / 100.0 * 4_294_967_296.0) as u32)
 }
 
 #[test]
-fn a_bfifo_holds_so_many_bytes_and_gives_them_back_in_order() {
+fn a_bfifo_limits_bytes_and_keeps_order() {
     let mut bench = Bench::new(Config::Bfifo { limit: 3_000 });
     let verdicts = [1, 2, 3].map(|seq| bench.offer(tcp(0, 1_000, 1, seq)));
     assert_eq!(verdicts, [Verdict::Queued; 3]);
@@ -193,7 +193,7 @@ fn a_bfifo_holds_so_many_bytes_and_gives_them_back_in_order() {
 }
 
 #[test]
-fn a_pfifo_counts_a_super_packet_once_and_sends_each_of_its_segments() {
+fn a_pfifo_counts_a_super_packet_once_and_its_segments_as_sent() {
     let mut bench = Bench::new(Config::Pfifo { limit: 2 });
     assert_eq!(bench.offer(tcp(0, 44 * 1_514, 44, 0)), Verdict::Queued);
     assert_eq!(bench.offer(packet(100)), Verdict::Queued);
@@ -204,19 +204,19 @@ fn a_pfifo_counts_a_super_packet_once_and_sends_each_of_its_segments() {
 }
 
 #[test]
-fn a_drop_below_counts_above_and_both_are_found_by_their_handles() {
+fn drops_of_a_child_count_in_its_parent() {
     let mut bench = Bench::new(shaper(8, Config::Pfifo { limit: 1 }));
     bench.offer(packet(1_514));
     assert_eq!(bench.offer(packet(1_514)), Verdict::Dropped);
-    let (shaper, leaf) = (bench.look("1:"), bench.look("10:"));
+    let (shaper, leaf) = (bench.snapshot("1:"), bench.snapshot("10:"));
     assert_eq!((shaper.kind, leaf.kind), ("htb", "pfifo"));
     assert_eq!((shaper.counters.drops, leaf.counters.drops), (1, 1));
     assert_eq!((shaper.backlog, leaf.backlog), (leaf.backlog, bench.queue.backlog()));
-    assert!(bench.queue.locate("11:").is_none());
+    assert!(bench.queue.find_path("11:").is_none());
 }
 
 #[test]
-fn a_change_keeps_what_stands_and_names_what_it_can_not_do() {
+fn a_change_keeps_packets_and_reports_unknown_handles() {
     let mut bench = Bench::new(shaper(8, Config::Bfifo { limit: 10_000 }));
     (0..6).for_each(|_| assert_eq!(bench.offer(packet(1_514)), Verdict::Queued));
     let standing = bench.queue.backlog();
@@ -230,10 +230,10 @@ fn a_change_keeps_what_stands_and_names_what_it_can_not_do() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_luck() {
+fn the_same_seed_gives_the_same_losses() {
     let lossy = NetemConfig {
-        loss: super::Loss::Random(super::Correlated { chance: percent(30.0), correlation: super::Chance(0) }),
-        ..calm_netem()
+        loss: super::Loss::Random(super::Correlated { chance: percent(30.0), correlation: super::Probability(0) }),
+        ..transparent_netem()
     };
     let run = |seed| {
         let mut bench = Bench::new(Config::Netem(Box::new(lossy.clone())));

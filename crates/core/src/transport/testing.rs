@@ -1,10 +1,10 @@
-//! What the tests of all halves share: the settings of a host on which nothing was set, and a world without softirqs.
+//! Shared by the tests of all parts: the settings of an unconfigured host, and polling without softirqs.
 
 use super::{Sender, Settings, Transmission};
-use crate::cc::Control;
+use crate::cc::CongestionControl;
 use crate::time::Time;
 
-/// Default sysctls, no offloads, segments of so many bytes.
+/// Default sysctls, no offloads, segments of `mss` bytes.
 pub(crate) fn settings(mss: u32) -> Settings {
     Settings {
         mss,
@@ -24,13 +24,13 @@ pub(crate) fn settings(mss: u32) -> Settings {
     }
 }
 
-/// The next packet of a sender whose program writes on as soon as it is woken.
-pub(crate) fn poll<C: Control>(sender: &mut Sender<C>, now: Time) -> Option<Transmission> {
+/// The next packet of a sender whose program continues writing as soon as it is woken.
+pub(crate) fn poll<C: CongestionControl>(sender: &mut Sender<C>, now: Time) -> Option<Transmission> {
     if let Some(packet) = sender.poll(now) {
         return Some(packet);
     }
-    if sender.wants_turn() {
-        sender.take_turn(now);
+    if sender.wants_to_write() {
+        sender.continue_writing(now);
     }
     sender.poll(now)
 }

@@ -1,10 +1,10 @@
-//! When a timer of Linux fires: its clock is jiffies, and its wheel rounds up, more coarsely the further away the time is.
+//! When a Linux timer fires: its clock is jiffies, and its wheel rounds up, more coarsely the further away the time is.
 //!
-//! High-resolution timers (pacing, SACK compression) don't pass here.
+//! High-resolution timers (pacing, SACK compression) do not use it.
 
 use crate::time::{Span, Time};
 
-/// When a timer fires that is set now for so many jiffies ahead (`calc_wheel_index`, kernel/time/timer.c).
+/// When a timer fires that is set at `now` for `jiffies` ahead (`calc_wheel_index`, kernel/time/timer.c).
 ///
 /// Each level of the wheel has 64 slots, eight times as wide as those of the level below; a timer fires in the slot
 /// after its own, so never early: 10 jiffies are 40 to 44 ms, and 250 are 1000 to 1032 ms.
@@ -13,28 +13,28 @@ pub(crate) fn fires(now: Time, jiffies: u64) -> Time {
     fires_from(now.jiffies(), jiffies)
 }
 
-/// The same for whoever knows the jiffy that it is.
+/// The same with the current jiffy.
 #[must_use]
 pub(crate) fn fires_from(jiffy: u64, jiffies: u64) -> Time {
     let mut shift = 0;
-    while shift < MOST_SHIFT && jiffies >= FIRST_LEVEL << shift {
+    while shift < MAX_SHIFT && jiffies >= FIRST_LEVEL << shift {
         shift += LEVEL_SHIFT;
     }
     at_jiffy((((jiffy + jiffies) >> shift) + 1) << shift)
 }
 
-/// When the tick of this number comes.
+/// Time of the tick with this number.
 #[must_use]
 pub(crate) fn at_jiffy(jiffy: u64) -> Time {
     Time::ZERO + Span::from_jiffies(jiffy)
 }
 
-/// Jiffies ahead that the first level covers (`LVL_START(1)`).
+/// Jiffies covered by the first level (`LVL_START(1)`).
 const FIRST_LEVEL: u64 = 63;
-/// Each level is this much coarser than the one before (`LVL_CLK_SHIFT`).
+/// Each level is coarser than the one below by this shift (`LVL_CLK_SHIFT`).
 const LEVEL_SHIFT: u32 = 3;
-/// Shift of the coarsest level that TCP reaches (120 s).
-const MOST_SHIFT: u32 = 9;
+/// Shift of the coarsest level that TCP uses (120 s).
+const MAX_SHIFT: u32 = 9;
 
 #[cfg(test)]
 mod tests {

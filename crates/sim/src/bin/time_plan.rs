@@ -1,8 +1,8 @@
-//! How long do plans take? `cargo run --profile wheel -p dumbbell-sim --bin time_plan PLAN.json...`
+//! Measures the run time of plans: `cargo run --profile wheel -p dumbbell-sim --bin time_plan PLAN.json...`
 //!
-//! For profilers, which like a program without an interpreter; `bench/simulator.py --plans DIR` writes such plans.
+//! For profilers, which work better without an interpreter; `bench/simulator.py --plans DIR` writes such plans.
 
-#![expect(clippy::print_stdout, reason = "it is a program that prints")]
+#![expect(clippy::print_stdout, reason = "a command-line program prints its results")]
 
 use dumbbell_core::time::Time;
 use dumbbell_sim::{Plan, World};

@@ -1,68 +1,68 @@
-//! One end of a wire, with its discipline and what it has counted.
+//! One end of a link with its queue and counters.
 
 use super::HostId;
-use crate::agenda::Alarm;
+use crate::event_queue::Timer;
 use crate::telemetry::Meter;
 use dumbbell_core::packet::Packet;
-use dumbbell_core::queue::{Config, Node, Queue, Site, Verdict};
+use dumbbell_core::queue::{Config, DeviceContext, Node, Queue, Verdict};
 use dumbbell_core::time::Time;
 
-/// A device: its host sends by it, and the peer's host receives.
+/// A device: its host sends through it, the peer's host receives.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself on the path of every packet")]
+#[expect(clippy::struct_excessive_bools, reason = "each is tested separately for every packet")]
 pub struct Device {
-    /// Whose it is.
+    /// The host.
     pub host: HostId,
-    /// Who is at the other end.
+    /// The host at the other end.
     pub peer: HostId,
-    /// Does a flow or a series of probes begin or end at its host?
+    /// Whether a flow or probe series starts or ends at this host.
     pub is_home: bool,
-    /// Is it captured?
+    /// Whether it is captured.
     pub is_tapped: bool,
-    /// What it stamps packets with, if it does.
+    /// Telemetry stamps, if enabled.
     pub meter: Option<Box<Meter>>,
-    /// Does anybody look at what leaves it: is it a home, captured, or does it stamp?
+    /// Whether departures are observed: a flow's host, captured, or stamping.
     pub is_observed: bool,
-    /// Is one of its disciplines sampled? Then their numbers are `watched`.
+    /// Indices of its sampled qdiscs.
     pub watched: Vec<u32>,
-    /// Its discipline; without one a packet leaves at once.
+    /// The queue; without one a packet leaves immediately.
     pub queue: Option<Box<Queue>>,
-    /// May its discipline send a packet twice?
+    /// Whether its queue may duplicate packets.
     pub duplicates: bool,
-    /// Does its discipline take packets out of their sockets' count at once, as a netem that delays does?
+    /// Whether its queue releases packets from their sockets' accounting at once, as a delaying netem does.
     pub orphans: bool,
-    /// Does a discipline pace for the sockets of its host?
+    /// Whether a qdisc paces on behalf of the host's sockets.
     pub paces: bool,
-    /// When the discipline wants to be asked.
-    pub alarm: Alarm,
-    /// What has passed.
-    pub tally: Tally,
-    /// Has a super-packet passed?
+    /// Timer for the next dequeue.
+    pub timer: Timer,
+    /// Counters.
+    pub counters: DeviceCounters,
+    /// Whether a super-packet has passed.
     pub has_seen_super: bool,
 }
 
-/// Segments at a device: a super-packet counts each of its own, because a discipline may cut it up.
+/// Segments at a device. A super-packet counts each of its segments, because a qdisc may split it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Handed in.
+pub struct DeviceCounters {
+    /// Enqueued.
     pub entered: u64,
-    /// Copies that netem made.
+    /// Duplicated by netem.
     pub duplicated: u64,
-    /// Passed on to the peer.
+    /// Forwarded to the peer.
     pub left: u64,
-    /// Died.
+    /// Dropped.
     pub dropped: u64,
 }
 
-impl Tally {
-    /// Packets that must be standing there.
-    pub const fn standing(&self) -> u64 {
+impl DeviceCounters {
+    /// Segments that must be queued.
+    pub const fn queued(&self) -> u64 {
         (self.entered + self.duplicated).wrapping_sub(self.left + self.dropped)
     }
 }
 
 impl Device {
-    /// A device without a discipline.
+    /// A device without a queue.
     pub fn new(host: HostId, peer: HostId) -> Self {
         Self {
             host,
@@ -76,20 +76,20 @@ impl Device {
             duplicates: false,
             orphans: false,
             paces: false,
-            alarm: Alarm::default(),
-            tally: Tally::default(),
+            timer: Timer::default(),
+            counters: DeviceCounters::default(),
             has_seen_super: false,
         }
     }
 
-    /// Puts a discipline on it. `ends`: the hosts of every flow.
-    pub fn furnish(&mut self, root: &Node, seed: u64, name: &str, ends: &[[HostId; 2]]) {
-        let site = Site { seed, name, is_home: self.is_home, ends };
-        self.queue = Some(Box::new(Queue::standing(root, &site)));
+    /// Attaches a queue. `ends`: hosts of every flow.
+    pub fn attach_queue(&mut self, root: &Node, seed: u64, name: &str, ends: &[[HostId; 2]]) {
+        let context = DeviceContext { seed, name, is_home: self.is_home, ends };
+        self.queue = Some(Box::new(Queue::with_device(root, &context)));
         self.expect(root);
     }
 
-    /// Remembers what a discipline does that the world has to know: of a new device, or of one that changes.
+    /// Derives the flags above from a qdisc tree, at creation or after a change.
     pub fn expect(&mut self, node: &Node) {
         if let Some(meter) = &mut self.meter {
             meter.change(node);
@@ -99,48 +99,48 @@ impl Device {
         self.paces |= self.is_home && paces(node);
     }
 
-    /// Packets that stand there.
-    pub fn standing(&self) -> u64 {
+    /// Queued packets.
+    pub fn queued(&self) -> u64 {
         self.queue.as_ref().map_or(0, |queue| u64::from(queue.backlog().packets))
     }
 
-    /// Hands a packet in; says what became of it.
+    /// Enqueues a packet; returns the verdict.
     #[inline]
     pub fn enqueue(&mut self, packet: &Packet, now: Time, dropped: &mut Vec<Packet>) -> Verdict {
         let segments = u64::from(packet.segments);
-        self.tally.entered += segments;
+        self.counters.entered += segments;
         self.has_seen_super |= segments > 1;
-        let queue = self.queue.as_mut().expect("only a device with a discipline is handed packets");
+        let queue = self.queue.as_mut().expect("packets are enqueued only at devices with a queue");
         queue.enqueue(packet, now, dropped)
     }
 
-    /// Segments that netem has copied since this was asked last; for a device that duplicates.
+    /// Segments that netem duplicated since the last call; for a device with `duplicates`.
     pub fn new_copies(&mut self) -> u64 {
         let copies = self.queue.as_ref().map_or(0, |queue| queue.duplicated().0);
-        let new = copies - self.tally.duplicated;
-        self.tally.duplicated = copies;
+        let new = copies - self.counters.duplicated;
+        self.counters.duplicated = copies;
         new
     }
 
-    /// Does what has passed agree with what stands there?
+    /// Whether the counters agree with the backlog.
     pub fn balances(&self) -> bool {
-        let (told, found) = (self.tally.standing(), self.standing());
-        if self.has_seen_super { found <= told } else { found == told }
+        let (counted, found) = (self.counters.queued(), self.queued());
+        if self.has_seen_super { found <= counted } else { found == counted }
     }
 }
 
-/// Does any netem in this tree send packets twice?
+/// Whether any netem in this tree duplicates packets.
 fn may_duplicate(node: &Node) -> bool {
     let here = matches!(&node.config, Config::Netem(netem) if netem.duplicate.chance.0 > 0);
     here || children(node).iter().any(|child| may_duplicate(child))
 }
 
-/// Does any fq in this tree pace?
+/// Whether any fq in this tree paces.
 fn paces(node: &Node) -> bool {
     matches!(&node.config, Config::Fq(fq) if fq.pacing) || children(node).iter().any(|child| paces(child))
 }
 
-/// Does every way through this tree end in a netem that delays? It orphans the packet (`skb_orphan_partial`).
+/// Whether every path through this tree ends in a netem with delay, which orphans packets (`skb_orphan_partial`).
 fn delays(node: &Node) -> bool {
     if let Config::Netem(netem) = &node.config
         && (netem.delay.as_nanos() > 0 || netem.jitter.as_nanos() > 0 || netem.rate.is_some())

@@ -1,15 +1,15 @@
-//! The columns of the tables `flows` and `queues`, and how what is seen becomes a row.
+//! Columns of the tables `flows` and `queues`.
 
 use crate::table::{Cells, Names, columns};
 use crate::traffic::udp::Datagrams;
-use dumbbell_core::cc::{CaState, INFINITE_SSTHRESH, Insight};
-use dumbbell_core::queue::Look;
+use dumbbell_core::cc::{CaState, CcInfo, INFINITE_SSTHRESH};
+use dumbbell_core::queue::QdiscSnapshot;
 use dumbbell_core::rate::Rate;
 use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::Info;
 
 columns! {
-    /// The table `flows`, without `group` and other controllers' columns; `cc_phase` is ours.
+    /// The table `flows` without `group` and columns of other controllers; `cc_phase` is not Linux's.
     FlowRows {
         time_ns: Cells<i64>,
         flow: Names,
@@ -61,7 +61,7 @@ columns! {
 }
 
 columns! {
-    /// The table `queues`, without `under_test`, `rate_bps` and `delay_ns`.
+    /// The table `queues` without `under_test`, `rate_bps` and `delay_ns`.
     QueueRows {
         time_ns: Cells<i64>,
         queue: Names,
@@ -80,40 +80,40 @@ columns! {
 const CA_STATES: [&str; 5] = ["open", "disorder", "cwr", "recovery", "loss"];
 
 impl FlowRows {
-    /// An empty table for flows of these names.
+    /// An empty table for flows with these names.
     pub fn of(names: impl Iterator<Item = String>) -> Self {
         Self { flow: Names::of(names), ca_state: Names::of(CA_STATES), ..Self::default() }
     }
 
-    /// A connection.
+    /// Adds a TCP flow.
     pub fn push_tcp(&mut self, now: Time, flow: u32, info: &Info, bytes_received: u64, rcv_space: u32) {
         self.time_ns.push(now.as_nanos().cast_signed());
         self.flow.push_code(flow);
         self.state.push(info.state);
         self.ca_state.push_code(code(info.ca_state));
-        self.cc_phase.push(info.insight.phase);
+        self.cc_phase.push(info.cc_info.phase);
         self.push_window(info);
         self.push_times(info);
         self.push_counters(info);
         self.push_limits(info);
         self.bytes_received.push(bytes_received.cast_signed());
         self.rcv_space_bytes.push(rcv_space);
-        self.push_insight(Some(&info.insight));
+        self.push_cc_info(Some(&info.cc_info));
     }
 
-    /// Datagrams: most of a connection's columns are null.
+    /// Adds a UDP flow: most TCP columns are null.
     pub fn push_udp(&mut self, now: Time, flow: u32, udp: &Datagrams) {
         self.time_ns.push(now.as_nanos().cast_signed());
         self.flow.push_code(flow);
         self.bytes_sent.push(udp.sent_bytes.cast_signed());
         self.bytes_received.push(udp.received_bytes.cast_signed());
         self.push_nulls();
-        self.push_insight(None);
+        self.push_cc_info(None);
     }
 
     fn push_window(&mut self, info: &Info) {
         let ssthresh = (info.ssthresh < INFINITE_SSTHRESH).then_some(info.ssthresh);
-        // RFC 6675's pipe, as Linux's tcp_packets_in_flight reckons it.
+        // RFC 6675's pipe, as in Linux's tcp_packets_in_flight.
         let pipe = (info.unacked + info.retrans_out).saturating_sub(info.sacked + info.lost);
         self.cwnd_packets.push(info.cwnd);
         self.ssthresh_packets.push(ssthresh);
@@ -162,17 +162,17 @@ impl FlowRows {
         self.ecn.push(info.ecn);
     }
 
-    fn push_insight(&mut self, insight: Option<&Insight>) {
+    fn push_cc_info(&mut self, cc_info: Option<&CcInfo>) {
         let gain = |gain: Option<u32>| gain.map(|gain| f64::from(gain) / BBR_UNIT);
-        let insight = insight.copied().unwrap_or_default();
-        self.bbr_bw_bps.push(insight.bandwidth.map(bits));
-        self.bbr_min_rtt_ns.push(insight.min_rtt_us.map(|micros| i64::from(micros) * 1_000));
-        self.bbr_pacing_gain.push(gain(insight.pacing_gain));
-        self.bbr_cwnd_gain.push(gain(insight.cwnd_gain));
-        self.dctcp_alpha.push(insight.marked_share.map(|share| f64::from(share) / SHARE_UNIT));
+        let cc_info = cc_info.copied().unwrap_or_default();
+        self.bbr_bw_bps.push(cc_info.bandwidth.map(bits));
+        self.bbr_min_rtt_ns.push(cc_info.min_rtt_us.map(|micros| i64::from(micros) * 1_000));
+        self.bbr_pacing_gain.push(gain(cc_info.pacing_gain));
+        self.bbr_cwnd_gain.push(gain(cc_info.cwnd_gain));
+        self.dctcp_alpha.push(cc_info.marked_share.map(|share| f64::from(share) / SHARE_UNIT));
     }
 
-    /// Nulls in all columns that only a connection has.
+    /// Adds nulls to the TCP-only columns.
     fn push_nulls(&mut self) {
         self.state.push(None);
         self.ca_state.push_code(None);
@@ -231,24 +231,24 @@ impl FlowRows {
 }
 
 impl QueueRows {
-    /// An empty table for queues of these names.
+    /// An empty table for queues with these names.
     pub fn of(names: impl Iterator<Item = String>) -> Self {
         Self { queue: Names::of(names), ..Self::default() }
     }
 
-    /// What one discipline showed.
-    pub fn push(&mut self, now: Time, number: usize, look: &Look) {
+    /// Adds a snapshot of one qdisc.
+    pub fn push(&mut self, now: Time, number: usize, snapshot: &QdiscSnapshot) {
         let signed = u64::cast_signed;
         self.time_ns.push(signed(now.as_nanos()));
         self.queue.push_code(u32::try_from(number).expect("few queues"));
-        self.kind.push(look.kind);
-        self.backlog_bytes.push(signed(look.backlog.bytes));
-        self.backlog_packets.push(look.backlog.packets);
-        self.sent_bytes.push(signed(look.counters.sent_bytes));
-        self.sent_packets.push(signed(look.counters.sent_packets));
-        self.drops_packets.push(signed(look.counters.drops));
-        self.marks_packets.push(look.marks.then_some(signed(look.counters.marks)));
-        self.overlimits.push(signed(look.counters.overlimits));
+        self.kind.push(snapshot.kind);
+        self.backlog_bytes.push(signed(snapshot.backlog.bytes));
+        self.backlog_packets.push(snapshot.backlog.packets);
+        self.sent_bytes.push(signed(snapshot.counters.sent_bytes));
+        self.sent_packets.push(signed(snapshot.counters.sent_packets));
+        self.drops_packets.push(signed(snapshot.counters.drops));
+        self.marks_packets.push(snapshot.marks.then_some(signed(snapshot.counters.marks)));
+        self.overlimits.push(signed(snapshot.counters.overlimits));
     }
 }
 
@@ -264,9 +264,9 @@ fn bits(rate: Rate) -> i64 {
     i64::try_from(rate.as_bits()).unwrap_or(i64::MAX)
 }
 
-/// What BBR's gains are counted in (`BBR_UNIT` in Linux).
+/// Unit of BBR's gains (`BBR_UNIT` in Linux).
 const BBR_UNIT: f64 = 256.0;
-/// What a share of marked packets is counted in.
+/// Unit of DCTCP's alpha.
 const SHARE_UNIT: f64 = 1_048_576.0;
 
 #[cfg(test)]
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_yet_is_null() {
+    fn unknown_values_are_null() {
         let info = Info { ssthresh: INFINITE_SSTHRESH, cwnd: 10, ..Info::default() };
         let table = row(&info);
         for column in ["ssthresh_packets", "rtt_ns", "min_rtt_ns", "pacing_rate_bps", "bbr_bw_bps"] {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pipe_leaves_out_what_is_sacked_or_lost() {
+    fn the_pipe_excludes_sacked_and_lost_packets() {
         let info = Info { unacked: 100, sacked: 20, lost: 10, retrans_out: 5, mss: 1_448, ..Info::default() };
         let table = row(&info);
         assert_eq!(cell(&table, "inflight_packets"), "75");
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_whole_microseconds_and_rates_bits() {
+    fn times_are_in_microseconds_and_rates_in_bits() {
         let pacing_rate = Some(Rate::from_bytes(1_000));
         let info = Info { rtt: Span::from_nanos(1_234_567), pacing_rate, ca_state: CaState::Loss, ..Info::default() };
         let table = row(&info);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_flow_fills_its_own_columns_only() {
+    fn a_udp_flow_fills_only_udp_columns() {
         let mut rows = FlowRows::of(["u".to_string()].into_iter());
         let identity = Identity { flow: FlowId(0), direction: Direction::Forward, port: 1, mark: 0 };
         rows.push_udp(Time::ZERO, 0, &Datagrams::new(identity, 100, Span::from_millis(1)));

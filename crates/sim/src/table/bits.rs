@@ -1,6 +1,6 @@
-//! Bits in a row, least significant first, as Arrow keeps validity.
+//! A bitmap, least significant bit first, as Arrow stores validity.
 
-/// A growing row of bits.
+/// A growing bitmap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bits {
     bytes: Vec<u8>,
@@ -8,7 +8,7 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// So many bits of one kind.
+    /// This many equal bits.
     #[must_use]
     pub fn repeat(bit: bool, len: usize) -> Self {
         let mut bytes = vec![if bit { 0xff } else { 0 }; len.div_ceil(8)];
@@ -27,24 +27,24 @@ impl Bits {
         self.len += 1;
     }
 
-    /// One bit.
+    /// The bit at an index.
     ///
     /// # Panics
     ///
-    /// When there are not so many.
+    /// If the index is out of range.
     #[must_use]
     pub fn get(&self, at: usize) -> bool {
         assert!(at < self.len, "bit {at} of {}", self.len);
         self.bytes[at / 8] >> (at % 8) & 1 == 1
     }
 
-    /// How many there are.
+    /// Number of bits.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Are there none?
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -56,13 +56,13 @@ impl Bits {
         &self.bytes
     }
 
-    /// The bytes, to be handed on.
+    /// The bytes, moved out.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Bytes that it holds.
+    /// Allocated bytes.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
         self.bytes.capacity()

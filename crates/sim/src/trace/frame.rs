@@ -1,7 +1,7 @@
-//! The headers of one packet as they would be on an Ethernet: Ethernet II, IPv4, TCP or UDP.
+//! Encodes a packet's headers: Ethernet II, IPv4, TCP or UDP.
 //!
-//! Payload is all zeros, as the agent sends it, so checksums are right without it. Sequence numbers are those of
-//! [`Segment`] modulo 2³², timestamps milliseconds as Linux's default `tcp_timestamps` clock ticks.
+//! Payload is all zeros, as the agent sends it, so checksums are valid without it. Sequence numbers are those of
+//! [`Segment`] modulo 2³²; timestamps are in milliseconds like Linux's default `tcp_timestamps` clock.
 
 use crate::net::HostId;
 use dumbbell_core::packet::{
@@ -9,20 +9,20 @@ use dumbbell_core::packet::{
 };
 use dumbbell_core::time::Time;
 
-/// Who sends to whom: sender's and receiver's host of every flow.
+/// Sender's and receiver's host of every flow, for addresses.
 #[derive(Clone, Debug, Default)]
-pub struct Talkers {
-    /// By number of the flow.
+pub struct Senders {
+    /// By flow id.
     pub hosts: Vec<[HostId; 2]>,
-    /// Payload of a full segment, for the SYN's MSS option; 0 for what is not TCP.
+    /// Payload of a full segment, for the SYN's MSS option; 0 for protocols other than TCP.
     pub mss: Vec<u32>,
 }
 
-/// The packet's headers.
-pub fn build(packet: &Packet, talkers: &Talkers) -> Vec<u8> {
-    let ends = Ends::of(packet, talkers);
+/// Headers of a packet.
+pub fn build(packet: &Packet, senders: &Senders) -> Vec<u8> {
+    let ends = Ends::of(packet, senders);
     let transport = match &packet.body {
-        Body::Tcp(segment) => tcp(packet, segment, &ends, talkers),
+        Body::Tcp(segment) => tcp(packet, segment, &ends, senders),
         Body::Udp { .. } | Body::Probe { .. } => udp(packet, &ends),
     };
     let mut frame = Vec::with_capacity(128);
@@ -42,7 +42,7 @@ pub fn frame_bytes(packet: &Packet) -> u32 {
     }
 }
 
-/// Addresses and ports of one packet.
+/// Addresses and ports of a packet.
 struct Ends {
     from: HostId,
     to: HostId,
@@ -50,8 +50,8 @@ struct Ends {
 }
 
 impl Ends {
-    fn of(packet: &Packet, talkers: &Talkers) -> Self {
-        let [sender, receiver] = talkers.hosts[packet.flow.0 as usize];
+    fn of(packet: &Packet, senders: &Senders) -> Self {
+        let [sender, receiver] = senders.hosts[packet.flow.0 as usize];
         let client = FIRST_CLIENT_PORT + low16(packet.flow.0 % CLIENT_PORTS);
         match packet.direction {
             Direction::Forward => Self { from: sender, to: receiver, ports: [client, packet.port] },
@@ -65,7 +65,7 @@ fn mac(host: HostId) -> [u8; 6] {
     [0x02, 0, a, b, c, d]
 }
 
-/// 10.0.0.1 and on.
+/// 10.0.0.1 and following.
 fn address(host: HostId) -> [u8; 4] {
     (0x0a00_0001 + (host & 0x00ff_ffff)).to_be_bytes()
 }
@@ -77,7 +77,7 @@ fn ipv4(packet: &Packet, ends: &Ends) -> Vec<u8> {
         Ecn::Ect0 => 2,
         Ecn::Ce => 3,
     };
-    // Linux writes 0 for a packet of BIG TCP, whose length the field can't hold.
+    // Linux writes 0 for BIG TCP packets, whose length exceeds the field.
     let length = u16::try_from(frame_bytes(packet) - ETHERNET_BYTES).unwrap_or(0);
     let protocol = if matches!(packet.body, Body::Tcp(_)) { PROTOCOL_TCP } else { PROTOCOL_UDP };
     let mut header = vec![0x45, ecn];
@@ -90,8 +90,8 @@ fn ipv4(packet: &Packet, ends: &Ends) -> Vec<u8> {
     header
 }
 
-fn tcp(packet: &Packet, segment: &Segment, ends: &Ends, talkers: &Talkers) -> Vec<u8> {
-    let options = options(packet, segment, talkers.mss[packet.flow.0 as usize]);
+fn tcp(packet: &Packet, segment: &Segment, ends: &Ends, senders: &Senders) -> Vec<u8> {
+    let options = options(packet, segment, senders.mss[packet.flow.0 as usize]);
     let mut header = Vec::with_capacity(60);
     header.extend_from_slice(&ends.ports.map(u16::to_be_bytes).concat());
     header.extend_from_slice(&low32(segment.seq).to_be_bytes());
@@ -113,7 +113,7 @@ fn udp(packet: &Packet, ends: &Ends) -> Vec<u8> {
     header.extend_from_slice(&ends.ports.map(u16::to_be_bytes).concat());
     header.extend_from_slice(&low16(length).to_be_bytes());
     header.extend_from_slice(&[0; 2]);
-    // RFC 768: a sum of zero is sent as all ones.
+    // RFC 768: a checksum of zero is sent as all ones.
     let sum = match transport_checksum(&header, length - 8, PROTOCOL_UDP, ends) {
         0 => u16::MAX,
         sum => sum,
@@ -122,7 +122,7 @@ fn udp(packet: &Packet, ends: &Ends) -> Vec<u8> {
     header
 }
 
-/// Options as Linux orders them; each line is padded to whole words.
+/// Options in Linux's order; each group is padded to 32-bit words.
 fn options(packet: &Packet, segment: &Segment, mss: u32) -> Vec<u8> {
     let mut options = Vec::with_capacity(40);
     if packet.is_reset() {
@@ -130,7 +130,7 @@ fn options(packet: &Packet, segment: &Segment, mss: u32) -> Vec<u8> {
     }
     let stamps = [millis(segment.sent_at), millis(segment.echo)].map(u32::to_be_bytes).concat();
     if segment.flags.syn {
-        // RFC 9293 section 3.7.1: the MSS option does not count options, the segments do (RFC 6691).
+        // RFC 9293 section 3.7.1: the MSS option excludes option bytes, segments include them (RFC 6691).
         let [high, low] = low16(mss + TIMESTAMP_BYTES).to_be_bytes();
         options.extend_from_slice(&[2, 4, high, low, 4, 2, 8, 10]);
         options.extend_from_slice(&stamps);
@@ -159,7 +159,7 @@ fn tcp_header_bytes(packet: &Packet, segment: &Segment) -> u32 {
     }
 }
 
-/// AE, the highest bit of AccECN's field, lies beside the header's length (RFC 9768 section 3.1).
+/// AE, the highest bit of AccECN's field, is next to the header length (RFC 9768 section 3.1).
 fn accurate_bit(flags: Flags) -> u8 {
     flags.ace.map_or(0, |ace| ace.bits() >> 2)
 }
@@ -177,14 +177,14 @@ fn window(segment: &Segment) -> u16 {
     u16::try_from(scaled).unwrap_or(u16::MAX)
 }
 
-/// The sum over pseudo-header, header and a payload of zeros (RFC 9293 section 3.1).
+/// Checksum over pseudo-header, header and a payload of zeros (RFC 9293 section 3.1).
 fn transport_checksum(header: &[u8], payload: u32, protocol: u8, ends: &Ends) -> u16 {
     let length = u32::try_from(header.len()).expect("headers are short") + payload;
     let pseudo = sum_words(sum_words(u32::from(protocol), &address(ends.from)), &address(ends.to));
     checksum(sum_words(pseudo + (length >> 16) + (length & 0xffff), header))
 }
 
-/// Adds 16-bit words (RFC 1071).
+/// Sums 16-bit words (RFC 1071).
 fn sum_words(sum: u32, bytes: &[u8]) -> u32 {
     bytes.chunks_exact(2).fold(sum, |sum, pair| sum + u32::from(u16::from_be_bytes([pair[0], pair[1]])))
 }
@@ -199,7 +199,7 @@ const fn low32(number: u64) -> u32 {
     number as u32
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the low half is what the field holds")]
+#[expect(clippy::cast_possible_truncation, reason = "the field holds the low half")]
 const fn low16(number: u32) -> u16 {
     number as u16
 }
@@ -214,8 +214,8 @@ const PROTOCOL_UDP: u8 = 17;
 const TTL: u8 = 64;
 /// The timestamp option, padded.
 const TIMESTAMP_BYTES: u32 = 12;
-/// Shift that shows windows up to 64 MiB.
+/// Window scale that represents windows up to 64 MiB.
 const WINDOW_SCALE: u8 = 10;
-/// Linux's ephemeral ports (`ip_local_port_range`).
+/// Start of Linux's ephemeral ports (`ip_local_port_range`).
 const FIRST_CLIENT_PORT: u16 = 32_768;
 const CLIENT_PORTS: u32 = 28_232;

@@ -1,9 +1,9 @@
-//! A capture of what leaves one device: a pcap file with times in nanoseconds, as tcpdump and tshark read it.
+//! Captures the packets at one device as a pcap file with nanosecond times, readable by tcpdump and tshark.
 //!
-//! Only headers are kept; a record says how long the packet was. A super-packet is one large frame, as Linux shows it.
-//! What the headers hold is `frame`'s affair.
+//! Only headers are stored; a record contains the original length. A super-packet is one large frame, as on Linux.
+//! [`super::frame`] encodes the headers.
 
-use super::frame::{self, Talkers};
+use super::frame::{self, Senders};
 use dumbbell_core::packet::Packet;
 use dumbbell_core::time::Time;
 use std::fmt;
@@ -12,8 +12,8 @@ use std::io::{self, Write};
 /// Writes packets as they pass.
 pub struct Tap {
     out: Out,
-    talkers: Talkers,
-    /// Bytes not yet handed to the writer.
+    senders: Senders,
+    /// Bytes not yet passed to the writer.
     pending: Vec<u8>,
     error: Option<io::Error>,
 }
@@ -24,20 +24,20 @@ enum Out {
 }
 
 impl Tap {
-    /// Keeps everything in memory until it is redirected.
-    pub(crate) fn new(talkers: Talkers) -> Self {
-        Self { out: Out::Memory, talkers, pending: header(), error: None }
+    /// Buffers everything in memory until redirected.
+    pub(crate) fn new(senders: Senders) -> Self {
+        Self { out: Out::Memory, senders, pending: header(), error: None }
     }
 
-    /// From now on bytes go to `writer`.
+    /// Sends further bytes to `writer`.
     pub(crate) fn redirect(&mut self, writer: Box<dyn Write + Send>) -> io::Result<()> {
         self.out = Out::Writer(writer);
         self.spill(0)
     }
 
-    /// A packet leaves the device.
+    /// Records a packet.
     pub(crate) fn write(&mut self, now: Time, packet: &Packet) {
-        let frame = frame::build(packet, &self.talkers);
+        let frame = frame::build(packet, &self.senders);
         for word in [seconds(now), nanos(now), bytes(frame.len()), original_bytes(packet)] {
             self.pending.extend_from_slice(&word.to_le_bytes());
         }
@@ -47,18 +47,18 @@ impl Tap {
         }
     }
 
-    /// Has anything gone wrong?
+    /// Whether writing failed.
     pub(crate) fn check(&mut self) -> io::Result<()> {
         self.error.take().map_or(Ok(()), Err)
     }
 
-    /// Writes what is pending.
+    /// Writes buffered bytes.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.spill(0)?;
         if let Out::Writer(writer) = &mut self.out { writer.flush() } else { Ok(()) }
     }
 
-    /// What was kept in memory.
+    /// The bytes buffered in memory.
     pub(crate) fn into_bytes(self) -> Option<Vec<u8>> {
         matches!(self.out, Out::Memory).then_some(self.pending)
     }
@@ -80,7 +80,7 @@ impl fmt::Debug for Tap {
     }
 }
 
-/// The file's header (draft-ietf-opsawg-pcap section 4).
+/// File header (draft-ietf-opsawg-pcap section 4).
 fn header() -> Vec<u8> {
     let mut header = Vec::with_capacity(24);
     header.extend_from_slice(&MAGIC_NANOSECONDS.to_le_bytes());
@@ -104,17 +104,17 @@ fn bytes(len: usize) -> u32 {
     u32::try_from(len).expect("headers are short")
 }
 
-/// The frame's length: a super-packet has its headers once on the wire, though a qdisc counts them for each segment.
+/// Length of the frame: a super-packet has its headers once, though a qdisc counts them for each segment.
 fn original_bytes(packet: &Packet) -> u32 {
     frame::frame_bytes(packet)
 }
 
-/// Times of this file are seconds and nanoseconds.
+/// Magic number of files with nanosecond times.
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 const LINKTYPE_ETHERNET: u32 = 1;
-/// Longest frame that a reader has to expect.
+/// Maximum frame length that readers must expect.
 const SNAP_BYTES: u32 = 262_144;
-/// Handed to the writer in pieces of this size.
+/// Bytes are passed to the writer in blocks of this size.
 const PIECE_BYTES: usize = 1 << 20;
 
 #[cfg(test)]

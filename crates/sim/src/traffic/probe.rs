@@ -1,4 +1,4 @@
-//! A series of probes, timed at both ends on one clock.
+//! A series of probes, timed by the same clock at both ends.
 
 use crate::plan;
 use crate::table::{Cells, Names, Table, columns};
@@ -11,21 +11,21 @@ pub struct Series {
     flow: FlowId,
     port: u16,
     bytes: u32,
-    /// Time between two.
+    /// Time between probes.
     pub interval: Span,
-    fates: Vec<Fate>,
+    outcomes: Vec<ProbeOutcome>,
 }
 
-/// What became of a probe; [`Time::NEVER`] did not happen.
+/// Outcome of a probe; [`Time::NEVER`] means that it did not happen.
 #[derive(Clone, Copy, Debug)]
-struct Fate {
+struct ProbeOutcome {
     sent: Time,
     arrived: Time,
     answered: Time,
 }
 
 columns! {
-    /// The table `probes`, without `kind`, which a plan does not know.
+    /// The table `probes` without `kind`, which a plan does not contain.
     ProbeRows {
         sent_ns: Cells<i64>,
         probe: Names,
@@ -37,16 +37,16 @@ columns! {
 }
 
 impl Series {
-    /// A series that has not begun.
+    /// A series before its first probe.
     pub fn new(flow: FlowId, plan: &plan::Probe) -> Self {
         let bytes = plan.payload + UDP_HEADERS_BYTES;
-        Self { flow, port: plan.port, bytes, interval: plan.interval, fates: Vec::new() }
+        Self { flow, port: plan.port, bytes, interval: plan.interval, outcomes: Vec::new() }
     }
 
     /// The next probe.
     pub fn send(&mut self, now: Time) -> Packet {
-        let seq = self.fates.len() as u64;
-        self.fates.push(Fate { sent: now, arrived: Time::NEVER, answered: Time::NEVER });
+        let seq = self.outcomes.len() as u64;
+        self.outcomes.push(ProbeOutcome { sent: now, arrived: Time::NEVER, answered: Time::NEVER });
         Packet {
             flow: self.flow,
             direction: Direction::Forward,
@@ -60,50 +60,52 @@ impl Series {
         }
     }
 
-    /// A probe has arrived at the far end: the answer goes back at once. Of copies the first counts.
-    pub fn turn(&mut self, probe: &Packet, now: Time) -> Packet {
-        let Body::Probe { seq, sent_at, .. } = probe.body else { unreachable!("only probes come to a series") };
-        let fate = self.fate(seq);
-        fate.arrived = fate.arrived.min(now);
+    /// A probe arrived at the far end: replies at once. Of copies, the first counts.
+    pub fn reply(&mut self, probe: &Packet, now: Time) -> Packet {
+        let Body::Probe { seq, sent_at, .. } = probe.body else { unreachable!("a series receives only probes") };
+        let outcome = self.outcome(seq);
+        outcome.arrived = outcome.arrived.min(now);
         let body = Body::Probe { seq, sent_at, turned_at: now };
         Packet { direction: Direction::Backward, queued_at: now, body, ..*probe }
     }
 
-    /// An answer came back.
+    /// A reply returned.
     pub fn answered(&mut self, seq: u64, now: Time) {
-        let fate = self.fate(seq);
-        fate.answered = fate.answered.min(now);
+        let outcome = self.outcome(seq);
+        outcome.answered = outcome.answered.min(now);
     }
 
-    /// Bytes that it holds.
+    /// Allocated bytes.
     pub fn capacity_bytes(&self) -> usize {
-        self.fates.capacity() * size_of::<Fate>()
+        self.outcomes.capacity() * size_of::<ProbeOutcome>()
     }
 
-    fn fate(&mut self, seq: u64) -> &mut Fate {
-        let at = usize::try_from(seq).expect("a probe's number is its place");
-        &mut self.fates[at]
+    fn outcome(&mut self, seq: u64) -> &mut ProbeOutcome {
+        let at = usize::try_from(seq).expect("a probe's number is its index");
+        &mut self.outcomes[at]
     }
 }
 
-/// The probes of all series, in order of sending, then of the series. `names` in the order of the plan, as `series`.
+/// Probes of all series, in order of send time, then series. `names` in the order of the plan, as `series`.
 pub fn table(series: &[&Series], names: Vec<String>) -> Table {
     let mut rows = ProbeRows { probe: Names::of(names), ..ProbeRows::default() };
     let mut order: Vec<_> = series
         .iter()
         .enumerate()
-        .flat_map(|(number, series)| (0..series.fates.len()).map(move |seq| (series.fates[seq].sent, number, seq)))
+        .flat_map(|(number, series)| {
+            (0..series.outcomes.len()).map(move |seq| (series.outcomes[seq].sent, number, seq))
+        })
         .collect();
     order.sort_unstable();
     for (sent, number, seq) in order {
-        let fate = series[number].fates[seq];
-        let (came, back) = (fate.arrived.is_set(), fate.answered.is_set());
+        let outcome = series[number].outcomes[seq];
+        let (came, back) = (outcome.arrived.is_set(), outcome.answered.is_set());
         rows.sent_ns.push(sent.as_nanos().cast_signed());
         rows.probe.push_code(u32::try_from(number).expect("few series"));
         rows.seq.push((seq as u64).cast_signed());
-        rows.rtt_ns.push(back.then(|| nanos(sent, fate.answered)));
-        rows.forward_ns.push(came.then(|| nanos(sent, fate.arrived)));
-        rows.backward_ns.push((came && back).then(|| nanos(fate.arrived, fate.answered)));
+        rows.rtt_ns.push(back.then(|| nanos(sent, outcome.answered)));
+        rows.forward_ns.push(came.then(|| nanos(sent, outcome.arrived)));
+        rows.backward_ns.push((came && back).then(|| nanos(outcome.arrived, outcome.answered)));
     }
     rows.into()
 }

@@ -1,4 +1,4 @@
-//! What the application of one TCP connection does, as the agent's does it.
+//! The application of one TCP connection; it behaves like the agent's.
 //!
 //! ```text
 //!            start            established          accepted by the receiver
@@ -7,69 +7,69 @@
 //!                                                    Over <-- all bytes, stop +
 //! ```
 //!
-//! Programs act after all packets of an instant have been handled, as processes run after interrupts. What TCP does
-//! with the bytes is the endpoints' affair.
+//! Applications run after all packets of an instant, as processes run after interrupts. Endpoints do the TCP
+//! processing.
 
 use crate::plan::{self, Work};
 use crate::report::FlowReport;
 use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::Endpoint;
 
-/// A connection's application: both ends.
+/// The application of a connection, both ends.
 #[derive(Clone, Debug)]
 pub struct Application {
-    /// What was asked for.
+    /// Its plan.
     pub plan: plan::Tcp,
     connected: bool,
     accepted: bool,
-    resting: bool,
-    /// Bytes asked for and answered so far, in request/response.
+    paused: bool,
+    /// Request/response: bytes requested and received so far.
     requested: u64,
-    answered: u64,
-    question: Question,
+    responded: u64,
+    exchange_state: RequestState,
 }
 
-/// A request/response flow's question. Who thinks has none.
+/// State of a request/response exchange; None while the application pauses.
 ///
 /// ```text
-///   None --ask--> Asked --sender has read it--> Answering --receiver has read the answer--> None
+///   None --request--> Requested --sender has read it--> Responding --receiver has read the response--> None
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Question {
+enum RequestState {
     None,
-    Asked(Time),
-    Answering(Time),
+    Requested(Time),
+    Responding(Time),
 }
 
-/// What makes an application look at its socket again.
+/// The socket event that an application waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Attention {
-    /// Nothing that happens to it.
+pub enum SocketInterest {
+    /// None.
     #[default]
     Nothing,
-    /// The connection stands.
+    /// The connection is established.
     Established,
-    /// So many bytes have arrived in order.
+    /// This many bytes have arrived in order.
     Received(u64),
-    /// So many bytes have been read.
+    /// This many bytes have been read.
     Read(u64),
 }
 
-/// What an application's turn led to.
+/// Result of running an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Turn {
-    /// The receiver has just accepted: from now on the flow is sampled.
+pub struct AppStep {
+    /// The receiver just accepted: sampling of the flow starts.
     pub accepted: bool,
-    /// It wants to be called at this time.
+    /// Time at which it is to be called again.
     pub wake_at: Option<Time>,
     /// Its last byte was received.
     pub done: bool,
 }
 
-impl Attention {
-    /// Is this what it has waited for?
+impl SocketInterest {
+    /// Whether the endpoint's state satisfies this.
     #[inline]
-    pub fn is_due(self, endpoint: &Endpoint) -> bool {
+    pub fn is_satisfied(self, endpoint: &Endpoint) -> bool {
         match self {
             Self::Nothing => false,
             Self::Established => endpoint.is_established(),
@@ -82,21 +82,21 @@ impl Attention {
 impl Application {
     /// An application that has not started.
     pub fn new(plan: plan::Tcp) -> Self {
-        let (connected, accepted, resting) = (false, false, false);
-        Self { plan, connected, accepted, resting, requested: 0, answered: 0, question: Question::None }
+        let (connected, accepted, paused) = (false, false, false);
+        Self { plan, connected, accepted, paused, requested: 0, responded: 0, exchange_state: RequestState::None }
     }
 
-    /// Does the connection stand, as the sender sees it?
+    /// Whether the connection is established for the sender.
     pub const fn is_connected(&self) -> bool {
         self.connected
     }
 
-    /// Has the receiver accepted it?
+    /// Whether the receiver has accepted it.
     pub const fn is_accepted(&self) -> bool {
         self.accepted
     }
 
-    /// Bytes that the flow has in all.
+    /// Size of the flow in bytes.
     pub const fn most_bytes(&self) -> u64 {
         match self.plan.work {
             Work::Sized { bytes } | Work::OnOff { bytes: Some(bytes), .. } => bytes,
@@ -104,31 +104,31 @@ impl Application {
         }
     }
 
-    /// When an on/off flow that starts now turns first.
-    pub fn first_turn(&self, now: Time) -> Option<Time> {
+    /// First switching time of an on/off flow that starts now.
+    pub fn first_step(&self, now: Time) -> Option<Time> {
         if let Work::OnOff { on, .. } = self.plan.work { Some(now + on) } else { None }
     }
 
-    /// What the sender's and the receiver's program wait for.
-    pub fn attention(&self) -> [Attention; 2] {
-        let sender = match (self.plan.work, self.question) {
-            _ if !self.connected => Attention::Established,
-            (_, Question::Asked(_)) => Attention::Read(self.requested),
-            _ => Attention::Nothing,
+    /// What the sender's and the receiver's application wait for.
+    pub fn interest(&self) -> [SocketInterest; 2] {
+        let sender = match (self.plan.work, self.exchange_state) {
+            _ if !self.connected => SocketInterest::Established,
+            (_, RequestState::Requested(_)) => SocketInterest::Read(self.requested),
+            _ => SocketInterest::Nothing,
         };
-        let receiver = match (self.plan.work, self.question) {
-            _ if !self.accepted => Attention::Established,
-            (Work::Sized { bytes } | Work::OnOff { bytes: Some(bytes), .. }, _) => Attention::Received(bytes),
-            (_, Question::Answering(_)) => Attention::Read(self.answered),
-            _ => Attention::Nothing,
+        let receiver = match (self.plan.work, self.exchange_state) {
+            _ if !self.accepted => SocketInterest::Established,
+            (Work::Sized { bytes } | Work::OnOff { bytes: Some(bytes), .. }, _) => SocketInterest::Received(bytes),
+            (_, RequestState::Responding(_)) => SocketInterest::Read(self.responded),
+            _ => SocketInterest::Nothing,
         };
         [sender, receiver]
     }
 
-    /// One of its sockets has what it waited for.
-    pub fn react(&mut self, now: Time, ends: [&mut Endpoint; 2], report: &mut FlowReport) -> Turn {
+    /// Runs the application after a socket event.
+    pub fn react(&mut self, now: Time, ends: [&mut Endpoint; 2], report: &mut FlowReport) -> AppStep {
         let [sender, receiver] = ends;
-        let mut turn = Turn::default();
+        let mut step = AppStep::default();
         if !self.connected && sender.is_established() {
             self.connected = true;
             report.connected_ns = Some(now.as_nanos());
@@ -136,36 +136,36 @@ impl Application {
         }
         if !self.accepted && receiver.is_established() {
             self.accepted = true;
-            turn.accepted = true;
-            self.ask(now, receiver);
+            step.accepted = true;
+            self.request_next(now, receiver);
         }
         match self.plan.work {
             Work::Sized { bytes } | Work::OnOff { bytes: Some(bytes), .. } => {
-                turn.done = self.accepted && receiver.received().bytes >= bytes;
+                step.done = self.accepted && receiver.received().bytes >= bytes;
             }
-            Work::Exchange { .. } => turn.wake_at = self.exchange(now, sender, receiver, report),
+            Work::Exchange { .. } => step.wake_at = self.exchange(now, sender, receiver, report),
             Work::Bulk | Work::OnOff { bytes: None, .. } => {}
         }
-        if turn.done {
+        if step.done {
             report.completed_ns = Some(now.as_nanos());
         }
-        turn
+        step
     }
 
-    /// The time that it asked for has come; says when it wants to be called again.
+    /// Runs the application at a time that it requested; returns the next time.
     pub fn wake(&mut self, now: Time, ends: [&mut Endpoint; 2]) -> Option<Time> {
         let [sender, receiver] = ends;
         match self.plan.work {
             Work::OnOff { on, off, .. } => Some(now + self.toggle(now, sender, [on, off])),
-            Work::Exchange { .. } if self.question == Question::None => {
-                self.ask(now, receiver);
+            Work::Exchange { .. } if self.exchange_state == RequestState::None => {
+                self.request_next(now, receiver);
                 None
             }
             _ => None,
         }
     }
 
-    /// It writes no more.
+    /// Stops writing.
     pub fn close(&self, now: Time, sender: &mut Endpoint) {
         if self.is_endless() {
             sender.write(now, 0);
@@ -174,7 +174,7 @@ impl Application {
     }
 
     fn is_endless(&self) -> bool {
-        matches!(self.plan.work, Work::Bulk | Work::OnOff { .. }) && !self.resting
+        matches!(self.plan.work, Work::Bulk | Work::OnOff { .. }) && !self.paused
     }
 
     fn write_first(&self, now: Time, sender: &mut Endpoint) {
@@ -184,30 +184,31 @@ impl Application {
                 sender.write(now, bytes);
                 sender.close(now);
             }
-            Work::OnOff { .. } if !self.resting => sender.write(now, u64::MAX),
+            Work::OnOff { .. } if !self.paused => sender.write(now, u64::MAX),
             Work::OnOff { .. } | Work::Exchange { .. } => {}
         }
     }
 
-    /// From writing to resting or back; says for how long. A flow of so many bytes is over when its receiver has them:
-    /// until then its supply is endless, because what an endpoint was given can't be taken back for a rest.
+    /// Switches between sending and pausing; returns the length of the new period. A flow of limited size is over when
+    /// its receiver has all bytes; until then its source is endless, because data handed to an endpoint cannot be
+    /// withdrawn for a pause.
     fn toggle(&mut self, now: Time, sender: &mut Endpoint, [on, off]: [Span; 2]) -> Span {
-        self.resting = !self.resting;
+        self.paused = !self.paused;
         if self.connected {
-            sender.write(now, if self.resting { 0 } else { u64::MAX });
+            sender.write(now, if self.paused { 0 } else { u64::MAX });
         }
-        if self.resting { off } else { on }
+        if self.paused { off } else { on }
     }
 
-    fn ask(&mut self, now: Time, receiver: &mut Endpoint) {
+    fn request_next(&mut self, now: Time, receiver: &mut Endpoint) {
         let Work::Exchange { request, response, .. } = self.plan.work else { return };
         self.requested += request;
-        self.answered += response;
-        self.question = Question::Asked(now);
+        self.responded += response;
+        self.exchange_state = RequestState::Requested(now);
         receiver.write(now, request);
     }
 
-    /// The sender has read the whole question: it answers. The receiver has read the whole answer: it thinks.
+    /// After reading the whole request, the sender responds; after reading the whole response, the receiver pauses.
     fn exchange(
         &mut self,
         now: Time,
@@ -216,20 +217,20 @@ impl Application {
         report: &mut FlowReport,
     ) -> Option<Time> {
         let Work::Exchange { response, think, .. } = self.plan.work else { return None };
-        if let Question::Asked(asked_at) = self.question
+        if let RequestState::Requested(requested_at) = self.exchange_state
             && sender.bytes_read() >= self.requested
         {
-            self.question = Question::Answering(asked_at);
+            self.exchange_state = RequestState::Responding(requested_at);
             sender.write(now, response);
         }
-        let Question::Answering(asked_at) = self.question else { return None };
-        if receiver.bytes_read() < self.answered {
+        let RequestState::Responding(requested_at) = self.exchange_state else { return None };
+        if receiver.bytes_read() < self.responded {
             return None;
         }
-        report.exchanges_ns.push(now.since(asked_at).as_nanos());
-        self.question = Question::None;
+        report.exchanges_ns.push(now.since(requested_at).as_nanos());
+        self.exchange_state = RequestState::None;
         if think == Span::ZERO {
-            self.ask(now, receiver);
+            self.request_next(now, receiver);
             return None;
         }
         Some(now + think)

@@ -1,15 +1,15 @@
-//! Datagrams at a constant rate, and the receiver's count of what came through.
+//! Datagrams at a constant rate, and the receiver's byte count.
 
 use dumbbell_core::packet::{Body, Ecn, Packet, UDP_HEADERS_BYTES};
 use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::Identity;
 
-/// One UDP flow: both ends.
+/// One UDP flow, both ends.
 #[derive(Clone, Debug)]
 pub struct Datagrams {
     identity: Identity,
     payload: u32,
-    /// Time between two.
+    /// Time between datagrams.
     pub interval: Span,
     next: u64,
     /// Payload bytes sent so far.
@@ -24,7 +24,7 @@ impl Datagrams {
         Self { identity, payload, interval, next: 0, sent_bytes: 0, received_bytes: 0 }
     }
 
-    /// The next datagram. A full queue on the sender's own device is a loss like another, as Linux treats it.
+    /// The next datagram. A drop by the sender's own queue counts as loss, as in Linux.
     pub fn send(&mut self, now: Time) -> Packet {
         let seq = self.next;
         self.next += 1;
@@ -43,7 +43,7 @@ impl Datagrams {
         }
     }
 
-    /// A datagram has arrived.
+    /// A datagram arrived.
     pub fn receive(&mut self, payload: u32) {
         self.received_bytes += u64::from(payload);
     }

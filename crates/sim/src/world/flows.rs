@@ -1,30 +1,30 @@
-//! Flows from start to stop: their endpoints, their programs, their datagrams and probes.
+//! Flows from start to stop: endpoints, applications, datagrams and probes.
 
 use super::hops::sending_side;
 use super::{RECEIVER, SENDER, World, end_id, parts, rank};
-use crate::agenda::Kind;
+use crate::event_queue::Kind;
 use crate::plan::Work;
 use crate::traffic::Traffic;
-use crate::traffic::tcp::Attention;
+use crate::traffic::tcp::SocketInterest;
 use dumbbell_core::cc::Controller;
-use dumbbell_core::dice::Dice;
 use dumbbell_core::packet::{Body, Direction, ETHERNET_BYTES, Ecn, FlowId, IPV4_BYTES, Packet, Segment};
 use dumbbell_core::queue::Verdict;
+use dumbbell_core::rng::Rng;
 use dumbbell_core::time::Span;
 use dumbbell_core::transport::{Endpoint, Identity, Settings};
 
 impl World {
-    /// The next flow starts; the one after it goes on the agenda.
+    /// Starts the next flow and schedules the one after it.
     pub(super) fn start_next(&mut self) {
         let (planned, number) = self.starts.pop().expect("an entry for each start");
         if let Some(&(at, next)) = self.starts.last() {
-            // One program opens them all: of two that start at one time, one is the first.
-            self.agenda.add(at.max(self.now + OPENING), Kind::Start, next);
+            // One program opens all connections: flows that start at the same time start one after the other.
+            self.event_queue.add(at.max(self.now + OPENING), Kind::Start, next);
         }
         let flow = &mut self.flows[number as usize];
         flow.report.started_ns = Some(planned.as_nanos());
         if let Some(stop) = flow.stop.filter(|&stop| stop >= self.now) {
-            self.agenda.add(stop, Kind::Stop, number);
+            self.event_queue.add(stop, Kind::Stop, number);
         }
         match &flow.traffic {
             Traffic::Tcp(_) => self.connect(number as usize),
@@ -42,8 +42,8 @@ impl World {
         let plan = &application.plan;
         let identity = |direction| Identity { direction, ..flow.identity };
         let is_exchange = matches!(plan.work, Work::Exchange { .. });
-        // The agent's receiver of answers reads each as it comes, however rarely others do.
-        // Telemetry comes back with each packet's own acknowledgement.
+        // The agent's receiver of responses reads each packet on arrival, unlike others.
+        // Telemetry is returned with each packet's own ACK.
         let quickack = self.telemetry.wants(number);
         let set_up = |side: usize, settings: &Settings| Settings {
             prompt_reads: settings.prompt_reads || is_exchange,
@@ -52,8 +52,8 @@ impl World {
             ..settings.clone()
         };
         let controller = |end: &str| {
-            let dice = Dice::named(self.seed, &format!("{}.{end}.cc", flow.report.name));
-            Controller::named(&plan.cc, &mut plan.parameters.clone(), dice).expect("checked when the world was made")
+            let rng = Rng::from_name(self.seed, &format!("{}.{end}.cc", flow.report.name));
+            Controller::from_name(&plan.cc, &mut plan.parameters.clone(), rng).expect("checked when the world was made")
         };
         let sender = Endpoint::new(identity(Direction::Forward), set_up(SENDER, &plan.sender), controller("sender"));
         let mut receiver =
@@ -61,13 +61,13 @@ impl World {
         if application.most_bytes() < u64::MAX {
             receiver.expect(application.most_bytes());
         }
-        if let Some(at) = application.first_turn(self.now) {
-            self.agenda.add(at, Kind::Wake, rank(number));
+        if let Some(at) = application.first_step(self.now) {
+            self.event_queue.add(at, Kind::Wake, rank(number));
         }
         let ends = &mut self.ends[number];
         ends[SENDER].endpoint.insert(Box::new(sender)).connect(self.now);
         ends[RECEIVER].endpoint = Some(Box::new(receiver));
-        self.heed(number);
+        self.update_interest(number);
         self.flush(number, SENDER);
     }
 
@@ -84,35 +84,35 @@ impl World {
             let device = end.device;
             let target = &self.net.devices[device as usize];
             if target.queue.is_none() {
-                self.census.born(packet);
+                self.packet_accounting.add_sent(packet);
                 let at_once = endpoint.departs_at_once(packet);
                 if at_once {
                     endpoint.on_departed(self.now, packet, 1);
                 }
-                self.set_out(device, packet, at_once);
+                self.start_transmission(device, packet, at_once);
             } else {
                 let departs_early = target.orphans;
-                let verdict = self.launch(device, packet);
-                self.feel(flow, side, packet, verdict, departs_early);
+                let verdict = self.send_packet(device, packet);
+                self.notify_sender(flow, side, packet, verdict, departs_early);
             }
         }
-        self.arm(flow, side);
+        self.set_endpoint_timer(flow, side);
         if self.every_change && side == SENDER {
             self.sampler.flow_changed(self.now, flow, &self.flows[flow], &self.ends[flow]);
         }
     }
 
-    /// A program that was woken writes on.
+    /// A woken application continues writing.
     pub(super) fn write_on(&mut self, id: u32) {
         let [flow, side] = parts(id);
         if let Some(endpoint) = &mut self.ends[flow][side].endpoint {
-            endpoint.take_turn(self.now);
+            endpoint.continue_writing(self.now);
             self.flush(flow, side);
         }
     }
 
-    /// A sender feels what its own host's queue does with the packet that it has just polled.
-    fn feel(&mut self, flow: usize, side: usize, packet: &Packet, verdict: Verdict, departs_early: bool) {
+    /// Reports the verdict of the host's own queue to the sender.
+    fn notify_sender(&mut self, flow: usize, side: usize, packet: &Packet, verdict: Verdict, departs_early: bool) {
         let Some(endpoint) = &mut self.ends[flow][side].endpoint else { return };
         match verdict {
             Verdict::Queued => {}
@@ -124,16 +124,16 @@ impl World {
         }
     }
 
-    fn arm(&mut self, flow: usize, side: usize) {
+    fn set_endpoint_timer(&mut self, flow: usize, side: usize) {
         let end = &mut self.ends[flow][side];
         let Some(endpoint) = &end.endpoint else { return };
-        if endpoint.wants_turn() {
+        if endpoint.wants_to_write() {
             self.instant.writers.push_back(end_id(flow, side));
         }
         let at = endpoint.next_timer();
-        end.alarm.set(at, self.now, &mut self.agenda, Kind::Timer, end_id(flow, side));
+        end.timer.set(at, self.now, &mut self.event_queue, Kind::Timer, end_id(flow, side));
         if end.shut && !at.is_set() && endpoint.is_finished() {
-            end.endpoint = None; // Both have closed, and nothing is under way: its memory is free.
+            end.endpoint = None; // Both ends have closed and nothing is in flight: frees the memory.
         }
     }
 
@@ -148,7 +148,7 @@ impl World {
             end.endpoint = None;
             return;
         }
-        if end.shut && brings_more(packet, endpoint) {
+        if end.shut && has_more_data(packet, endpoint) {
             end.endpoint = None;
             self.reset(flow, side, packet);
             return;
@@ -162,24 +162,24 @@ impl World {
         }
         endpoint.on_packet(self.now, packet);
         self.flush(flow, side);
-        self.look_after(flow, side);
+        self.check_endpoint(flow, side);
     }
 
-    /// Has something come that this end's program waits for?
+    /// Schedules the application if the event that it waits for has occurred.
     #[inline]
-    pub(super) fn look_after(&mut self, flow: usize, side: usize) {
+    pub(super) fn check_endpoint(&mut self, flow: usize, side: usize) {
         let end = &mut self.ends[flow][side];
-        if end.attention == Attention::Nothing {
+        if end.interest == SocketInterest::Nothing {
             return;
         }
         let Some(endpoint) = &end.endpoint else { return };
-        if end.attention.is_due(endpoint) {
-            end.attention = Attention::Nothing;
+        if end.interest.is_satisfied(endpoint) {
+            end.interest = SocketInterest::Nothing;
             self.instant.reactions.push_back(rank(flow));
         }
     }
 
-    /// A flow's program has a look.
+    /// Runs a flow's application.
     pub(super) fn react(&mut self, number: usize) {
         let flow = &mut self.flows[number];
         let Traffic::Tcp(application) = &mut flow.traffic else { return };
@@ -189,18 +189,18 @@ impl World {
         if flow.report.stopped_ns.is_some() {
             return;
         }
-        let turn = application.react(self.now, [sender, receiver], &mut flow.report);
-        if turn.accepted {
+        let step = application.react(self.now, [sender, receiver], &mut flow.report);
+        if step.accepted {
             self.sampler.begin(&self.flows[number]);
         }
-        if let Some(at) = turn.wake_at {
-            self.agenda.add(at, Kind::Wake, rank(number));
+        if let Some(at) = step.wake_at {
+            self.event_queue.add(at, Kind::Wake, rank(number));
         }
-        if turn.done {
+        if step.done {
             self.stop(number);
-            self.one_done();
+            self.flow_done();
         } else {
-            self.carry_on(number);
+            self.after_turn(number);
         }
     }
 
@@ -214,28 +214,28 @@ impl World {
             return;
         }
         if let Some(at) = application.wake(self.now, [sender, receiver]) {
-            self.agenda.add(at, Kind::Wake, rank(number));
+            self.event_queue.add(at, Kind::Wake, rank(number));
         }
-        self.carry_on(number);
+        self.after_turn(number);
     }
 
-    /// After a program's turn: what it waits for now, and what it has given to send.
-    fn carry_on(&mut self, number: usize) {
-        self.heed(number);
+    /// After the application ran: updates what it waits for, and sends what it wrote.
+    fn after_turn(&mut self, number: usize) {
+        self.update_interest(number);
         for side in [SENDER, RECEIVER] {
             self.flush(number, side);
-            self.look_after(number, side);
+            self.check_endpoint(number, side);
         }
     }
 
-    fn heed(&mut self, number: usize) {
+    fn update_interest(&mut self, number: usize) {
         let Traffic::Tcp(application) = &self.flows[number].traffic else { return };
-        let [sender, receiver] = application.attention();
-        self.ends[number][SENDER].attention = sender;
-        self.ends[number][RECEIVER].attention = receiver;
+        let [sender, receiver] = application.interest();
+        self.ends[number][SENDER].interest = sender;
+        self.ends[number][RECEIVER].interest = receiver;
     }
 
-    /// Ends a flow: its sockets are asked a last time and closed.
+    /// Ends a flow: records the final socket state and closes the sockets.
     pub(super) fn stop(&mut self, number: usize) {
         let flow = &mut self.flows[number];
         if flow.report.started_ns.is_none() || flow.is_over() {
@@ -250,11 +250,11 @@ impl World {
     }
 
     fn stop_connection(&mut self, number: usize) {
-        self.ask_sockets(number);
+        self.query_sockets(number);
         let Traffic::Tcp(application) = &self.flows[number].traffic else { return };
         let [sender, receiver] = &mut self.ends[number];
         for end in [&mut *sender, &mut *receiver] {
-            (end.shut, end.attention) = (true, Attention::Nothing);
+            (end.shut, end.interest) = (true, SocketInterest::Nothing);
         }
         match &mut sender.endpoint {
             Some(endpoint) if application.is_connected() => application.close(self.now, endpoint),
@@ -276,8 +276,8 @@ impl World {
         self.flush(number, RECEIVER);
     }
 
-    /// What the sockets say at the end, for the report.
-    fn ask_sockets(&mut self, number: usize) {
+    /// Final socket state for the report.
+    fn query_sockets(&mut self, number: usize) {
         let flow = &mut self.flows[number];
         let Traffic::Tcp(application) = &flow.traffic else { return };
         let [sender, receiver] = &self.ends[number];
@@ -293,26 +293,26 @@ impl World {
         }
     }
 
-    /// A connection that broke is the flow's fate, not the run's.
+    /// A failed connection fails its flow, not the run.
     pub(super) fn fail(&mut self, number: usize, why: &str) {
         if !self.flows[number].is_over() {
             self.flows[number].report.error = Some(why.into());
             self.stop(number);
-            self.one_done();
+            self.flow_done();
         }
     }
 
-    /// A flow has delivered everything, or failed; the experiment may end with it.
-    fn one_done(&mut self) {
+    /// A flow completed or failed; the experiment may end.
+    fn flow_done(&mut self) {
         let Some(unfinished) = &mut self.unfinished else { return };
         *unfinished -= 1;
         if *unfinished == 0 {
-            self.agenda.add(self.now, Kind::Sample, 0);
-            self.agenda.add(self.now, Kind::End, 0);
+            self.event_queue.add(self.now, Kind::Sample, 0);
+            self.event_queue.add(self.now, Kind::End, 0);
         }
     }
 
-    /// A packet came to a socket that is no more (RFC 9293 section 3.10.7.1).
+    /// A packet arrived at a closed socket (RFC 9293 section 3.10.7.1).
     fn reset(&mut self, flow: usize, side: usize, packet: &Packet) {
         let Body::Tcp(segment) = packet.body else { return };
         if !packet.is_reset() {
@@ -335,7 +335,7 @@ impl World {
             body: Body::Tcp(Segment { seq, sent_at: self.now, ..Segment::default() }),
         };
         let device = self.ends[flow][side].device;
-        self.launch(device, &packet);
+        self.send_packet(device, &packet);
     }
 
     pub(super) fn send_datagram(&mut self, number: usize) {
@@ -347,26 +347,26 @@ impl World {
         flow.report.data_segs_out += 1;
         let (packet, interval) = (udp.send(self.now), udp.interval);
         let device = self.ends[number][SENDER].device;
-        self.launch(device, &packet);
-        self.agenda.add(self.now + interval, Kind::Packet, rank(number));
+        self.send_packet(device, &packet);
+        self.event_queue.add(self.now + interval, Kind::Packet, rank(number));
     }
 
     pub(super) fn send_probe(&mut self, number: usize) {
         let series = &mut self.probes[number];
         let (packet, interval) = (series.send(self.now), series.interval);
         let device = self.net.first_device(packet.flow, Direction::Forward);
-        self.launch(device, &packet);
-        self.agenda.add(self.now + interval, Kind::Probe, rank(number));
+        self.send_packet(device, &packet);
+        self.event_queue.add(self.now + interval, Kind::Probe, rank(number));
     }
 }
 
-/// Does it carry bytes that the receiver has not got? A closed socket has nobody to read them (`TCPAbortOnData`).
-fn brings_more(packet: &Packet, endpoint: &Endpoint) -> bool {
+/// Whether it carries bytes that the receiver does not have. A closed socket cannot deliver them (`TCPAbortOnData`).
+fn has_more_data(packet: &Packet, endpoint: &Endpoint) -> bool {
     let Body::Tcp(segment) = packet.body else { return false };
     segment.len > 0 && segment.seq + u64::from(segment.len) > endpoint.received().bytes + 1
 }
 
-/// What opening a socket in its network namespace takes the agent, measured in a guest: 1,003 ns between two SYNs.
+/// Time that the agent needs to open a socket in its network namespace, measured in a guest: 1,003 ns between two SYNs.
 const OPENING: Span = Span::from_micros(1);
 
 /// Ethernet, IPv4 and a TCP header without options.

@@ -1,8 +1,8 @@
-//! From hop to hop: packets leave hosts by devices, and come to the next.
+//! Forwarding: packets leave hosts through devices and arrive at the next host.
 
 use super::{Arrival, World, end_id};
-use crate::agenda::Kind;
 use crate::error::Error;
+use crate::event_queue::Kind;
 use crate::net::{DeviceId, HostId};
 use crate::traffic::Traffic;
 use dumbbell_core::packet::{Body, Direction, FlowId, Packet, cut};
@@ -10,11 +10,11 @@ use dumbbell_core::queue::{Next, Verdict};
 use dumbbell_core::time::Time;
 
 impl World {
-    /// Until nothing is left to do at this instant: packets, then senders that were held back, then programs.
+    /// Completes all work at this time: packets, then resumed senders, then applications.
     pub(super) fn settle(&mut self) -> Result<(), Error> {
         loop {
             if !self.instant.backlog.is_empty() {
-                self.work_off()?;
+                self.process_backlog()?;
             } else if let Some(id) = self.instant.released.pop_front() {
                 let [flow, side] = super::parts(id);
                 self.flush(flow, side);
@@ -33,14 +33,13 @@ impl World {
         Ok(())
     }
 
-    /// Handles what stands in the backlog; what that causes makes up the next backlog, so the order is first in,
-    /// first out, and no packet moves to be looked at.
-    fn work_off(&mut self) -> Result<(), Error> {
+    /// Processes the backlog. New packets form the next backlog, which keeps FIFO order without moving packets.
+    fn process_backlog(&mut self) -> Result<(), Error> {
         if self.instant.backlog.len() == 1
             && let Some(Arrival { host, leaves, packet }) = self.instant.backlog.pop()
         {
-            self.leave_home(leaves, &packet);
-            self.arrive(host, &packet, true);
+            self.notify_departure(leaves, &packet);
+            self.receive_packet(host, &packet, true);
             return Ok(());
         }
         let empty = std::mem::take(&mut self.instant.spare);
@@ -48,78 +47,78 @@ impl World {
         let last = batch.len() - 1;
         for (number, Arrival { host, leaves, packet }) in batch.iter().enumerate() {
             self.step()?;
-            self.leave_home(*leaves, packet);
-            self.arrive(*host, packet, number == last);
+            self.notify_departure(*leaves, packet);
+            self.receive_packet(*host, packet, number == last);
         }
         batch.clear();
         self.instant.spare = batch;
         Ok(())
     }
 
-    /// A host sends a packet of its own by `device`.
+    /// A host sends its own packet through `device`.
     #[inline]
-    pub(super) fn launch(&mut self, device: DeviceId, packet: &Packet) -> Verdict {
-        self.census.born(packet);
+    pub(super) fn send_packet(&mut self, device: DeviceId, packet: &Packet) -> Verdict {
+        self.packet_accounting.add_sent(packet);
         if self.net.devices[device as usize].queue.is_some() {
-            let is_old = self.journeys.is_some() && self.note_sent(packet);
+            let is_old = self.packet_trace.is_some() && self.note_sent(packet);
             let verdict = self.enqueue(device, packet);
             if verdict == Verdict::Dropped {
                 self.note_refused(packet, is_old);
             }
             return verdict;
         }
-        self.set_out(device, packet, true);
+        self.start_transmission(device, packet, true);
         Verdict::Queued
     }
 
-    /// A packet leaves its own host by a device without a discipline; unless it has left `at_once`, its socket hears of
-    /// that later.
+    /// A packet leaves its own host through a device without a queue. Unless it left `at_once`, its socket is notified
+    /// later.
     #[inline]
-    pub(super) fn set_out(&mut self, device: DeviceId, packet: &Packet, at_once: bool) {
-        if self.journeys.is_some() {
-            self.note_set_out(packet);
+    pub(super) fn start_transmission(&mut self, device: DeviceId, packet: &Packet, at_once: bool) {
+        if self.packet_trace.is_some() {
+            self.note_transmitted(packet);
         }
         let Some(segments) = self.segments(packet) else {
-            return self.step_out(device, packet, u16::from(!at_once));
+            return self.transmit(device, packet, u16::from(!at_once));
         };
         if !at_once && let Some(endpoint) = &mut self.ends[packet.flow.0 as usize][sending_side(packet)].endpoint {
             endpoint.on_cut(packet.segments);
         }
         let last = packet.segments - 1;
         for (number, segment) in (0..).zip(segments) {
-            self.step_out(device, &segment, if number == last && !at_once { packet.segments } else { 0 });
+            self.transmit(device, &segment, if number == last && !at_once { packet.segments } else { 0 });
         }
     }
 
-    fn step_out(&mut self, device: DeviceId, packet: &Packet, leaves: u16) {
-        let host = self.pass(device, packet);
+    fn transmit(&mut self, device: DeviceId, packet: &Packet, leaves: u16) {
+        let host = self.forward(device, packet);
         self.instant.backlog.push(Arrival { host, leaves, packet: *packet });
     }
 
     #[inline]
-    fn leave_home(&mut self, leaves: u16, packet: &Packet) {
+    fn notify_departure(&mut self, leaves: u16, packet: &Packet) {
         if leaves > 0 {
             self.departed(packet, leaves);
         }
     }
 
-    /// What a device without offloads makes of a super-packet when it leaves its own host, behind the discipline if
-    /// there is one (`validate_xmit_skb`); None when the packet leaves as it is.
+    /// Segments of a super-packet that leaves its own host through a device without offloads, after the queue if any
+    /// (`validate_xmit_skb`); None if the packet is not split.
     #[inline]
     pub(super) fn segments(&self, packet: &Packet) -> Option<impl Iterator<Item = Packet> + use<>> {
         let is_cut = packet.segments > 1 && self.ends[packet.flow.0 as usize][sending_side(packet)].cuts;
         if is_cut { cut(*packet) } else { None }
     }
 
-    /// A packet has come to a host: it is delivered there or goes on. One after which nobody waits goes on directly,
-    /// which is what the backlog would do with it.
-    fn arrive(&mut self, mut host: HostId, packet: &Packet, is_last: bool) {
+    /// A packet arrives at a host: delivers or forwards it. The last packet of the backlog is forwarded directly, with
+    /// the same result.
+    fn receive_packet(&mut self, mut host: HostId, packet: &Packet, is_last: bool) {
         while let Some(device) = self.net.next(host, packet) {
             if self.net.devices[device as usize].queue.is_some() {
                 self.enqueue(device, packet);
                 return;
             }
-            host = self.pass(device, packet);
+            host = self.forward(device, packet);
             if !is_last || !self.instant.backlog.is_empty() {
                 self.instant.backlog.push(Arrival { host, leaves: 0, packet: *packet });
                 return;
@@ -128,12 +127,12 @@ impl World {
         self.deliver(packet);
     }
 
-    /// A packet leaves by a device without a discipline; says where it comes to.
+    /// A packet leaves through a device without a queue; returns the next host.
     #[inline]
-    fn pass(&mut self, device: DeviceId, packet: &Packet) -> HostId {
+    fn forward(&mut self, device: DeviceId, packet: &Packet) -> HostId {
         let device = &mut self.net.devices[device as usize];
-        device.tally.entered += u64::from(packet.segments);
-        device.tally.left += u64::from(packet.segments);
+        device.counters.entered += u64::from(packet.segments);
+        device.counters.left += u64::from(packet.segments);
         if let (true, Some(tap)) = (device.is_tapped, &mut self.tap) {
             tap.write(self.now, packet);
         }
@@ -144,42 +143,42 @@ impl World {
         let target = &mut self.net.devices[device as usize];
         let verdict = target.enqueue(packet, self.now, &mut self.instant.dropped);
         if target.duplicates {
-            self.census.copied(packet.flow, target.new_copies());
+            self.packet_accounting.copied(packet.flow, target.new_copies());
             self.note_entered(device, packet);
         }
-        self.bury(device, (verdict == Verdict::Dropped).then_some(packet.flow));
-        self.show(device);
-        self.pump(device);
+        self.count_drops(device, (verdict == Verdict::Dropped).then_some(packet.flow));
+        self.sample_queues(device);
+        self.dequeue_all(device);
         verdict
     }
 
-    /// A discipline's time has come. A packet that leaves alone is carried to the next host in place: nobody is before it
-    /// at the beginning of an event.
+    /// The timer of a queue fired. A packet that leaves alone is forwarded in place: the backlog is empty at the start
+    /// of an event.
     pub(super) fn release(&mut self, device: DeviceId) {
-        let next = self.ask(device);
-        let Next::Packet(packet) = &next else { return self.rest(device, next) };
+        let next = self.dequeue(device);
+        let Next::Packet(packet) = &next else { return self.set_timer(device, next) };
         let host = self.net.devices[device as usize].peer;
-        if packet.segments == 1 && self.rests(device) {
-            self.arrive(host, packet, true);
+        if packet.segments == 1 && self.is_waiting(device) {
+            self.receive_packet(host, packet, true);
         } else {
-            self.emit(host, packet);
-            self.pump(device);
+            self.push_arrivals(host, packet);
+            self.dequeue_all(device);
         }
     }
 
-    /// Asks a discipline for packets until it has none to give now.
+    /// Dequeues packets until none is left to send now.
     #[inline]
-    fn pump(&mut self, device: DeviceId) {
-        while !self.rests(device) {
-            let next = self.ask(device);
-            let Next::Packet(packet) = next else { return self.rest(device, next) };
+    fn dequeue_all(&mut self, device: DeviceId) {
+        while !self.is_waiting(device) {
+            let next = self.dequeue(device);
+            let Next::Packet(packet) = next else { return self.set_timer(device, next) };
             let host = self.net.devices[device as usize].peer;
-            self.emit(host, &packet);
+            self.push_arrivals(host, &packet);
         }
     }
 
-    /// A packet that a discipline has given is on its way to `host`.
-    fn emit(&mut self, host: HostId, packet: &Packet) {
+    /// A dequeued packet is sent to `host`.
+    fn push_arrivals(&mut self, host: HostId, packet: &Packet) {
         match self.segments(packet) {
             None => self.instant.backlog.push(Arrival { host, leaves: 0, packet: *packet }),
             Some(segments) => {
@@ -189,45 +188,45 @@ impl World {
         }
     }
 
-    /// Is it known without asking that a discipline has nothing to give now? So it is with most that have just given a
-    /// packet, or taken one that joins others.
+    /// Whether the queue is known to have no packet to send now. Usually true just after a departure, or after an
+    /// arrival at a non-empty queue.
     #[inline]
-    fn rests(&mut self, device: DeviceId) -> bool {
+    fn is_waiting(&mut self, device: DeviceId) -> bool {
         let target = &mut self.net.devices[device as usize];
-        let waits = target.queue.as_ref().and_then(|queue| queue.waits(self.now));
-        let Some(at) = waits else { return false };
-        target.alarm.set(at, self.now, &mut self.agenda, Kind::Device, device);
+        let next_departure = target.queue.as_ref().and_then(|queue| queue.next_departure(self.now));
+        let Some(at) = next_departure else { return false };
+        target.timer.set(at, self.now, &mut self.event_queue, Kind::Device, device);
         true
     }
 
-    /// A discipline has said that it has nothing to give, and until when.
-    fn rest(&mut self, device: DeviceId, next: Next) {
+    /// The queue has no packet to send now: sets its timer.
+    fn set_timer(&mut self, device: DeviceId, next: Next) {
         let at = if let Next::At(at) = next { at } else { Time::NEVER };
-        self.net.devices[device as usize].alarm.set(at, self.now, &mut self.agenda, Kind::Device, device);
+        self.net.devices[device as usize].timer.set(at, self.now, &mut self.event_queue, Kind::Device, device);
     }
 
-    /// Asks a discipline once, and counts what leaves and what dies.
-    fn ask(&mut self, device: DeviceId) -> Next {
+    /// Dequeues once; counts departures and drops.
+    fn dequeue(&mut self, device: DeviceId) -> Next {
         let target = &mut self.net.devices[device as usize];
-        let queue = target.queue.as_mut().expect("only a device with a discipline is asked");
+        let queue = target.queue.as_mut().expect("only a device with a queue is dequeued");
         let next = queue.dequeue(self.now, &mut self.instant.dropped);
         if target.duplicates {
-            self.census.copied_somewhere(target.new_copies());
+            self.packet_accounting.copied_somewhere(target.new_copies());
         }
         if let Next::Packet(packet) = &next {
-            target.tally.left += u64::from(packet.segments);
+            target.counters.left += u64::from(packet.segments);
             if target.is_observed {
                 self.left(device, packet);
             }
         }
-        self.bury(device, None);
-        self.show(device);
+        self.count_drops(device, None);
+        self.sample_queues(device);
         next
     }
 
-    /// A packet leaves the device of a host that may be its own, or one that is captured, or that stamps.
+    /// A packet leaves an observed device: its own host's, a captured or a stamping one.
     fn left(&mut self, device: DeviceId, packet: &Packet) {
-        if self.journeys.is_some() {
+        if self.packet_trace.is_some() {
             self.note_left(device, packet);
         }
         let target = &mut self.net.devices[device as usize];
@@ -245,7 +244,7 @@ impl World {
         }
     }
 
-    /// Shows the capture what leaves, in segments if the device cuts it.
+    /// Passes the packet to the capture, as segments if the device splits it.
     #[cold]
     fn capture(&mut self, packet: &Packet) {
         let segments = self.segments(packet);
@@ -256,24 +255,24 @@ impl World {
         }
     }
 
-    /// Counts what died in the last call. A sender whose own packet was `refused` hears of it in another way.
+    /// Counts drops of the last call. The sender of a `refused` packet is notified elsewhere.
     #[inline]
-    fn bury(&mut self, device: DeviceId, refused: Option<FlowId>) {
+    fn count_drops(&mut self, device: DeviceId, refused: Option<FlowId>) {
         if !self.instant.dropped.is_empty() {
-            self.bury_all(device, refused);
+            self.count_all_drops(device, refused);
         }
     }
 
     #[cold]
-    fn bury_all(&mut self, device: DeviceId, refused: Option<FlowId>) {
+    fn count_all_drops(&mut self, device: DeviceId, refused: Option<FlowId>) {
         self.note_copies(device);
         let mut dead = std::mem::take(&mut self.instant.dropped);
         for packet in dead.drain(..) {
             let target = &mut self.net.devices[device as usize];
-            target.tally.dropped += u64::from(packet.segments);
-            self.census.died(&packet);
+            target.counters.dropped += u64::from(packet.segments);
+            self.packet_accounting.add_dropped(&packet);
             self.telemetry.lost(&packet);
-            self.note_died(device, &packet);
+            self.note_dropped(device, &packet);
             let target = &self.net.devices[device as usize];
             let is_felt = target.is_home && !target.orphans && refused != Some(packet.flow);
             let host = target.host;
@@ -284,11 +283,11 @@ impl World {
         self.instant.dropped = dead;
     }
 
-    /// A packet has left its own host, or died there: its sender may go on. It is the last of so many pieces.
+    /// A packet left its own host or was dropped there: its sender may resume. It is the last of this many segments.
     fn departed(&mut self, packet: &Packet, pieces: u16) {
         let Body::Tcp(segment) = &packet.body else { return };
         if segment.len == 0 && !segment.flags.fin {
-            return; // TSQ counts no bare ACKs.
+            return; // TSQ does not count pure ACKs.
         }
         let (flow, side) = (packet.flow.0 as usize, sending_side(packet));
         let Some(ends) = self.ends.get_mut(flow) else { return };
@@ -298,15 +297,15 @@ impl World {
         }
     }
 
-    /// Records what the sampled disciplines of a device show, where every change is recorded.
+    /// Records the sampled qdiscs of a device, if every change is recorded.
     #[inline]
-    fn show(&mut self, device: DeviceId) {
-        if self.is_shown && !self.net.devices[device as usize].watched.is_empty() {
-            self.show_all(device);
+    fn sample_queues(&mut self, device: DeviceId) {
+        if self.samples_changes && !self.net.devices[device as usize].watched.is_empty() {
+            self.sample_all_queues(device);
         }
     }
 
-    fn show_all(&mut self, device: DeviceId) {
+    fn sample_all_queues(&mut self, device: DeviceId) {
         if self.every_change {
             self.sampler.queues_changed(self.now, device, &self.net);
         }
@@ -314,10 +313,10 @@ impl World {
     }
 
     fn deliver(&mut self, packet: &Packet) {
-        if self.journeys.is_some() {
+        if self.packet_trace.is_some() {
             self.note_delivered(packet);
         }
-        self.census.arrived(packet);
+        self.packet_accounting.arrived(packet);
         let flow = packet.flow.0 as usize;
         match packet.body {
             Body::Tcp(_) => self.deliver_segment(packet),
@@ -336,13 +335,13 @@ impl World {
             series.answered(seq, self.now);
             return;
         }
-        let answer = series.turn(packet, self.now);
+        let answer = series.reply(packet, self.now);
         let device = self.net.first_device(answer.flow, Direction::Backward);
-        self.launch(device, &answer);
+        self.send_packet(device, &answer);
     }
 }
 
-/// Which end of its flow has sent this packet.
+/// The end of its flow that sent this packet.
 pub(super) const fn sending_side(packet: &Packet) -> usize {
     match packet.direction {
         Direction::Forward => super::SENDER,

@@ -1,22 +1,22 @@
-//! Plans for tests, built from a few words. Each test file uses some of them.
-#![allow(dead_code, reason = "every test file is a program of its own and uses a part")]
+//! Builders of plans for tests.
+#![allow(dead_code, reason = "each test binary uses a part of this module")]
 
 use dumbbell_core::cc::Parameters;
-use dumbbell_core::queue::{Chance, Config, Correlated, Distribution, Loss, NetemConfig, Node};
+use dumbbell_core::queue::{Config, Correlated, Distribution, Loss, NetemConfig, Node, Probability};
 use dumbbell_core::rate::Rate;
 use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::Settings;
-use dumbbell_sim::plan::{Device, End, Flow, Plan, Probe, Side, Tcp, Traffic, Watched, Wire, Work};
-use dumbbell_sim::{Outcome, World};
+use dumbbell_sim::plan::{Device, End, Flow, Link, LinkSide, Plan, Probe, Tcp, Traffic, Watched, Work};
+use dumbbell_sim::{RunResult, World};
 
-/// An empty plan over hosts in a row, each joined to the next.
+/// An empty plan over hosts in a row, each linked to the next.
 pub fn chain(hosts: &[&str], millis: u64) -> Plan {
-    let wires = hosts.windows(2).map(|pair| wire(pair[0], pair[1])).collect();
+    let wires = hosts.windows(2).map(|pair| link(pair[0], pair[1])).collect();
     plan(hosts, wires, millis)
 }
 
 /// An empty plan.
-pub fn plan(hosts: &[&str], wires: Vec<Wire>, millis: u64) -> Plan {
+pub fn plan(hosts: &[&str], wires: Vec<Link>, millis: u64) -> Plan {
     Plan {
         seed: 1,
         duration: Span::from_millis(millis),
@@ -34,16 +34,16 @@ pub fn plan(hosts: &[&str], wires: Vec<Wire>, millis: u64) -> Plan {
     }
 }
 
-pub fn wire(left: &str, right: &str) -> Wire {
-    Wire { left: left.into(), right: right.into() }
+pub fn link(left: &str, right: &str) -> Link {
+    Link { left: left.into(), right: right.into() }
 }
 
-pub const fn left(wire: usize) -> End {
-    End { wire, side: Side::Left }
+pub const fn left(link: usize) -> End {
+    End { wire: link, side: LinkSide::Left }
 }
 
-pub const fn right(wire: usize) -> End {
-    End { wire, side: Side::Right }
+pub const fn right(link: usize) -> End {
+    End { wire: link, side: LinkSide::Right }
 }
 
 pub const fn millis(millis: u64) -> Time {
@@ -78,7 +78,7 @@ fn flow(plan: &Plan, name: &str, traffic: Traffic) -> Flow {
     }
 }
 
-/// What Linux 6.12 has at first.
+/// Defaults of Linux 6.12.
 pub fn settings() -> Settings {
     Settings {
         mss: 1_448,
@@ -115,7 +115,7 @@ pub fn netem(delay: Span) -> NetemConfig {
         limit: 100_000,
         delay,
         jitter: Span::ZERO,
-        delay_correlation: Chance::default(),
+        delay_correlation: Probability::default(),
         distribution: Distribution::default(),
         loss: Loss::default(),
         reorder: Correlated::default(),
@@ -133,7 +133,7 @@ pub fn root(at: End, handle: &str, config: Config) -> Device {
     Device { at, root: Node { handle: handle.into(), config }, telemetry: false }
 }
 
-/// An htb of one class with a queue of so many packets below it, as the experiment's bottleneck.
+/// An htb with one class and a queue of this many packets, like the bottleneck of experiments.
 pub fn bottleneck(at: End, mbit: u64, packets: u32) -> Device {
     use dumbbell_core::queue::{HtbClass, HtbConfig};
     let leaf = Some(Node { handle: "10:".into(), config: Config::Pfifo { limit: packets } });
@@ -149,7 +149,7 @@ pub fn watched(name: &str, at: End, handle: &str) -> Watched {
 }
 
 /// Runs a plan to its end.
-pub fn run(plan: &Plan) -> Outcome {
+pub fn run(plan: &Plan) -> RunResult {
     let mut world = World::new(plan).unwrap_or_else(|error| panic!("{error}"));
     world.run(Time::NEVER).unwrap_or_else(|error| panic!("{error}"));
     world.finish()

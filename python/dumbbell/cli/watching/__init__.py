@@ -1,15 +1,15 @@
 """The screen of `dumbbell watch`.
 
 ```text
-app      the application: keys, looks, filter, sort
-grid     the list: only the rows that can be seen become text
-detail   one connection: graphs, and every field with what it means
-graphs   blocks of characters from numbers
-columns  what the list can show, and how wide
-fields   every field of a connection, and what it means
-cells    numbers as a few characters
-plain    the same table without a screen, and as JSON
+app           the application: keys, sampling, filter, sort
+grid          the list; only visible rows are rendered
+detail        one connection: graphs, and every field with its meaning
+graphs        numbers as block characters
+columns       the columns of the list and their widths
+fields        every field of a connection and its meaning
+cell_text     numbers as short text
+plain_output  the list without a screen, and as JSON
 ```
 
-The numbers are `dumbbell.analysis.live`'s. Textual is imported here and nowhere else.
+`dumbbell.analysis.live_sockets` computes the numbers. Only this package imports textual.
 """

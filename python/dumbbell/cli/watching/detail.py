@@ -1,4 +1,4 @@
-"""One connection: its last two minutes as graphs, and every field with what it means."""
+"""One connection: its last two minutes as graphs, and every field with its meaning."""
 
 from typing import Any, ClassVar
 
@@ -14,16 +14,17 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
 
 from dumbbell.analysis.history import HISTORY
-from dumbbell.analysis.live import Live
-from dumbbell.cli.watching import cells
-from dumbbell.cli.watching.fields import GROUPS, shown
+from dumbbell.analysis.live_sockets import Live
+from dumbbell.cli.watching import cell_text
 from dumbbell.cli.watching.graphs import graph
-from dumbbell.visible import visible_line
+from dumbbell.cli.watching.socket_fields import GROUPS, shown
+from dumbbell.control_characters import visible_line
 
 __all__ = ["Detail"]
 
-GRAPHS = (("send", "send_bps", cells.rate), ("receive", "recv_bps", cells.rate), ("RTT", "rtt_ns", cells.time),
-          ("cwnd", "cwnd_packets", cells.count), ("inflight", "inflight_packets", cells.count))  # fmt: skip
+GRAPHS = (("send", "send_bps", cell_text.rate), ("receive", "recv_bps", cell_text.rate),
+          ("RTT", "rtt_ns", cell_text.time), ("cwnd", "cwnd_packets", cell_text.count),
+          ("inflight", "inflight_packets", cell_text.count))  # fmt: skip
 LABEL_WIDTH = 18
 
 
@@ -42,22 +43,22 @@ class Detail(ModalScreen[None]):
         self.row = row
 
     def compose(self) -> ComposeResult:
-        """A head, and what scrolls below it."""
+        """A heading, and the scrolled fields."""
         yield Static(id="who")
         with VerticalScroll(id="page"):
             yield Static(id="body")
         yield Footer()
 
     def on_mount(self) -> None:
-        """Draw what is known."""
+        """Draw the current sample."""
         self.draw()
 
     def on_resize(self) -> None:
         """Graphs are as wide as the screen."""
         self.draw()
 
-    def look(self, table: pl.DataFrame) -> None:
-        """Another look came."""
+    def show_sample(self, table: pl.DataFrame) -> None:
+        """Show a new sample."""
         if rows := table.filter(pl.col("cookie") == self.row["cookie"]).to_dicts():
             self.row = rows[0]
         else:
@@ -69,21 +70,21 @@ class Detail(ModalScreen[None]):
         self.query_one("#page").scroll_relative(y=lines, animate=False)
 
     def draw(self) -> None:
-        """Everything anew."""
+        """Draw the heading, the graphs and the fields."""
         row = self.row
-        ends = [cells.address(row[f"{end}_address"], row[f"{end}_port"], 80) for end in ("local", "peer")]
+        ends = [cell_text.address(row[f"{end}_address"], row[f"{end}_port"], 80) for end in ("local", "peer")]
         head = Text(f"{ends[0]} → {ends[1]}  {visible_line(row['cc'] or '')}  ", style="bold")
         head.append("closed" if row["gone"] else row["state"], "red" if row["gone"] else "green")
         self.query_one("#who", Static).update(head)
         self.query_one("#body", Static).update(Group(*self._graphs(), *self._fields()))
 
     def _graphs(self) -> list[RenderableType]:
-        looks = min(max(self.size.width - LABEL_WIDTH - 4, 10), HISTORY)
+        samples = min(max(self.size.width - LABEL_WIDTH - 4, 10), HISTORY)
         height = 2 if self.size.height < 36 else 4
         one = pl.Series([self.row["cookie"]])
-        past = {name: self.live.past(one, name, looks)[0] for _, name, _ in GRAPHS}
-        again = self.live.past(one, "retrans_delta", looks)[0]
-        # An inflight beside its cwnd has the same scale.
+        past = {name: self.live.past(one, name, samples)[0] for _, name, _ in GRAPHS}
+        retrans = self.live.past(one, "retrans_delta", samples)[0]
+        # Inflight has the scale of cwnd.
         window = float(np.max([*past["cwnd_packets"][np.isfinite(past["cwnd_packets"])], 1.0]))
         parts: list[RenderableType] = []
         for title, name, text in GRAPHS:
@@ -93,15 +94,15 @@ class Detail(ModalScreen[None]):
             lines = graph(values, height, window if name == "inflight_packets" else None)
             top = float(np.max(values, where=np.isfinite(values), initial=0.0))
             label = f"{title} {text(self.row[name]) or '–'}"
-            labels = [label, f"  most {text(top)}", *([""] * (height - 2))]
-            for line, said in zip(lines, labels, strict=True):
-                parts.append(Text.assemble((said.ljust(LABEL_WIDTH), "bold"), _marked(line, again)))
-        marks = "".join("×" if many > 0 else " " for many in again)
-        label = f"retransmitted {cells.count(self.row['retrans_packets'])}".ljust(LABEL_WIDTH)
+            labels = [label, f"  max {text(top)}", *([""] * (height - 2))]
+            for line, label_text in zip(lines, labels, strict=True):
+                parts.append(Text.assemble((label_text.ljust(LABEL_WIDTH), "bold"), _marked(line, retrans)))
+        marks = "".join("×" if count > 0 else " " for count in retrans)
+        label = f"retransmitted {cell_text.count(self.row['retrans_packets'])}".ljust(LABEL_WIDTH)
         parts.append(Text.assemble((label, "bold"), (marks, "red")))
-        times = self.live.times_s(looks)
+        times = self.live.times_s(samples)
         first = float(times[np.isfinite(times)][0])
-        parts.append(Text(f"{'':{LABEL_WIDTH}}{f'{-first:.3g} s in all, now at the right':>{looks}}\n", style="dim"))
+        parts.append(Text(f"{'':{LABEL_WIDTH}}{f'{-first:.3g} s, newest on the right':>{samples}}\n", style="dim"))
         return parts
 
     def _fields(self) -> list[RenderableType]:
@@ -118,9 +119,9 @@ class Detail(ModalScreen[None]):
         return parts
 
 
-def _marked(line: str, again: np.ndarray) -> Text:
-    """A graph's line; red where something was sent again."""
+def _marked(line: str, retrans: np.ndarray) -> Text:
+    """A graph's line; red where packets were retransmitted."""
     text = Text(line, style="green")
-    for place in np.flatnonzero(again > 0):
+    for place in np.flatnonzero(retrans > 0):
         text.stylize("red", int(place), int(place) + 1)
     return text

@@ -1,4 +1,4 @@
-"""Numbers over time as blocks of characters."""
+"""Numbers over time as block characters."""
 
 import numpy as np
 
@@ -8,16 +8,16 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 def sparkline(values: np.ndarray) -> str:
-    """One character a value, as high as its share of the largest; blank where there is none, the lowest block for 0."""
+    """One character per value, scaled to the largest; blank for NaN, the lowest block for 0."""
     return graph(values, 1)[0]
 
 
 def graph(values: np.ndarray, height: int, top: float | None = None) -> list[str]:
-    """Lines from the top: a column a value, from 0 to `top` (default: the largest). NaN leaves its column blank."""
+    """Lines from the top: one column per value, scaled from 0 to `top` (default: the largest); NaN is blank."""
     known = np.isfinite(values)
     largest = float(np.max(values, where=known, initial=0.0)) if top is None else top
     steps = len(BLOCKS) - 1
-    # What is there shows, however small.
+    # Small values are visible too.
     filled = np.clip(np.ceil(np.where(known, values, 0.0) / (largest or 1.0) * steps * height), 1, steps * height)
     filled = np.where(known, filled, 0).astype(int)
     lines = []

@@ -1,4 +1,4 @@
-"""The list of connections: only the rows that can be seen become text."""
+"""The list of connections; only visible rows are rendered."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,10 +13,10 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from dumbbell.analysis.live import Live
-from dumbbell.cli.watching.columns import ALWAYS, SPARK, Column, fitting
+from dumbbell.analysis.live_sockets import Live
 from dumbbell.cli.watching.graphs import sparkline
-from dumbbell.visible import visible_line
+from dumbbell.cli.watching.watch_columns import ALWAYS, SPARK, Column, fitting
+from dumbbell.control_characters import visible_line
 
 __all__ = ["Grid"]
 
@@ -25,8 +25,8 @@ SORTED = Style(bold=True, reverse=True, underline=True)
 PLAIN = Style()
 GONE = Style(dim=True, strike=True)
 CURSOR = Style(reverse=True)
-TROUBLE = Style(color="red")
-CALM = Style(dim=True)
+PROBLEM = Style(color="red")
+MUTED = Style(dim=True)
 GREEN = Style(color="green")
 COLOURS = {"bbr": Style(color="cyan"), "cubic": Style(color="yellow"), "reno": Style(color="magenta"),
            "dctcp": Style(color="green"), "prague": Style(color="green")}  # fmt: skip
@@ -34,7 +34,7 @@ COLOURS = {"bbr": Style(color="cyan"), "cubic": Style(color="yellow"), "reno": S
 
 @dataclass(frozen=True)
 class _Page:
-    """What a screen shows."""
+    """The visible rows."""
 
     first: int
     size: Size
@@ -43,7 +43,7 @@ class _Page:
 
 
 class Grid(ScrollView, can_focus=True):
-    """A head, and a row each connection; the cursor stays with its connection, wherever that goes."""
+    """A heading and one row per connection; the cursor follows its connection."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "up", show=False),
@@ -55,7 +55,7 @@ class Grid(ScrollView, can_focus=True):
     ]
 
     class Headed(Message):
-        """Somebody clicked on a column's head."""
+        """Sent on a click on a column's heading."""
 
         def __init__(self, name: str) -> None:
             self.name = name
@@ -67,21 +67,21 @@ class Grid(ScrollView, can_focus=True):
         self.rows = pl.DataFrame()
         self.sorted_by = ""
         self.cookie: int | None = None
-        """The connection under the cursor; None: whatever is on top."""
+        """The connection under the cursor; None: the first row."""
         self._cursor = 0
         self._page: _Page | None = None
 
     def show(self, rows: pl.DataFrame, sorted_by: str) -> None:
-        """Other rows, or the same in another order."""
+        """Show these rows."""
         self.rows, self.sorted_by = rows, sorted_by
-        place = 0
+        row = 0
         if self.cookie is not None and len(rows):
-            # One that is closed and forgotten leaves the cursor where it was.
+            # If the connection was removed, the cursor keeps its row.
             found = (rows["cookie"] == self.cookie).arg_true()
-            place = int(found[0]) if len(found) else min(self._cursor, len(rows) - 1)
+            row = int(found[0]) if len(found) else min(self._cursor, len(rows) - 1)
             if not len(found):
-                self.cookie = int(rows["cookie"][place])
-        self._cursor = place
+                self.cookie = int(rows["cookie"][row])
+        self._cursor = row
         self.virtual_size = Size(self.size.width, len(rows) + 1)
         self._redraw()
         if self.cookie is not None:
@@ -89,7 +89,7 @@ class Grid(ScrollView, can_focus=True):
 
     @property
     def cursor(self) -> int:
-        """Its row, from 0."""
+        """The row of the cursor, from 0."""
         return self._cursor
 
     @property
@@ -98,23 +98,23 @@ class Grid(ScrollView, can_focus=True):
         return int(self.rows["cookie"][self._cursor]) if self._cursor < len(self.rows) else None
 
     def action_move(self, steps: int) -> None:
-        """Up or down."""
+        """Move the cursor."""
         self.action_go(min(max(self._cursor + steps, 0), len(self.rows) - 1))
 
     def action_page(self, pages: int) -> None:
-        """A screen up or down."""
+        """Move by a screen."""
         self.action_move(pages * max(self.size.height - 2, 1))
 
-    def action_go(self, place: int) -> None:
-        """To a row; -1 is the last. At the first one the cursor stays on top, whoever is there."""
+    def action_go(self, row: int) -> None:
+        """Go to a row; -1 is the last. In the first row the cursor stays there when rows move."""
         if len(self.rows):
-            self._cursor = place if place >= 0 else len(self.rows) - 1
+            self._cursor = row if row >= 0 else len(self.rows) - 1
             self.cookie = int(self.rows["cookie"][self._cursor]) if self._cursor else None
             self._reveal()
             self._redraw()
 
     def on_click(self, event: Click) -> None:
-        """A click on the head sorts, on a row goes there."""
+        """A click on a heading sorts; a click on a row selects it."""
         if event.y == 0:
             at = 0
             for column, width in fitting(self.size.width):
@@ -125,12 +125,12 @@ class Grid(ScrollView, can_focus=True):
             self.action_go(row)
 
     def on_resize(self) -> None:
-        """Other columns may fit now."""
+        """Recompute the visible columns."""
         self.virtual_size = Size(self.size.width, len(self.rows) + 1)
         self._redraw()
 
     def render_line(self, y: int) -> Strip:
-        """A line of the screen, from the top."""
+        """Render a line of the screen."""
         columns = fitting(self.size.width)
         if y == 0:
             return self._head(columns)
@@ -138,19 +138,19 @@ class Grid(ScrollView, can_focus=True):
         if number >= len(self.rows):
             return Strip.blank(self.size.width)
         page = self._seen(columns)
-        place = number - page.first
-        return self._row(page.rows[place], page.sparks[place], columns, cursor=number == self._cursor)
+        row = number - page.first
+        return self._row(page.rows[row], page.sparks[row], columns, cursor=number == self._cursor)
 
     def _seen(self, columns: list[tuple[Column, int]]) -> "_Page":
-        """The rows that can be seen now, as Python's values; made once for a screen."""
+        """The visible rows as Python values; cached per screen."""
         first, size = self.scroll_offset.y, self.size
         if self._page is None or (self._page.first, self._page.size) != (first, size):
             wanted = dict.fromkeys([*ALWAYS, *(need for column, _ in columns for need in column.needs)])
-            part = self.rows.slice(first, size.height)
+            visible_rows = self.rows.slice(first, size.height)
             width = next((width for column, width in columns if column.name == SPARK), 0)
-            past = self.live.past(part["cookie"], "send_bps", width) if width else None
-            sparks = [""] * len(part) if past is None else [sparkline(values) for values in past]
-            self._page = _Page(first, size, part.select(*wanted).to_dicts(), sparks)
+            past = self.live.past(visible_rows["cookie"], "send_bps", width) if width else None
+            sparks = [""] * len(visible_rows) if past is None else [sparkline(values) for values in past]
+            self._page = _Page(first, size, visible_rows.select(*wanted).to_dicts(), sparks)
         return self._page
 
     def _head(self, columns: list[tuple[Column, int]]) -> Strip:
@@ -175,17 +175,17 @@ class Grid(ScrollView, can_focus=True):
         if name == "cc":
             return COLOURS.get(row["cc"] or "", PLAIN)
         if name == "retrans":
-            return TROUBLE if row["retrans_delta"] else CALM
+            return PROBLEM if row["retrans_delta"] else MUTED
         if name == "phase" and row["ca_state"] in ("recovery", "loss"):
-            return TROUBLE
+            return PROBLEM
         if name in ("rate", "recv"):
-            return PLAIN if row["send_bps" if name == "rate" else "recv_bps"] else CALM
+            return PLAIN if row["send_bps" if name == "rate" else "recv_bps"] else MUTED
         if name == "limit" and row["limited_by"] == "application":
-            return CALM
+            return MUTED
         return GREEN if name == SPARK else PLAIN
 
     def _reveal(self) -> None:
-        # The head hides the first line of what is scrolled to.
+        # The heading covers the first line of the region.
         self.scroll_to_region(Region(0, self._cursor, 1, 2), animate=False, force=True)
 
     def _redraw(self) -> None:

@@ -5,7 +5,7 @@ numbers      tc's units, roundings and ticks
 disciplines  pfifo, bfifo, pfifo_head_drop, pfifo_fast, tbf, codel, fq_codel
 pie          pie and fq_pie
 netem        delays and losses
-dualpi2      its words, and the gains that tc reckons from round-trip times
+dualpi2      its words, and the gains that tc computes from round-trip times
 red          the numbers that tc derives from red's words
 early        choke and sfq, with red's numbers
 htb          htb and its classes

@@ -55,7 +55,7 @@ def bfifo(options: Options, device: Device) -> dict[str, Any]:
 
 
 def tbf(options: Options, _device: Device) -> dict[str, Any]:
-    """A token bucket; `latency` becomes a limit as `tc/q_tbf.c` reckons it."""
+    """A token bucket; `latency` becomes a limit as `tc/q_tbf.c` computes it."""
     for option in ("mpu", "overhead"):
         if size(options, option):
             raise Lacks(f"the simulator's tbf has no '{option}'")

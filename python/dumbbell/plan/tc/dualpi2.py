@@ -32,7 +32,7 @@ def dualpi2(options: Options, device: Device) -> dict[str, Any]:
     return {
         "kind": "dualpi2",
         "limit": limit,
-        # A packet is reckoned with twice its length (`get_memory_limit`).
+        # A packet is computed with twice its length (`get_memory_limit`).
         "memory_limit": count(options, "memlimit") or min(limit * 2 * device.mtu, MOST_MEMORY),
         "step": _step(first(options, "step_thresh")),
         "min_qlen_step": count(options, "min_qlen_step"),
@@ -51,7 +51,7 @@ def _control(options: Options) -> dict[str, int]:
     if any(word in options for word in RTTS):
         said = [word for word in GAINS if word in options]
         if said:
-            raise Wrong(f"dualpi2 with both max_rtt and {said[0]}", "tc reckons that from max_rtt: leave one out")
+            raise Wrong(f"dualpi2 with both max_rtt and {said[0]}", "tc computes that from max_rtt: leave one out")
         return _from_round_trips(*(_time_us(options, word, 0) for word in RTTS))
     return {
         "target": _time_us(options, "target", TARGET_US) * 1_000,

@@ -58,7 +58,7 @@ def weight(least: int, burst: int, average: int, kind: str = "red") -> int:
         share = 2.0**-wlog
         if wanted <= (1 - (1 - share) ** burst) / share:
             return wlog
-    raise Wrong(f"{kind}'s weight can't be reckoned", "another burst")
+    raise Wrong(f"{kind}'s weight can't be computed", "another burst")
 
 
 def slope(least: int, most: int, probability: float, kind: str = "red") -> int:
@@ -73,19 +73,19 @@ def slope(least: int, most: int, probability: float, kind: str = "red") -> int:
         if rise > 1:
             return log
         rise *= 2
-    raise Wrong(f"{kind}'s probability can't be reckoned", "a larger one")
+    raise Wrong(f"{kind}'s probability can't be computed", "a larger one")
 
 
 def damping(wlog: int, average: int, rate: int, kind: str = "red") -> tuple[int, list[int]]:
     """How far the average is shifted after an idle time, by cells of 2^log (`tc_red_eval_idle_damping`).
 
-    tc reckons in ticks of 64 ns, the kernel looks up in microseconds; so does this.
+    tc computes in ticks of 64 ns, the kernel looks up in microseconds; so does this.
     """
     ticks = ticks_for(average, rate) if rate else 0
     decay = -math.log(1 - 1 / (1 << wlog)) / ticks if ticks else math.inf
     longest = MOST_SHIFT / decay
     log = next((log for log in range(KERNEL_BITS) if longest / (1 << log) < CELLS * 2), None)
     if log is None:
-        raise Wrong(f"{kind}'s idle damping can't be reckoned", "another bandwidth")
+        raise Wrong(f"{kind}'s idle damping can't be computed", "another bandwidth")
     shifts = [min(int((cell << log) * decay), MOST_SHIFT) if ticks else 0 for cell in range(1, CELLS - 1)]
     return log, [0, *shifts, MOST_SHIFT]

@@ -1,5 +1,5 @@
-//! A ring on a loopback device of the test's own network namespace, which needs a right that root has: what other tests
-//! and programs send on this machine's loopback does not reach it.
+//! A ring on the loopback device of a private network namespace, which other processes' packets do not reach; needs
+//! root.
 
 use super::*;
 use nix::sched::{CloneFlags, unshare};
@@ -7,7 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Moves this thread to a network namespace of its own and opens a ring there; `None` without the right to do so.
+/// Moves this thread to a new network namespace and opens a ring there; `None` without the privilege.
 fn ring_of_our_own(snap_bytes: usize, frames: usize) -> Option<PacketRing> {
     if unshare(CloneFlags::CLONE_NEWNET).is_err() {
         return None;
@@ -23,7 +23,7 @@ fn sender() -> (UdpSocket, SocketAddr) {
     (socket, here)
 }
 
-/// Waits until `count` packets wait: a busy kernel hands those that come in to a thread of its own.
+/// Waits until `count` packets have arrived: under load the kernel handles received packets in a thread.
 fn wait_for(ring: &PacketRing, count: usize) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while ring.waiting().count() < count {
@@ -33,7 +33,7 @@ fn wait_for(ring: &PacketRing, count: usize) {
 }
 
 #[test]
-fn packets_are_captured_and_their_frames_are_used_again() {
+fn packets_are_captured_and_their_frames_are_reused() {
     let Some(mut ring) = ring_of_our_own(96, 700) else { return };
     let (socket, here) = sender();
     for round in 0..40_u8 {
@@ -42,7 +42,7 @@ fn packets_are_captured_and_their_frames_are_used_again() {
             bytes[0] = number;
             socket.send_to(&bytes, here).expect("sent");
         }
-        // Each packet is captured as it leaves and as it comes in.
+        // Each packet is captured when it is sent and when it is received.
         wait_for(&ring, 100);
         let waiting: Vec<_> = ring.waiting().collect();
         assert_eq!(waiting.len(), 100);

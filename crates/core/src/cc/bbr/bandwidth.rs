@@ -1,27 +1,27 @@
-//! The delivery rates that ACKs bring, and the largest of them.
+//! Bandwidth estimate: the maximum of the delivery rate samples.
 
 use super::Bbr;
 pub(super) use crate::cc::model::bandwidth::{Bandwidth, UNIT, measured};
-use crate::cc::{RateSample, Vitals};
+use crate::cc::{RateSample, SenderState};
 
 impl Bbr {
-    /// Counts rounds and takes the delivery rate of this ACK into the maximum.
-    pub(super) fn update_bandwidth(&mut self, vitals: &Vitals, sample: &RateSample) {
+    /// Counts rounds and adds this ACK's delivery rate to the maximum filter.
+    pub(super) fn update_bandwidth(&mut self, tp: &SenderState, sample: &RateSample) {
         self.rounds.started = false;
         let Some((delivered, micros)) = measured(sample) else { return };
-        if self.rounds.advance(vitals, sample.prior_delivered) {
+        if self.rounds.advance(tp, sample.prior_delivered) {
             self.recovery.end_conservation();
         }
-        self.sample_long_term(vitals, sample);
+        self.sample_long_term(tp, sample);
         let bandwidth = Bandwidth::of(u64::from(delivered), micros);
-        // An application that sends little tells nothing of the path, unless it sent more than was known.
+        // An application-limited sample says nothing about the path unless it exceeds the estimate.
         if !sample.is_app_limited || bandwidth >= self.max_bandwidth.best() {
             self.max_bandwidth.update(self.rounds.count, bandwidth, WINDOW);
         }
     }
 }
 
-/// Rounds that a maximum counts (`bbr_bw_rtts`): a gain cycle and two more.
+/// Length of the maximum filter in rounds (`bbr_bw_rtts`): a gain cycle and two more.
 pub(super) const WINDOW: u32 = 10;
 
 #[cfg(test)]
@@ -32,18 +32,18 @@ mod tests {
     use crate::time::Span;
 
     #[test]
-    fn an_idle_application_can_raise_the_estimate_but_not_let_it_expire() {
-        let (mut bbr, mut vitals) = bbr_with(Mode::ProbeBw);
+    fn an_app_limited_sample_can_raise_the_estimate_but_not_expire_it() {
+        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
         let mut round = |delivered| {
-            vitals.delivered += 1;
+            tp.delivered += 1;
             let sample = RateSample {
-                prior_delivered: vitals.delivered,
+                prior_delivered: tp.delivered,
                 delivered: Some(delivered),
                 interval: Span::from_millis(40),
                 is_app_limited: true,
                 ..RateSample::default()
             };
-            bbr.update_bandwidth(&vitals, &sample);
+            bbr.update_bandwidth(&tp, &sample);
             bbr.max_bandwidth.best()
         };
         assert!((0..20).all(|_| round(5) == TEN_MBIT));

@@ -1,31 +1,32 @@
-//! Drain: send slowly until the queue that Startup made is gone.
+//! Drain: send slowly until the queue that Startup built is gone.
 
 use super::bandwidth::UNIT;
 use super::startup::HIGH_GAIN;
 use super::{Bbr, Gains, Mode};
-use crate::cc::Vitals;
+use crate::cc::SenderState;
 
-/// The inverse of Startup's gain empties its queue in about a round trip; the window stays (`bbr_drain_gain`).
+/// The inverse of Startup's pacing gain empties its queue in about one round trip; the window gain stays
+/// (`bbr_drain_gain`).
 pub(super) const GAINS: Gains = Gains { pacing: UNIT * 1_000 / 2_885, window: HIGH_GAIN };
 
 impl Bbr {
-    /// Enters Drain when the pipe is full, leaves it when no more than its content is in flight.
-    pub(super) fn check_drain(&mut self, vitals: &mut Vitals) {
+    /// Enters Drain when the pipe is full; leaves it when in-flight data is down to the BDP.
+    pub(super) fn check_drain(&mut self, tp: &mut SenderState) {
         if self.mode == Mode::Startup && self.full_pipe.is_reached() {
             self.mode = Mode::Drain;
-            vitals.ssthresh = self.target_in_flight(vitals, UNIT);
+            tp.ssthresh = self.target_in_flight(tp, UNIT);
         }
         if self.mode == Mode::Drain
-            && self.in_network_at_departure(vitals, vitals.in_flight()) <= self.target_in_flight(vitals, UNIT)
+            && self.in_network_at_departure(tp, tp.in_flight()) <= self.target_in_flight(tp, UNIT)
         {
-            self.enter_probe_bw(vitals);
+            self.enter_probe_bw(tp);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{DUE, bbr_with};
+    use super::super::tests::{FOUR_PACKETS, bbr_with};
     use super::*;
 
     #[test]
@@ -33,35 +34,35 @@ mod tests {
         assert_eq!(GAINS.pacing, 88);
     }
 
-    /// 10 Mbit/s and 40 ms hold 34 packets; 6 more are budget for hosts.
+    /// 10 Mbit/s and 40 ms hold 34 packets; the budget for hosts adds 6.
     #[test]
-    fn the_queue_is_gone_when_the_product_is_in_flight() {
-        let (mut bbr, mut vitals) = bbr_with(Mode::Drain);
-        vitals.packets_out = 41;
-        bbr.check_drain(&mut vitals);
+    fn drain_ends_when_in_flight_is_the_bdp() {
+        let (mut bbr, mut tp) = bbr_with(Mode::Drain);
+        tp.packets_out = 41;
+        bbr.check_drain(&mut tp);
         assert_eq!(bbr.mode, Mode::Drain);
-        vitals.packets_out = 40;
-        bbr.check_drain(&mut vitals);
+        tp.packets_out = 40;
+        bbr.check_drain(&mut tp);
         assert_eq!(bbr.mode, Mode::ProbeBw);
     }
 
     #[test]
     fn packets_that_arrive_before_the_next_departure_do_not_count() {
-        let (mut bbr, mut vitals) = bbr_with(Mode::Drain);
-        vitals.packets_out = 45;
-        vitals.next_send_at = vitals.now + DUE; // four packets' time
-        bbr.check_drain(&mut vitals);
+        let (mut bbr, mut tp) = bbr_with(Mode::Drain);
+        tp.packets_out = 45;
+        tp.next_send_at = tp.now + FOUR_PACKETS; // the time of four packets
+        bbr.check_drain(&mut tp);
         assert_eq!(bbr.mode, Mode::Drain);
-        vitals.packets_out = 44;
-        bbr.check_drain(&mut vitals);
+        tp.packets_out = 44;
+        bbr.check_drain(&mut tp);
         assert_eq!(bbr.mode, Mode::ProbeBw);
     }
 
     #[test]
-    fn startup_ends_with_a_threshold_of_the_product() {
-        let (mut bbr, mut vitals) = bbr_with(Mode::Startup);
-        vitals.packets_out = 100;
-        bbr.check_drain(&mut vitals);
-        assert_eq!((bbr.mode, vitals.ssthresh), (Mode::Drain, 40));
+    fn startup_ends_with_the_bdp_as_threshold() {
+        let (mut bbr, mut tp) = bbr_with(Mode::Startup);
+        tp.packets_out = 100;
+        bbr.check_drain(&mut tp);
+        assert_eq!((bbr.mode, tp.ssthresh), (Mode::Drain, 40));
     }
 }

@@ -1,13 +1,13 @@
-//! Is the pipe full? It is when three rounds in a row bring less than a quarter more bandwidth.
+//! Full pipe detection: three rounds in a row with less than 25 % more bandwidth.
 //!
-//! Three, because a receive window may have to grow first: one round for that, one to use it, one to measure.
+//! Three, because the receive window may have to grow first: one round to grow it, one to use it, one to measure.
 
 use super::bandwidth::{Bandwidth, UNIT};
 
-/// What Startup waits for.
+/// Detects the end of Startup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FullPipe {
-    /// The bandwidth that the next round has to exceed by a quarter.
+    /// The next round has to exceed this bandwidth by a quarter.
     bandwidth: Bandwidth,
     /// Rounds in a row that did not.
     rounds: u8,
@@ -19,7 +19,7 @@ impl FullPipe {
         self.reached
     }
 
-    /// An ACK came; only one that starts a round counts, and only if the application did not limit the sample.
+    /// Updates on an ACK. Only an ACK that starts a round counts, and only if its sample is not application-limited.
     pub(super) fn update(&mut self, max_bandwidth: Bandwidth, round_started: bool, is_app_limited: bool) {
         if self.reached || !round_started || is_app_limited {
             return;
@@ -33,13 +33,13 @@ impl FullPipe {
         self.reached = self.rounds >= ROUNDS;
     }
 
-    /// A reduction was in error: the rounds before it tell nothing.
-    pub(super) fn look_again(&mut self) {
+    /// Restarts the count after an undone reduction, whose rounds are not meaningful.
+    pub(super) fn restart(&mut self) {
         self.bandwidth = Bandwidth::ZERO;
         self.rounds = 0;
     }
 
-    /// After a timeout the next round sets the mark anew.
+    /// Resets the bandwidth after a timeout; the next round sets it again.
     pub(super) fn forget_bandwidth(&mut self) {
         self.bandwidth = Bandwidth::ZERO;
     }
@@ -54,7 +54,7 @@ const ROUNDS: u8 = 3;
 mod tests {
     use super::*;
 
-    /// Rounds with these bandwidths; answers after how many the pipe is full.
+    /// Feeds rounds with these bandwidths; returns after how many the pipe is full.
     fn full_after(bandwidths: &[u32]) -> Option<usize> {
         let mut pipe = FullPipe::default();
         bandwidths.iter().position(|&bandwidth| {
@@ -67,11 +67,15 @@ mod tests {
     fn three_rounds_without_growth_fill_the_pipe() {
         assert_eq!(full_after(&[100, 200, 400, 400, 400, 400]), Some(5));
         assert_eq!(full_after(&[100, 124, 124, 124]), Some(3));
-        assert_eq!(full_after(&[100, 110, 120, 125, 125, 125, 125]), Some(6), "a quarter in three rounds starts anew");
+        assert_eq!(
+            full_after(&[100, 110, 120, 125, 125, 125, 125]),
+            Some(6),
+            "growth by a quarter within three rounds restarts the count"
+        );
     }
 
     #[test]
-    fn rounds_of_an_idle_application_do_not_count() {
+    fn app_limited_rounds_do_not_count() {
         let mut pipe = FullPipe::default();
         for _ in 0..10 {
             pipe.update(Bandwidth(100), true, true);
@@ -81,13 +85,13 @@ mod tests {
     }
 
     #[test]
-    fn an_undo_starts_the_count_anew_but_a_full_pipe_stays_full() {
+    fn an_undo_restarts_the_count_but_a_full_pipe_stays_full() {
         let mut pipe = FullPipe { bandwidth: Bandwidth(100), rounds: 2, reached: false };
-        pipe.look_again();
+        pipe.restart();
         pipe.update(Bandwidth(100), true, false);
         assert_eq!(pipe, FullPipe { bandwidth: Bandwidth(100), rounds: 0, reached: false });
         let mut pipe = FullPipe { bandwidth: Bandwidth(100), rounds: 3, reached: true };
-        pipe.look_again();
+        pipe.restart();
         assert!(pipe.is_reached());
     }
 }

@@ -1,24 +1,24 @@
-//! `ProbeRtt` and the estimate that it serves: the smallest round-trip time of the last ten seconds.
+//! `ProbeRtt` and its estimate: the minimum round-trip time of the last ten seconds.
 //!
-//! Once the estimate is ten seconds old the window falls to four packets for 200 ms and a round, so that every
-//! queue of BBR's making drains and the true delay shows. Stamps are in jiffies, as Linux has them.
+//! When the estimate is ten seconds old, the window falls to four packets for 200 ms and a round, so that queues built
+//! by BBR flows drain and the propagation delay shows. Timestamps are in jiffies, as in Linux.
 
 use super::bandwidth::UNIT;
 use super::{Bbr, Gains, Mode};
-use crate::cc::{RateSample, Vitals};
+use crate::cc::{RateSample, SenderState};
 use crate::time::HZ;
 
 /// No gain: the window is four packets in any case.
 pub(super) const GAINS: Gains = Gains { pacing: UNIT, window: UNIT };
-/// Packets in flight that keep ACKs coming, delayed ones too (`bbr_cwnd_min_target`).
-pub(super) const FEWEST_PACKETS: u32 = 4;
+/// Packets in flight that keep ACKs coming, even delayed ones (`bbr_cwnd_min_target`).
+pub(super) const MIN_PACKETS: u32 = 4;
 
-/// The estimate.
+/// The estimate of the minimum round-trip time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MinRtt {
     /// In microseconds; `u32::MAX` before the first sample.
     micros: u32,
-    /// When it was measured, in jiffies.
+    /// Time of the measurement, in jiffies.
     at: u64,
 }
 
@@ -29,16 +29,16 @@ impl Default for MinRtt {
 }
 
 impl MinRtt {
-    pub(super) fn new(vitals: &Vitals) -> Self {
-        Self { micros: vitals.min_rtt_us, at: vitals.now.jiffies() }
+    pub(super) fn new(tp: &SenderState) -> Self {
+        Self { micros: tp.min_rtt_us, at: tp.now.jiffies() }
     }
 
-    /// In microseconds, once there was a sample.
+    /// The estimate in microseconds; None before the first sample.
     pub(super) fn micros(&self) -> Option<u32> {
         (self.micros != u32::MAX).then_some(self.micros)
     }
 
-    /// As it is compared with: longer than everything before the first sample.
+    /// The value for comparisons: the maximum before the first sample.
     pub(super) fn raw(&self) -> u32 {
         self.micros
     }
@@ -48,12 +48,12 @@ impl MinRtt {
         Self { micros, at }
     }
 
-    /// Takes a sample; says whether the estimate had expired.
+    /// Takes a sample; returns whether the estimate had expired.
     fn update(&mut self, now: u64, sample: &RateSample) -> bool {
         let expired = now > self.at + WINDOW;
         if let Some(rtt) = sample.rtt {
             let micros = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
-            // A delayed ACK measures its own delay: it may lower the estimate, not replace an old one.
+            // A delayed ACK includes its own delay: it may lower the estimate, but not replace an expired one.
             if micros < self.micros || (expired && !sample.is_ack_delayed) {
                 (self.micros, self.at) = (micros, now);
             }
@@ -62,55 +62,55 @@ impl MinRtt {
     }
 }
 
-/// How far `ProbeRtt` has got.
+/// Progress of `ProbeRtt`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProbeRtt {
-    /// It may end then, in jiffies; None until the flight has shrunk.
+    /// Earliest end in jiffies; None until in-flight data has shrunk.
     done_at: Option<u64>,
     round_done: bool,
 }
 
 impl Bbr {
-    /// Keeps the estimate, and enters, watches over and leaves `ProbeRtt`.
-    pub(super) fn update_min_rtt(&mut self, vitals: &mut Vitals, sample: &RateSample) {
-        let expired = self.min_rtt.update(vitals.now.jiffies(), sample);
+    /// Updates the estimate; enters, tracks and leaves `ProbeRtt`.
+    pub(super) fn update_min_rtt(&mut self, tp: &mut SenderState, sample: &RateSample) {
+        let expired = self.min_rtt.update(tp.now.jiffies(), sample);
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.mode = Mode::ProbeRtt;
-            self.save_cwnd(vitals);
+            self.save_cwnd(tp);
             self.probe_rtt.done_at = None;
         }
         if self.mode == Mode::ProbeRtt {
-            self.watch_probe_rtt(vitals);
+            self.watch_probe_rtt(tp);
         }
         if sample.delivered.is_some_and(|delivered| delivered > 0) {
             self.idle_restart = false;
         }
     }
 
-    fn watch_probe_rtt(&mut self, vitals: &mut Vitals) {
-        // So low a rate says nothing of the path.
-        vitals.app_limited = (vitals.delivered + u64::from(vitals.in_flight())).max(1);
+    fn watch_probe_rtt(&mut self, tp: &mut SenderState) {
+        // Mark samples as application-limited: so low a rate says nothing about the path.
+        tp.app_limited = (tp.delivered + u64::from(tp.in_flight())).max(1);
         if self.probe_rtt.done_at.is_some() {
             self.probe_rtt.round_done |= self.rounds.started;
             if self.probe_rtt.round_done {
-                self.check_probe_rtt_done(vitals);
+                self.check_probe_rtt_done(tp);
             }
-        } else if vitals.in_flight() <= FEWEST_PACKETS {
-            self.probe_rtt = ProbeRtt { done_at: Some(vitals.now.jiffies() + LENGTH), round_done: false };
-            self.rounds.restart(vitals);
+        } else if tp.in_flight() <= MIN_PACKETS {
+            self.probe_rtt = ProbeRtt { done_at: Some(tp.now.jiffies() + LENGTH), round_done: false };
+            self.rounds.restart(tp);
         }
     }
 
-    /// Leaves `ProbeRtt` when its time is over.
-    pub(super) fn check_probe_rtt_done(&mut self, vitals: &mut Vitals) {
-        let now = vitals.now.jiffies();
+    /// Leaves `ProbeRtt` at the end of its duration.
+    pub(super) fn check_probe_rtt_done(&mut self, tp: &mut SenderState) {
+        let now = tp.now.jiffies();
         if self.probe_rtt.done_at.is_none_or(|done_at| now <= done_at) {
             return;
         }
         self.min_rtt.at = now;
-        vitals.cwnd = vitals.cwnd.max(self.recovery.saved_cwnd());
+        tp.cwnd = tp.cwnd.max(self.recovery.saved_cwnd());
         if self.full_pipe.is_reached() {
-            self.enter_probe_bw(vitals);
+            self.enter_probe_bw(tp);
         } else {
             self.mode = Mode::Startup;
         }
@@ -140,54 +140,54 @@ mod tests {
         assert!(!min_rtt.update(3_501, &sample(50)));
         assert_eq!(min_rtt, MinRtt::of(39_000, 1_001));
         assert!(min_rtt.update(3_502, &RateSample { is_ack_delayed: true, ..sample(50) }));
-        assert_eq!(min_rtt, MinRtt::of(39_000, 1_001), "a delayed ACK can't raise it");
+        assert_eq!(min_rtt, MinRtt::of(39_000, 1_001), "a delayed ACK cannot raise it");
         assert!(min_rtt.update(3_502, &sample(50)));
         assert_eq!(min_rtt, MinRtt::of(50_000, 3_502));
     }
 
     #[test]
-    fn it_lasts_from_the_shrunken_flight_for_200_ms_and_a_round() {
-        let (mut bbr, mut vitals) = bbr_with(Mode::ProbeBw);
-        (vitals.cwnd, vitals.packets_out) = (80, 60);
-        vitals.now += Span::from_secs(10) + Span::from_jiffies(1);
-        bbr.update_min_rtt(&mut vitals, &sample(40));
+    fn it_lasts_200_ms_and_a_round_from_when_in_flight_has_shrunk() {
+        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+        (tp.cwnd, tp.packets_out) = (80, 60);
+        tp.now += Span::from_secs(10) + Span::from_jiffies(1);
+        bbr.update_min_rtt(&mut tp, &sample(40));
         assert_eq!((bbr.mode, bbr.probe_rtt.done_at, bbr.recovery.saved_cwnd()), (Mode::ProbeRtt, None, 80));
-        assert_eq!(vitals.app_limited, vitals.delivered + 60);
+        assert_eq!(tp.app_limited, tp.delivered + 60);
 
-        (vitals.cwnd, vitals.packets_out, vitals.delivered) = (4, 4, 700);
-        bbr.update_min_rtt(&mut vitals, &sample(40));
-        let done_at = vitals.now.jiffies() + 50;
+        (tp.cwnd, tp.packets_out, tp.delivered) = (4, 4, 700);
+        bbr.update_min_rtt(&mut tp, &sample(40));
+        let done_at = tp.now.jiffies() + 50;
         assert_eq!((bbr.probe_rtt.done_at, bbr.rounds.end), (Some(done_at), 700));
 
-        vitals.now += Span::from_jiffies(51);
-        bbr.update_min_rtt(&mut vitals, &sample(40));
-        assert_eq!(bbr.mode, Mode::ProbeRtt, "no round is over");
-        vitals.now = vitals.now - Span::from_jiffies(1);
+        tp.now += Span::from_jiffies(51);
+        bbr.update_min_rtt(&mut tp, &sample(40));
+        assert_eq!(bbr.mode, Mode::ProbeRtt, "the round is not over");
+        tp.now = tp.now - Span::from_jiffies(1);
         bbr.rounds.started = true;
-        bbr.update_min_rtt(&mut vitals, &sample(40));
+        bbr.update_min_rtt(&mut tp, &sample(40));
         assert_eq!(bbr.mode, Mode::ProbeRtt, "200 ms are not over");
-        vitals.now += Span::from_jiffies(1);
+        tp.now += Span::from_jiffies(1);
         bbr.rounds.started = false;
-        bbr.update_min_rtt(&mut vitals, &sample(40));
-        assert_eq!((bbr.mode, vitals.cwnd), (Mode::ProbeBw, 80));
-        assert_eq!(bbr.min_rtt, MinRtt::of(40_000, vitals.now.jiffies()), "ten seconds begin now");
+        bbr.update_min_rtt(&mut tp, &sample(40));
+        assert_eq!((bbr.mode, tp.cwnd), (Mode::ProbeBw, 80));
+        assert_eq!(bbr.min_rtt, MinRtt::of(40_000, tp.now.jiffies()), "the ten seconds start again");
     }
 
     #[test]
-    fn a_pipe_that_was_never_full_goes_back_to_startup() {
-        let (mut bbr, mut vitals) = bbr_with(Mode::ProbeRtt);
+    fn if_the_pipe_was_never_full_it_returns_to_startup() {
+        let (mut bbr, mut tp) = bbr_with(Mode::ProbeRtt);
         bbr.full_pipe = super::super::FullPipe::default();
-        bbr.probe_rtt.done_at = Some(vitals.now.jiffies() - 1);
-        bbr.check_probe_rtt_done(&mut vitals);
+        bbr.probe_rtt.done_at = Some(tp.now.jiffies() - 1);
+        bbr.check_probe_rtt_done(&mut tp);
         assert_eq!(bbr.mode, Mode::Startup);
     }
 
     #[test]
-    fn a_flow_that_restarts_from_idle_need_not_probe() {
-        let (mut bbr, mut vitals) = bbr_with(Mode::ProbeBw);
+    fn a_flow_that_restarts_from_idle_skips_probe_rtt() {
+        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
         bbr.idle_restart = true;
-        vitals.now += Span::from_secs(11);
-        bbr.update_min_rtt(&mut vitals, &RateSample { delivered: Some(1), ..sample(42) });
+        tp.now += Span::from_secs(11);
+        bbr.update_min_rtt(&mut tp, &RateSample { delivered: Some(1), ..sample(42) });
         assert_eq!((bbr.mode, bbr.min_rtt.micros(), bbr.idle_restart), (Mode::ProbeBw, Some(42_000), false));
     }
 }

@@ -1,16 +1,16 @@
-//! The window in recovery: what was delivered is replaced, no more, for a round; afterwards the old window returns.
+//! The window in loss recovery: packet conservation for one round; the saved window returns at the end.
 
 use super::{Bbr, Mode};
-use crate::cc::{CaState, RateSample, Vitals};
+use crate::cc::{CaState, RateSample, SenderState};
 
-/// What recovery remembers.
+/// State kept for recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Recovery {
     /// The sender's state at the last ACK (`prev_ca_state`).
     state: CaState,
-    /// First round of recovery: a packet for each one delivered.
+    /// First round of recovery: one packet sent for each one delivered.
     is_conserving: bool,
-    /// The window to return to (`prior_cwnd`).
+    /// The window to restore (`prior_cwnd`).
     saved_cwnd: u32,
 }
 
@@ -29,26 +29,26 @@ impl Recovery {
 }
 
 impl Bbr {
-    /// Remembers the window, or the largest one since recovery or `ProbeRtt` began.
-    pub(super) fn save_cwnd(&mut self, vitals: &Vitals) {
+    /// Saves the window, or the largest one since recovery or `ProbeRtt` began.
+    pub(super) fn save_cwnd(&mut self, tp: &SenderState) {
         let is_whole = self.recovery.state < CaState::Recovery && self.mode != Mode::ProbeRtt;
         let saved = if is_whole { 0 } else { self.recovery.saved_cwnd };
-        self.recovery.saved_cwnd = saved.max(vitals.cwnd);
+        self.recovery.saved_cwnd = saved.max(tp.cwnd);
     }
 
-    /// The window to start from on this ACK, and whether it stands already because packets are conserved.
-    pub(super) fn recover_or_restore(&mut self, vitals: &Vitals, sample: &RateSample) -> (u32, bool) {
-        let before = core::mem::replace(&mut self.recovery.state, vitals.state);
-        let delivered = vitals.in_flight().saturating_add(sample.acked_sacked);
-        let mut cwnd = vitals.cwnd;
+    /// The window to start from on this ACK, and whether it is final because packets are conserved.
+    pub(super) fn recover_or_restore(&mut self, tp: &SenderState, sample: &RateSample) -> (u32, bool) {
+        let before = core::mem::replace(&mut self.recovery.state, tp.state);
+        let delivered = tp.in_flight().saturating_add(sample.acked_sacked);
+        let mut cwnd = tp.cwnd;
         if sample.losses > 0 {
             cwnd = cwnd.saturating_sub(sample.losses).max(1);
         }
-        if vitals.state == CaState::Recovery && before != CaState::Recovery {
+        if tp.state == CaState::Recovery && before != CaState::Recovery {
             self.recovery.is_conserving = true;
-            self.rounds.restart(vitals);
+            self.rounds.restart(tp);
             cwnd = delivered;
-        } else if before >= CaState::Recovery && vitals.state < CaState::Recovery {
+        } else if before >= CaState::Recovery && tp.state < CaState::Recovery {
             cwnd = cwnd.max(self.recovery.saved_cwnd);
             self.recovery.is_conserving = false;
         }
@@ -63,36 +63,36 @@ impl Bbr {
 mod tests {
     use super::super::tests::bbr_with;
     use super::*;
-    use crate::cc::Control;
+    use crate::cc::CongestionControl;
     use crate::time::Span;
 
-    /// In flight 60 of 80, then an ACK for two that says three are lost.
+    /// 60 of 80 packets are in flight; then an ACK for two reports three losses.
     #[test]
     fn recovery_conserves_packets_for_a_round_then_grows_and_restores() {
-        let (mut bbr, mut vitals) = bbr_with(Mode::ProbeBw);
-        (vitals.cwnd, vitals.packets_out, vitals.lost_out) = (80, 63, 3);
-        vitals.delivered = 500;
-        bbr.ssthresh(&mut vitals);
-        vitals.state = CaState::Recovery;
+        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+        (tp.cwnd, tp.packets_out, tp.lost_out) = (80, 63, 3);
+        tp.delivered = 500;
+        bbr.ssthresh(&mut tp);
+        tp.state = CaState::Recovery;
         let loss = RateSample { losses: 3, acked_sacked: 2, ..RateSample::default() };
-        assert_eq!(bbr.recover_or_restore(&vitals, &loss), (62, true));
+        assert_eq!(bbr.recover_or_restore(&tp, &loss), (62, true));
         assert_eq!(bbr.rounds.end, 500, "the round begins now");
 
-        vitals.cwnd = 50;
+        tp.cwnd = 50;
         let more = RateSample { acked_sacked: 2, ..RateSample::default() };
-        assert_eq!(bbr.recover_or_restore(&vitals, &more), (62, true));
-        vitals.cwnd = 62;
+        assert_eq!(bbr.recover_or_restore(&tp, &more), (62, true));
+        tp.cwnd = 62;
         bbr.recovery.end_conservation();
-        assert_eq!(bbr.recover_or_restore(&vitals, &more), (62, false));
-        vitals.state = CaState::Open;
-        assert_eq!(bbr.recover_or_restore(&vitals, &more), (80, false));
+        assert_eq!(bbr.recover_or_restore(&tp, &more), (62, false));
+        tp.state = CaState::Open;
+        assert_eq!(bbr.recover_or_restore(&tp, &more), (80, false));
     }
 
     #[test]
     fn the_next_round_ends_conservation() {
-        let (mut bbr, mut vitals) = bbr_with(Mode::ProbeBw);
-        vitals.delivered = 500;
-        vitals.state = CaState::Recovery;
+        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+        tp.delivered = 500;
+        tp.state = CaState::Recovery;
         let ack = |prior_delivered| RateSample {
             prior_delivered,
             acked_sacked: 1,
@@ -100,40 +100,40 @@ mod tests {
             interval: Span::from_millis(40),
             ..RateSample::default()
         };
-        bbr.recover_or_restore(&vitals, &ack(490));
-        bbr.update_bandwidth(&vitals, &ack(499));
-        assert!(bbr.recover_or_restore(&vitals, &ack(499)).1);
-        bbr.update_bandwidth(&vitals, &ack(500));
-        assert!(!bbr.recover_or_restore(&vitals, &ack(500)).1);
+        bbr.recover_or_restore(&tp, &ack(490));
+        bbr.update_bandwidth(&tp, &ack(499));
+        assert!(bbr.recover_or_restore(&tp, &ack(499)).1);
+        bbr.update_bandwidth(&tp, &ack(500));
+        assert!(!bbr.recover_or_restore(&tp, &ack(500)).1);
     }
 
     #[test]
-    fn a_timeout_restores_the_window_after_it_too() {
-        let (mut bbr, mut vitals) = bbr_with(Mode::ProbeBw);
-        vitals.cwnd = 80;
-        bbr.ssthresh(&mut vitals);
-        bbr.on_state(&mut vitals, CaState::Loss);
-        vitals.state = CaState::Loss;
-        vitals.cwnd = 1;
-        bbr.ssthresh(&mut vitals);
-        assert_eq!(bbr.recovery.saved_cwnd(), 80, "a second timeout does not forget it");
+    fn a_timeout_restores_the_window_too() {
+        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+        tp.cwnd = 80;
+        bbr.ssthresh(&mut tp);
+        bbr.set_state(&mut tp, CaState::Loss);
+        tp.state = CaState::Loss;
+        tp.cwnd = 1;
+        bbr.ssthresh(&mut tp);
+        assert_eq!(bbr.recovery.saved_cwnd(), 80, "a second timeout keeps the saved window");
         let sample = RateSample { acked_sacked: 1, losses: 5, ..RateSample::default() };
-        assert_eq!(bbr.recover_or_restore(&vitals, &sample), (1, false));
-        vitals.state = CaState::Open;
-        assert_eq!(bbr.recover_or_restore(&vitals, &sample), (80, false));
+        assert_eq!(bbr.recover_or_restore(&tp, &sample), (1, false));
+        tp.state = CaState::Open;
+        assert_eq!(bbr.recover_or_restore(&tp, &sample), (80, false));
     }
 
     #[test]
-    fn a_window_that_probe_rtt_cut_is_not_saved() {
-        let (mut bbr, mut vitals) = bbr_with(Mode::ProbeBw);
-        vitals.cwnd = 80;
-        bbr.save_cwnd(&vitals);
+    fn a_window_reduced_by_probe_rtt_is_not_saved() {
+        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+        tp.cwnd = 80;
+        bbr.save_cwnd(&tp);
         bbr.mode = Mode::ProbeRtt;
-        vitals.cwnd = 4;
-        bbr.save_cwnd(&vitals);
+        tp.cwnd = 4;
+        bbr.save_cwnd(&tp);
         assert_eq!(bbr.recovery.saved_cwnd(), 80);
         bbr.mode = Mode::ProbeBw;
-        bbr.save_cwnd(&vitals);
+        bbr.save_cwnd(&tp);
         assert_eq!(bbr.recovery.saved_cwnd(), 4);
     }
 }

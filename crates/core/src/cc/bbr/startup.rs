@@ -3,9 +3,9 @@
 use super::Gains;
 use super::bandwidth::UNIT;
 
-/// 2/ln 2, and a little: the least gain that doubles the delivery rate each round trip (`bbr_high_gain`).
+/// 2/ln 2, rounded up: the smallest gain that doubles the delivery rate each round trip (`bbr_high_gain`).
 pub(super) const HIGH_GAIN: u32 = UNIT * 2_885 / 1_000 + 1;
-/// Window and rate grow alike.
+/// Pacing rate and window have the same gain.
 pub(super) const GAINS: Gains = Gains { pacing: HIGH_GAIN, window: HIGH_GAIN };
 
 #[cfg(test)]
@@ -13,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gain_is_2_887() {
+    fn the_gain_is_739_in_1_256() {
         assert_eq!(HIGH_GAIN, 739);
         assert_eq!(HIGH_GAIN * 1_000 / UNIT, 2_886);
     }

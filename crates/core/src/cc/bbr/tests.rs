@@ -1,36 +1,36 @@
-//! BBR's life on an ideal path of 10 Mbit/s and 40 ms, against tables.
+//! BBR on an ideal path of 10 Mbit/s and 40 ms, compared with tables.
 
 use super::*;
 use crate::cc::testing::path::Path;
-use crate::cc::testing::{ms, vitals};
+use crate::cc::testing::{ms, tp};
 use crate::cc::{Controller, Parameters};
 use crate::time::Span;
 use alloc::string::String;
 use core::fmt::Write;
 
-/// 10 Mbit/s of packets with 1514 bytes on the wire, as ACKs show it: 826 packets a second.
+/// 10 Mbit/s of packets with 1514 bytes on the wire, as ACKs show it: 826 packets per second.
 pub(super) const TEN_MBIT: Bandwidth = Bandwidth(13_851);
-/// Four packets' time at that rate, and a little.
-pub(super) const DUE: Span = Span::from_micros(5_000);
+/// A little more than the time of four packets at that rate.
+pub(super) const FOUR_PACKETS: Span = Span::from_micros(5_000);
 
-/// A flow in this mode that knows 10 Mbit/s and 40 ms and has filled the pipe.
-pub(super) fn bbr_with(mode: Mode) -> (Bbr, Vitals) {
-    let mut vitals = Vitals { min_rtt_us: 40_000, srtt_us8: 320_000, ..vitals() };
-    vitals.delivered_at = vitals.now;
-    let mut bbr = Bbr::new(Dice::named(1, "bbr"));
-    bbr.start(&mut vitals);
+/// A flow in this mode with estimates of 10 Mbit/s and 40 ms and a full pipe.
+pub(super) fn bbr_with(mode: Mode) -> (Bbr, SenderState) {
+    let mut tp = SenderState { min_rtt_us: 40_000, srtt_us8: 320_000, ..tp() };
+    tp.delivered_at = tp.now;
+    let mut bbr = Bbr::new(Rng::from_name(1, "bbr"));
+    bbr.init(&mut tp);
     bbr.mode = mode;
     bbr.max_bandwidth.update(0, TEN_MBIT, bandwidth::WINDOW);
     for _ in 0..4 {
         bbr.full_pipe.update(TEN_MBIT, true, false);
     }
     bbr.update_gains();
-    (bbr, vitals)
+    (bbr, tp)
 }
 
 fn path() -> Path {
-    let dice = Dice::named(1, "bbr");
-    Path::new(Controller::named("bbr", &mut Parameters::default(), dice).unwrap(), 10_000_000, 40)
+    let rng = Rng::from_name(1, "bbr");
+    Path::new(Controller::from_name("bbr", &mut Parameters::default(), rng).unwrap(), 10_000_000, 40)
 }
 
 fn bbr(path: &Path) -> &Bbr {
@@ -38,17 +38,17 @@ fn bbr(path: &Path) -> &Bbr {
     bbr
 }
 
-/// A line for each change of phase or gain: milliseconds since the start, round, phase, pacing gain, window, in flight.
-fn diary(path: &mut Path, until_ms: u64) -> String {
+/// One line per change of phase or gain: milliseconds since the start, round, phase, pacing gain, window, in flight.
+fn phase_log(path: &mut Path, until_ms: u64) -> String {
     let mut text = String::new();
     let mut last = ("", 0);
-    while path.vitals.now < ms(1_000 + until_ms) {
-        let insight = path.insight();
-        let now = (insight.phase, insight.pacing_gain.unwrap());
+    while path.tp.now < ms(1_000 + until_ms) {
+        let cc_info = path.cc_info();
+        let now = (cc_info.phase, cc_info.pacing_gain.unwrap());
         if now != last {
             last = now;
-            let millis = path.vitals.now.since(ms(1_000)).as_micros() / 1_000;
-            let (round, cwnd, in_flight) = (bbr(path).rounds.count, path.vitals.cwnd, path.vitals.in_flight());
+            let millis = path.tp.now.since(ms(1_000)).as_micros() / 1_000;
+            let (round, cwnd, in_flight) = (bbr(path).rounds.count, path.tp.cwnd, path.tp.in_flight());
             writeln!(text, "{millis:>6} {round:>4} {:<9} {:>3} {cwnd:>3} {in_flight:>3}", now.0, now.1).unwrap();
         }
         path.step();
@@ -72,7 +72,7 @@ fn startup_fills_the_pipe_drain_empties_it_and_cycles_follow() {
   1250   21 probe_bw  320  77  37
   1298   22 probe_bw  192  76  47
 ";
-    assert_eq!(diary(&mut path(), 1_300), table.trim_start_matches('\n'));
+    assert_eq!(phase_log(&mut path(), 1_300), table.trim_start_matches('\n'));
 }
 
 /// Linux 6.12 on the same path: `probe_rtt` 10.005 s after the start, for 253 ms.
@@ -91,22 +91,22 @@ fn min_rtt_is_probed_after_ten_seconds_for_200_ms_and_a_round() {
  10544  212 probe_bw  192  76  49
  10579  213 probe_bw  256  78  42
 ";
-    assert_eq!(diary(&mut path, 10_700), table.trim_start_matches('\n'));
-    assert_eq!(path.insight().min_rtt_us, Some(41_211), "the delay and a packet's time on the link");
+    assert_eq!(phase_log(&mut path, 10_700), table.trim_start_matches('\n'));
+    assert_eq!(path.cc_info().min_rtt_us, Some(41_211), "the delay and one packet's transmission time");
 }
 
-/// Startup round by round: the bandwidth doubles until the path's is seen, then three rounds bring no quarter more.
+/// Startup round by round: the bandwidth doubles up to the path's, then three rounds bring less than 25 % more.
 #[test]
-fn the_bandwidth_doubles_each_round_until_it_is_the_paths() {
+fn the_bandwidth_doubles_each_round_up_to_the_paths() {
     let mut path = path();
     let mut table = String::new();
     let mut round = 0;
-    while path.insight().phase == "startup" {
+    while path.cc_info().phase == "startup" {
         path.step();
         if bbr(&path).rounds.count != round {
             round = bbr(&path).rounds.count;
-            let kbit = path.insight().bandwidth.unwrap().as_bits() / 1_000;
-            writeln!(table, "{round} {kbit:>5} {:>3} {}", path.vitals.cwnd, bbr(&path).full_pipe.is_reached()).unwrap();
+            let kbit = path.cc_info().bandwidth.unwrap().as_bits() / 1_000;
+            writeln!(table, "{round} {kbit:>5} {:>3} {}", path.tp.cwnd, bbr(&path).full_pipe.is_reached()).unwrap();
         }
     }
     let expected = "
@@ -122,62 +122,62 @@ fn the_bandwidth_doubles_each_round_until_it_is_the_paths() {
 }
 
 #[test]
-fn the_steady_window_is_two_products_and_a_budget() {
+fn the_steady_window_is_twice_the_bdp_and_a_budget() {
     let mut path = path();
     path.run_until(ms(3_000));
     let (bdp, budget) = (34, 6);
-    assert!((2 * bdp + budget..=2 * bdp + budget + 4).contains(&path.vitals.cwnd), "{}", path.vitals.cwnd);
-    assert_eq!(path.insight().cwnd_gain, Some(512));
-    assert_eq!(path.insight().bandwidth, Some(TEN_MBIT.rate(1_448)), "as Linux 6.12 finds it, to the byte");
+    assert!((2 * bdp + budget..=2 * bdp + budget + 4).contains(&path.tp.cwnd), "{}", path.tp.cwnd);
+    assert_eq!(path.cc_info().cwnd_gain, Some(512));
+    assert_eq!(path.cc_info().bandwidth, Some(TEN_MBIT.rate(1_448)), "equal to Linux 6.12, to the byte");
 }
 
-/// A bucket of 3 Mbit/s in front of 10 Mbit/s: most of what BBR sends at the rate of the first burst dies.
+/// A token bucket of 3 Mbit/s in front of 10 Mbit/s drops most of what BBR sends at the rate of the first burst.
 #[test]
-fn a_policer_is_found_and_obeyed() {
+fn a_policer_is_detected_and_its_rate_used() {
     let mut path = path();
     path.police(3_000_000, 30_000);
     path.run_until(ms(3_000));
-    let policed = bbr(&path).long_term.policed_to().expect("a policer was found");
+    let policed = bbr(&path).long_term.policed_to().expect("a policer was detected");
     let kbit = policed.rate(1_514).as_bits() / 1_000;
     assert!((2_700..=3_300).contains(&kbit), "{kbit} kbit/s");
-    assert_eq!(path.insight().pacing_gain, Some(UNIT));
-    let (lost, delivered) = (path.vitals.lost, path.vitals.delivered);
+    assert_eq!(path.cc_info().pacing_gain, Some(UNIT));
+    let (lost, delivered) = (path.tp.lost, path.tp.delivered);
     path.run_until(ms(3_800));
-    let (lost, delivered) = (path.vitals.lost - lost, path.vitals.delivered - delivered);
-    assert!(lost * 50 < delivered, "{lost} of {delivered} are lost once it is obeyed");
+    let (lost, delivered) = (path.tp.lost - lost, path.tp.delivered - delivered);
+    assert!(lost * 50 < delivered, "{lost} of {delivered} are lost at the policer's rate");
 }
 
 #[test]
-fn sending_after_an_idle_time_goes_at_the_bandwidth() {
-    let (mut bbr, mut vitals) = bbr_with(Mode::ProbeBw);
-    vitals.pacing_rate = TEN_MBIT.paced(1_448, 320);
-    bbr.on_event(&mut vitals, Event::TxStart);
+fn sending_after_idle_time_starts_at_the_bandwidth() {
+    let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+    tp.pacing_rate = TEN_MBIT.paced(1_448, 320);
+    bbr.cwnd_event(&mut tp, Event::TxStart);
     assert!(!bbr.idle_restart, "the application was not the limit");
-    vitals.app_limited = 1;
-    vitals.now += Span::from_secs(2);
-    bbr.on_event(&mut vitals, Event::TxStart);
+    tp.app_limited = 1;
+    tp.now += Span::from_secs(2);
+    bbr.cwnd_event(&mut tp, Event::TxStart);
     assert!(bbr.idle_restart);
-    assert_eq!(bbr.aggregation, Aggregation::new(&vitals), "the idle time is no time without ACKs");
-    assert_eq!(vitals.pacing_rate, TEN_MBIT.paced(1_448, UNIT));
+    assert_eq!(bbr.aggregation, Aggregation::new(&tp), "idle time does not count as time without ACKs");
+    assert_eq!(tp.pacing_rate, TEN_MBIT.paced(1_448, UNIT));
 }
 
 #[test]
-fn a_timeout_ends_a_round_and_looks_for_a_policer() {
-    let (mut bbr, mut vitals) = bbr_with(Mode::ProbeBw);
-    bbr.on_state(&mut vitals, CaState::Recovery);
+fn a_timeout_ends_a_round_and_starts_policer_detection() {
+    let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+    bbr.set_state(&mut tp, CaState::Recovery);
     assert!(!bbr.rounds.started);
     let (estimate, pipe) = (bbr.long_term.clone(), bbr.full_pipe.clone());
-    bbr.on_state(&mut vitals, CaState::Loss);
+    bbr.set_state(&mut tp, CaState::Loss);
     assert!(bbr.rounds.started);
     assert_ne!(bbr.long_term, estimate);
-    assert_ne!(bbr.full_pipe, pipe, "the mark for a full pipe is forgotten");
+    assert_ne!(bbr.full_pipe, pipe, "the reference for a full pipe is reset");
 }
 
 #[test]
 fn an_undo_keeps_the_window() {
-    let (mut bbr, mut vitals) = bbr_with(Mode::ProbeBw);
-    (vitals.cwnd, vitals.prior_cwnd) = (40, 80);
-    assert_eq!(bbr.undo_cwnd(&mut vitals), 40);
-    assert!(bbr.controls());
+    let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+    (tp.cwnd, tp.prior_cwnd) = (40, 80);
+    assert_eq!(bbr.undo_cwnd(&mut tp), 40);
+    assert!(bbr.has_cong_control());
     assert_eq!((bbr.sndbuf_expand(), bbr.name()), (3, "bbr"));
 }

@@ -1,35 +1,33 @@
-//! Drain: send slowly until the queue that Startup made is gone.
+//! Drain: send slowly until the queue that Startup built is gone.
 
 use super::phase::Phase;
-use super::profile::Words;
+use super::profile::Rules;
 use super::{Bbr3, UNIT};
-use crate::cc::Vitals;
+use crate::cc::SenderState;
 
 impl Bbr3 {
-    /// `EnterDrain`. `ssthresh` only tells those who watch that Startup is over.
-    pub(super) fn enter_drain(&mut self, vitals: &mut Vitals) {
+    /// `EnterDrain`. `ssthresh` only shows observers that Startup is over.
+    pub(super) fn enter_drain(&mut self, tp: &mut SenderState) {
         self.phase = Phase::Drain;
         self.drain_start_round = self.rounds.count;
-        vitals.ssthresh = self.inflight(vitals, self.max_bw.best(), UNIT);
-        if self.profile.words == Words::Linux {
+        tp.ssthresh = self.inflight(tp, self.max_bw.best(), UNIT);
+        if self.profile.rules == Rules::Linux {
             self.reset_signals();
         }
     }
 
-    /// Ends with the queue, or after so many rounds when the bandwidth was overestimated (`CheckDrainDone`).
-    pub(super) fn check_drain_done(&mut self, vitals: &Vitals) {
+    /// Ends with the queue, or after a number of rounds if the bandwidth was overestimated (`CheckDrainDone`).
+    pub(super) fn check_drain_done(&mut self, tp: &SenderState) {
         if self.phase != Phase::Drain {
             return;
         }
-        let is_empty = match self.profile.words {
-            Words::Draft => vitals.in_flight() <= self.inflight(vitals, self.bw(), UNIT),
-            Words::Linux => {
-                self.at_departure(vitals, vitals.in_flight()) <= self.inflight(vitals, self.max_bw.best(), UNIT)
-            }
+        let is_empty = match self.profile.rules {
+            Rules::Draft => tp.in_flight() <= self.inflight(tp, self.bw(), UNIT),
+            Rules::Linux => self.at_departure(tp, tp.in_flight()) <= self.inflight(tp, self.max_bw.best(), UNIT),
         };
         let rounds = self.rounds.count - self.drain_start_round;
-        if is_empty || self.profile.drain_rounds.is_some_and(|most| rounds > most) {
-            self.start_down(vitals);
+        if is_empty || self.profile.drain_rounds.is_some_and(|maximum| rounds > maximum) {
+            self.start_down(tp);
         }
     }
 }

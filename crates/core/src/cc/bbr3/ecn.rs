@@ -1,17 +1,17 @@
-//! Marks on paths that mark early: `ecn_alpha` is the share of marked packets, smoothed as DCTCP's, once a round.
+//! ECN on paths with early marking: `ecn_alpha` is the share of marked packets, smoothed once per round as in DCTCP.
 //!
-//! Only Google's v3 has it, only where the route says `ecn_low`, and only on round trips of up to 5 ms.
+//! Only in Google's v3, only if the route has `ecn_low`, and only on round trips of up to 5 ms.
 
 use super::Bbr3;
 use super::profile::{Marks, Share};
 use crate::cc::model::bandwidth::UNIT;
-use crate::cc::{RateSample, Vitals};
+use crate::cc::{RateSample, SenderState};
 
 /// The share of marked packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ecn {
     is_eligible: bool,
-    /// In 1/256; all of it at first, so that a flow that begins in congestion yields quickly.
+    /// In 1/256. Starts at 1, so that a flow that starts in congestion yields quickly.
     alpha: u32,
     delivered: u64,
     delivered_ce: u64,
@@ -29,44 +29,44 @@ impl Ecn {
         self.is_eligible
     }
 
-    /// What marks leave of a flight: up to a third less.
+    /// The in-flight limit after marks: up to a third less.
     pub(super) fn cut(&self, inflight: u32) -> u32 {
-        Share { part: UNIT - self.alpha * FACTOR / UNIT, whole: UNIT }.of(inflight)
+        Share { numerator: UNIT - self.alpha * FACTOR / UNIT, denominator: UNIT }.of(inflight)
     }
 
-    /// Are so many marked of so many too many?
+    /// Does the share of marked packets exceed the threshold?
     pub(super) const fn exceeds(&self, marked: u32, delivered: u32) -> bool {
         self.is_eligible && marked > delivered / 2
     }
 
-    /// A round is over; answers the share that was marked in it, in 1/256.
-    fn update(&mut self, vitals: &Vitals) -> Option<u32> {
-        let delivered = vitals.delivered - self.delivered;
+    /// Updates alpha at the end of a round; returns the round's share of marked packets in 1/256.
+    fn update(&mut self, tp: &SenderState) -> Option<u32> {
+        let delivered = tp.delivered - self.delivered;
         if delivered == 0 {
             return None;
         }
-        let marked = vitals.delivered_ce - self.delivered_ce;
+        let marked = tp.delivered_ce - self.delivered_ce;
         let ratio = super::narrow(marked * u64::from(UNIT) / delivered);
         self.alpha = (((UNIT - GAIN) * self.alpha) / UNIT + GAIN * ratio / UNIT).min(UNIT);
-        (self.delivered, self.delivered_ce) = (vitals.delivered, vitals.delivered_ce);
+        (self.delivered, self.delivered_ce) = (tp.delivered, tp.delivered_ce);
         Some(ratio)
     }
 }
 
 impl Bbr3 {
-    /// What this ACK's marks say, before anything else is made of it.
-    pub(super) fn hear_marks(&mut self, vitals: &Vitals, sample: &RateSample) {
+    /// Processes this ACK's marks, before the rest of the ACK.
+    pub(super) fn update_ecn_marks(&mut self, tp: &SenderState, sample: &RateSample) {
         match self.profile.marks {
             Marks::Ignored => {}
             Marks::AsLoss => {
                 if sample.is_ece && sample.acked_sacked > 0 {
-                    self.note_loss(vitals);
+                    self.record_loss(tp);
                 }
             }
             Marks::Low => {
-                self.ecn.is_eligible |= self.min_rtt.raw() <= LONGEST_RTT_US;
+                self.ecn.is_eligible |= self.min_rtt.raw() <= MAX_RTT_US;
                 if self.rounds.started && self.ecn.is_eligible {
-                    self.end_round_of_marks(vitals);
+                    self.end_round_of_marks(tp);
                 }
                 self.signals.is_mark_in_round |= self.ecn.is_eligible && sample.is_ece;
                 self.signals.is_mark_in_cycle |= sample.delivered_ce > 0;
@@ -75,14 +75,14 @@ impl Bbr3 {
     }
 
     /// Two rounds with half of their packets marked end Startup.
-    fn end_round_of_marks(&mut self, vitals: &Vitals) {
-        let Some(ratio) = self.ecn.update(vitals) else { return };
+    fn end_round_of_marks(&mut self, tp: &SenderState) {
+        let Some(ratio) = self.ecn.update(tp) else { return };
         if self.full_bw.full_bw_reached {
             return;
         }
         self.ecn.startup_rounds = if ratio >= UNIT / 2 { self.ecn.startup_rounds + 1 } else { 0 };
         if self.ecn.startup_rounds >= FULL_ROUNDS {
-            self.end_startup_by_loss(vitals);
+            self.end_startup_by_loss(tp);
         }
     }
 }
@@ -94,4 +94,4 @@ const FACTOR: u32 = UNIT / 3;
 /// `bbr_full_ecn_cnt`.
 const FULL_ROUNDS: u32 = 2;
 /// `bbr_ecn_max_rtt_us`.
-const LONGEST_RTT_US: u32 = 5_000;
+const MAX_RTT_US: u32 = 5_000;

@@ -1,33 +1,33 @@
-//! Is the pipe full? After three rounds that bring no quarter more bandwidth. It is asked in Startup and in each probe.
+//! Full pipe detection: three rounds with less than 25 % more bandwidth. Runs in Startup and in each probe.
 
 use super::profile::Plateau;
 use crate::cc::model::bandwidth::{Bandwidth, UNIT};
 
-/// `full_bw` and its company.
+/// `full_bw` and related state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "the draft's names")]
 pub(super) struct FullBw {
-    /// The bandwidth that is to be exceeded by a quarter.
+    /// Growth must exceed this bandwidth by a quarter.
     full_bw: Bandwidth,
     full_bw_count: u8,
-    /// Full since it was asked last?
+    /// Full since the last reset?
     pub(super) full_bw_now: bool,
     /// Ever full?
     pub(super) full_bw_reached: bool,
 }
 
 impl FullBw {
-    /// Asks anew (`ResetFullBW`), from this bandwidth on.
+    /// Restarts detection from this bandwidth (`ResetFullBW`).
     pub(super) fn reset(&mut self, from: Bandwidth) {
         *self = Self { full_bw: from, full_bw_reached: self.full_bw_reached, ..Self::default() };
     }
 
-    /// Something else showed that the pipe is full.
+    /// Marks the pipe as full for another reason.
     pub(super) fn reach(&mut self) {
         (self.full_bw_now, self.full_bw_reached) = (true, true);
     }
 
-    /// An ACK came whose sample the application did not limit; `rate` is its delivery rate or the maximum.
+    /// Updates on an ACK whose sample is not application-limited; `rate` is its delivery rate or the maximum.
     pub(super) fn update(&mut self, rule: Plateau, rate: Bandwidth, round_started: bool) {
         let is_settled = if rule == Plateau::Maximum { self.full_bw_reached } else { self.full_bw_now };
         if is_settled || !(round_started || rule == Plateau::AnySample) {
@@ -54,7 +54,7 @@ const ROUNDS: u8 = 3;
 mod tests {
     use super::*;
 
-    /// After how many rounds of these delivery rates the pipe counts as full.
+    /// Returns after how many rounds of these delivery rates the pipe counts as full.
     fn full_after(rule: Plateau, rates: &[u32]) -> Option<usize> {
         let mut full = FullBw::default();
         rates.iter().position(|&rate| {
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn three_rounds_without_a_quarter_more_fill_the_pipe() {
+    fn three_rounds_with_less_than_a_quarter_more_fill_the_pipe() {
         for rule in [Plateau::Maximum, Plateau::RoundStart, Plateau::AnySample] {
             assert_eq!(full_after(rule, &[100, 200, 400, 400, 400, 400]), Some(5));
             assert_eq!(full_after(rule, &[100, 124, 124, 124]), Some(3));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn within_a_round_only_version_3_of_google_sees_growth() {
+    fn growth_within_a_round_counts_only_in_googles_version_3() {
         for (rule, count) in [(Plateau::RoundStart, 1), (Plateau::AnySample, 0)] {
             let mut full = FullBw::default();
             full.update(rule, Bandwidth(100), true);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_asks_anew_and_what_was_reached_stays_so() {
+    fn a_probe_restarts_detection_and_full_bw_reached_stays_set() {
         let mut full = FullBw::default();
         full.reach();
         full.reset(Bandwidth(100));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_never_asks_again() {
+    fn version_2_detects_only_once() {
         let mut full = FullBw::default();
         full.reach();
         full.reset(Bandwidth::ZERO);

@@ -1,18 +1,18 @@
-//! The long-term model: the most that was safely in flight (`inflight_longterm`), found by probing.
+//! The long-term model: the maximum safe amount in flight (`inflight_longterm`), found by probing.
 //!
-//! Loss of more than 2 % of a probe's flight sets it, to the flight at which losses crossed that share; a probe that
-//! reaches it without such loss raises it by 1, 2, 4, 8 … packets a round.
+//! Loss of more than 2 % of a probe's flight sets it to the flight at which losses crossed that share. A probe that
+//! reaches it without such loss raises it by 1, 2, 4, 8 … packets per round.
 
 use super::Bbr3;
 use super::phase::{AckPhase, Phase};
-use super::profile::{Marks, Words, narrow};
-use crate::cc::{LostPacket, RateSample, Vitals};
+use super::profile::{Marks, Rules, narrow};
+use crate::cc::{LostPacket, RateSample, SenderState};
 
-/// The bound, and what probing has shown of it.
+/// The bound and the state of its growth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LongTerm {
     pub(super) inflight_longterm: u32,
-    /// Do samples come of a probe that has not been answered yet?
+    /// Do samples come from a probe whose result is still unknown?
     pub(super) is_bw_probe_sample: bool,
     pub(super) prev_probe_too_high: bool,
     pub(super) prev_probe_precautionary: bool,
@@ -36,22 +36,22 @@ impl Default for LongTerm {
 }
 
 impl LongTerm {
-    /// A probe is prepared; its growth begins at 2 to the power of `rounds`.
+    /// Prepares a probe; its growth starts at 2 to the power of `rounds`.
     pub(super) fn prepare(&mut self, rounds: u32) {
         self.bw_probe_up_rounds = rounds;
         self.bw_probe_up_acked = 0;
         self.prev_probe_precautionary = false;
     }
 
-    /// The bound grows no more.
+    /// Stops the growth of the bound.
     pub(super) fn stop(&mut self) {
         self.probe_up_acked_per_inc = u32::MAX;
     }
 
-    /// The next round of growth is twice as steep (`RaiseInflightLongtermSlope`).
+    /// Doubles the growth for the next round (`RaiseInflightLongtermSlope`).
     pub(super) fn raise_slope(&mut self, cwnd: u32) {
         let growth = 1_u32 << self.bw_probe_up_rounds;
-        self.bw_probe_up_rounds = (self.bw_probe_up_rounds + 1).min(MOST_DOUBLINGS);
+        self.bw_probe_up_rounds = (self.bw_probe_up_rounds + 1).min(MAX_DOUBLINGS);
         self.probe_up_acked_per_inc = (cwnd / growth).max(1);
     }
 
@@ -64,16 +64,16 @@ impl LongTerm {
 }
 
 impl Bbr3 {
-    /// Follows what ACKs tell of the last probe; says whether that decided the next phase (`AdaptLongTermModel`).
-    pub(super) fn adapt_long_term(&mut self, vitals: &Vitals, sample: &RateSample) -> bool {
-        if self.rounds.started && self.follow_probe(vitals, sample) {
+    /// Tracks the result of the last probe; returns whether that decided the next phase (`AdaptLongTermModel`).
+    pub(super) fn adapt_long_term(&mut self, tp: &SenderState, sample: &RateSample) -> bool {
+        if self.rounds.started && self.follow_probe(tp, sample) {
             return true;
         }
         if self.is_inflight_too_high(sample) {
             // The draft reacts to each lost packet; only marks come with the ACK.
-            let by_ack = self.profile.words == Words::Linux || sample.delivered_ce > 0;
+            let by_ack = self.profile.rules == Rules::Linux || sample.delivered_ce > 0;
             if by_ack && self.long_term.is_bw_probe_sample {
-                self.handle_inflight_too_high(vitals, sample.tx_in_flight, sample.is_app_limited);
+                self.handle_inflight_too_high(tp, sample.tx_in_flight, sample.is_app_limited);
             }
             return false;
         }
@@ -82,34 +82,35 @@ impl Bbr3 {
         }
         self.long_term.inflight_longterm = self.long_term.inflight_longterm.max(sample.tx_in_flight);
         if self.phase == Phase::ProbeBwUp {
-            self.probe_upward(vitals, sample);
+            self.probe_upward(tp, sample);
         }
         false
     }
 
     /// A packet was lost (`HandleLostPacket`).
-    pub(super) fn handle_lost_packet(&mut self, vitals: &Vitals, packet: &LostPacket) {
-        self.save_before_loss(vitals);
-        self.note_loss(vitals);
-        if self.profile.words == Words::Draft {
+    pub(super) fn handle_lost_packet(&mut self, tp: &SenderState, packet: &LostPacket) {
+        self.save_before_loss(tp);
+        self.record_loss(tp);
+        if self.profile.rules == Rules::Draft {
             self.signals.loss_events += u32::from(packet.begins_range);
         }
         if self.long_term.is_bw_probe_sample && self.exceeds_loss(packet.lost, packet.tx_in_flight) {
             let inflight = self.inflight_at_loss(packet.lost, packet.tx_in_flight);
-            self.handle_inflight_too_high(vitals, inflight, packet.is_app_limited);
+            self.handle_inflight_too_high(tp, inflight, packet.is_app_limited);
         }
     }
 
-    /// A loss that only a loss probe showed: one packet of the flight that was delivered last (`bbr_run_loss_probe_recovery`).
-    pub(super) fn handle_probed_loss(&mut self, vitals: &Vitals) {
-        self.note_loss(vitals);
+    /// Processes a loss that only a loss probe showed: one packet of the flight that was delivered last
+    /// (`bbr_run_loss_probe_recovery`).
+    pub(super) fn handle_probed_loss(&mut self, tp: &SenderState) {
+        self.record_loss(tp);
         let inflight = self.signals.inflight_latest.saturating_add(1);
         if self.long_term.is_bw_probe_sample && self.exceeds_loss(1, inflight) {
-            self.handle_inflight_too_high(vitals, inflight, vitals.app_limited != 0);
+            self.handle_inflight_too_high(tp, inflight, tp.app_limited != 0);
         }
     }
 
-    /// Do losses or marks of this sample say that too much was in flight (`IsInflightTooHigh`)?
+    /// Do this sample's losses or marks show that too much was in flight (`IsInflightTooHigh`)?
     pub(super) fn is_inflight_too_high(&self, sample: &RateSample) -> bool {
         let marked = sample.delivered_ce;
         match self.profile.marks {
@@ -122,7 +123,7 @@ impl Bbr3 {
         }
     }
 
-    /// What to have in flight so that a share of the long-term bound stays free for others (`InflightWithHeadroom`).
+    /// The long-term bound less the share that stays free for other flows (`InflightWithHeadroom`).
     pub(super) fn inflight_with_headroom(&self) -> u32 {
         let bound = self.long_term.inflight_longterm;
         if bound == u32::MAX {
@@ -132,8 +133,8 @@ impl Bbr3 {
         bound.saturating_sub(headroom).max(super::window::MIN_PIPE_CWND)
     }
 
-    /// The probe's ACKs begin or end with this round.
-    fn follow_probe(&mut self, vitals: &Vitals, sample: &RateSample) -> bool {
+    /// Starts or ends the probe's feedback with this round.
+    fn follow_probe(&mut self, tp: &SenderState, sample: &RateSample) -> bool {
         match self.cycle.ack_phase {
             AckPhase::ProbeStarting => self.cycle.ack_phase = AckPhase::ProbeFeedback,
             AckPhase::ProbeStopping => {
@@ -142,13 +143,13 @@ impl Bbr3 {
                 if !self.phase.is_probe_bw() {
                     return false;
                 }
-                // Now the best samples of the cycle are in: those of the one before may go.
+                // The best samples of the cycle are in, so the previous cycle's may expire.
                 if !sample.is_app_limited {
                     self.max_bw.advance();
                 }
                 let long_term = &self.long_term;
                 if long_term.prev_probe_precautionary && !long_term.prev_probe_too_high {
-                    self.start_refill(vitals, 0);
+                    self.start_refill(tp, 0);
                     return true;
                 }
             }
@@ -158,8 +159,8 @@ impl Bbr3 {
     }
 
     /// `ProbeInflightLongtermUpward`.
-    fn probe_upward(&mut self, vitals: &Vitals, sample: &RateSample) {
-        if !vitals.cwnd_limited || vitals.cwnd < self.long_term.inflight_longterm {
+    fn probe_upward(&mut self, tp: &SenderState, sample: &RateSample) {
+        if !tp.cwnd_limited || tp.cwnd < self.long_term.inflight_longterm {
             if self.profile.drops_credit {
                 self.long_term.bw_probe_up_acked = 0;
             }
@@ -167,40 +168,43 @@ impl Bbr3 {
         }
         self.long_term.grow(sample.acked_sacked);
         if self.rounds.started {
-            self.long_term.raise_slope(vitals.cwnd);
+            self.long_term.raise_slope(tp.cwnd);
         }
     }
 
-    /// `HandleInflightTooHigh`: once a probe, and not by an application that did not fill the flight.
-    fn handle_inflight_too_high(&mut self, vitals: &Vitals, inflight: u32, is_app_limited: bool) {
+    /// `HandleInflightTooHigh`: once per probe, and not if the application was the limit.
+    fn handle_inflight_too_high(&mut self, tp: &SenderState, inflight: u32, is_app_limited: bool) {
         self.long_term.prev_probe_too_high = true;
         self.long_term.is_bw_probe_sample = false;
         if !is_app_limited {
-            self.long_term.inflight_longterm = inflight.max(self.profile.beta.of(self.target_inflight(vitals)));
+            self.long_term.inflight_longterm = inflight.max(self.profile.beta.of(self.target_inflight(tp)));
         }
         if self.phase == Phase::ProbeBwUp {
             self.undo.note(Phase::ProbeBwUp);
-            self.start_down(vitals);
+            self.start_down(tp);
         }
     }
 
     fn exceeds_loss(&self, lost: u32, inflight: u32) -> bool {
         let thresh = self.profile.loss_thresh;
-        match self.profile.words {
-            Words::Draft => u64::from(lost) * u64::from(thresh.whole) > u64::from(inflight) * u64::from(thresh.part),
-            Words::Linux => lost > 0 && inflight > 0 && lost > thresh.of(inflight),
+        match self.profile.rules {
+            Rules::Draft => {
+                u64::from(lost) * u64::from(thresh.denominator) > u64::from(inflight) * u64::from(thresh.numerator)
+            }
+            Rules::Linux => lost > 0 && inflight > 0 && lost > thresh.of(inflight),
         }
     }
 
-    /// The flight at which losses crossed the threshold, when this packet is the last of those lost (`InflightAtLoss`):
-    /// of (`lost_prev` + x) ≥ threshold × (`inflight_prev` + x) the smallest x, none if they had crossed it before.
+    /// The flight at which losses crossed the threshold, if this packet is the last lost one (`InflightAtLoss`): the
+    /// smallest x with (`lost_prev` + x) ≥ threshold × (`inflight_prev` + x); 0 if they had crossed it before.
     fn inflight_at_loss(&self, lost: u32, inflight: u32) -> u32 {
-        let (part, whole) = (u64::from(self.profile.loss_thresh.part), u64::from(self.profile.loss_thresh.whole));
+        let (numerator, denominator) =
+            (u64::from(self.profile.loss_thresh.numerator), u64::from(self.profile.loss_thresh.denominator));
         let (inflight_prev, lost_prev) = (u64::from(inflight.saturating_sub(1)), u64::from(lost.saturating_sub(1)));
-        let budget = (inflight_prev * part).div_ceil(whole);
-        let prefix = budget.saturating_sub(lost_prev) * whole / (whole - part);
+        let budget = (inflight_prev * numerator).div_ceil(denominator);
+        let prefix = budget.saturating_sub(lost_prev) * denominator / (denominator - numerator);
         narrow(inflight_prev + prefix)
     }
 }
 
-const MOST_DOUBLINGS: u32 = 30;
+const MAX_DOUBLINGS: u32 = 30;

@@ -1,10 +1,10 @@
-//! The largest delivery rate of this cycle of probes and the one before (`max_bw`).
+//! The maximum delivery rate of this probing cycle and the previous one (`max_bw`).
 
 use super::Bbr3;
 use crate::cc::RateSample;
 use crate::cc::model::bandwidth::Bandwidth;
 
-/// Two slots of time, as many as `MaxBwFilterLen`.
+/// Two slots (`MaxBwFilterLen`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct MaxBw {
     previous: Bandwidth,
@@ -20,7 +20,7 @@ impl MaxBw {
         self.current = self.current.max(rate);
     }
 
-    /// A cycle is over. One without a sample leaves what is known (`bbr_advance_max_bw_filter`).
+    /// Ends a cycle. A cycle without a sample keeps the maximum (`bbr_advance_max_bw_filter`).
     pub(super) fn advance(&mut self) {
         if self.current > Bandwidth::ZERO {
             self.previous = core::mem::take(&mut self.current);
@@ -29,14 +29,14 @@ impl MaxBw {
 }
 
 impl Bbr3 {
-    /// An application that sends little tells nothing of the path, unless it sent more than was known (`UpdateMaxBw`).
+    /// An application-limited sample says nothing about the path unless it exceeds the estimate (`UpdateMaxBw`).
     pub(super) fn update_max_bw(&mut self, sample: &RateSample) {
         if !sample.is_app_limited || self.delivery_rate >= self.max_bw.best() {
             self.max_bw.take(self.delivery_rate);
         }
     }
 
-    /// The bandwidth to send at (`BBR.bw`).
+    /// The bandwidth estimate (`BBR.bw`).
     pub(super) fn bw(&self) -> Bandwidth {
         self.max_bw.best().min(self.short_term.bw_shortterm)
     }
@@ -56,6 +56,6 @@ mod tests {
         filter.advance();
         assert_eq!(filter.best(), Bandwidth(60));
         filter.advance();
-        assert_eq!(filter.best(), Bandwidth(60), "an empty cycle forgets nothing");
+        assert_eq!(filter.best(), Bandwidth(60), "an empty cycle keeps the maximum");
     }
 }

@@ -1,6 +1,6 @@
-//! Where BBR stands, by the draft's names.
+//! BBR's states, with the draft's names.
 
-/// A state of the machine.
+/// A state of the state machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
     #[default]
@@ -14,7 +14,7 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// As results name it.
+    /// The name in results.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Startup => "startup",
@@ -27,28 +27,28 @@ impl Phase {
         }
     }
 
-    /// One of the four of the steady cycle?
+    /// One of the four states of the steady cycle?
     pub(super) const fn is_probe_bw(self) -> bool {
         matches!(self, Self::ProbeBwDown | Self::ProbeBwCruise | Self::ProbeBwRefill | Self::ProbeBwUp)
     }
 
-    /// Is bandwidth being probed (`IsProbingBW`)? Then short-term bounds do not apply.
+    /// Is bandwidth being probed (`IsProbingBW`)? Short-term bounds do not apply then.
     pub(super) const fn is_probing(self) -> bool {
         matches!(self, Self::Startup | Self::ProbeBwRefill | Self::ProbeBwUp)
     }
 }
 
-/// What ACKs tell of the last probe (`ack_phase`).
+/// What ACKs report about the last probe (`ack_phase`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
     /// Nothing.
     #[default]
     Init,
     Refilling,
-    /// In flight rises.
+    /// In-flight data is rising.
     ProbeStarting,
     /// ACKs of the probe.
     ProbeFeedback,
-    /// The probe is over, its ACKs still come.
+    /// The probe is over; its ACKs still arrive.
     ProbeStopping,
 }

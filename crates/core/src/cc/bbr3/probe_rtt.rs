@@ -1,16 +1,16 @@
-//! `ProbeRTT`, and the two estimates behind it: the smallest round-trip time of ten seconds, and that of five.
+//! `ProbeRTT` and its two estimates: the minimum round-trip times of the last ten and of the last five seconds.
 //!
-//! Five seconds without a round-trip time as small as the last one found: the flight is halved for 200 ms and a round,
-//! so that queues of BBR's making drain.
+//! After five seconds without a round-trip time as small as the last minimum, BBR halves in-flight data for 200 ms and
+//! a round, so that queues built by BBR flows drain.
 
 use super::phase::{AckPhase, Phase};
-use super::profile::Words;
+use super::profile::Rules;
 use super::window::MIN_PIPE_CWND;
 use super::{Bbr3, ShortTerm};
-use crate::cc::{RateSample, Vitals};
+use crate::cc::{RateSample, SenderState};
 use crate::time::HZ;
 
-/// Estimates and their stamps, in microseconds; Linux's clock for them is in jiffies.
+/// Estimates and their timestamps in microseconds; Linux's clock for them counts in jiffies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "the draft's names")]
 pub(super) struct MinRtt {
@@ -31,64 +31,64 @@ impl MinRtt {
         Self { min_rtt, min_rtt_at: now_us, probe_rtt_min: min_rtt, probe_rtt_min_at: now_us }
     }
 
-    /// In microseconds, once there was a sample.
+    /// The estimate in microseconds; None before the first sample.
     pub(super) fn micros(&self) -> Option<u32> {
         (self.min_rtt != u32::MAX).then_some(self.min_rtt)
     }
 
-    /// As it is compared with: longer than everything before the first sample.
+    /// The value for comparisons: the maximum before the first sample.
     pub(super) const fn raw(&self) -> u32 {
         self.min_rtt
     }
 }
 
-/// How far `ProbeRTT` has got.
+/// Progress of `ProbeRTT`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProbeRtt {
-    /// It may end then; None until the flight has shrunk.
+    /// Earliest end; None until in-flight data has shrunk.
     done_at: Option<u64>,
     round_done: bool,
 }
 
 impl Bbr3 {
-    /// The clock of this version, in microseconds.
-    pub(super) fn clock_us(&self, vitals: &Vitals) -> u64 {
-        match self.profile.words {
-            Words::Draft => vitals.now.as_micros(),
-            Words::Linux => vitals.now.jiffies() * (1_000_000 / HZ),
+    /// This version's clock, in microseconds.
+    pub(super) fn clock_us(&self, tp: &SenderState) -> u64 {
+        match self.profile.rules {
+            Rules::Draft => tp.now.as_micros(),
+            Rules::Linux => tp.now.jiffies() * (1_000_000 / HZ),
         }
     }
 
-    /// Keeps the estimates, and enters, watches over and leaves `ProbeRTT` (`UpdateMinRTT`, `CheckProbeRTT`).
-    pub(super) fn update_min_rtt(&mut self, vitals: &mut Vitals, sample: &RateSample) {
-        let is_due = self.take_rtt(self.clock_us(vitals), sample);
-        if is_due && !self.idle_restart && self.phase != Phase::ProbeRtt {
+    /// Updates the estimates; enters, tracks and leaves `ProbeRTT` (`UpdateMinRTT`, `CheckProbeRTT`).
+    pub(super) fn update_min_rtt(&mut self, tp: &mut SenderState, sample: &RateSample) {
+        let is_expired = self.take_rtt(self.clock_us(tp), sample);
+        if is_expired && !self.idle_restart && self.phase != Phase::ProbeRtt {
             self.phase = Phase::ProbeRtt;
-            self.save_cwnd_of(Phase::ProbeRtt, vitals);
+            self.save_cwnd_of(Phase::ProbeRtt, tp);
             self.probe_rtt.done_at = None;
             self.cycle.ack_phase = AckPhase::ProbeStopping;
-            self.rounds.restart(vitals);
+            self.rounds.restart(tp);
         }
         if self.phase == Phase::ProbeRtt {
-            self.watch_probe_rtt(vitals);
+            self.watch_probe_rtt(tp);
         }
         if sample.delivered.is_some_and(|delivered| delivered > 0) {
             self.idle_restart = false;
         }
     }
 
-    /// Leaves `ProbeRTT` when its time is over (`CheckProbeRTTDone`).
-    pub(super) fn check_probe_rtt_done(&mut self, vitals: &mut Vitals) {
-        let now_us = self.clock_us(vitals);
+    /// Leaves `ProbeRTT` at the end of its duration (`CheckProbeRTTDone`).
+    pub(super) fn check_probe_rtt_done(&mut self, tp: &mut SenderState) {
+        let now_us = self.clock_us(tp);
         if self.probe_rtt.done_at.is_none_or(|done_at| now_us <= done_at) {
             return;
         }
         self.min_rtt.probe_rtt_min_at = now_us;
-        vitals.cwnd = vitals.cwnd.max(self.recovery.prior_cwnd);
+        tp.cwnd = tp.cwnd.max(self.recovery.prior_cwnd);
         self.short_term = ShortTerm::default();
         if self.full_bw.full_bw_reached {
-            // What is in flight has sunk already.
-            self.start_down(vitals);
+            // In-flight data has already shrunk.
+            self.start_down(tp);
             self.start_cruise();
         } else {
             self.phase = Phase::Startup;
@@ -100,14 +100,15 @@ impl Bbr3 {
         self.bdp_multiple(self.bw(), self.profile.probe_rtt_gain).max(MIN_PIPE_CWND)
     }
 
-    /// Takes a sample; says whether `ProbeRTT` is due. Linux does not let a delayed ACK replace an old estimate.
+    /// Takes a sample; returns whether to enter `ProbeRTT`. In Linux a delayed ACK does not replace an expired
+    /// estimate.
     fn take_rtt(&mut self, now_us: u64, sample: &RateSample) -> bool {
-        let is_linux = self.profile.words == Words::Linux;
+        let is_linux = self.profile.rules == Rules::Linux;
         let estimate = &mut self.min_rtt;
-        let is_due = now_us > estimate.probe_rtt_min_at + self.profile.probe_rtt_interval_us;
+        let is_expired = now_us > estimate.probe_rtt_min_at + self.profile.probe_rtt_interval_us;
         if let Some(rtt) = sample.rtt {
             let micros = super::narrow(rtt.as_micros());
-            if micros < estimate.probe_rtt_min || (is_due && !(is_linux && sample.is_ack_delayed)) {
+            if micros < estimate.probe_rtt_min || (is_expired && !(is_linux && sample.is_ack_delayed)) {
                 (estimate.probe_rtt_min, estimate.probe_rtt_min_at) = (micros, now_us);
             }
         }
@@ -117,21 +118,21 @@ impl Bbr3 {
         if is_old || is_smaller || is_as_small {
             (estimate.min_rtt, estimate.min_rtt_at) = (estimate.probe_rtt_min, estimate.probe_rtt_min_at);
         }
-        is_due
+        is_expired
     }
 
-    fn watch_probe_rtt(&mut self, vitals: &mut Vitals) {
-        // So low a rate says nothing of the path.
-        vitals.app_limited = (vitals.delivered + u64::from(vitals.in_flight())).max(1);
+    fn watch_probe_rtt(&mut self, tp: &mut SenderState) {
+        // Mark samples as application-limited: so low a rate says nothing about the path.
+        tp.app_limited = (tp.delivered + u64::from(tp.in_flight())).max(1);
         if self.probe_rtt.done_at.is_some() {
             self.probe_rtt.round_done |= self.rounds.started;
             if self.probe_rtt.round_done {
-                self.check_probe_rtt_done(vitals);
+                self.check_probe_rtt_done(tp);
             }
-        } else if vitals.in_flight() <= self.probe_rtt_cwnd() {
-            let done_at = self.clock_us(vitals) + self.profile.probe_rtt_us;
+        } else if tp.in_flight() <= self.probe_rtt_cwnd() {
+            let done_at = self.clock_us(tp) + self.profile.probe_rtt_us;
             self.probe_rtt = ProbeRtt { done_at: Some(done_at), round_done: false };
-            self.rounds.restart(vitals);
+            self.rounds.restart(tp);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The constants of each version: the draft's, and those of Google's branches v3 (2025) and v2alpha.
 //!
-//! A version is a value of [`Profile`]; the rest of this folder reads it and knows no version by name.
+//! Each version is a value of [`Profile`]; the rest of this folder only reads its fields.
 
 use crate::cc::Parameters;
 use crate::cc::model::Gains;
@@ -9,37 +9,37 @@ use crate::cc::model::bandwidth::UNIT;
 /// A fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Share {
-    pub(super) part: u32,
-    pub(super) whole: u32,
+    pub(super) numerator: u32,
+    pub(super) denominator: u32,
 }
 
 impl Share {
-    const fn percent(part: u32) -> Self {
-        Self { part, whole: 100 }
+    const fn percent(numerator: u32) -> Self {
+        Self { numerator, denominator: 100 }
     }
 
-    /// In 1/256, as Linux keeps fractions.
-    const fn unit(part: u32) -> Self {
-        Self { part, whole: UNIT }
+    /// In 1/256, as in Linux.
+    const fn unit(numerator: u32) -> Self {
+        Self { numerator, denominator: UNIT }
     }
 
     /// This share of a number, rounded down.
     pub(super) fn of(self, number: u32) -> u32 {
-        narrow(u64::from(number) * u64::from(self.part) / u64::from(self.whole))
+        narrow(u64::from(number) * u64::from(self.numerator) / u64::from(self.denominator))
     }
 
-    /// What the share leaves.
+    /// One minus this share.
     const fn rest(self) -> Self {
-        Self { part: self.whole - self.part, whole: self.whole }
+        Self { numerator: self.denominator - self.numerator, denominator: self.denominator }
     }
 }
 
-/// How a plateau of bandwidth is found.
+/// How a bandwidth plateau is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plateau {
-    /// The maximum, once a round, in Startup only (v2alpha).
+    /// From the maximum, once per round, in Startup only (v2alpha).
     Maximum,
-    /// The delivery rate of the ACK that starts a round (the draft).
+    /// From the delivery rate of the ACK that starts a round (the draft).
     RoundStart,
     /// Any ACK's delivery rate may show growth; rounds are counted (v3).
     AnySample,
@@ -48,36 +48,36 @@ pub(super) enum Plateau {
 /// What ends a probe that met neither loss nor a known limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UpEnd {
-    /// At least `min_rtt` and so much more than the product in flight.
+    /// At least `min_rtt`, and this much more than the BDP in flight.
     Queue(u32),
-    /// The bandwidth does not grow any more.
+    /// A bandwidth plateau.
     Plateau,
 }
 
-/// How small steps are worded where the draft and Linux's code differ.
+/// Which details to follow where the draft and Linux's code differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Words {
+pub(super) enum Rules {
     Draft,
     Linux,
 }
 
-/// What marks of congestion do.
+/// The reaction to ECN marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// Nothing.
+    /// None.
     Ignored,
-    /// A marked packet counts like a lost one (the draft leaves open how, but not whether).
+    /// A marked packet counts as a lost one (the draft requires a reaction but leaves it open).
     AsLoss,
-    /// `ecn_alpha` after DCTCP, on paths that mark early (v3 with the route's feature `ecn_low`).
+    /// `ecn_alpha` as in DCTCP, on paths with early marking (v3 with the route's feature `ecn_low`).
     Low,
 }
 
 /// One version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(super) struct Profile {
     pub(super) name: &'static str,
-    pub(super) words: Words,
+    pub(super) rules: Rules,
     pub(super) startup: Gains,
     pub(super) drain: Gains,
     pub(super) probe_down: Gains,
@@ -86,44 +86,44 @@ pub(super) struct Profile {
     pub(super) probe_up: Gains,
     /// Its window is a bound, not a target.
     pub(super) probe_rtt: Gains,
-    /// Drain ends after more rounds than these, whatever is in flight.
+    /// Drain ends after this many rounds, whatever is in flight.
     pub(super) drain_rounds: Option<u32>,
     pub(super) plateau: Plateau,
     pub(super) up_end: UpEnd,
-    /// More than this of a flight lost is too much (`LossThresh`).
+    /// Maximum tolerated share of a flight lost (`LossThresh`).
     pub(super) loss_thresh: Share,
     /// Lossy events in a round that end Startup.
     pub(super) full_loss_count: u32,
-    /// Does what the last round delivered count as safe when loss ends Startup?
-    pub(super) trusts_latest: bool,
-    /// What a lossy round leaves of the short-term bounds (`Beta`).
+    /// When loss ends Startup, does the last round's delivered amount count as safe?
+    pub(super) latest_is_safe: bool,
+    /// Share of the short-term bounds that remains after a lossy round (`Beta`).
     pub(super) beta: Share,
-    /// Share of the long-term bound that cruising leaves free (`Headroom`).
+    /// Share of the long-term bound left free while cruising (`Headroom`).
     pub(super) headroom: Share,
-    /// Does what was acknowledged while the long-term bound was no limit count for nothing?
+    /// Are packets ignored that were acknowledged while the long-term bound was not the limit?
     pub(super) drops_credit: bool,
-    /// Wall-clock wait for a probe: at least so long, and at most so much longer.
+    /// Wait before a probe: the minimum, and the largest random addition.
     pub(super) probe_wait_us: u32,
     pub(super) probe_rand_us: u32,
-    /// Rounds to wait for a probe, at most; of which so many minus one are drawn.
+    /// Maximum rounds before a probe, and the range of the random reduction.
     pub(super) probe_max_rounds: u32,
     pub(super) probe_rand_rounds: u32,
     /// `ProbeRTTInterval`, `ProbeRTTDuration`, `MinRTTFilterLen`.
     pub(super) probe_rtt_interval_us: u64,
     pub(super) probe_rtt_us: u64,
     pub(super) min_rtt_us: u64,
-    /// The window in `ProbeRTT`, of a bandwidth-delay product (`ProbeRTTCwndGain`).
+    /// The window in `ProbeRTT` as a share of the bandwidth-delay product (`ProbeRTTCwndGain`).
     pub(super) probe_rtt_gain: u32,
-    /// Is state saved before the first loss of an episode, and the probe taken up again after an undo?
+    /// Is state saved before the first loss of an episode, and the probe resumed after an undo?
     pub(super) resumes: bool,
     /// Does a loss that only a loss probe showed count?
-    pub(super) minds_probes: bool,
+    pub(super) counts_probed_losses: bool,
     pub(super) marks: Marks,
-    /// Below this pacing rate, in bytes a second, each packet goes alone.
+    /// Below this pacing rate in bytes per second, super-packets have one segment.
     pub(super) slow_bytes: u64,
 }
 
-/// Gains that all versions have in common.
+/// Gains common to all versions.
 const fn gains(pacing: u32, window: u32) -> Gains {
     Gains { pacing, window }
 }
@@ -132,7 +132,7 @@ impl Profile {
     /// draft-ietf-ccwg-bbr.
     pub(super) const DRAFT: Self = Self {
         name: "bbr3",
-        words: Words::Draft,
+        rules: Rules::Draft,
         startup: gains(UNIT * 277 / 100, 2 * UNIT),
         drain: gains(UNIT / 2, 2 * UNIT),
         probe_down: gains(UNIT * 90 / 100, 2 * UNIT),
@@ -144,7 +144,7 @@ impl Profile {
         up_end: UpEnd::Plateau,
         loss_thresh: Share::percent(2),
         full_loss_count: 6,
-        trusts_latest: true,
+        latest_is_safe: true,
         beta: Share::percent(70),
         headroom: Share::percent(15),
         drops_credit: false,
@@ -157,14 +157,14 @@ impl Profile {
         min_rtt_us: 10_000_000,
         probe_rtt_gain: UNIT / 2,
         resumes: true,
-        minds_probes: true,
+        counts_probed_losses: true,
         marks: Marks::AsLoss,
         slow_bytes: 0,
     };
 
     /// google/bbr, branch v3, `tcp_bbr.c` of March 2025.
     pub(super) const GOOGLE: Self = Self {
-        words: Words::Linux,
+        rules: Rules::Linux,
         startup: gains(UNIT * 277 / 100 + 1, 2 * UNIT),
         drain: gains(UNIT * 1_000 / 2_885, 2 * UNIT),
         probe_down: gains(UNIT * 91 / 100, 2 * UNIT),
@@ -189,17 +189,17 @@ impl Profile {
         plateau: Plateau::Maximum,
         up_end: UpEnd::Queue(UNIT * 5 / 4),
         full_loss_count: 8,
-        trusts_latest: false,
-        minds_probes: false,
+        latest_is_safe: false,
+        counts_probed_losses: false,
         drops_credit: true,
         slow_bytes: 1_200_000 / 8,
         ..Self::GOOGLE
     };
 
-    /// `bbr2` with the module's parameters, in its units.
+    /// `bbr2` with the module's parameters, in their units.
     pub(super) fn version_2(parameters: &mut Parameters) -> Self {
         let mut profile = Self::VERSION_2;
-        let mut share = |name, default: Share| Share::unit(parameters.take(name, default.part, 0..=255));
+        let mut share = |name, default: Share| Share::unit(parameters.take(name, default.numerator, 0..=255));
         profile.beta = share("beta", profile.beta.rest()).rest();
         profile.loss_thresh = share("loss_thresh", profile.loss_thresh);
         profile.headroom = share("inflight_headroom", profile.headroom);
@@ -211,12 +211,12 @@ impl Profile {
         profile
     }
 
-    /// `bbr3` as its variant has it, with the draft's parameters in per cent.
+    /// `bbr3` in the selected variant, with the draft's parameters in percent.
     pub(super) fn version_3(parameters: &mut Parameters) -> Self {
         let is_draft = parameters.choose("variant", &["draft", "google"]) == "draft";
         let mut profile = if is_draft { Self::DRAFT } else { Self::GOOGLE };
         let mut share = |name, field: &mut Share| {
-            let default = field.part * 100 / field.whole;
+            let default = field.numerator * 100 / field.denominator;
             let percent = parameters.take(name, default, 1..=99);
             if percent != default {
                 *field = Share::percent(percent);
@@ -244,10 +244,10 @@ impl Profile {
     }
 }
 
-/// As much as fits.
+/// Saturates at 32 bits.
 pub(super) fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// 2/ln 2, and a little (version 1's and 2's `bbr_high_gain`).
+/// 2/ln 2, rounded up (`bbr_high_gain` of versions 1 and 2).
 const HIGH_GAIN: u32 = UNIT * 2_885 / 1_000 + 1;

@@ -1,14 +1,14 @@
-//! The short-term model: what the last rounds delivered, and how far losses since the last probe pull the flow down.
+//! The short-term model: what recent rounds delivered, and the bounds from losses since the last probe.
 //!
-//! Once a round with loss, outside of probes: `bw_shortterm` and `inflight_shortterm` fall to 0.7 of themselves, but
-//! not below what the round delivered. Each probe begins by forgetting them.
+//! Once per lossy round, outside of probes, `bw_shortterm` and `inflight_shortterm` fall to 0.7 of their value, but not
+//! below what the round delivered. Each probe starts by resetting them.
 
 use super::Bbr3;
 use super::profile::Marks;
 use crate::cc::model::bandwidth::{Bandwidth, measured};
-use crate::cc::{RateSample, Vitals};
+use crate::cc::{RateSample, SenderState};
 
-/// Bounds; without limit at first.
+/// The bounds; unlimited at first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ShortTerm {
     pub(super) bw_shortterm: Bandwidth,
@@ -21,13 +21,13 @@ impl Default for ShortTerm {
     }
 }
 
-/// Signals of the present round.
+/// Congestion signals of the current round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(super) struct Signals {
     bw_latest: Bandwidth,
     pub(super) inflight_latest: u32,
-    /// Rounds for losses are timed by their own mark: the first loss begins one.
+    /// Loss rounds have their own mark: the first loss starts one.
     pub(super) loss_round_delivered: u64,
     pub(super) loss_round_start: bool,
     pub(super) is_loss_in_round: bool,
@@ -40,8 +40,8 @@ pub(super) struct Signals {
 }
 
 impl Bbr3 {
-    /// At the start of an ACK (`UpdateLatestDeliverySignals`).
-    pub(super) fn update_latest(&mut self, vitals: &Vitals, sample: &RateSample) {
+    /// Start of an ACK (`UpdateLatestDeliverySignals`).
+    pub(super) fn update_latest(&mut self, tp: &SenderState, sample: &RateSample) {
         self.signals.loss_round_start = false;
         self.delivery_rate = Bandwidth::ZERO;
         let Some((delivered, micros)) = measured(sample).filter(|_| sample.acked_sacked > 0) else { return };
@@ -50,13 +50,13 @@ impl Bbr3 {
         signals.bw_latest = signals.bw_latest.max(self.delivery_rate);
         signals.inflight_latest = signals.inflight_latest.max(delivered);
         if sample.prior_delivered >= signals.loss_round_delivered {
-            signals.loss_round_delivered = vitals.delivered;
+            signals.loss_round_delivered = tp.delivered;
             signals.loss_round_start = true;
         }
     }
 
-    /// Takes the rate into the maximum, and once a round adapts the bounds (`UpdateCongestionSignals`).
-    pub(super) fn update_congestion(&mut self, vitals: &Vitals, sample: &RateSample) {
+    /// Updates the maximum rate, and adapts the bounds once per round (`UpdateCongestionSignals`).
+    pub(super) fn update_congestion(&mut self, tp: &SenderState, sample: &RateSample) {
         if self.delivery_rate == Bandwidth::ZERO {
             return;
         }
@@ -66,25 +66,25 @@ impl Bbr3 {
             return;
         }
         if !self.phase.is_probing() {
-            self.adapt_lower_bounds(vitals);
+            self.adapt_lower_bounds(tp);
         }
         self.signals.is_loss_in_round = false;
         self.signals.is_mark_in_round = false;
     }
 
-    /// At the end of an ACK (`AdvanceLatestDeliverySignals`). While a loss probe is being answered the old signals
-    /// stay: they say what the path delivered before the loss that the probe may have mended.
+    /// End of an ACK (`AdvanceLatestDeliverySignals`). While a loss probe is being answered the old signals stay: they
+    /// show what the path delivered before the loss that the probe may have repaired.
     pub(super) fn advance_latest(&mut self, sample: &RateSample) {
-        if self.signals.loss_round_start && !(sample.answers_probe && self.profile.minds_probes) {
+        if self.signals.loss_round_start && !(sample.answers_probe && self.profile.counts_probed_losses) {
             self.signals.bw_latest = self.delivery_rate;
             self.signals.inflight_latest = sample.delivered.unwrap_or(0);
         }
     }
 
-    /// A packet was lost: the round of losses begins with the first one (`NoteLoss`).
-    pub(super) fn note_loss(&mut self, vitals: &Vitals) {
+    /// A packet was lost; the first loss starts a loss round (`NoteLoss`).
+    pub(super) fn record_loss(&mut self, tp: &SenderState) {
         if !self.signals.is_loss_in_round {
-            self.signals.loss_round_delivered = vitals.delivered;
+            self.signals.loss_round_delivered = tp.delivered;
         }
         self.signals.is_loss_in_round = true;
         self.signals.is_loss_in_cycle = true;
@@ -100,14 +100,14 @@ impl Bbr3 {
     }
 
     /// `AdaptLowerBoundsFromCongestion`.
-    fn adapt_lower_bounds(&mut self, vitals: &Vitals) {
+    fn adapt_lower_bounds(&mut self, tp: &SenderState) {
         let mut by_marks = u32::MAX;
         if self.signals.is_mark_in_round && self.profile.marks == Marks::Low {
-            let inflight = self.begun_inflight(vitals);
+            let inflight = self.begun_inflight(tp);
             by_marks = self.ecn.cut(inflight);
         }
         if self.signals.is_loss_in_round {
-            let inflight = self.begun_inflight(vitals);
+            let inflight = self.begun_inflight(tp);
             let beta = self.profile.beta;
             let bounds = &mut self.short_term;
             if bounds.bw_shortterm == UNLIMITED {
@@ -120,14 +120,14 @@ impl Bbr3 {
         bounds.inflight_shortterm = bounds.inflight_shortterm.min(by_marks);
     }
 
-    /// The bound on what is in flight; the window, if there is none yet.
-    fn begun_inflight(&mut self, vitals: &Vitals) -> u32 {
+    /// The bound on in-flight data; the window if not set yet.
+    fn begun_inflight(&mut self, tp: &SenderState) -> u32 {
         if self.short_term.inflight_shortterm == u32::MAX {
-            self.short_term.inflight_shortterm = vitals.cwnd;
+            self.short_term.inflight_shortterm = tp.cwnd;
         }
         self.short_term.inflight_shortterm
     }
 }
 
-/// Infinity.
+/// No bound.
 pub(super) const UNLIMITED: Bandwidth = Bandwidth(u32::MAX);

@@ -1,41 +1,41 @@
-//! Startup: double the rate each round trip, until the bandwidth grows no more or a round loses too much.
+//! Startup: double the rate each round trip, until the bandwidth stops growing or a round loses too much.
 
 use super::Bbr3;
 use super::phase::Phase;
-use super::profile::{Marks, Words};
-use crate::cc::{CaState, RateSample, Vitals};
+use super::profile::{Marks, Rules};
+use crate::cc::{CaState, RateSample, SenderState};
 
 impl Bbr3 {
-    /// A round of recovery with many losses, more than the share that is tolerated, ends Startup
-    /// (`CheckStartupHighLoss`). Linux counts ACKs that tell of losses, the draft gaps.
-    pub(super) fn check_startup_loss(&mut self, vitals: &Vitals, sample: &RateSample) {
+    /// Ends Startup after a round of recovery with many losses and a loss rate above the threshold
+    /// (`CheckStartupHighLoss`). Linux counts ACKs that report losses, the draft counts gaps.
+    pub(super) fn check_startup_loss(&mut self, tp: &SenderState, sample: &RateSample) {
         if self.full_bw.full_bw_reached {
             return;
         }
         let by_mark = self.profile.marks == Marks::AsLoss && sample.is_ece;
-        let counts = by_mark || (self.profile.words == Words::Linux && sample.losses > 0);
-        self.signals.loss_events = self.signals.loss_events.saturating_add(u32::from(counts)).min(MOST_EVENTS);
+        let counts = by_mark || (self.profile.rules == Rules::Linux && sample.losses > 0);
+        self.signals.loss_events = self.signals.loss_events.saturating_add(u32::from(counts)).min(MAX_EVENTS);
         if !self.signals.loss_round_start {
             return;
         }
-        let is_heard = vitals.state == CaState::Recovery || by_mark;
+        let is_reported = tp.state == CaState::Recovery || by_mark;
         let fewest = self.profile.full_loss_count;
         let are_many = fewest > 0 && self.signals.loss_events >= fewest;
-        if is_heard && are_many && self.is_inflight_too_high(sample) {
+        if is_reported && are_many && self.is_inflight_too_high(sample) {
             self.undo.note(Phase::Startup);
-            self.end_startup_by_loss(vitals);
+            self.end_startup_by_loss(tp);
             return;
         }
         self.signals.loss_events = 0;
     }
 
-    /// The pipe is full; what it held is known, too.
-    pub(super) fn end_startup_by_loss(&mut self, vitals: &Vitals) {
-        let mut inflight = match self.profile.words {
-            Words::Draft => self.bdp_multiple(self.bw(), super::UNIT),
-            Words::Linux => self.inflight(vitals, self.max_bw.best(), super::UNIT),
+    /// Loss ended Startup: marks the pipe as full and sets the long-term bound.
+    pub(super) fn end_startup_by_loss(&mut self, tp: &SenderState) {
+        let mut inflight = match self.profile.rules {
+            Rules::Draft => self.bdp_multiple(self.bw(), super::UNIT),
+            Rules::Linux => self.inflight(tp, self.max_bw.best(), super::UNIT),
         };
-        if self.profile.trusts_latest {
+        if self.profile.latest_is_safe {
             inflight = inflight.max(self.signals.inflight_latest);
         }
         self.full_bw.reach();
@@ -43,12 +43,12 @@ impl Bbr3 {
     }
 
     /// `CheckStartupDone`.
-    pub(super) fn check_startup_done(&mut self, vitals: &mut Vitals) {
+    pub(super) fn check_startup_done(&mut self, tp: &mut SenderState) {
         if self.phase == Phase::Startup && self.full_bw.full_bw_reached {
-            self.enter_drain(vitals);
+            self.enter_drain(tp);
         }
     }
 }
 
 /// Linux counts in four bits.
-const MOST_EVENTS: u32 = 15;
+const MAX_EVENTS: u32 = 15;

@@ -1,7 +1,7 @@
-//! BBR 3 behind a real sender, on a path that does as it is told.
+//! BBR version 3 with a real sender on a configurable path.
 
 mod cases;
 mod changes;
-mod lane;
 mod loss;
 mod models;
+mod test_path;

@@ -1,10 +1,10 @@
-//! What is remembered when a loss episode begins, for the case that nothing was lost; and the window to return to.
+//! State saved when a loss episode begins, in case the loss was spurious, and the window to restore.
 
 use super::Bbr3;
 use super::phase::Phase;
-use super::profile::Words;
+use super::profile::Rules;
 use crate::cc::model::bandwidth::Bandwidth;
-use crate::cc::{CaState, Vitals};
+use crate::cc::{CaState, SenderState};
 
 /// State before the losses (`undo_…`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) struct Undo {
 }
 
 impl Undo {
-    /// Losses end this phase.
+    /// Records the phase that losses end.
     pub(super) fn note(&mut self, phase: Phase) {
         self.state = Some(phase);
     }
@@ -30,49 +30,49 @@ impl Undo {
 pub(super) struct Recovery {
     /// The sender's state at the last ACK (`prev_ca_state`).
     pub(super) state: CaState,
-    /// The last window that was good.
+    /// The last good window.
     pub(super) prior_cwnd: u32,
 }
 
 impl Bbr3 {
-    /// Saves before the first loss of an episode is dealt with: dealing with it may change what is to be saved. (The
-    /// draft's steps in their order would forget on entering recovery which phase the losses had ended.)
-    pub(super) fn save_before_loss(&mut self, vitals: &Vitals) {
+    /// Saves state before the first loss of an episode is processed, because processing may change it. (In the draft's
+    /// order of steps, entering recovery would forget which phase the losses ended.)
+    pub(super) fn save_before_loss(&mut self, tp: &SenderState) {
         if self.profile.resumes && !self.undo.is_saved {
-            self.save(vitals);
+            self.save(tp);
         }
     }
 
     /// Recovery begins (`OnEnterFastRecovery`, `OnEnterRTO`).
-    pub(super) fn on_recovery(&mut self, vitals: &Vitals) {
-        self.save_cwnd_of(self.phase, vitals);
+    pub(super) fn on_recovery(&mut self, tp: &SenderState) {
+        self.save_cwnd_of(self.phase, tp);
         if !(self.profile.resumes && self.undo.is_saved) {
-            self.save(vitals);
+            self.save(tp);
         }
     }
 
-    /// The sender changes its state.
-    pub(super) fn follow_state(&mut self, vitals: &mut Vitals, new: CaState) {
+    /// Follows the sender's change of state.
+    pub(super) fn follow_state(&mut self, tp: &mut SenderState, new: CaState) {
         if new == CaState::Loss {
             self.recovery.state = CaState::Loss;
             self.full_bw.reset(Bandwidth::ZERO);
-            // The bound on what is in flight starts from the window before the timeout, not from the one after.
+            // The bound on in-flight data starts from the window before the timeout, not from the one after.
             if !self.phase.is_probing() && self.short_term.inflight_shortterm == u32::MAX {
-                self.short_term.inflight_shortterm = vitals.cwnd.max(self.recovery.prior_cwnd);
+                self.short_term.inflight_shortterm = tp.cwnd.max(self.recovery.prior_cwnd);
             }
             return;
         }
-        let from = if self.profile.words == Words::Draft { CaState::Recovery } else { CaState::Loss };
-        if vitals.state >= from && new < CaState::Recovery {
-            vitals.cwnd = vitals.cwnd.max(self.recovery.prior_cwnd);
+        let from = if self.profile.rules == Rules::Draft { CaState::Recovery } else { CaState::Loss };
+        if tp.state >= from && new < CaState::Recovery {
+            tp.cwnd = tp.cwnd.max(self.recovery.prior_cwnd);
         }
         if new <= CaState::Disorder {
             self.undo.is_saved = false;
         }
     }
 
-    /// Nothing had been lost (`HandleSpuriousLossDetection`): answers the window to return to.
-    pub(super) fn handle_spurious_loss(&mut self, vitals: &Vitals) -> u32 {
+    /// The loss was spurious (`HandleSpuriousLossDetection`); returns the window to restore.
+    pub(super) fn handle_spurious_loss(&mut self, tp: &SenderState) -> u32 {
         self.signals.is_loss_in_round = false;
         self.full_bw.reset(Bandwidth::ZERO);
         let undo = &self.undo;
@@ -80,21 +80,21 @@ impl Bbr3 {
         self.short_term.inflight_shortterm = self.short_term.inflight_shortterm.max(undo.inflight_shortterm);
         self.long_term.inflight_longterm = self.long_term.inflight_longterm.max(undo.inflight_longterm);
         if self.profile.resumes {
-            self.resume(vitals);
+            self.resume(tp);
         }
         self.undo.state = None;
-        vitals.cwnd.max(self.recovery.prior_cwnd)
+        tp.cwnd.max(self.recovery.prior_cwnd)
     }
 
-    /// Remembers the window, or the largest one since recovery or `ProbeRTT` began (`SaveCwnd`).
-    pub(super) fn save_cwnd_of(&mut self, phase: Phase, vitals: &Vitals) {
-        let is_whole = self.recovery.state < CaState::Recovery && phase != Phase::ProbeRtt;
-        let before = if is_whole { 0 } else { self.recovery.prior_cwnd };
-        self.recovery.prior_cwnd = before.max(vitals.cwnd);
+    /// Saves the window, or the largest one since recovery or `ProbeRTT` began (`SaveCwnd`).
+    pub(super) fn save_cwnd_of(&mut self, phase: Phase, tp: &SenderState) {
+        let is_complete = self.recovery.state < CaState::Recovery && phase != Phase::ProbeRtt;
+        let before = if is_complete { 0 } else { self.recovery.prior_cwnd };
+        self.recovery.prior_cwnd = before.max(tp.cwnd);
     }
 
-    fn save(&mut self, vitals: &Vitals) {
-        self.save_cwnd_of(self.phase, vitals);
+    fn save(&mut self, tp: &SenderState) {
+        self.save_cwnd_of(self.phase, tp);
         self.undo = Undo {
             is_saved: true,
             state: None,
@@ -104,8 +104,8 @@ impl Bbr3 {
         };
     }
 
-    /// Back to what the losses ended: Startup, or a probe, which begins with refilling the pipe.
-    fn resume(&mut self, vitals: &Vitals) {
+    /// Returns to the phase that the losses ended: Startup, or a probe, which starts with refilling the pipe.
+    fn resume(&mut self, tp: &SenderState) {
         match self.undo.state {
             Some(Phase::Startup) if self.phase != Phase::Startup => {
                 self.full_bw.full_bw_reached = false;
@@ -114,7 +114,7 @@ impl Bbr3 {
                 }
             }
             Some(Phase::ProbeBwUp) if !matches!(self.phase, Phase::ProbeBwUp | Phase::ProbeRtt) => {
-                self.start_refill(vitals, 0);
+                self.start_refill(tp, 0);
             }
             _ => {}
         }

@@ -1,33 +1,30 @@
-//! How the smallest and the largest delay of a round changed since the round before, summed over eight rounds.
+//! Change of a round's minimum and maximum delay since the previous round, summed over eight rounds.
 //!
-//! What is made of it is [`super::Cdg`]'s.
+//! [`super::Cdg`] decides by it.
 
-/// The delays of a round in microseconds; 0 before the first.
+/// A round's delays in microseconds; 0 before the first sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Range {
-    pub least_us: i32,
-    pub most_us: i32,
+    pub min_us: i32,
+    pub max_us: i32,
 }
 
 impl Range {
     pub(super) const fn is_empty(self) -> bool {
-        self.least_us == 0 && self.most_us == 0
+        self.min_us == 0 && self.max_us == 0
     }
 
     pub(super) fn take(&mut self, rtt_us: i32) {
-        self.least_us = if self.least_us == 0 { rtt_us } else { self.least_us.min(rtt_us) };
-        self.most_us = self.most_us.max(rtt_us);
+        self.min_us = if self.min_us == 0 { rtt_us } else { self.min_us.min(rtt_us) };
+        self.max_us = self.max_us.max(rtt_us);
     }
 
     const fn since(self, before: Self) -> Self {
-        Self {
-            least_us: self.least_us.wrapping_sub(before.least_us),
-            most_us: self.most_us.wrapping_sub(before.most_us),
-        }
+        Self { min_us: self.min_us.wrapping_sub(before.min_us), max_us: self.max_us.wrapping_sub(before.max_us) }
     }
 
     const fn plus(self, other: Self) -> Self {
-        Self { least_us: self.least_us.wrapping_add(other.least_us), most_us: self.most_us.wrapping_add(other.most_us) }
+        Self { min_us: self.min_us.wrapping_add(other.min_us), max_us: self.max_us.wrapping_add(other.max_us) }
     }
 }
 
@@ -40,24 +37,24 @@ pub(super) struct Gradients {
     is_filled: bool,
 }
 
-/// The sums' signs.
+/// The signs of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trend(Range);
 
 impl Gradients {
-    /// Everything is forgotten.
+    /// Forgets everything.
     pub(super) fn restart(&mut self) {
         *self = Self::default();
     }
 
-    /// Takes a round in: its gradient in microseconds over eight rounds, the smallest delay's where it rises, else the
-    /// largest's. Missing rounds count as the mean of the others.
+    /// Adds a round; returns its gradient in microseconds over eight rounds: that of the minimum delay if it rises,
+    /// else that of the maximum. Missing rounds count as the mean of the others.
     pub(super) fn take(&mut self, before: Range, now: Range) -> (i32, Trend) {
         let change = now.since(before);
         let oldest = core::mem::replace(&mut self.changes[usize::from(self.next)], change);
         self.sum = self.sum.plus(change.since(oldest));
         self.next = (self.next + 1) % ROUNDS_8;
-        let steeper = if self.sum.least_us > 0 { self.sum.least_us } else { self.sum.most_us };
+        let steeper = if self.sum.min_us > 0 { self.sum.min_us } else { self.sum.max_us };
         let gradient = if self.is_filled {
             steeper
         } else if self.next == 0 {
@@ -71,22 +68,22 @@ impl Gradients {
 }
 
 impl Trend {
-    /// The smallest delay rises, the largest does not: the queue is full.
+    /// The minimum delay rises, the maximum does not: the queue is full.
     pub(super) const FULL: i8 = 1;
-    /// Both rise, or the largest falls: it is not.
+    /// Both rise, or the maximum falls: the queue is not full.
     pub(super) const FILLING: i8 = -1;
 
     /// Did either delay fall by more than noise?
     pub(super) const fn fell(self) -> bool {
-        self.0.least_us <= -NOISE_US || self.0.most_us <= -NOISE_US
+        self.0.min_us <= -NOISE_US || self.0.max_us <= -NOISE_US
     }
 
-    /// [`Trend::FULL`], [`Trend::FILLING`], or 0 where neither is clear.
+    /// [`Trend::FULL`], [`Trend::FILLING`], or 0 if neither is clear.
     pub(super) const fn queue(self) -> i8 {
-        let (least, most) = (rounded(self.0.least_us), rounded(self.0.most_us));
-        if least > 0 && most <= 0 {
+        let (minimum, maximum) = (rounded(self.0.min_us), rounded(self.0.max_us));
+        if minimum > 0 && maximum <= 0 {
             Self::FULL
-        } else if (least > 0 && most > 0) || most < 0 {
+        } else if (minimum > 0 && maximum > 0) || maximum < 0 {
             Self::FILLING
         } else {
             0
@@ -94,13 +91,13 @@ impl Trend {
     }
 }
 
-/// In 64 µs, to the nearest.
+/// In units of 64 µs, to the nearest.
 const fn rounded(gradient_us: i32) -> i32 {
     let half = if gradient_us < 0 { -32 } else { 32 };
     gradient_us.saturating_add(half) / 64
 }
 
-/// The window of the sums (the module's parameter `window`, which is set when it is loaded only).
+/// Length of the sums in rounds (the module's parameter `window`, which can only be set when it is loaded).
 const ROUNDS: usize = 8;
 const ROUNDS_8: u8 = 8;
 const NOISE_US: i32 = 32;
@@ -109,12 +106,12 @@ const NOISE_US: i32 = 32;
 mod tests {
     use super::*;
 
-    const fn range(least_us: i32, most_us: i32) -> Range {
-        Range { least_us, most_us }
+    const fn range(min_us: i32, max_us: i32) -> Range {
+        Range { min_us, max_us }
     }
 
     #[test]
-    fn a_round_has_its_smallest_and_largest_delay() {
+    fn a_round_has_its_minimum_and_maximum_delay() {
         let mut round = Range::default();
         assert!(round.is_empty());
         for rtt_us in [500, 300, 900] {
@@ -123,7 +120,7 @@ mod tests {
         assert_eq!(round, range(300, 900));
     }
 
-    /// 100 µs a round: at first extrapolated to eight rounds, later summed over eight, and never more.
+    /// 100 µs per round: first extrapolated to eight rounds, later summed over eight, and never more.
     #[test]
     fn gradients_are_sums_over_eight_rounds() {
         let mut gradients = Gradients::default();
@@ -136,15 +133,15 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_delay_counts_where_the_smallest_does_not_rise() {
+    fn the_maximum_delay_counts_if_the_minimum_does_not_rise() {
         let (gradient, trend) = Gradients::default().take(range(1_000, 2_000), range(900, 2_050));
         assert_eq!((gradient, trend.fell()), (400, true));
     }
 
     #[test]
-    fn a_queue_is_full_when_only_the_smallest_delay_rises() {
+    fn a_queue_is_full_when_only_the_minimum_delay_rises() {
         let queues = [(100, 10), (100, 100), (0, -100), (10, 10), (-100, 10)]
-            .map(|(least, most)| Trend(range(least, most)).queue());
+            .map(|(minimum, maximum)| Trend(range(minimum, maximum)).queue());
         assert_eq!(queues, [Trend::FULL, Trend::FILLING, Trend::FILLING, 0, 0]);
     }
 }

@@ -1,31 +1,31 @@
-//! Smallest and largest value of a sliding stretch of time, exactly.
+//! Exact minimum and maximum over a sliding window of time.
 //!
-//! A queue that keeps only those samples that may become the extreme one day: each is worse than the one before it. So
-//! a sample costs O(1) on average, and memory is bounded by the number of different values in the stretch.
+//! A monotonic queue keeps only samples that may become the extreme: each is worse than the one before it. A sample
+//! costs O(1) on average, and memory is bounded by the number of different values in the window.
 
 use crate::time::{Span, Time};
 use alloc::collections::VecDeque;
 
-/// Samples from which the extreme of the last while can be told.
+/// The samples that may become the extreme.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extreme {
-    /// Oldest first, best first.
+    /// Oldest and best first.
     samples: VecDeque<(Time, Span)>,
     is_maximum: bool,
 }
 
 impl Extreme {
-    /// Of the smallest.
+    /// A minimum filter.
     pub(super) fn minimum() -> Self {
         Self::default()
     }
 
-    /// Of the largest.
+    /// A maximum filter.
     pub(super) fn maximum() -> Self {
         Self { is_maximum: true, ..Self::default() }
     }
 
-    /// Takes a sample; forgets what is older than `window`.
+    /// Takes a sample; forgets those older than `window`.
     pub(super) fn update(&mut self, now: Time, value: Span, window: Span) {
         let is_maximum = self.is_maximum;
         let is_no_better = |kept: Span| if is_maximum { kept <= value } else { kept >= value };
@@ -56,16 +56,16 @@ mod tests {
         fn it_is_the_extreme_of_what_is_in_the_window(
             steps in prop::collection::vec((0..50_u64, 0..100_u64), 1..200), window in 0..200_u64,
         ) {
-            let (mut least, mut most) = (Extreme::minimum(), Extreme::maximum());
+            let (mut minimum, mut maximum) = (Extreme::minimum(), Extreme::maximum());
             let (mut now, mut seen) = (0, Vec::new());
             for (pause, value) in steps {
                 now += pause;
                 seen.push((now, value));
-                least.update(ms(now), Span::from_millis(value), Span::from_millis(window));
-                most.update(ms(now), Span::from_millis(value), Span::from_millis(window));
+                minimum.update(ms(now), Span::from_millis(value), Span::from_millis(window));
+                maximum.update(ms(now), Span::from_millis(value), Span::from_millis(window));
                 let inside = || seen.iter().filter(|(at, _)| now - at <= window).map(|(_, value)| *value);
-                prop_assert_eq!(least.value(), inside().min().map(Span::from_millis));
-                prop_assert_eq!(most.value(), inside().max().map(Span::from_millis));
+                prop_assert_eq!(minimum.value(), inside().min().map(Span::from_millis));
+                prop_assert_eq!(maximum.value(), inside().max().map(Span::from_millis));
             }
         }
     }

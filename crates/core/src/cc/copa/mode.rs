@@ -1,11 +1,11 @@
-//! Copa's two modes: alone it keeps δ, beside flows that fill the buffer 1/δ grows and halves as Reno's window does.
+//! Copa's two modes: δ is constant by default; next to buffer-filling flows 1/δ grows and halves like Reno's window.
 //!
-//! 1/δ is the number of packets that a flow is after in the queue, kept in 1/256 packets.
+//! 1/δ is a flow's target number of packets in the queue, in 1/256 packets.
 
-/// One packet of 1/δ.
+/// One packet in the unit of 1/δ.
 pub(super) const PACKET: u64 = 256;
 
-/// What the flow is after now.
+/// The current mode and 1/δ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mode {
     default: u64,
@@ -15,7 +15,7 @@ pub(super) struct Mode {
 }
 
 impl Mode {
-    /// Begins in the default mode with 1/δ of `inverse_delta` 1/256 packets.
+    /// Starts in the default mode with 1/δ of `inverse_delta` 1/256 packets.
     pub(super) const fn new(inverse_delta: u64) -> Self {
         Self { default: inverse_delta, inverse_delta, competes: false, lost: false }
     }
@@ -25,7 +25,7 @@ impl Mode {
         self.inverse_delta
     }
 
-    /// Is it the competitive one?
+    /// Is it the competitive mode?
     pub(super) const fn competes(&self) -> bool {
         self.competes
     }
@@ -35,20 +35,20 @@ impl Mode {
         self.lost = true;
     }
 
-    /// A round trip is over: AIMD on 1/δ where the queue is never empty, δ's default where it is (section 2.2).
+    /// Ends a round trip: AIMD on 1/δ if the queue is never empty, else the default δ (section 2.2).
     pub(super) fn end_round(&mut self, was_nearly_empty: bool) {
         let lost = core::mem::take(&mut self.lost);
         self.competes = !was_nearly_empty;
         self.inverse_delta = match (self.competes, lost) {
             (false, _) => self.default,
-            (true, false) => (self.inverse_delta + PACKET).min(MOST),
+            (true, false) => (self.inverse_delta + PACKET).min(MAX),
             (true, true) => (self.inverse_delta / 2).max(self.default),
         };
     }
 }
 
 /// A million packets: no arithmetic overflows.
-const MOST: u64 = PACKET << 20;
+const MAX: u64 = PACKET << 20;
 
 #[cfg(test)]
 mod tests {
@@ -65,13 +65,13 @@ mod tests {
         mode.note_loss();
         mode.end_round(false);
         mode.end_round(false);
-        assert_eq!(packets(&mode), 7, "halved once, and one more");
+        assert_eq!(packets(&mode), 7, "halved once, plus one");
         mode.end_round(true);
         assert_eq!((packets(&mode), mode.competes()), (2, false));
     }
 
     #[test]
-    fn loss_alone_is_no_reason_to_change() {
+    fn loss_alone_does_not_change_the_mode() {
         let mut mode = Mode::new(2 * PACKET);
         mode.note_loss();
         mode.end_round(true);

@@ -1,18 +1,18 @@
-//! Velocity: a window that has moved in one direction for three round trips moves twice as fast with each further one
-//! (section 2.1).
+//! Velocity: after three round trips in one direction the window's velocity doubles with each further one (section
+//! 2.1).
 
-/// How fast the window moves, and where to.
+/// The window's velocity and direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Velocity {
     value: u64,
     direction: Option<Direction>,
     /// Round trips in this direction.
     rounds: u32,
-    /// The window when the last round trip began, in the controller's unit.
+    /// The window at the start of the last round trip, in the controller's unit.
     before: u64,
 }
 
-/// Where a window moves.
+/// The direction of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     Up,
@@ -20,26 +20,26 @@ enum Direction {
 }
 
 impl Velocity {
-    /// At rest.
+    /// Initial velocity at this window.
     pub(super) const fn new(window: u64) -> Self {
         Self { value: 1, direction: None, rounds: 0, before: window }
     }
 
-    /// How many packets per δ the window moves by in a round trip.
+    /// Packets per δ by which the window moves in a round trip.
     pub(super) const fn value(&self) -> u64 {
         self.value
     }
 
-    /// An ACK asks for this direction: a velocity that was gained in the other one does not count.
-    pub(super) fn head(&mut self, up: bool, window: u64) {
+    /// An ACK requires this direction; resets a velocity gained in the other one.
+    pub(super) fn set_direction(&mut self, up: bool, window: u64) {
         let direction = if up { Direction::Up } else { Direction::Down };
         if self.value > 1 && self.direction != Some(direction) {
             *self = Self { direction: Some(direction), ..Self::new(window) };
         }
     }
 
-    /// A round trip is over; `most`: a velocity that no round trip may exceed, so that none more than doubles the window.
-    pub(super) fn end_round(&mut self, window: u64, most: u64) {
+    /// Ends a round trip. `maximum` limits the velocity, so that no round trip more than doubles the window.
+    pub(super) fn end_round(&mut self, window: u64, maximum: u64) {
         let direction = if window > self.before { Direction::Up } else { Direction::Down };
         self.before = window;
         if self.direction == Some(direction) {
@@ -50,7 +50,7 @@ impl Velocity {
         } else {
             (self.direction, self.rounds, self.value) = (Some(direction), 1, 1);
         }
-        self.value = self.value.min(most).max(1);
+        self.value = self.value.min(maximum).max(1);
     }
 }
 
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_doubles_after_three_rounds_and_falls_back_when_it_turns() {
+    fn it_doubles_after_three_rounds_and_resets_on_a_reversal() {
         let mut velocity = Velocity::new(100);
         let values = [110, 120, 130, 140, 150, 140, 130, 120, 130].map(|window| {
             velocity.end_round(window, u64::MAX);
@@ -72,19 +72,19 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_of_the_other_direction_ends_it_at_once() {
+    fn an_ack_in_the_other_direction_resets_it_at_once() {
         let mut velocity = Velocity::new(100);
         for window in [110, 120, 130, 140] {
             velocity.end_round(window, u64::MAX);
         }
-        velocity.head(true, 145);
+        velocity.set_direction(true, 145);
         assert_eq!(velocity.value(), 4);
-        velocity.head(false, 145);
+        velocity.set_direction(false, 145);
         assert_eq!(velocity.value(), 1);
     }
 
     #[test]
-    fn it_never_more_than_doubles_a_window() {
+    fn it_at_most_doubles_a_window() {
         let mut velocity = Velocity::new(0);
         for window in 1..100 {
             velocity.end_round(window, 50);

@@ -1,8 +1,8 @@
-//! packetdrill's scripts of CUBIC before an fq (google/packetdrill, gtests/net/tcp), on a real sender.
+//! packetdrill's scripts of CUBIC with fq (google/packetdrill, gtests/net/tcp), run on a real sender.
 //!
-//! All connections have 100 ms. The windows and times are what the scripts assert. In the bulk ones segments have 1000
-//! bytes and an ACK for two comes every 100 ms, so that a queue grows on the path. Their Linux counted rounds only from
-//! 16 packets on: 6.12 does not, so HyStart is switched on there.
+//! All connections have 100 ms. The scripts assert the windows and times. In the bulk scripts segments have 1000 bytes
+//! and an ACK for two arrives every 100 ms, so that a queue grows on the path. Their Linux counted rounds only from 16
+//! packets on; 6.12 does not, so HyStart is turned on there.
 
 use super::Cubic;
 use crate::cc::testing::ms;
@@ -16,14 +16,14 @@ struct Script {
     sender: Sender<Cubic>,
     now: Time,
     acked: u64,
-    /// In the fq.
+    /// In fq.
     queued: VecDeque<Transmission>,
-    /// First and last byte of what departed, and the millisecond.
+    /// First and last byte of each departed packet, and the millisecond.
     departed: Vec<(u64, u64, u64)>,
 }
 
 impl Script {
-    /// Connected, and the application's first bytes written.
+    /// An established connection; the application has written `bytes`.
     fn new(mss: u32, min_tso_segments: u32, bytes: u64) -> Self {
         let fq =
             Settings { queue_paces: true, min_tso_segments, slow_start_after_idle: false, ..testing::settings(mss) };
@@ -43,14 +43,14 @@ impl Script {
         self.send();
     }
 
-    /// What the queue lets go, it lets go when the sender says that it departs.
+    /// fq releases a packet at the departure time that the sender set.
     fn send(&mut self) {
         while let Some(packet) = testing::poll(&mut self.sender, self.now) {
             self.queued.push_back(packet);
         }
     }
 
-    /// So much later.
+    /// Advances time by `millis`.
     fn wait(&mut self, millis: u64) {
         let until = self.now + Span::from_millis(millis);
         loop {
@@ -61,7 +61,7 @@ impl Script {
             }
             self.now = self.now.max(next);
             if departure <= self.now {
-                let packet = self.queued.pop_front().expect("one departs");
+                let packet = self.queued.pop_front().expect("a packet departs");
                 let headers = u32::from(packet.segments) * TCP_HEADERS_BYTES;
                 self.sender.on_departed(self.now, packet.len + headers, 1);
                 let end = packet.seq + u64::from(packet.len);
@@ -74,24 +74,24 @@ impl Script {
         self.now = until;
     }
 
-    /// Everything before this byte is acknowledged; the window after it.
+    /// Acknowledges everything before `byte`; returns the window.
     fn ack(&mut self, byte: u64) -> u32 {
         let flags = Flags { ack: true, ..Flags::default() };
         let ack = Segment { seq: 1, ack: byte, window: WINDOW, flags, ..Segment::default() };
         self.sender.on_ack(self.now, &ack, false);
         self.send();
-        self.sender.vitals().cwnd
+        self.sender.tp().cwnd
     }
 
-    /// ACKs for two segments each, up to so many kilobytes; the window after them.
+    /// Acknowledges two segments at a time up to `kilobytes`; returns the window.
     fn ack_to(&mut self, kilobytes: u64) -> u32 {
         while self.acked < kilobytes * 1_000 {
             self.wait(100);
             self.acked += 2_000;
-            self.sender.decided_by_mut().tuning.hystart = self.sender.vitals().cwnd >= 16;
+            self.sender.controller_mut().tuning.hystart = self.sender.tp().cwnd >= 16;
             self.ack(1 + self.acked);
         }
-        self.sender.vitals().cwnd
+        self.sender.tp().cwnd
     }
 }
 
@@ -101,7 +101,7 @@ fn a_bulk_flow_leaves_slow_start_at_48_and_grows_by_the_curve() {
     let mut bulk = Script::bulk(400_000);
     assert_eq!([10, 20, 30, 38].map(|kilobytes| bulk.ack_to(kilobytes)), [20, 30, 40, 48]);
     assert_eq!([60, 80, 100, 120].map(|kilobytes| bulk.ack_to(kilobytes)), [49, 50, 52, 58]);
-    assert_eq!(bulk.sender.vitals().ssthresh, 48);
+    assert_eq!(bulk.sender.tp().ssthresh, 48);
     for kilobytes in (122..=400).step_by(2) {
         let window = u32::try_from(kilobytes).unwrap() / 2 - 2;
         assert_eq!(bulk.ack_to(kilobytes), window, "a packet for two acknowledged, {kilobytes} kB");
@@ -110,7 +110,7 @@ fn a_bulk_flow_leaves_slow_start_at_48_and_grows_by_the_curve() {
 
 /// cubic-bulk-166k-idle-restart.
 #[test]
-fn an_idle_time_is_not_credited() {
+fn idle_time_gives_no_credit() {
     let mut bulk = Script::bulk(40_000);
     assert_eq!([10, 20, 30, 38].map(|kilobytes| bulk.ack_to(kilobytes)), [20, 30, 40, 48]);
     bulk.ack_to(40);
@@ -119,7 +119,7 @@ fn an_idle_time_is_not_credited() {
     assert_eq!([60, 80, 100, 120].map(|kilobytes| bulk.ack_to(kilobytes)), [48, 49, 52, 58]);
 }
 
-/// slow-start-fq-ack-per-2pkt: TCP Small Queues don't keep the window from growing, and the fq spaces what it allows.
+/// slow-start-fq-ack-per-2pkt: TCP Small Queues do not keep the window from growing, and fq spaces the packets.
 #[test]
 fn slow_start_is_spaced() {
     let mut script = Script::new(1_460, 2, 40_000);
@@ -134,7 +134,7 @@ fn slow_start_is_spaced() {
     assert_eq!(script.departed.len(), linux.len(), "{:?}", script.departed);
     for ((start, end, at), (number, expected)) in script.departed.into_iter().zip((0..).zip(linux)) {
         assert_eq!((start, end), (1 + number * 2_920, 2_921 + number * 2_920));
-        assert!(at.abs_diff(expected) <= 4, "bytes from {start} on departed after {at} ms and not {expected}");
+        assert!(at.abs_diff(expected) <= 4, "bytes from {start} on departed after {at} ms, expected {expected}");
     }
 }
 

@@ -1,62 +1,62 @@
-//! CUBIC's life, and what packetdrill's scripts for it say (google/packetdrill, gtests/net/tcp/cubic).
+//! CUBIC over the life of a flow, and packetdrill's scripts for it (google/packetdrill, gtests/net/tcp/cubic).
 
 use super::*;
 use crate::cc::testing::path::Path;
-use crate::cc::testing::{ms, vitals};
+use crate::cc::testing::{ms, tp};
 use crate::cc::{Controller, INFINITE_SSTHRESH};
-use crate::dice::Dice;
+use crate::rng::Rng;
 use crate::time::{Span, Time};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// A sender of 1000-byte packets with as much to send as its window allows; times are milliseconds of the script.
+/// A sender of 1000-byte packets that always fills its window; times are milliseconds of the script.
 struct Script {
     cubic: Cubic,
-    vitals: Vitals,
+    tp: SenderState,
     sent: VecDeque<Time>,
 }
 
 impl Script {
     fn new() -> Self {
-        let mut vitals = Vitals { mss: 1_000, ..vitals() };
+        let mut tp = SenderState { mss: 1_000, ..tp() };
         let mut cubic = Cubic::default();
-        cubic.start(&mut vitals);
-        let mut script = Self { cubic, vitals, sent: VecDeque::new() };
+        cubic.init(&mut tp);
+        let mut script = Self { cubic, tp, sent: VecDeque::new() };
         script.send(0);
         script
     }
 
     /// Fills the window.
     fn send(&mut self, at: u64) {
-        while self.vitals.packets_out < self.vitals.cwnd {
+        while self.tp.packets_out < self.tp.cwnd {
             self.sent.push_back(ms(1_000 + at));
-            self.vitals.packets_out += 1;
-            self.vitals.snd_nxt += 1_000;
+            self.tp.packets_out += 1;
+            self.tp.snd_nxt += 1_000;
         }
     }
 
-    /// So many packets are acknowledged, and the window is filled again.
+    /// Acknowledges `packets` packets, and fills the window again.
     fn ack(&mut self, at: u64, packets: u32) -> u32 {
         self.ack_only(at, packets);
         self.send(at);
-        self.vitals.cwnd
+        self.tp.cwnd
     }
 
     fn ack_only(&mut self, at: u64, packets: u32) {
-        self.vitals.now = ms(1_000 + at);
+        self.tp.now = ms(1_000 + at);
         let mut rtt = None;
         for _ in 0..packets {
-            rtt = self.sent.pop_front().map(|sent| self.vitals.now.since(sent));
-            self.vitals.packets_out -= 1;
-            self.vitals.snd_una += 1_000;
+            rtt = self.sent.pop_front().map(|sent| self.tp.now.since(sent));
+            self.tp.packets_out -= 1;
+            self.tp.snd_una += 1_000;
         }
-        let sample = AckSample { acked: packets, rtt, in_flight: self.vitals.packets_out };
-        self.cubic.on_acked(&mut self.vitals, &sample);
-        self.cubic.avoid(&mut self.vitals, packets);
+        let sample = AckSample { acked: packets, rtt, in_flight: self.tp.packets_out };
+        self.cubic.pkts_acked(&mut self.tp, &sample);
+        self.cubic.cong_avoid(&mut self.tp, packets);
     }
 
     fn phase(&self) -> &'static str {
-        self.cubic.insight(&self.vitals).phase
+        self.cubic.cc_info(&self.tp).phase
     }
 }
 
@@ -65,17 +65,17 @@ impl Script {
 fn slow_start_ends_at_the_ninth_sample_of_a_higher_delay() {
     let mut script = Script::new();
     assert_eq!(script.ack(200, 10), 20);
-    let windows: Vec<(u32, u32)> = (0..9).map(|number| (script.ack(440 + number, 2), script.vitals.ssthresh)).collect();
+    let windows: Vec<(u32, u32)> = (0..9).map(|number| (script.ack(440 + number, 2), script.tp.ssthresh)).collect();
     let slow = |cwnd| (cwnd, INFINITE_SSTHRESH);
     assert_eq!(
         windows,
         [slow(22), slow(24), slow(26), slow(28), slow(30), slow(32), slow(34), slow(36), (36, 36)],
-        "225 ms would have been allowed"
+        "225 ms would be within the threshold"
     );
     assert_eq!(script.phase(), "avoidance");
 }
 
-/// cubic-hystart-delay-min-rtt-jumps-downward: the ninth sample is the smallest of all.
+/// cubic-hystart-delay-min-rtt-jumps-downward: the ninth sample is the minimum.
 #[test]
 fn a_new_minimum_does_not_end_slow_start() {
     let mut script = Script::new();
@@ -86,22 +86,22 @@ fn a_new_minimum_does_not_end_slow_start() {
     let windows: Vec<u32> = (0..10)
         .map(|number| {
             script.ack_only(400 + number, 2);
-            script.vitals.cwnd
+            script.tp.cwnd
         })
         .collect();
     assert_eq!(windows, [22, 24, 26, 28, 30, 32, 34, 36, 38, 40]);
-    assert_eq!(script.vitals.ssthresh, INFINITE_SSTHRESH);
+    assert_eq!(script.tp.ssthresh, INFINITE_SSTHRESH);
 }
 
-/// cubic-rto-ss-ca-cwnd-bump: after a timeout at 10 the threshold is 7, then a packet more for 20 acknowledged.
+/// cubic-rto-ss-ca-cwnd-bump: after a timeout at 10 the threshold is 7, then one packet more for 20 acknowledged.
 #[test]
-fn a_timeout_forgets_everything_but_the_threshold() {
+fn a_timeout_resets_everything_but_the_threshold() {
     let mut script = Script::new();
-    script.vitals.ssthresh = script.cubic.ssthresh(&mut script.vitals);
-    assert_eq!(script.vitals.ssthresh, 7);
-    script.cubic.on_state(&mut script.vitals, CaState::Loss);
+    script.tp.ssthresh = script.cubic.ssthresh(&mut script.tp);
+    assert_eq!(script.tp.ssthresh, 7);
+    script.cubic.set_state(&mut script.tp, CaState::Loss);
     assert_eq!(script.cubic.min_rtt_us, 0);
-    (script.vitals.cwnd, script.vitals.packets_out) = (2, 0);
+    (script.tp.cwnd, script.tp.packets_out) = (2, 0);
     script.sent.clear();
     script.send(1_000);
     let slow: Vec<u32> = [1_100, 1_102, 1_200, 1_202, 1_204].map(|at| script.ack(at, 1)).to_vec();
@@ -114,34 +114,34 @@ fn a_timeout_forgets_everything_but_the_threshold() {
     assert_eq!(script.ack(1_524, 1), 8);
 }
 
-/// The path of cubic-bulk-166k ([`super::script`]): Linux 6.12 counts rounds from the first ACK on, so that one begins at
-/// 12000 bytes, and its ninth sample ends slow start.
+/// The path of cubic-bulk-166k ([`super::script`]). Linux 6.12 counts rounds from the first ACK on, so that one begins
+/// at 12000 bytes, and its ninth sample ends slow start.
 #[test]
 fn a_round_that_began_below_16_packets_ends_slow_start() {
     let mut script = Script::new();
     let windows: Vec<u32> = (1..=14).map(|number| script.ack(number * 100, 2)).collect();
-    assert_eq!((windows[12], windows[13], script.vitals.ssthresh), (36, 36, 36));
+    assert_eq!((windows[12], windows[13], script.tp.ssthresh), (36, 36, 36));
 }
 
-/// The life of a window: slow start, loss, recovery, back along the curve to the maximum.
+/// Slow start, loss, recovery, and the curve back to the maximum.
 #[test]
 fn a_window_returns_to_its_maximum_in_k() {
     let mut script = Script::new();
-    script.vitals.cwnd = 1_000;
-    script.vitals.prior_cwnd = 1_000;
-    script.vitals.ssthresh = script.cubic.ssthresh(&mut script.vitals);
-    script.vitals.cwnd = script.vitals.ssthresh; // what PRR comes to
-    assert_eq!((script.vitals.ssthresh, script.cubic.undo_cwnd(&mut script.vitals)), (700, 1_000));
+    script.tp.cwnd = 1_000;
+    script.tp.prior_cwnd = 1_000;
+    script.tp.ssthresh = script.cubic.ssthresh(&mut script.tp);
+    script.tp.cwnd = script.tp.ssthresh; // the window after PRR
+    assert_eq!((script.tp.ssthresh, script.cubic.undo_cwnd(&mut script.tp)), (700, 1_000));
 
     let mut seen = Vec::new();
     for round in 0..130_u64 {
-        script.vitals.now = ms(2_000 + round * 100);
+        script.tp.now = ms(2_000 + round * 100);
         script.cubic.min_rtt_us = 100_000;
-        for _ in 0..script.vitals.cwnd / 2 {
-            script.cubic.avoid(&mut script.vitals, 2);
+        for _ in 0..script.tp.cwnd / 2 {
+            script.cubic.cong_avoid(&mut script.tp, 2);
         }
         if round % 20 == 19 {
-            seen.push(script.vitals.cwnd);
+            seen.push(script.tp.cwnd);
         }
     }
     // K = cbrt(300 / 0.4) = 9.09 s, so RFC 9438 has 857, 947, 988, 999, 1000, 1010; Linux's K is 9.06 s.
@@ -150,68 +150,68 @@ fn a_window_returns_to_its_maximum_in_k() {
 }
 
 #[test]
-fn an_idle_time_shifts_the_epoch() {
+fn idle_time_shifts_the_epoch() {
     let mut script = Script::new();
-    script.vitals.ssthresh = 7;
-    script.cubic.avoid(&mut script.vitals, 1); // an epoch begins
-    script.vitals.last_sent_at = script.vitals.now;
-    script.vitals.now += Span::from_secs(10);
-    script.cubic.on_event(&mut script.vitals, Event::TxStart);
-    assert_eq!(script.cubic.curve.epoch_age(script.vitals.now.jiffies()), Some(0));
+    script.tp.ssthresh = 7;
+    script.cubic.cong_avoid(&mut script.tp, 1); // an epoch begins
+    script.tp.last_sent_at = script.tp.now;
+    script.tp.now += Span::from_secs(10);
+    script.cubic.cwnd_event(&mut script.tp, Event::TxStart);
+    assert_eq!(script.cubic.curve.epoch_age(script.tp.now.jiffies()), Some(0));
 }
 
 #[test]
-fn samples_of_the_second_after_a_recovery_are_ignored() {
+fn samples_in_the_second_after_a_recovery_are_ignored() {
     let mut script = Script::new();
-    script.vitals.ssthresh = 7;
-    script.vitals.cwnd = 7;
-    script.cubic.avoid(&mut script.vitals, 1); // an epoch begins
+    script.tp.ssthresh = 7;
+    script.tp.cwnd = 7;
+    script.cubic.cong_avoid(&mut script.tp, 1); // an epoch begins
     let sample = AckSample { acked: 1, rtt: Some(Span::from_millis(5)), in_flight: 0 };
-    script.vitals.now = ms(1_999);
-    script.cubic.on_acked(&mut script.vitals, &sample);
+    script.tp.now = ms(1_999);
+    script.cubic.pkts_acked(&mut script.tp, &sample);
     assert_eq!(script.cubic.min_rtt_us, 0);
-    script.vitals.now = ms(2_000);
-    script.cubic.on_acked(&mut script.vitals, &sample);
+    script.tp.now = ms(2_000);
+    script.cubic.pkts_acked(&mut script.tp, &sample);
     assert_eq!(script.cubic.min_rtt_us, 5_000);
 }
 
-/// The kernel engine leaves slow start at 38 on 10 Mbit/s and 40 ms (a long ACK train), and at 28 on a packet every
+/// The kernel engine leaves slow start at 38 on 10 Mbit/s and 40 ms (a long ACK train), and at 28 with a packet every
 /// 50 ms and 100 ms (the ninth sample of the round that began at 20).
 #[test]
 fn an_ideal_path_ends_slow_start_where_linux_does() {
     for (bits_per_second, rtt_ms, threshold) in [(10_000_000, 40, 38), (242_240, 100, 28)] {
         let mut path = Path::new(
-            Controller::named("cubic", &mut Parameters::default(), Dice::named(1, "cubic")).unwrap(),
+            Controller::from_name("cubic", &mut Parameters::default(), Rng::from_name(1, "cubic")).unwrap(),
             bits_per_second,
             rtt_ms,
         );
         path.run_until(ms(3_000));
-        assert_eq!(path.vitals.ssthresh, threshold, "{bits_per_second} bit/s");
+        assert_eq!(path.tp.ssthresh, threshold, "{bits_per_second} bit/s");
     }
 }
 
 /// The kernel engine on 50 Mbit/s, 100 ms, 400 packets of buffer: a loss at 814 after one at 822, hence a maximum of
 /// 691 by fast convergence, and these windows every half second from the end of that recovery to the next loss.
 #[test]
-fn a_whole_epoch_follows_linux() {
+fn an_epoch_follows_linux() {
     let linux = [
         569, 592, 613, 632, 647, 660, 670, 677, 683, 687, 690, 691, 691, 691, 691, 691, 691, 693, 696, 699, 704, 711,
         721, 733, 747, 764, 785, 810,
     ];
-    let mut vitals = vitals();
+    let mut tp = tp();
     let mut cubic = Cubic { min_rtt_us: 100_000, ..Cubic::default() };
     for window in [822, 814] {
-        vitals.cwnd = window;
-        vitals.ssthresh = cubic.ssthresh(&mut vitals);
+        tp.cwnd = window;
+        tp.ssthresh = cubic.ssthresh(&mut tp);
     }
-    vitals.cwnd = vitals.ssthresh;
+    tp.cwnd = tp.ssthresh;
     let spacing = Span::from_nanos(242_240); // of ACKs: 1514 bytes at 50 Mbit/s
     for (number, window) in linux.into_iter().enumerate() {
-        assert!(vitals.cwnd.abs_diff(window) <= 1, "{} and not {window} after {number} half seconds", vitals.cwnd);
-        let end = vitals.now + Span::from_millis(500);
-        while vitals.now < end {
-            vitals.now += spacing;
-            cubic.avoid(&mut vitals, 1);
+        assert!(tp.cwnd.abs_diff(window) <= 1, "{}, expected {window}, after {number} half seconds", tp.cwnd);
+        let end = tp.now + Span::from_millis(500);
+        while tp.now < end {
+            tp.now += spacing;
+            cubic.cong_avoid(&mut tp, 1);
         }
     }
 }

@@ -1,30 +1,30 @@
-//! What can be set of CUBIC, by the names and with the defaults of Linux's module (`tcp_cubic.c`).
+//! CUBIC's parameters, with the names and defaults of Linux's module (`tcp_cubic.c`).
 
 use crate::cc::Parameters;
 
 /// The module's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tuning {
-    /// After two reductions in a row, aim lower (RFC 9438 section 4.7).
+    /// Lower the maximum after two reductions in a row (RFC 9438 section 4.7).
     pub fast_convergence: bool,
-    /// What is left of the window after a reduction, in 1/1024.
+    /// Share of the window that a reduction leaves, in 1/1024.
     pub beta: u32,
-    /// Slow start threshold to begin with; without `HyStart` only.
+    /// Initial slow start threshold; only without `HyStart`.
     pub initial_ssthresh: Option<u32>,
     /// Never slower than Reno (RFC 9438 section 4.3).
     pub tcp_friendliness: bool,
     /// May `HyStart` end slow start?
     pub hystart: bool,
-    /// What it looks for: 1 trains of ACKs, 2 a growing delay, 3 both.
+    /// Detectors: 1 ACK trains, 2 delay, 3 both.
     hystart_detect: u8,
-    /// Below this window it looks for nothing.
+    /// No detection below this window.
     pub hystart_low_window: u32,
-    /// ACKs at most this far apart are a train, in microseconds.
+    /// Maximum spacing of ACKs in a train, in microseconds.
     pub hystart_ack_delta_us: u32,
 }
 
 impl Tuning {
-    /// Linux's, where nothing else is set.
+    /// Linux's defaults, except for the parameters set.
     pub(super) fn new(parameters: &mut Parameters) -> Self {
         let ssthresh = parameters.take("initial_ssthresh", 0, 0..=u32::MAX >> 1);
         Self {
@@ -39,7 +39,7 @@ impl Tuning {
         }
     }
 
-    /// What is left of a window after a reduction: β of it.
+    /// The window after a reduction: β times `cwnd`.
     pub(super) fn decreased(&self, cwnd: u32) -> u32 {
         scaled(cwnd, self.beta, BETA_SCALE)
     }
@@ -59,7 +59,7 @@ impl Default for Tuning {
     }
 }
 
-/// `cwnd` times `by` ÷ `of`, in the 32 bits in which Linux keeps it.
+/// `cwnd` times `by` ÷ `of`, in 32 bits as in Linux.
 pub(super) fn scaled(cwnd: u32, by: u32, of: u32) -> u32 {
     u32::try_from(u64::from(cwnd) * u64::from(by) / u64::from(of)).unwrap_or(u32::MAX)
 }
@@ -76,7 +76,7 @@ mod tests {
     use crate::cc::Setting;
 
     #[test]
-    fn what_is_set_takes_the_place_of_linuxs_own() {
+    fn set_parameters_replace_the_defaults() {
         let set = [("beta", 512), ("hystart_detect", 2), ("initial_ssthresh", 100)];
         let mut parameters = Parameters::of(set.map(|(name, number)| (name.into(), Setting::Number(number))));
         let tuning = Tuning::new(&mut parameters);

@@ -1,16 +1,16 @@
-//! HPCC's reaction: divisions, additive steps, and the reference that changes once a round trip.
+//! HPCC's reaction: divisions, additive steps, and the reference window, which changes once per round trip.
 
 use super::*;
-use crate::cc::testing::vitals;
-use crate::cc::{Known, Setting};
+use crate::cc::testing::tp;
+use crate::cc::{ParameterInfo, Setting};
 use crate::telemetry::Hop;
 use crate::time::Time;
 use alloc::vec::Vec;
 
-/// A link of 100 Gbit/s: 125,000 bytes in the base round trip of 10 us.
+/// A link of 100 Gbit/s: 125,000 bytes in the base round-trip time of 10 µs.
 struct Link {
     hpcc: Hpcc,
-    vitals: Vitals,
+    tp: SenderState,
     at_ns: u64,
     sent_bytes: u64,
 }
@@ -19,14 +19,14 @@ impl Link {
     fn new() -> Self {
         let set = [("base_rtt".into(), Setting::Number(10_000))];
         let mut hpcc = Hpcc::new(&mut Parameters::of(set));
-        let mut vitals = Vitals { mss: 1_000, cwnd: 125, ..vitals() };
-        hpcc.start(&mut vitals);
-        let mut link = Self { hpcc, vitals, at_ns: 0, sent_bytes: 0 };
+        let mut tp = SenderState { mss: 1_000, cwnd: 125, ..tp() };
+        hpcc.init(&mut tp);
+        let mut link = Self { hpcc, tp, at_ns: 0, sent_bytes: 0 };
         link.ack(0, 0, 0);
         link
     }
 
-    /// An ACK: so much later, so many bytes were sent, and so many stand there.
+    /// An ACK after `after_ns`, with `sent_bytes` sent and `queue_bytes` queued at the link.
     fn ack(&mut self, after_ns: u64, sent_bytes: u64, queue_bytes: u64) -> u64 {
         self.at_ns += after_ns;
         self.sent_bytes += sent_bytes;
@@ -34,23 +34,23 @@ impl Link {
         let rate = Rate::from_bits(100_000_000_000);
         stack.push(Hop { at: Time::from_nanos(self.at_ns), queue_bytes, sent_bytes: self.sent_bytes, rate });
         self.hpcc.on_telemetry(&stack);
-        self.vitals.snd_una += 1_000;
-        self.hpcc.control(&mut self.vitals, &RateSample::default());
+        self.tp.snd_una += 1_000;
+        self.hpcc.cong_control(&mut self.tp, &RateSample::default());
         self.hpcc.window_bytes
     }
 }
 
 #[test]
-fn it_begins_with_the_initial_window_at_its_rate() {
+fn it_starts_with_the_initial_window_at_its_rate() {
     let link = Link::new();
-    assert_eq!((link.vitals.cwnd, link.vitals.pacing_rate.as_bits()), (125, 100_000_000_000));
-    assert!(link.vitals.paced);
+    assert_eq!((link.tp.cwnd, link.tp.pacing_rate.as_bits()), (125, 100_000_000_000));
+    assert!(link.tp.paced);
 }
 
 #[test]
 fn a_queue_of_two_bdp_divides_the_window_by_three() {
     let mut link = Link::new();
-    link.vitals.snd_nxt = 10_000_000;
+    link.tp.snd_nxt = 10_000_000;
     link.ack(10_000, 125_000, 250_000);
     let window = link.ack(10_000, 125_000, 250_000);
     // U = 3, so 125,000 × 0.95 / 3 + 80, from the reference of the first ACK: 125,000 × 0.95 + 80.
@@ -58,22 +58,22 @@ fn a_queue_of_two_bdp_divides_the_window_by_three() {
 }
 
 #[test]
-fn within_a_round_trip_every_ack_starts_from_the_same_reference() {
+fn within_a_round_trip_every_ack_uses_the_same_reference() {
     let mut link = Link::new();
-    link.vitals.snd_nxt = 10_000_000;
+    link.tp.snd_nxt = 10_000_000;
     link.ack(10_000, 125_000, 125_000);
     let windows: Vec<u64> = (0..5).map(|_| link.ack(10_000, 125_000, 125_000)).collect();
     assert!(windows.iter().all(|window| *window == windows[0]), "{windows:?}");
 }
 
 #[test]
-fn below_eta_it_adds_five_times_and_then_takes_what_is_free() {
+fn below_eta_it_adds_five_times_and_then_divides() {
     let mut link = Link::new();
-    link.vitals.snd_nxt = 1;
+    link.tp.snd_nxt = 1;
     link.ack(10_000, 125_000, 0);
     let mut windows = Vec::new();
     for _ in 0..6 {
-        link.vitals.snd_nxt = link.vitals.snd_una;
+        link.tp.snd_nxt = link.tp.snd_una;
         windows.push(link.ack(10_000, 50_000, 0));
     }
     let steps: Vec<u64> = windows.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -82,19 +82,19 @@ fn below_eta_it_adds_five_times_and_then_takes_what_is_free() {
 }
 
 #[test]
-fn without_telemetry_the_window_stands() {
-    let mut vitals = vitals();
+fn without_telemetry_the_window_is_constant() {
+    let mut tp = tp();
     let mut hpcc = Hpcc::new(&mut Parameters::default());
-    hpcc.start(&mut vitals);
-    hpcc.control(&mut vitals, &RateSample::default());
-    assert_eq!(vitals.cwnd, 10);
+    hpcc.init(&mut tp);
+    hpcc.cong_control(&mut tp, &RateSample::default());
+    assert_eq!(tp.cwnd, 10);
 }
 
 #[test]
-fn its_parameters_are_the_papers() {
+fn its_defaults_are_the_papers() {
     let mut parameters = Parameters::default();
     let _ = Hpcc::new(&mut parameters);
     let known = parameters.known();
-    let defaults: Vec<_> = known.iter().map(|Known { name, default, .. }| (*name, &**default)).collect();
+    let defaults: Vec<_> = known.iter().map(|ParameterInfo { name, default, .. }| (*name, &**default)).collect();
     assert_eq!(defaults, [("base_rtt", "0"), ("eta_percent", "95"), ("max_stage", "5"), ("w_ai", "80")]);
 }

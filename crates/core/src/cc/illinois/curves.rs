@@ -1,6 +1,6 @@
-//! Growth and decrease as functions of the delay: Illinois' α and β.
+//! Increase and decrease as functions of the delay: Illinois' α and β.
 //!
-//! d is the mean queueing delay of the last round trip and m the largest ever:
+//! d is the mean queueing delay of the last round trip and m its maximum overall:
 //!
 //! ```text
 //!   α = 10                          d ≤ m/100          β = 1/8                     d ≤ m/10
@@ -8,100 +8,100 @@
 //!       m' = m - m/100, d' = d - m/100                   = 1/2                     d ≥ 8 m/10
 //! ```
 
-/// Both, and what remembers whether there was a queue.
+/// α, β, and whether there was a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Curves {
-    /// Packets a round trip, in 1/128.
+    /// Packets per round trip, in 1/128.
     alpha: u32,
     /// Share of the window, in 1/64.
     beta: u32,
     /// Rounds without a queue before growth is fastest again.
     theta: u8,
-    /// There was a queue.
+    /// Was there a queue?
     saw_queue: bool,
-    /// Rounds without one since.
+    /// Rounds without a queue since.
     calm: u8,
 }
 
 impl Curves {
     pub(super) const fn new(theta: u8) -> Self {
-        Self { alpha: ALPHA_MOST, beta: BETA_MOST, theta, saw_queue: false, calm: 0 }
+        Self { alpha: ALPHA_MAX, beta: BETA_MAX, theta, saw_queue: false, calm: 0 }
     }
 
-    /// A packet a round trip, and half.
+    /// Reno's values: one packet per round trip, and a half.
     pub(super) const fn be_reno(&mut self) {
-        (self.alpha, self.beta) = (ALPHA_ONE, BETA_MOST);
+        (self.alpha, self.beta) = (ALPHA_ONE, BETA_MAX);
     }
 
-    /// After a timeout.
+    /// Resets after a timeout.
     pub(super) const fn restart(&mut self) {
         self.be_reno();
         (self.saw_queue, self.calm) = (false, 0);
     }
 
-    /// Takes in a round of this mean queueing delay; the largest ever is `most_us`.
-    pub(super) const fn follow(&mut self, mean_us: u32, most_us: u32) {
-        self.alpha = self.alpha_at(mean_us, most_us);
-        self.beta = beta_at(mean_us, most_us);
+    /// Updates after a round with this mean queueing delay; `max_us` is the maximum overall.
+    pub(super) const fn follow(&mut self, mean_us: u32, max_us: u32) {
+        self.alpha = self.alpha_at(mean_us, max_us);
+        self.beta = beta_at(mean_us, max_us);
     }
 
-    /// What so many packets are worth, in packets.
+    /// Packets to add for `packets` acknowledged ones.
     pub(super) const fn increase(&self, packets: u32) -> u32 {
         packets.wrapping_mul(self.alpha) >> 7
     }
 
-    /// What a loss takes from a window.
+    /// Packets to remove on a loss.
     pub(super) const fn decrease(&self, cwnd: u32) -> u32 {
         cwnd.wrapping_mul(self.beta) >> 6
     }
 
-    const fn alpha_at(&mut self, mean_us: u32, most_us: u32) -> u32 {
-        let low_us = most_us / 100;
+    const fn alpha_at(&mut self, mean_us: u32, max_us: u32) -> u32 {
+        let low_us = max_us / 100;
         if mean_us <= low_us {
             return self.alpha_without_queue();
         }
         self.saw_queue = true;
-        let (most_us, mean_us) = (most_us - low_us, mean_us - low_us);
-        let scaled_us = mean_us.wrapping_mul(ALPHA_MOST - ALPHA_LEAST) / ALPHA_LEAST;
-        most_us.wrapping_mul(ALPHA_MOST) / most_us.wrapping_add(scaled_us)
+        let (max_us, mean_us) = (max_us - low_us, mean_us - low_us);
+        let scaled_us = mean_us.wrapping_mul(ALPHA_MAX - ALPHA_MIN) / ALPHA_MIN;
+        max_us.wrapping_mul(ALPHA_MAX) / max_us.wrapping_add(scaled_us)
     }
 
-    /// One good round does not count for much when there had been a queue.
+    /// After a queue, one round without one is not enough.
     const fn alpha_without_queue(&mut self) -> u32 {
         if !self.saw_queue {
-            return ALPHA_MOST;
+            return ALPHA_MAX;
         }
         self.calm = self.calm.wrapping_add(1);
         if self.calm < self.theta {
             return self.alpha;
         }
         (self.saw_queue, self.calm) = (false, 0);
-        ALPHA_MOST
+        ALPHA_MAX
     }
 }
 
-const fn beta_at(mean_us: u32, most_us: u32) -> u32 {
-    let low_us = most_us / 10;
+const fn beta_at(mean_us: u32, max_us: u32) -> u32 {
+    let low_us = max_us / 10;
     if mean_us <= low_us {
-        return BETA_LEAST;
+        return BETA_MIN;
     }
-    let high_us = 8 * most_us / 10;
+    let high_us = 8 * max_us / 10;
     if mean_us >= high_us || high_us <= low_us {
-        return BETA_MOST;
+        return BETA_MAX;
     }
-    let start = (BETA_LEAST * high_us).wrapping_sub(BETA_MOST * low_us);
-    start.wrapping_add((BETA_MOST - BETA_LEAST) * mean_us) / (high_us - low_us)
+    let start = (BETA_MIN * high_us).wrapping_sub(BETA_MAX * low_us);
+    start.wrapping_add((BETA_MAX - BETA_MIN) * mean_us) / (high_us - low_us)
 }
 
-/// 0.3, 1 and 10 packets a round trip, in 1/128.
-const ALPHA_LEAST: u32 = 3 * 128 / 10;
+/// 0.3, 1 and 10 packets per round trip, in 1/128.
+const ALPHA_MIN: u32 = 3 * 128 / 10;
 const ALPHA_ONE: u32 = 128;
-const ALPHA_MOST: u32 = 10 * 128;
+const ALPHA_MAX: u32 = 10 * 128;
 /// An eighth and a half, in 1/64.
-const BETA_LEAST: u32 = 8;
-const BETA_MOST: u32 = 32;
-/// Longer samples count as this, 3.4 s: products fit 32 bits (`RTT_MAX`).
-pub(super) const MOST_RTT_US: u32 = u32::MAX / ALPHA_MOST;
+const BETA_MIN: u32 = 8;
+const BETA_MAX: u32 = 32;
+/// Longer samples count as this, 3.4 s, so that products fit 32 bits (`RTT_MAX`).
+pub(super) const MAX_RTT_US: u32 = u32::MAX / ALPHA_MAX;
 
 #[cfg(test)]
 mod tests {
@@ -113,7 +113,8 @@ mod tests {
         (curves.alpha, curves.beta)
     }
 
-    /// Of 100 ms at most. Half full: 99000 · 1280 / (99000 + 49000 · 1242/38) = 74.7/128; full: 99000 · 1280 / (99000 + 99000 · 1242/38) = 38/128.
+    /// Of at most 100 ms. Half full: 99000 · 1280 / (99000 + 49000 · 1242/38) = 74.7/128; full: 99000 · 1280 / (99000 +
+    /// 99000 · 1242/38) = 38/128.
     #[test]
     fn growth_falls_and_decrease_rises_with_the_queue() {
         assert_eq!([0, 1_000].map(at), [(1_280, 8), (1_280, 8)]);
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn five_calm_rounds_restore_the_fastest_growth() {
+    fn five_rounds_without_a_queue_restore_the_fastest_growth() {
         let mut curves = Curves::new(5);
         curves.follow(100_000, 100_000);
         let alphas: [u32; 6] = core::array::from_fn(|_| {

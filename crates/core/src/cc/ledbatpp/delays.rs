@@ -1,16 +1,16 @@
-//! Base delay and current delay, from round-trip times (RFC 6817 section 2.4.2, on round trips as LEDBAT++ has it).
+//! Base delay and current delay from round-trip times (RFC 6817 section 2.4.2, applied to round trips as in LEDBAT++).
 
 use crate::time::{Span, Time};
 
 /// Minima of the last ten minutes, and the last four samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delays {
-    /// A minimum for each minute, the newest last in time at `minute`.
+    /// A minimum per minute; the newest is at `minute`.
     minutes: [Option<Span>; MINUTES],
-    /// Number of the present minute, from the first sample on.
+    /// Number of the current minute, counted from the first sample.
     minute: u64,
     began: Option<Time>,
-    /// The last samples, in no order.
+    /// The last samples, unordered.
     recent: [Option<Span>; SAMPLES],
     next: usize,
 }
@@ -21,19 +21,19 @@ impl Delays {
         let began = *self.began.get_or_insert(now);
         let minute = now.since(began).as_nanos() / MINUTE.as_nanos();
         for passed in self.minute + 1..=minute.min(self.minute + MINUTES as u64) {
-            self.minutes[place(passed)] = None;
+            self.minutes[slot(passed)] = None;
         }
         if minute - self.minute > MINUTES as u64 {
             self.minutes = [None; MINUTES];
         }
         self.minute = minute;
-        let least = &mut self.minutes[place(minute)];
-        *least = Some(least.map_or(rtt, |least| least.min(rtt)));
+        let minimum = &mut self.minutes[slot(minute)];
+        *minimum = Some(minimum.map_or(rtt, |minimum| minimum.min(rtt)));
         self.recent[self.next] = Some(rtt);
         self.next = (self.next + 1) % SAMPLES;
     }
 
-    /// The least round trip of ten minutes, and how far above it the last four samples' least is.
+    /// The minimum round-trip time of ten minutes, and how far the minimum of the last four samples is above it.
     pub(super) fn base_and_queueing(&self) -> Option<(Span, Span)> {
         let base = self.minutes.iter().flatten().min()?;
         let current = self.recent.iter().flatten().min()?;
@@ -41,7 +41,7 @@ impl Delays {
     }
 }
 
-fn place(minute: u64) -> usize {
+fn slot(minute: u64) -> usize {
     usize::try_from(minute % MINUTES as u64).unwrap_or(0)
 }
 
@@ -63,19 +63,19 @@ mod tests {
     }
 
     #[test]
-    fn the_least_of_ten_minutes_is_the_base() {
+    fn the_minimum_of_ten_minutes_is_the_base() {
         let mut delays = Delays::default();
         assert_eq!(at(&mut delays, 1, 20), (20, 0));
         for second in 2..=600 {
             let (base, _) = at(&mut delays, second, 50);
             assert_eq!(base, 20, "after {second} s");
         }
-        assert_eq!(at(&mut delays, 602, 50), (50, 0), "the first minute is forgotten");
-        assert_eq!(at(&mut delays, 9_000, 70), (70, 0), "after a long pause nothing is left of it");
+        assert_eq!(at(&mut delays, 602, 50), (50, 0), "the first minute has expired");
+        assert_eq!(at(&mut delays, 9_000, 70), (70, 0), "after a long pause everything has expired");
     }
 
     #[test]
-    fn a_spike_is_not_believed_before_the_fourth_sample() {
+    fn a_spike_counts_only_from_the_fourth_sample() {
         let mut delays = Delays::default();
         at(&mut delays, 1, 20);
         let queueing = [90, 90, 90, 90].map(|rtt| at(&mut delays, 2, rtt).1);

@@ -1,14 +1,15 @@
-//! LEDBAT++ on an ideal path: what the draft says of one flow.
+//! LEDBAT++ on an ideal path: the draft's properties of a single flow.
 
 use super::*;
 use crate::cc::Controller;
 use crate::cc::testing::path::Path;
-use crate::cc::testing::{ms, vitals};
-use crate::dice::Dice;
+use crate::cc::testing::{ms, tp};
+use crate::rng::Rng;
 use alloc::vec::Vec;
 
 fn path(bits_per_second: u64, rtt_ms: u64) -> Path {
-    let controller = Controller::named("ledbat++", &mut Parameters::default(), Dice::named(1, "ledbat++")).unwrap();
+    let controller =
+        Controller::from_name("ledbat++", &mut Parameters::default(), Rng::from_name(1, "ledbat++")).unwrap();
     Path::new(controller, bits_per_second, rtt_ms)
 }
 
@@ -16,11 +17,11 @@ fn alone() -> LedbatPp {
     LedbatPp::new(&mut Parameters::default())
 }
 
-/// A sample of each round-trip time.
-fn measure(ledbat: &mut LedbatPp, vitals: &mut Vitals, rtts_ms: impl IntoIterator<Item = u64>) {
+/// Takes a sample of each round-trip time.
+fn measure(ledbat: &mut LedbatPp, tp: &mut SenderState, rtts_ms: impl IntoIterator<Item = u64>) {
     for rtt in rtts_ms {
         let sample = AckSample { acked: 1, rtt: Some(Span::from_millis(rtt)), in_flight: 10 };
-        ledbat.on_acked(vitals, &sample);
+        ledbat.pkts_acked(tp, &sample);
     }
 }
 
@@ -31,27 +32,27 @@ fn gain_is_a_sixteenth_on_short_paths_and_one_on_long_ones() {
 }
 
 #[test]
-fn above_the_target_the_window_falls_in_proportion_and_by_half_at_most() {
+fn above_the_target_the_window_falls_in_proportion_and_at_most_by_half() {
     for (rtt_ms, expected) in [(20 + 66, 91..=91), (20 + 90, 50..=52), (20 + 600, 50..=50)] {
-        let (mut ledbat, mut vitals) = (alone(), vitals());
-        (vitals.cwnd, vitals.ssthresh, vitals.srtt_us8) = (100, 50, 160_000);
-        vitals.snd_nxt = 144_801;
+        let (mut ledbat, mut tp) = (alone(), tp());
+        (tp.cwnd, tp.ssthresh, tp.srtt_us8) = (100, 50, 160_000);
+        tp.snd_nxt = 144_801;
         ledbat.slowdown = Slowdown::Due(Time::NEVER);
-        measure(&mut ledbat, &mut vitals, [20, rtt_ms, rtt_ms, rtt_ms, rtt_ms]);
+        measure(&mut ledbat, &mut tp, [20, rtt_ms, rtt_ms, rtt_ms, rtt_ms]);
         for _ in 0..100 {
-            ledbat.avoid(&mut vitals, 1);
+            ledbat.cong_avoid(&mut tp, 1);
         }
-        assert!(expected.contains(&vitals.cwnd), "{rtt_ms} ms: {} packets after a round trip", vitals.cwnd);
+        assert!(expected.contains(&tp.cwnd), "{rtt_ms} ms: {} packets after a round trip", tp.cwnd);
     }
 }
 
 #[test]
-fn the_first_slowdown_comes_two_round_trips_after_slow_start_and_the_next_when_nine_times_its_length_has_passed() {
+fn the_first_slowdown_comes_two_round_trips_after_slow_start_and_the_next_after_nine_times_its_length() {
     let mut path = path(20_000_000, 40);
     let mut phases: Vec<(&str, u64)> = Vec::new();
     for at in 1_000..60_000 {
         path.run_until(ms(at));
-        let phase = path.insight().phase;
+        let phase = path.cc_info().phase;
         if phases.last().is_none_or(|(last, _)| *last != phase) {
             phases.push((phase, at));
         }
@@ -59,20 +60,20 @@ fn the_first_slowdown_comes_two_round_trips_after_slow_start_and_the_next_when_n
     let names: Vec<_> = phases.iter().map(|(phase, _)| *phase).take(7).collect();
     let cycle = ["slowdown", "ramp_up", "avoidance"];
     assert_eq!(names, [&["slow_start", "avoidance"], &cycle[..], &cycle[..2]].concat());
-    let [_, left, frozen, ramp, done, again, ..] = phases[..] else { panic!("{phases:?}") };
+    let [_, left, frozen, ramp, done, next_slowdown, ..] = phases[..] else { panic!("{phases:?}") };
     assert!((160..=200).contains(&(frozen.1 - left.1)), "two round trips with 45 ms of queue: {phases:?}");
     assert!((160..=240).contains(&(ramp.1 - frozen.1)), "frozen for two: {phases:?}");
-    let ratio = 10 * (again.1 - done.1) / (done.1 - frozen.1);
+    let ratio = 10 * (next_slowdown.1 - done.1) / (done.1 - frozen.1);
     assert!((88..=92).contains(&ratio), "nine times as long: {phases:?}");
 }
 
 #[test]
 fn alone_it_keeps_the_queue_at_the_target() {
     let mut path = path(20_000_000, 40);
-    let mut most = 0;
+    let mut maximum = 0;
     for at in 20_000..60_000 {
         path.run_until(ms(at));
-        most = most.max(path.vitals.in_flight() * 1_514 * 8 / 20_000);
+        maximum = maximum.max(path.tp.in_flight() * 1_514 * 8 / 20_000);
     }
-    assert!((95..=110).contains(&most), "{most} ms of packets in flight: 40 of path and 60 of queue");
+    assert!((95..=110).contains(&maximum), "{maximum} ms of packets in flight: 40 of path and 60 of queue");
 }

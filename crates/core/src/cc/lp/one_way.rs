@@ -1,32 +1,32 @@
-//! One-way delay from timestamps, as TCP-LP's module reckons it: in 32 bits that wrap.
+//! One-way delay from timestamps, computed as in TCP-LP's module: in 32 bits that wrap.
 //!
 //! ```text
-//!   rate   ← rate + (1000 Δtsval / Δtsecr − rate) / 64        ticks a second of the receiver's clock
+//!   rate   ← rate + (1000 Δtsval / Δtsecr − rate) / 64        ticks per second of the receiver's clock
 //!   delay  = tsval · ⌊1000 / rate⌋ − tsecr                      milliseconds, plus the clocks' difference
 //!   smooth ← smooth + delay − smooth / 8                       eighths
 //! ```
 //!
-//! The clocks' difference is random, so that `smooth` overflows unless it is below 2²⁹; and whole numbers of
-//! milliseconds make the rate 1000 only on average: above it the factor is 0, from 500 on downwards it is 2.
+//! The clocks' difference is random, so `smooth` overflows unless it is below 2²⁹. Because delays are integers of
+//! milliseconds, the rate is 1000 only on average: above 1000 the factor is 0, from 500 downwards it is 2.
 
-/// What is known of the way there.
+/// The estimate of the forward path's delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OneWay {
-    /// Ticks a second; 0 before it is known.
+    /// Ticks per second; 0 before the first estimate.
     rate: u32,
-    /// Receiver's and sender's time of the ACK before.
+    /// Receiver's and sender's time of the previous ACK.
     reference: (u32, u32),
     /// Smoothed, in eighths.
     smoothed8: u32,
-    least: u32,
-    most: u32,
-    /// The largest ever: the one below it counts.
-    most_ever: u32,
+    minimum: u32,
+    maximum: u32,
+    /// The overall maximum; the one below it is used.
+    max_ever: u32,
 }
 
 impl OneWay {
     pub(super) const fn new() -> Self {
-        Self { rate: 0, reference: (0, 0), smoothed8: 0, least: u32::MAX, most: 0, most_ever: 0 }
+        Self { rate: 0, reference: (0, 0), smoothed8: 0, minimum: u32::MAX, maximum: 0, max_ever: 0 }
     }
 
     /// Takes an ACK's times.
@@ -41,17 +41,17 @@ impl OneWay {
         }
     }
 
-    /// Is the smoothed delay below the smallest and 15 % of the range?
+    /// Is the smoothed delay below the minimum plus 15 % of the range?
     pub(super) const fn is_short(&self) -> bool {
-        let range = self.most.wrapping_sub(self.least);
-        self.smoothed8 >> 3 < self.least.wrapping_add(range.wrapping_mul(15) / 100)
+        let range = self.maximum.wrapping_sub(self.minimum);
+        self.smoothed8 >> 3 < self.minimum.wrapping_add(range.wrapping_mul(15) / 100)
     }
 
-    /// What is now is the smallest from here on, and twice that the largest.
-    pub(super) const fn begin_anew(&mut self) {
-        self.least = self.smoothed8 >> 3;
-        self.most = self.smoothed8 >> 2;
-        self.most_ever = self.most;
+    /// Resets the minimum to the current delay and the maximum to twice that.
+    pub(super) const fn restart(&mut self) {
+        self.minimum = self.smoothed8 >> 3;
+        self.maximum = self.smoothed8 >> 2;
+        self.max_ever = self.maximum;
     }
 
     fn estimate_rate(&mut self, receivers: u32, senders: u32) {
@@ -68,8 +68,8 @@ impl OneWay {
     }
 
     fn take(&mut self, delay: u32) {
-        self.least = self.least.min(delay);
-        if delay > self.most {
+        self.minimum = self.minimum.min(delay);
+        if delay > self.maximum {
             self.raise(delay);
         }
         self.smoothed8 = if self.smoothed8 == 0 {
@@ -79,32 +79,32 @@ impl OneWay {
         };
     }
 
-    /// One long delay does not count until a second one is as long.
+    /// A single long delay does not count until a second one is as long.
     const fn raise(&mut self, delay: u32) {
-        if delay <= self.most_ever {
-            self.most = delay;
+        if delay <= self.max_ever {
+            self.maximum = delay;
             return;
         }
-        self.most = if self.most_ever == 0 { delay } else { self.most_ever };
-        self.most_ever = delay;
+        self.maximum = if self.max_ever == 0 { delay } else { self.max_ever };
+        self.max_ever = delay;
     }
 }
 
-/// Timestamps are 32 bits wide.
+/// Timestamps have 32 bits.
 #[expect(clippy::cast_possible_truncation, reason = "timestamps wrap")]
 pub(super) const fn low(millis: u64) -> u32 {
     millis as u32
 }
 
-/// Ticks a second of every Linux's timestamps.
+/// Ticks per second of Linux's timestamps.
 const TICKS: u32 = 1_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Delays, an ACK each 10 ms, while the rate is known.
-    fn hear(one_way: &mut OneWay, delays: &[u32]) {
+    /// Feeds delays, an ACK each 10 ms, with the rate known.
+    fn acks(one_way: &mut OneWay, delays: &[u32]) {
         for (delay, number) in delays.iter().zip(1..) {
             let sent = 1_000 + number * 10;
             one_way.reference = (0, 0);
@@ -115,20 +115,20 @@ mod tests {
     #[test]
     fn delays_are_smoothed_by_an_eighth() {
         let mut one_way = OneWay { rate: 1_000, ..OneWay::new() };
-        hear(&mut one_way, &[20, 28]);
-        assert_eq!((one_way.smoothed8, one_way.least), (168, 20));
+        acks(&mut one_way, &[20, 28]);
+        assert_eq!((one_way.smoothed8, one_way.minimum), (168, 20));
     }
 
     #[test]
-    fn the_longest_delay_does_not_count_until_it_comes_again() {
+    fn the_longest_delay_does_not_count_until_it_repeats() {
         let mut one_way = OneWay { rate: 1_000, ..OneWay::new() };
-        hear(&mut one_way, &[20, 100]);
-        assert_eq!((one_way.most, one_way.most_ever), (20, 100));
-        hear(&mut one_way, &[90]);
-        assert_eq!(one_way.most, 90);
+        acks(&mut one_way, &[20, 100]);
+        assert_eq!((one_way.maximum, one_way.max_ever), (20, 100));
+        acks(&mut one_way, &[90]);
+        assert_eq!(one_way.maximum, 90);
     }
 
-    /// 11 ticks in 10 ms: 1100; the estimate moves by 100/64 and the division's rest is lost.
+    /// 11 ticks in 10 ms: 1100; the estimate moves by 100/64, and the remainder is lost.
     #[test]
     fn the_rate_moves_by_a_64th() {
         let mut one_way = OneWay { rate: 1_000, reference: (5_000, 3_000), ..OneWay::new() };
@@ -139,10 +139,10 @@ mod tests {
     }
 
     #[test]
-    fn without_two_times_nothing_is_known() {
+    fn without_two_times_there_is_no_estimate() {
         let mut one_way = OneWay::new();
         one_way.measure(5_000, 4_980);
         one_way.measure(5_000, 4_990);
-        assert_eq!((one_way.rate, one_way.least, one_way.is_short()), (0, u32::MAX, true));
+        assert_eq!((one_way.rate, one_way.minimum, one_way.is_short()), (0, u32::MAX, true));
     }
 }

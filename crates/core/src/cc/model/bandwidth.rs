@@ -1,24 +1,24 @@
-//! Bandwidth in Linux's unit, packets a microsecond times 2²⁴, and the sample that each ACK gives of it.
+//! Bandwidth in Linux's unit, packets per microsecond times 2²⁴, and the sample of each ACK.
 //!
-//! The unit is kept because its rounding reaches window and pacing rate. It holds 0.06 packets a second to 256
-//! million; what exceeds that is capped here, where Linux would wrap.
+//! The unit is kept because its rounding affects window and pacing rate. It covers 0.06 packets to 256 million packets
+//! per second; higher values are capped here, where Linux wraps.
 
 use crate::cc::RateSample;
 use crate::rate::Rate;
 
-/// One, as a gain (`BBR_UNIT`).
+/// One as a gain (`BBR_UNIT`).
 pub(in crate::cc) const UNIT: u32 = 1 << GAIN_SHIFT;
 /// Gains are in 1/256 (`BBR_SCALE`).
 pub(in crate::cc) const GAIN_SHIFT: u32 = 8;
 
-/// Packets a microsecond, times 2²⁴.
+/// Packets per microsecond times 2²⁴.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::cc) struct Bandwidth(pub(in crate::cc) u32);
 
 impl Bandwidth {
     pub(in crate::cc) const ZERO: Self = Self(0);
 
-    /// So many packets in so many microseconds, of which there must be one.
+    /// `packets` per `micros`, which must be at least 1.
     pub(in crate::cc) fn of(packets: u64, micros: u64) -> Self {
         Self(capped((packets << SHIFT) / micros))
     }
@@ -28,26 +28,26 @@ impl Bandwidth {
         Self(capped((packets << SHIFT).div_ceil(micros)))
     }
 
-    /// Whole packets that pass in this time.
+    /// Full packets in this time.
     pub(in crate::cc) fn packets_in(self, micros: u64) -> u32 {
         capped(u64::from(self.0).saturating_mul(micros) >> SHIFT)
     }
 
-    /// Packets that pass in this time at this gain, rounded up lest a small error grow (`bbr_bdp`).
+    /// Packets in this time at this gain, rounded up so that a small error does not grow (`bbr_bdp`).
     pub(in crate::cc) fn packets_in_at(self, micros: u32, gain: u32) -> u32 {
         let scaled = (u64::from(self.0) * u64::from(micros)).saturating_mul(u64::from(gain)) >> GAIN_SHIFT;
         capped(scaled.saturating_add(ONE - 1) >> SHIFT)
     }
 
-    /// Payload bytes a second.
+    /// Payload bytes per second.
     pub(in crate::cc) fn rate(self, mss: u32) -> Rate {
-        Rate::from_bytes((u64::from(self.0) * u64::from(mss)).saturating_mul(MICROS_A_SECOND) >> SHIFT)
+        Rate::from_bytes((u64::from(self.0) * u64::from(mss)).saturating_mul(MICROS_PER_SECOND) >> SHIFT)
     }
 
-    /// The rate to pace at for this gain: 1 % less, to leave the queue a chance to drain (`bbr_rate_bytes_per_sec`).
+    /// The pacing rate for this gain: 1 % less, so that the queue can drain (`bbr_rate_bytes_per_sec`).
     pub(in crate::cc) fn paced(self, mss: u32, gain: u32) -> Rate {
         let scaled = (u64::from(self.0) * u64::from(mss)).saturating_mul(u64::from(gain)) >> GAIN_SHIFT;
-        Rate::from_bytes(scaled.saturating_mul(MICROS_A_SECOND / 100 * (100 - MARGIN_PERCENT)) >> SHIFT)
+        Rate::from_bytes(scaled.saturating_mul(MICROS_PER_SECOND / 100 * (100 - MARGIN_PERCENT)) >> SHIFT)
     }
 
     pub(in crate::cc) fn scaled(self, gain: u32) -> Self {
@@ -68,7 +68,7 @@ fn capped(number: u64) -> u32 {
 /// `BW_SCALE`.
 const SHIFT: u32 = 24;
 const ONE: u64 = 1 << SHIFT;
-const MICROS_A_SECOND: u64 = 1_000_000;
+const MICROS_PER_SECOND: u64 = 1_000_000;
 /// `bbr_pacing_margin_percent`.
 const MARGIN_PERCENT: u64 = 1;
 
@@ -77,25 +77,26 @@ mod tests {
     use super::*;
     use crate::time::Span;
 
-    /// 10 Mbit/s of packets with 1514 bytes on the wire, as ACKs show it: 826 packets a second.
+    /// 10 Mbit/s of packets with 1514 bytes on the wire, as ACKs show it: 826 packets per second.
     const TEN_MBIT: Bandwidth = Bandwidth(13_851);
 
     #[test]
-    fn ten_mbit_is_826_packets_a_second() {
+    fn ten_mbit_is_826_packets_per_second() {
         assert_eq!(Bandwidth::of(826, 1_000_000), Bandwidth(13_857));
         assert_eq!(Bandwidth::of(34, 41_182), TEN_MBIT);
         assert_eq!(TEN_MBIT.rate(1_448), Rate::from_bytes(1_195_445));
     }
 
-    /// Linux 6.12 on a path of 10 Mbit/s paces at 9467928 bit/s while it cruises and at 11834904 bit/s while it probes.
+    /// On a path of 10 Mbit/s, Linux 6.12 paces at 9467928 bit/s while it cruises and at 11834904 bit/s while it
+    /// probes.
     #[test]
-    fn pacing_leaves_a_hundredth() {
+    fn pacing_is_one_percent_below_the_bandwidth() {
         assert_eq!(TEN_MBIT.paced(1_448, UNIT), Rate::from_bytes(1_183_491));
         assert_eq!(TEN_MBIT.paced(1_448, UNIT * 5 / 4), Rate::from_bytes(1_479_363));
     }
 
     #[test]
-    fn packets_are_rounded_down_in_general_and_up_in_a_bandwidth_delay_product() {
+    fn packets_are_rounded_down_in_general_and_up_in_the_bdp() {
         assert_eq!(TEN_MBIT.packets_in(40_000), 33);
         assert_eq!(TEN_MBIT.packets_in_at(40_000, UNIT), 34);
         assert_eq!(TEN_MBIT.packets_in_at(40_000, 2 * UNIT), 67);
@@ -103,14 +104,14 @@ mod tests {
     }
 
     #[test]
-    fn the_unit_holds_a_terabit_and_caps_what_is_beyond() {
+    fn the_unit_holds_a_terabit_and_caps_higher_rates() {
         let terabit = Bandwidth::of(82_563_000, 1_000_000);
         assert_eq!(terabit.rate(1_448).as_bits() / 1_000_000_000, 956);
         assert_eq!(Bandwidth::of(u64::from(u32::MAX), 1), Bandwidth(u32::MAX));
     }
 
     #[test]
-    fn a_sample_without_a_time_is_none() {
+    fn a_sample_without_an_interval_is_none() {
         let sample = RateSample { delivered: Some(3), ..RateSample::default() };
         assert_eq!(measured(&sample), None);
         let sample = RateSample { interval: Span::from_millis(1), ..RateSample::default() };

@@ -1,8 +1,8 @@
-//! The largest sample of the last so many rounds, in the space of three (Linux's `lib/win_minmax.c`).
+//! The maximum sample of the last n rounds in three samples (Linux's `lib/win_minmax.c`).
 //!
-//! Kathleen Nichols' algorithm: the best sample, the best since then, and the best since that one, kept apart in
-//! time so that a good second choice stands ready when the first expires. It is approximate, and BBR's behaviour after a drop
-//! in bandwidth depends on how.
+//! Kathleen Nichols' algorithm keeps the best sample, the best since then, and the best since that one, spread over the
+//! window so that a good second choice is ready when the first expires. It is approximate, and BBR's behaviour after a
+//! drop in bandwidth depends on the approximation.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Choice<V> {
@@ -10,7 +10,7 @@ struct Choice<V> {
     value: V,
 }
 
-/// Three choices: each is as new as the one before or newer, and no larger.
+/// Three samples, each no older and no larger than the one before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::cc) struct MaxFilter<V>([Choice<V>; 3]);
 
@@ -20,7 +20,7 @@ impl<V: Copy + Ord> MaxFilter<V> {
         self.0[0].value
     }
 
-    /// Takes a sample of this round; what is older than `window` rounds is forgotten.
+    /// Takes a sample of this round; forgets samples older than `window` rounds.
     pub(in crate::cc) fn update(&mut self, round: u32, value: V, window: u32) {
         let new = Choice { round, value };
         let [first, second, third] = &mut self.0;
@@ -36,7 +36,7 @@ impl<V: Copy + Ord> MaxFilter<V> {
         self.expire(new, window);
     }
 
-    /// Drops what is too old, and takes later choices from later quarters of the window.
+    /// Drops expired samples, and takes later ones from later quarters of the window.
     fn expire(&mut self, new: Choice<V>, window: u32) {
         let [first, second, third] = &mut self.0;
         let age = new.round - first.round;
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_third_choice_waits_for_the_last_half() {
+    fn the_third_choice_waits_for_the_last_half() {
         let mut filter = MaxFilter::default();
         for (round, bandwidth) in [(0, 100), (3, 90), (5, 80)] {
             filter.update(round, bandwidth, WINDOW);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     proptest! {
-        /// The maximum is a sample of the window, never less than the newest one.
+        /// The maximum is a sample of the window and at least the newest one.
         #[test]
         fn the_maximum_is_recent_and_large_enough(samples in prop::collection::vec((0..4_u32, 1..1_000_u32), 1..200)) {
             let mut filter = MaxFilter::default();

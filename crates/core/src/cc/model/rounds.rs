@@ -1,57 +1,57 @@
-//! Rounds: the time from sending a packet to its ACK, counted in packets delivered, not by a clock.
+//! Packet-timed rounds: from sending a packet to its ACK, counted in delivered packets instead of time.
 
-use crate::cc::Vitals;
+use crate::cc::SenderState;
 
-/// How many rounds there were, and where this one ends.
+/// The number of rounds, and the end of the current one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::cc) struct Rounds {
     /// Rounds so far.
     pub(in crate::cc) count: u32,
-    /// A packet sent when so much was delivered ends the round by its ACK.
+    /// The round ends with the ACK of a packet that was sent when this many packets were delivered.
     pub(in crate::cc) end: u64,
     /// Did this ACK start a round?
     pub(in crate::cc) started: bool,
 }
 
 impl Rounds {
-    pub(in crate::cc) fn new(vitals: &Vitals) -> Self {
-        Self { count: 0, end: vitals.delivered, started: false }
+    pub(in crate::cc) fn new(tp: &SenderState) -> Self {
+        Self { count: 0, end: tp.delivered, started: false }
     }
 
-    /// Starts a round if the packet acknowledged was sent in this one; says so.
-    pub(in crate::cc) fn advance(&mut self, vitals: &Vitals, prior_delivered: u64) -> bool {
+    /// Starts a round if the acknowledged packet was sent in this one; returns whether it did.
+    pub(in crate::cc) fn advance(&mut self, tp: &SenderState, prior_delivered: u64) -> bool {
         self.started = prior_delivered >= self.end;
         if self.started {
-            self.restart(vitals);
+            self.restart(tp);
             self.count += 1;
         }
         self.started
     }
 
-    /// Lets the round end one round trip from now.
-    pub(in crate::cc) fn restart(&mut self, vitals: &Vitals) {
-        self.end = vitals.delivered;
+    /// Makes the round end one round trip from now.
+    pub(in crate::cc) fn restart(&mut self, tp: &SenderState) {
+        self.end = tp.delivered;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::vitals;
+    use crate::cc::testing::tp;
 
     #[test]
-    fn a_round_ends_with_a_packet_that_was_sent_in_it() {
-        let mut vitals = vitals();
-        let mut rounds = Rounds::new(&vitals);
+    fn a_round_ends_with_a_packet_sent_in_it() {
+        let mut tp = tp();
+        let mut rounds = Rounds::new(&tp);
         // Ten packets sent when 1 was delivered, then one for each ACK.
-        vitals.delivered = 2;
-        assert!(rounds.advance(&vitals, 1));
+        tp.delivered = 2;
+        assert!(rounds.advance(&tp, 1));
         for delivered in 3..12 {
-            vitals.delivered = delivered;
-            assert!(!rounds.advance(&vitals, 1), "{delivered}");
+            tp.delivered = delivered;
+            assert!(!rounds.advance(&tp, 1), "{delivered}");
         }
-        vitals.delivered = 12;
-        assert!(rounds.advance(&vitals, 2));
+        tp.delivered = 12;
+        assert!(rounds.advance(&tp, 2));
         assert_eq!((rounds.count, rounds.end), (2, 12));
     }
 }

@@ -1,6 +1,7 @@
-//! alpha: the running share of marked packets, with what integers would lose carried on (`prague_update_alpha`).
+//! alpha: the moving average of the share of marked packets, with rounding remainders carried over
+//! (`prague_update_alpha`).
 
-use crate::cc::Vitals;
+use crate::cc::SenderState;
 use crate::time::Time;
 
 /// The share, and the round in which it is being measured.
@@ -8,20 +9,20 @@ use crate::time::Time;
 pub(super) struct Alpha {
     /// Sixteen times the share, in 2⁻²⁰.
     sixteenfold: u64,
-    /// The round is over when this byte has been acknowledged.
+    /// The round ends when this byte has been acknowledged.
     round_end: u64,
-    /// `delivered` when it began.
+    /// `delivered` at the start of the round.
     delivered: u64,
-    /// `delivered_ce` then.
+    /// `delivered_ce` at the start of the round.
     delivered_ce: u64,
-    /// When it was last updated.
+    /// Time of the last update.
     pub updated_at: Time,
-    /// Was there ever a mark? Before, no queue on the path is known to make any.
+    /// Was there ever a mark? Before the first, no queue on the path is known to mark.
     pub saw_mark: bool,
 }
 
 impl Default for Alpha {
-    /// All are marked, until it is known better.
+    /// Starts at 1.
     fn default() -> Self {
         Self {
             sixteenfold: ONE << GAIN_SHIFT,
@@ -36,10 +37,10 @@ impl Default for Alpha {
 
 impl Alpha {
     /// The connection is established.
-    pub fn start(&mut self, vitals: &Vitals) {
-        self.updated_at = vitals.now;
-        self.saw_mark = vitals.delivered_ce > 0;
-        self.begin_round(vitals);
+    pub fn init(&mut self, tp: &SenderState) {
+        self.updated_at = tp.now;
+        self.saw_mark = tp.delivered_ce > 0;
+        self.begin_round(tp);
     }
 
     /// In 2⁻²⁰.
@@ -47,32 +48,32 @@ impl Alpha {
         u32::try_from(self.sixteenfold >> GAIN_SHIFT).unwrap_or(u32::MAX)
     }
 
-    pub const fn is_round_over(&self, vitals: &Vitals) -> bool {
-        vitals.snd_una >= self.round_end
+    pub const fn is_round_over(&self, tp: &SenderState) -> bool {
+        tp.snd_una >= self.round_end
     }
 
-    /// A round is over: a sixteenth of its share comes in the place of a sixteenth of what was known.
-    pub fn update(&mut self, vitals: &Vitals) {
+    /// Updates at the end of a round: replaces a sixteenth of the share by a sixteenth of the round's.
+    pub fn update(&mut self, tp: &SenderState) {
         if self.saw_mark {
-            let marks = vitals.delivered_ce - self.delivered_ce;
-            let delivered = (vitals.delivered - self.delivered).max(1);
+            let marks = tp.delivered_ce - self.delivered_ce;
+            let delivered = (tp.delivered - self.delivered).max(1);
             let share = (marks << SHARE_BITS) / delivered;
             self.sixteenfold = (self.sixteenfold - (self.sixteenfold >> GAIN_SHIFT) + share).min(ONE << GAIN_SHIFT);
-            self.updated_at = vitals.now;
+            self.updated_at = tp.now;
         }
-        self.begin_round(vitals);
+        self.begin_round(tp);
     }
 
-    const fn begin_round(&mut self, vitals: &Vitals) {
-        self.round_end = vitals.snd_nxt;
-        self.delivered = vitals.delivered;
-        self.delivered_ce = vitals.delivered_ce;
+    const fn begin_round(&mut self, tp: &SenderState) {
+        self.round_end = tp.snd_nxt;
+        self.delivered = tp.delivered;
+        self.delivered_ce = tp.delivered_ce;
     }
 }
 
 /// g = 1/16 (`PRAGUE_SHIFT_G`).
 const GAIN_SHIFT: u32 = 4;
-/// Bits behind a share's point (`PRAGUE_ALPHA_BITS`).
+/// Fractional bits of a share (`PRAGUE_ALPHA_BITS`).
 const SHARE_BITS: u32 = 20;
-/// All are marked.
+/// A share of 1.
 const ONE: u64 = 1 << SHARE_BITS;

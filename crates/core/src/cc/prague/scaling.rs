@@ -1,18 +1,18 @@
-//! Independence of the round trip: flows below the target grow as slowly as one at the target (draft section 2.4.4).
+//! RTT independence: flows below the target round-trip time grow as slowly as one at the target (draft section 2.4.4).
 //!
-//! A flow becomes so after some hundred round trips; a short one never does.
+//! It starts after some hundred round trips; a short flow never reaches it.
 
 use super::{ONE, micros};
-use crate::cc::{Parameters, Vitals};
+use crate::cc::{Parameters, SenderState};
 use crate::time::{Span, Time};
 
-/// How growth depends on the round trip.
+/// How growth depends on the round-trip time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scaling {
     rule: Rule,
-    /// The round trip that shorter ones are treated as, in units of 128 µs.
+    /// The target round-trip time, in units of 128 µs.
     target: u64,
-    /// Rounds after slow start until it counts.
+    /// Rounds after slow start until scaling applies.
     transition: u32,
     /// Rounds since slow start.
     rounds: u32,
@@ -25,11 +25,11 @@ pub(super) struct Scaling {
 enum Rule {
     /// Growth as in DCTCP.
     None,
-    /// The same rate at every round trip up to the target.
+    /// The same rate at every round-trip time up to the target.
     Rate,
-    /// Somewhat faster on very short ones, so that there is a mark at least each eight round trips.
+    /// Somewhat faster on very short ones, so that there is at least one mark per eight round trips.
     Scalable,
-    /// As if the target came on top of the round trip.
+    /// As if the target were added to the round-trip time.
     Additive,
 }
 
@@ -48,62 +48,62 @@ impl Scaling {
         Self { rule, target, transition, rounds: 0, increase: ONE }
     }
 
-    /// Does it count now (`prague_is_rtt_indep`)?
-    pub fn is_independent(&self, vitals: &Vitals) -> bool {
-        self.rule != Rule::None && !vitals.in_slow_start() && self.rounds >= self.transition
+    /// Does scaling apply now (`prague_is_rtt_indep`)?
+    pub fn is_independent(&self, tp: &SenderState) -> bool {
+        self.rule != Rule::None && !tp.in_slow_start() && self.rounds >= self.transition
     }
 
-    /// The round trip that it behaves as.
-    pub fn target(&self, vitals: &Vitals) -> Span {
-        let added = if self.rule == Rule::Additive { round_trip(vitals) } else { 0 };
+    /// The effective round-trip time.
+    pub fn target(&self, tp: &SenderState) -> Span {
+        let added = if self.rule == Rule::Additive { round_trip(tp) } else { 0 };
         micros((self.target + added) << UNIT_SHIFT)
     }
 
-    /// May alpha be updated again, as it was at `before`?
-    pub fn is_due(&self, vitals: &Vitals, before: Time) -> bool {
-        !self.is_independent(vitals) || self.target(vitals) <= vitals.now.since(before)
+    /// May alpha be updated, after an update at `before`?
+    pub fn may_update(&self, tp: &SenderState, before: Time) -> bool {
+        !self.is_independent(tp) || self.target(tp) <= tp.now.since(before)
     }
 
-    /// A round is over.
-    pub fn count_round(&mut self, vitals: &Vitals) {
-        if !vitals.in_slow_start() {
+    /// Counts a round.
+    pub fn count_round(&mut self, tp: &SenderState) {
+        if !tp.in_slow_start() {
             self.rounds = self.rounds.saturating_add(1);
         }
     }
 
-    /// The window or the round trip changed (`prague_ai_ack_increase`).
-    pub fn refresh(&mut self, vitals: &Vitals) {
-        let rtt = round_trip(vitals);
+    /// Recomputes the increase for a new window or round-trip time (`prague_ai_ack_increase`).
+    pub fn refresh(&mut self, tp: &SenderState) {
+        let rtt = round_trip(tp);
         let counts = self.rounds >= self.transition && rtt > 0;
         self.increase = match self.rule {
-            Rule::Rate | Rule::Additive if counts => self.at_rate(rtt, vitals),
+            Rule::Rate | Rule::Additive if counts => self.at_rate(rtt, tp),
             Rule::Scalable if counts => scalable(rtt),
             _ => ONE,
         };
     }
 
-    /// A packet each target's time: the square of how much shorter the round trip is.
-    fn at_rate(&self, rtt: u64, vitals: &Vitals) -> u64 {
-        let target = self.target + if self.rule == Rule::Additive { round_trip(vitals) } else { 0 };
+    /// One packet per target time: the square of the ratio of the round-trip times.
+    fn at_rate(&self, rtt: u64, tp: &SenderState) -> u64 {
+        let target = self.target + if self.rule == Rule::Additive { round_trip(tp) } else { 0 };
         if rtt >= target { ONE } else { (ONE * rtt * rtt + target * target / 2) / (target * target) }
     }
 }
 
-/// `prague_scalable_ai_ack_increase`: an eighth at least, whole from 16 ms above 1.5 ms on.
+/// `prague_scalable_ai_ack_increase`: at least an eighth, and 1 from 16 ms above 1.5 ms on.
 fn scalable(rtt: u64) -> u64 {
-    let (whole, least) = ((1 << 14) >> UNIT_SHIFT, ((1 << 10) + (1 << 9)) >> UNIT_SHIFT);
-    let share = (ONE >> 3) * whole + ONE * rtt.saturating_sub(least).min(whole);
-    (share * rtt + whole * whole / 2) / (whole * whole)
+    let (scale, minimum) = ((1 << 14) >> UNIT_SHIFT, ((1 << 10) + (1 << 9)) >> UNIT_SHIFT);
+    let share = (ONE >> 3) * scale + ONE * rtt.saturating_sub(minimum).min(scale);
+    (share * rtt + scale * scale / 2) / (scale * scale)
 }
 
-/// The smoothed one, in units of 128 µs, 12.8 s at most.
-fn round_trip(vitals: &Vitals) -> u64 {
-    u64::from(vitals.srtt_us8 >> 3 >> UNIT_SHIFT).min(LONGEST)
+/// The smoothed round-trip time in units of 128 µs, at most 12.8 s.
+fn round_trip(tp: &SenderState) -> u64 {
+    u64::from(tp.srtt_us8 >> 3 >> UNIT_SHIFT).min(MAX_RTT)
 }
 
-/// Round trips are counted in 128 µs (`RTT_UNIT`).
+/// Round-trip times are in units of 128 µs (`RTT_UNIT`).
 const UNIT_SHIFT: u32 = 7;
 /// `MAX_SCALED_RTT`, which L4STeam compares with these units.
-const LONGEST: u64 = 100_000;
+const MAX_RTT: u64 = 100_000;
 const DEFAULT_TARGET_US: u64 = 25_000;
 const DEFAULT_TRANSITION: u32 = 500;

@@ -1,14 +1,15 @@
-//! An ideal path for a controller: fixed rate and delay, an endless queue, an ACK for every packet, an endless supply.
+//! An ideal path for testing controllers: fixed rate and delay, unlimited queue, an ACK for every packet, unlimited
+//! data.
 //!
-//! It is a sender in one page: window, pacing, delivery rate samples. A token bucket may stand in front of the
-//! bottleneck and drop what exceeds it; what it drops is known as soon as a later packet is acknowledged.
+//! Includes a minimal sender: window, pacing, delivery rate samples. An optional token bucket in front of the
+//! bottleneck drops excess packets; a drop is detected as soon as a later packet is acknowledged.
 
-use crate::cc::{AckSample, CaState, Control, Controller, Insight, RateSample, Vitals};
+use crate::cc::{AckSample, CaState, CcInfo, CongestionControl, Controller, RateSample, SenderState};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 use alloc::collections::VecDeque;
 
-/// A packet on its way, with what a delivery rate sample needs of its departure.
+/// A packet in flight and what its delivery rate sample needs.
 struct Sent {
     at: Time,
     first_sent_at: Time,
@@ -28,7 +29,7 @@ struct Policer {
 
 pub(in crate::cc) struct Path {
     pub(in crate::cc) controller: Controller,
-    pub(in crate::cc) vitals: Vitals,
+    pub(in crate::cc) tp: SenderState,
     rate: Rate,
     delay: Span,
     policer: Option<Policer>,
@@ -42,50 +43,49 @@ pub(in crate::cc) struct Path {
 }
 
 impl Path {
-    /// A flow that is established at 1 s with one sample of the round-trip time.
+    /// A flow established at 1 s with one round-trip time sample.
     pub(in crate::cc) fn new(controller: Controller, bits_per_second: u64, rtt_ms: u64) -> Self {
-        let mut vitals = super::vitals();
+        let mut tp = super::tp();
         let delay = Span::from_millis(rtt_ms);
-        vitals.srtt_us8 = u32::try_from(delay.as_micros() * 8).unwrap();
-        vitals.min_rtt_us = u32::try_from(delay.as_micros()).unwrap();
+        tp.srtt_us8 = u32::try_from(delay.as_micros() * 8).unwrap();
+        tp.min_rtt_us = u32::try_from(delay.as_micros()).unwrap();
         let mut path = Self {
             controller,
             rate: Rate::from_bits(bits_per_second),
             delay,
             policer: None,
             link_free_at: Time::ZERO,
-            first_sent_at: vitals.now,
+            first_sent_at: tp.now,
             sent: VecDeque::new(),
             packets_sent: 0,
             recovery_end: 0,
             min_rtt: delay,
-            vitals,
+            tp,
         };
-        path.controller.start(&mut path.vitals);
+        path.controller.init(&mut path.tp);
         path
     }
 
-    /// Puts a token bucket in front of the bottleneck.
+    /// Adds a token bucket in front of the bottleneck.
     pub(in crate::cc) fn police(&mut self, bits_per_second: u64, burst: u64) {
-        self.policer =
-            Some(Policer { rate: Rate::from_bits(bits_per_second), burst, tokens: burst, at: self.vitals.now });
+        self.policer = Some(Policer { rate: Rate::from_bits(bits_per_second), burst, tokens: burst, at: self.tp.now });
     }
 
-    pub(in crate::cc) fn insight(&self) -> Insight {
-        self.controller.insight(&self.vitals)
+    pub(in crate::cc) fn cc_info(&self) -> CcInfo {
+        self.controller.cc_info(&self.tp)
     }
 
     pub(in crate::cc) fn run_until(&mut self, end: Time) {
-        while self.vitals.now < end {
+        while self.tp.now < end {
             self.step();
         }
     }
 
-    /// Sends a packet or takes an ACK, whichever comes first.
+    /// Sends a packet or processes an ACK, whichever comes first.
     pub(in crate::cc) fn step(&mut self) {
         let ack_at = self.sent.iter().find_map(|sent| sent.ack_at);
-        let send_at = if self.vitals.paced { self.vitals.next_send_at.max(self.vitals.now) } else { self.vitals.now };
-        let may_send = self.vitals.in_flight() < self.vitals.cwnd;
+        let send_at = if self.tp.paced { self.tp.next_send_at.max(self.tp.now) } else { self.tp.now };
+        let may_send = self.tp.in_flight() < self.tp.cwnd;
         match ack_at {
             Some(at) if !may_send || at <= send_at => self.take_ack(at),
             _ => {
@@ -96,11 +96,11 @@ impl Path {
     }
 
     fn send(&mut self, at: Time) {
-        let vitals = &mut self.vitals;
-        vitals.now = at;
+        let tp = &mut self.tp;
+        tp.now = at;
         if self.sent.is_empty() {
             self.first_sent_at = at;
-            vitals.delivered_at = at;
+            tp.delivered_at = at;
         }
         let ack_at = if admits(&mut self.policer, at) {
             self.link_free_at = self.link_free_at.max(at) + self.rate.time_for(WIRE_BYTES);
@@ -111,28 +111,28 @@ impl Path {
         self.sent.push_back(Sent {
             at,
             first_sent_at: self.first_sent_at,
-            delivered: vitals.delivered,
-            delivered_at: vitals.delivered_at,
+            delivered: tp.delivered,
+            delivered_at: tp.delivered_at,
             ack_at,
         });
-        vitals.packets_out += 1;
-        vitals.snd_nxt += u64::from(vitals.mss);
-        vitals.next_send_at = at;
-        if vitals.paced && self.packets_sent >= 10 {
-            vitals.next_send_at += vitals.pacing_rate.time_for(u64::from(vitals.mss));
+        tp.packets_out += 1;
+        tp.snd_nxt += u64::from(tp.mss);
+        tp.next_send_at = at;
+        if tp.paced && self.packets_sent >= 10 {
+            tp.next_send_at += tp.pacing_rate.time_for(u64::from(tp.mss));
         }
         self.packets_sent += 1;
-        vitals.cwnd_limited = vitals.in_flight() >= vitals.cwnd;
-        vitals.max_packets_out = vitals.max_packets_out.max(vitals.packets_out);
+        tp.cwnd_limited = tp.in_flight() >= tp.cwnd;
+        tp.max_packets_out = tp.max_packets_out.max(tp.packets_out);
     }
 
     fn take_ack(&mut self, at: Time) {
-        let prior_in_flight = self.vitals.in_flight();
+        let prior_in_flight = self.tp.in_flight();
         let mut losses = 0;
         let sent = loop {
-            let sent = self.sent.pop_front().expect("an ACK is of a packet");
-            self.vitals.packets_out -= 1;
-            self.vitals.snd_una += u64::from(self.vitals.mss);
+            let sent = self.sent.pop_front().expect("every ACK belongs to a packet");
+            self.tp.packets_out -= 1;
+            self.tp.snd_una += u64::from(self.tp.mss);
             if sent.ack_at.is_some() {
                 break sent;
             }
@@ -142,30 +142,30 @@ impl Path {
         self.note(at, rtt, losses);
         let sample = self.sample(&sent, rtt, losses, prior_in_flight);
         self.first_sent_at = sent.at;
-        self.tell(&sample, losses);
+        self.report(&sample, losses);
     }
 
-    /// What the ACK says to the sender itself.
+    /// Updates the sender's own state from the ACK.
     fn note(&mut self, at: Time, rtt: Span, losses: u32) {
-        let vitals = &mut self.vitals;
-        vitals.now = at;
-        vitals.delivered += 1;
-        vitals.delivered_at = at;
-        vitals.lost += u64::from(losses);
+        let tp = &mut self.tp;
+        tp.now = at;
+        tp.delivered += 1;
+        tp.delivered_at = at;
+        tp.lost += u64::from(losses);
         self.min_rtt = if rtt < self.min_rtt { rtt } else { self.min_rtt };
-        vitals.min_rtt_us = u32::try_from(self.min_rtt.as_micros()).unwrap();
+        tp.min_rtt_us = u32::try_from(self.min_rtt.as_micros()).unwrap();
         let sample = i64::try_from(rtt.as_micros()).unwrap();
-        let smoothed = i64::from(vitals.srtt_us8);
-        vitals.srtt_us8 = u32::try_from(smoothed + sample - smoothed / 8).unwrap();
-        if vitals.app_limited != 0 && vitals.delivered > vitals.app_limited {
-            vitals.app_limited = 0;
+        let smoothed = i64::from(tp.srtt_us8);
+        tp.srtt_us8 = u32::try_from(smoothed + sample - smoothed / 8).unwrap();
+        if tp.app_limited != 0 && tp.delivered > tp.app_limited {
+            tp.app_limited = 0;
         }
     }
 
     fn sample(&self, sent: &Sent, rtt: Span, losses: u32, prior_in_flight: u32) -> RateSample {
         let send_phase = sent.at.since(sent.first_sent_at);
-        let ack_phase = self.vitals.now.since(sent.delivered_at);
-        let delivered = u32::try_from(self.vitals.delivered - sent.delivered).unwrap();
+        let ack_phase = self.tp.now.since(sent.delivered_at);
+        let delivered = u32::try_from(self.tp.delivered - sent.delivered).unwrap();
         RateSample {
             prior_delivered: sent.delivered,
             delivered: Some(delivered),
@@ -178,27 +178,27 @@ impl Path {
         }
     }
 
-    fn tell(&mut self, sample: &RateSample, losses: u32) {
-        let acked = AckSample { acked: 1, rtt: sample.rtt, in_flight: self.vitals.packets_out };
-        self.controller.on_acked(&mut self.vitals, &acked);
-        if losses > 0 && self.vitals.state == CaState::Open {
-            self.vitals.prior_cwnd = self.vitals.cwnd;
-            self.vitals.ssthresh = self.controller.ssthresh(&mut self.vitals);
-            self.recovery_end = self.vitals.snd_nxt;
+    fn report(&mut self, sample: &RateSample, losses: u32) {
+        let acked = AckSample { acked: 1, rtt: sample.rtt, in_flight: self.tp.packets_out };
+        self.controller.pkts_acked(&mut self.tp, &acked);
+        if losses > 0 && self.tp.state == CaState::Open {
+            self.tp.prior_cwnd = self.tp.cwnd;
+            self.tp.ssthresh = self.controller.ssthresh(&mut self.tp);
+            self.recovery_end = self.tp.snd_nxt;
             self.enter(CaState::Recovery);
-        } else if self.vitals.state == CaState::Recovery && self.vitals.snd_una >= self.recovery_end {
+        } else if self.tp.state == CaState::Recovery && self.tp.snd_una >= self.recovery_end {
             self.enter(CaState::Open);
         }
-        if self.controller.controls() {
-            self.controller.control(&mut self.vitals, sample);
+        if self.controller.has_cong_control() {
+            self.controller.cong_control(&mut self.tp, sample);
         } else {
-            self.controller.avoid(&mut self.vitals, 1);
+            self.controller.cong_avoid(&mut self.tp, 1);
         }
     }
 
     fn enter(&mut self, state: CaState) {
-        self.controller.on_state(&mut self.vitals, state);
-        self.vitals.state = state;
+        self.controller.set_state(&mut self.tp, state);
+        self.tp.state = state;
     }
 }
 
@@ -214,5 +214,5 @@ fn admits(policer: &mut Option<Policer>, now: Time) -> bool {
     admitted
 }
 
-/// A full packet as a shaper counts it.
+/// A full packet's size on the wire, as a shaper counts it.
 const WIRE_BYTES: u64 = 1_514;

@@ -1,63 +1,63 @@
-//! A round trip that Vegas, or `YeAH`, watches: its samples, and where it ends.
+//! A measured round trip of Vegas or `YeAH`: its samples, and its end.
 //!
-//! Nothing is watched while packets are missing. What is made of a round is its owner's.
+//! Measurement pauses while packets are missing.
 
 use crate::cc::delay::Delay;
-use crate::cc::{CaState, Event, Vitals};
+use crate::cc::{CaState, Event, SenderState};
 
-/// The round.
+/// The current round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cc) struct Round {
     /// Round-trip times.
     pub delay: Delay,
-    /// May its samples be trusted?
+    /// Are its samples valid?
     pub is_watched: bool,
-    /// It is over when more than this is acknowledged.
+    /// The round ends when more than this is acknowledged.
     ends: u64,
 }
 
 impl Round {
-    /// None yet.
+    /// No samples yet.
     pub(in crate::cc) const fn new() -> Self {
         Self { delay: Delay::new(), is_watched: false, ends: 0 }
     }
 
-    /// All is forgotten: a new connection, or a new start after an idle time.
-    pub(in crate::cc) const fn restart(&mut self, vitals: &Vitals) {
+    /// Resets everything: a new connection, or a restart from idle.
+    pub(in crate::cc) const fn restart(&mut self, tp: &SenderState) {
         self.delay = Delay::new();
-        self.watch(vitals);
+        self.watch(tp);
     }
 
-    /// Is everything acknowledged that was sent when it began?
-    pub(in crate::cc) const fn is_over(&self, vitals: &Vitals) -> bool {
-        vitals.snd_una > self.ends
+    /// Is everything acknowledged that was sent when the round began?
+    pub(in crate::cc) const fn is_over(&self, tp: &SenderState) -> bool {
+        tp.snd_una > self.ends
     }
 
-    /// The next one begins.
-    pub(in crate::cc) const fn begin(&mut self, vitals: &Vitals) {
-        self.ends = vitals.snd_nxt;
+    /// Begins the next round.
+    pub(in crate::cc) const fn begin(&mut self, tp: &SenderState) {
+        self.ends = tp.snd_nxt;
         self.delay.forget_recent();
         self.delay.samples = 0;
     }
 
-    /// Only an undisturbed flow is watched.
-    pub(in crate::cc) fn on_state(&mut self, vitals: &Vitals, new: CaState) {
+    /// Measures only while no packets are missing.
+    pub(in crate::cc) fn set_state(&mut self, tp: &SenderState, new: CaState) {
         if new == CaState::Open {
-            self.watch(vitals);
+            self.watch(tp);
         } else {
             self.is_watched = false;
         }
     }
 
-    /// After an idle time all is forgotten.
-    pub(in crate::cc) fn on_event(&mut self, vitals: &Vitals, event: Event) {
+    /// Resets everything after idle time.
+    pub(in crate::cc) fn cwnd_event(&mut self, tp: &SenderState, event: Event) {
         if matches!(event, Event::CwndRestart | Event::TxStart) {
-            self.restart(vitals);
+            self.restart(tp);
         }
     }
 
-    const fn watch(&mut self, vitals: &Vitals) {
+    const fn watch(&mut self, tp: &SenderState) {
         self.is_watched = true;
-        self.begin(vitals);
+        self.begin(tp);
     }
 }

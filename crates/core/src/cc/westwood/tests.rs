@@ -1,55 +1,55 @@
-//! What Westwood+ makes of its estimate.
+//! Westwood+'s use of its estimate.
 
 use super::*;
-use crate::cc::testing::{ms, vitals};
+use crate::cc::testing::{ms, tp};
 use crate::time::{Span, Time};
 
 /// Acknowledges a packet every 4 ms for `millis`, 40 ms after each was sent.
-fn run(westwood: &mut Westwood, vitals: &mut Vitals, millis: u64) {
+fn run(westwood: &mut Westwood, tp: &mut SenderState, millis: u64) {
     let sample = AckSample { acked: 1, rtt: Some(Span::from_millis(40)), in_flight: 10 };
-    let end = vitals.now + Span::from_millis(millis);
-    while vitals.now < end {
-        vitals.now += Span::from_millis(4);
-        vitals.snd_una += 1_448;
-        westwood.on_acked(vitals, &sample);
-        westwood.on_ack(vitals, true);
+    let end = tp.now + Span::from_millis(millis);
+    while tp.now < end {
+        tp.now += Span::from_millis(4);
+        tp.snd_una += 1_448;
+        westwood.pkts_acked(tp, &sample);
+        westwood.in_ack_event(tp, true);
     }
 }
 
-fn established() -> (Westwood, Vitals) {
-    let (mut westwood, mut vitals) = (Westwood::default(), Vitals { cwnd: 40, ..vitals() });
-    westwood.start(&mut vitals);
-    (westwood, vitals)
+fn established() -> (Westwood, SenderState) {
+    let (mut westwood, mut tp) = (Westwood::default(), SenderState { cwnd: 40, ..tp() });
+    westwood.init(&mut tp);
+    (westwood, tp)
 }
 
-/// A packet a jiffy over 10 jiffies are 10 packets, however large the window was.
+/// One packet per jiffy over 10 jiffies are 10 packets, however large the window was.
 #[test]
 fn after_a_recovery_the_window_is_what_the_path_carried() {
-    let (mut westwood, mut vitals) = established();
-    run(&mut westwood, &mut vitals, 2_000);
-    assert_eq!(westwood.ssthresh(&mut vitals), 20, "while it lasts");
-    westwood.on_event(&mut vitals, Event::CompleteCwr);
-    assert!((9..=10).contains(&vitals.cwnd), "{}", vitals.cwnd);
-    assert_eq!(vitals.ssthresh, vitals.cwnd);
+    let (mut westwood, mut tp) = established();
+    run(&mut westwood, &mut tp, 2_000);
+    assert_eq!(westwood.ssthresh(&mut tp), 20, "during recovery");
+    westwood.cwnd_event(&mut tp, Event::CompleteCwr);
+    assert!((9..=10).contains(&tp.cwnd), "{}", tp.cwnd);
+    assert_eq!(tp.ssthresh, tp.cwnd);
 }
 
 #[test]
-fn a_timeout_sets_the_threshold_and_measures_the_round_trip_anew() {
-    let (mut westwood, mut vitals) = established();
-    run(&mut westwood, &mut vitals, 2_000);
-    westwood.on_event(&mut vitals, Event::Loss);
-    assert!((9..=10).contains(&vitals.ssthresh) && vitals.cwnd == 40);
+fn a_timeout_sets_the_threshold_and_restarts_the_minimum() {
+    let (mut westwood, mut tp) = established();
+    run(&mut westwood, &mut tp, 2_000);
+    westwood.cwnd_event(&mut tp, Event::Loss);
+    assert!((9..=10).contains(&tp.ssthresh) && tp.cwnd == 40);
     let slower = AckSample { acked: 1, rtt: Some(Span::from_millis(80)), in_flight: 10 };
-    westwood.on_acked(&mut vitals, &slower);
-    westwood.on_ack(&mut vitals, true);
-    assert_eq!(westwood.least_rtt, 20, "jiffies");
+    westwood.pkts_acked(&mut tp, &slower);
+    westwood.in_ack_event(&mut tp, true);
+    assert_eq!(westwood.min_rtt, 20, "jiffies");
 }
 
 #[test]
-fn without_a_sample_two_packets_are_left() {
-    let (mut westwood, mut vitals) = established();
-    vitals.now = Time::ZERO + Span::from_millis(1_004);
-    assert!(vitals.now > ms(1_000));
-    westwood.on_event(&mut vitals, Event::CompleteCwr);
-    assert_eq!((vitals.cwnd, vitals.ssthresh), (2, 2));
+fn without_a_sample_two_packets_remain() {
+    let (mut westwood, mut tp) = established();
+    tp.now = Time::ZERO + Span::from_millis(1_004);
+    assert!(tp.now > ms(1_000));
+    westwood.cwnd_event(&mut tp, Event::CompleteCwr);
+    assert_eq!((tp.cwnd, tp.ssthresh), (2, 2));
 }

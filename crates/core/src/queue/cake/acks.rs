@@ -1,14 +1,14 @@
-//! cake's ACK filter: an acknowledgement that later ones make useless dies (`cake_ack_filter`).
+//! cake's ACK filter: drops an ACK that later ACKs supersede (`cake_ack_filter`).
 //!
-//! Only bare ACKs of the same flow, which say nothing that the newest packet does not say too: no data, no flag but
-//! ECE and CWR, no selective acknowledgement that the newest one lacks, no later time stamp.
+//! It only drops pure ACKs of the same flow that add nothing to the newest packet: no data, no flag except ECE and CWR,
+//! no SACK block that the newest one lacks, no later timestamp.
 
 use crate::packet::{Body, Flags, Packet, Sack, Segment};
 use crate::time::Time;
 use alloc::collections::VecDeque;
 
-/// Takes out the acknowledgement that the packet at the tail makes useless, if there is one. Without `aggressive` two
-/// must be useless for one to die.
+/// Removes the ACK that the packet at the tail supersedes, if any. Without `aggressive`, two ACKs must be superseded
+/// before one is removed.
 pub(super) fn filter(packets: &mut VecDeque<Packet>, aggressive: bool) -> Option<Packet> {
     let newest = packets.back()?;
     let Body::Tcp(tail) = &newest.body else { return None };
@@ -17,7 +17,7 @@ pub(super) fn filter(packets: &mut VecDeque<Packet>, aggressive: bool) -> Option
     }
     let last = packets.len() - 1;
     let (mut candidate, mut found): (Option<(usize, [bool; 2])>, i32) = (None, 0);
-    for (place, packet) in packets.iter().take(last).enumerate() {
+    for (index, packet) in packets.iter().take(last).enumerate() {
         let Body::Tcp(segment) = &packet.body else { continue };
         if (packet.flow, packet.direction) != (newest.flow, newest.direction) {
             continue;
@@ -29,18 +29,18 @@ pub(super) fn filter(packets: &mut VecDeque<Packet>, aggressive: bool) -> Option
         if !is_useless(segment, tail) {
             continue;
         }
-        candidate = candidate.or(Some((place, echoes_of(segment.flags))));
+        candidate = candidate.or(Some((index, echoes_of(segment.flags))));
         found += 1;
         if found > 1 {
             break;
         }
     }
-    let (place, echoes) = candidate?;
-    let is_next_to_last = place + 1 == last && echoes == echoes_of(tail.flags);
-    if found > 1 || (aggressive && is_next_to_last) { packets.remove(place) } else { None }
+    let (index, echoes) = candidate?;
+    let is_next_to_last = index + 1 == last && echoes == echoes_of(tail.flags);
+    if found > 1 || (aggressive && is_next_to_last) { packets.remove(index) } else { None }
 }
 
-/// Does an older segment say nothing that the newest one doesn't?
+/// Whether an older segment adds nothing to the newest one.
 fn is_useless(older: &Segment, newest: &Segment) -> bool {
     let Flags { syn, ack, fin, psh, .. } = older.flags;
     let is_bare = ack && !syn && !fin && !psh && older.len == 0;
@@ -55,10 +55,10 @@ fn is_useless(older: &Segment, newest: &Segment) -> bool {
     }
 }
 
-/// What the newest blocks say, beside the older ones.
+/// How the newest SACK blocks compare with the older ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coverage {
-    /// Less, or the older ones hold a DSACK.
+    /// Fewer blocks, or the older ones hold a DSACK.
     Lacks,
     Same,
     More,
@@ -85,7 +85,7 @@ const fn echoes_of(flags: Flags) -> [bool; 2] {
     [flags.ece, flags.cwr]
 }
 
-/// Time stamps are in milliseconds (`tcp_clock_ms`).
+/// Timestamps are in milliseconds (`tcp_clock_ms`).
 const fn millis(time: Time) -> u64 {
     time.as_micros() / 1_000
 }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn two_useless_ones_make_the_first_die_and_one_only_if_aggressive() {
+    fn one_superseded_ack_is_dropped_only_if_aggressive() {
         assert_eq!(taken([ack(1), ack(2), ack(3)], false), Some(1));
         assert_eq!(taken([ack(1), ack(2)], false), None);
         assert_eq!(taken([ack(1), ack(2)], true), Some(1));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_more_than_bare_progress_stays() {
+    fn acks_that_carry_more_than_progress_stay() {
         let spoil: [&dyn Fn(&mut Segment); 6] = [
             &|segment| segment.len = 1,
             &|segment| segment.flags.fin = true,
@@ -139,13 +139,13 @@ mod tests {
         for change in spoil {
             assert_eq!(taken([with(ack(1), change), ack(3)], true), None);
         }
-        assert_eq!(taken([ack(3), ack(3)], true), None, "a duplicate ACK is news");
+        assert_eq!(taken([ack(3), ack(3)], true), None, "a duplicate ACK adds information");
         let other = Packet { flow: FlowId(2), ..ack(1) };
         assert_eq!(taken([other, ack(3)], true), None);
     }
 
     #[test]
-    fn a_better_sack_replaces_a_worse_one_but_no_dsack() {
+    fn a_sack_replaces_one_with_fewer_blocks_but_no_dsack() {
         let sacking = |from: u64, to: u64| {
             with(ack(10), |segment| {
                 segment.sack.push(from, to);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_its_echo_is_kept() {
+    fn an_ack_that_changes_the_ecn_echo_stays() {
         let echoing = with(ack(2), |segment| segment.flags.ece = true);
         assert_eq!(taken([ack(1), echoing, ack(3)], false), None);
         assert_eq!(taken([ack(1), echoing], true), None);

@@ -1,50 +1,51 @@
-//! COBALT, cake's control loop: `CoDel` while packets wait too long, BLUE while the queue overflows
-//! (Linux 6.12 `net/sched/sch_cake.c`; T. Høiland-Jørgensen, D. Täht, J. Morton, "Piece of CAKE", 2018, section III.C).
+//! COBALT, cake's control loop: `CoDel` while sojourn time is too long, BLUE while the queue overflows (Linux 6.12
+//! `net/sched/sch_cake.c`; T. Høiland-Jørgensen, D. Täht, J. Morton, "Piece of CAKE", 2018, section III.C).
 //!
-//! `CoDel`'s half differs from RFC 8289: it counts down as it counted up when the queue is good again, rather than
-//! starting anew, and it never drops the last packet of a queue, which is for its owner to see to. BLUE's half drops by
-//! chance, more with every overflow and less with every time that the queue runs empty.
+//! The `CoDel` part differs from RFC 8289: its count decays step by step once the delay is below target instead of
+//! being reset, and it never drops the last packet of a queue (the owner ensures that). The BLUE part drops at random;
+//! its probability rises with every overflow and falls each time the queue runs empty.
 
 use super::shaper::Price;
-use crate::dice::Dice;
 use crate::packet::{Ecn, Packet};
 use crate::queue::bucket::{nanos, signed};
 use crate::rate::Rate;
+use crate::rng::Rng;
 use crate::time::Span;
 
 #[cfg(test)]
 mod tests;
 
-/// What a loop is told.
+/// Parameters of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_field_names, reason = "each is a time and says its unit")]
+#[expect(clippy::struct_field_names, reason = "each is a time with its unit")]
 pub(super) struct Params {
-    /// Sojourn time that may stand.
+    /// Target sojourn time.
     pub target_ns: i64,
-    /// How long it may be exceeded at first.
+    /// Interval: how long the target may be exceeded before the first signal.
     pub interval_ns: i64,
-    /// What a full packet takes at the rate.
+    /// Transmission time of an MTU-sized packet at the rate.
     pub packet_ns: i64,
 }
 
-/// What a loop remembers.
+/// State of a loop.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cobalt {
-    /// Signals of this spell, counted down again when it is over.
+    /// Signals since the target was exceeded; decays once it is met again.
     count: u32,
     /// 1/√count in units of 2⁻³².
     inverse_sqrt: u32,
     next_ns: i64,
     blue_at_ns: i64,
-    /// BLUE's chance in units of 2⁻³².
+    /// BLUE's drop probability in units of 2⁻³².
     blue: u32,
     dropping: bool,
-    /// Was the packet that was judged last marked?
+    /// Whether the last packet judged was marked.
     pub marked: bool,
 }
 
 impl Params {
-    /// At a low rate a packet alone takes longer than the target; then both times grow (`cake_set_rate`).
+    /// Times at a rate. At a low rate one packet alone takes longer than the target; both times are then raised
+    /// (`cake_set_rate`).
     pub fn new(rate: Option<Rate>, mtu: u32, target: Span, interval: Span) -> Self {
         let packet_ns = Price::at(rate).of(mtu).cast_signed();
         let target_ns = (packet_ns * 3 / 2).max(signed(target));
@@ -54,15 +55,15 @@ impl Params {
 }
 
 impl Cobalt {
-    /// Must this packet, which is about to leave, be dropped? It is marked instead if it can be, but not in BLUE's name.
-    /// `bulk_flows` is 0 where only what is sent counts.
+    /// Whether the packet about to leave must be dropped. `CoDel` marks it instead if possible, BLUE does not.
+    /// `bulk_flows` is 0 unless the shaper counts dropped packets.
     pub fn judges(
         &mut self,
         params: &Params,
         now_ns: i64,
         packet: &mut Packet,
         bulk_flows: u32,
-        dice: &mut Dice,
+        rng: &mut Rng,
     ) -> bool {
         let sojourn_ns = now_ns - nanos(packet.queued_at);
         let mut late_ns = now_ns - self.next_ns;
@@ -82,7 +83,7 @@ impl Cobalt {
             late_ns = self.count_down(params, now_ns);
         }
         if self.blue > 0 {
-            drop |= dice.word() < self.blue;
+            drop |= rng.next_u32() < self.blue;
         }
         if self.count == 0 {
             self.next_ns = now_ns + params.interval_ns;
@@ -92,7 +93,7 @@ impl Cobalt {
         drop
     }
 
-    /// The queue has overflowed, and one of its packets was dropped.
+    /// The queue overflowed and dropped a packet.
     pub fn overflows(&mut self, params: &Params, now_ns: i64) {
         if now_ns - self.blue_at_ns > params.target_ns {
             self.blue = self.blue.saturating_add(BLUE_UP);
@@ -103,7 +104,7 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// The queue was found empty.
+    /// The queue ran empty.
     pub fn runs_empty(&mut self, params: &Params, now_ns: i64) {
         if self.blue > 0 && now_ns - self.blue_at_ns > params.target_ns {
             self.blue = self.blue.saturating_sub(BLUE_DOWN);
@@ -116,12 +117,12 @@ impl Cobalt {
         }
     }
 
-    /// Has it nothing left to remember?
-    pub const fn is_calm(&self, now_ns: i64) -> bool {
+    /// Whether the loop is back in its initial state.
+    pub const fn is_settled(&self, now_ns: i64) -> bool {
         self.blue == 0 && self.count == 0 && now_ns >= self.next_ns
     }
 
-    /// Takes note of whether packets wait too long.
+    /// Updates the time at which sojourn exceeds the target.
     fn note(&mut self, is_late: bool, params: &Params, now_ns: i64) {
         if is_late {
             if !self.dropping {
@@ -134,7 +135,7 @@ impl Cobalt {
         }
     }
 
-    /// All is well again: what is due counts down.
+    /// Sojourn is below target: the count decays by one for each signal that is due.
     fn count_down(&mut self, params: &Params, now_ns: i64) -> i64 {
         loop {
             self.count -= 1;
@@ -145,32 +146,30 @@ impl Cobalt {
         }
     }
 
-    /// Sets the time of the next signal after a change of the count; says how long ago that is.
+    /// Sets the time of the next signal after the count changed; returns by how much it is overdue.
     fn schedule(&mut self, params: &Params, now_ns: i64) -> i64 {
         self.take_root();
         self.next_ns += self.gap_ns(params);
         now_ns - self.next_ns
     }
 
-    /// Exactly for small counts, one step of Newton's for others.
+    /// Exact for small counts, one Newton step for others.
     fn take_root(&mut self) {
         if let Some(&root) = ROOTS.get(usize::try_from(self.count).expect("32 bits are a usize")) {
             self.inverse_sqrt = root;
             return;
         }
-        let root = u64::from(self.inverse_sqrt);
-        let left = (3_u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul((root * root) >> 32));
-        self.inverse_sqrt = low((left >> 2).wrapping_mul(root) >> 31);
+        self.inverse_sqrt = improved(self.inverse_sqrt, self.count);
     }
 
-    /// interval/√count; only 32 bits of the interval count (`reciprocal_scale`).
+    /// interval/√count; only the interval's low 32 bits count (`reciprocal_scale`).
     const fn gap_ns(&self, params: &Params) -> i64 {
         let interval = params.interval_ns.cast_unsigned() & 0xffff_ffff;
         ((interval * self.inverse_sqrt as u64) >> 32).cast_signed()
     }
 }
 
-/// Marks a packet if it can be; one that is marked already counts (`INET_ECN_set_ce`).
+/// Marks a packet if possible; a packet already marked counts as marked (`INET_ECN_set_ce`).
 const fn mark(packet: &mut Packet) -> bool {
     if packet.ecn.is_capable() {
         packet.ecn = Ecn::Ce;
@@ -179,7 +178,7 @@ const fn mark(packet: &mut Packet) -> bool {
     false
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the low half is what is wanted")]
+#[expect(clippy::cast_possible_truncation, reason = "only the low half is used")]
 const fn low(number: u64) -> u32 {
     number as u32
 }
@@ -188,22 +187,29 @@ const fn low(number: u64) -> u32 {
 const BLUE_UP: u32 = 1 << 24;
 const BLUE_DOWN: u32 = 1 << 20;
 
-/// 2³²/√count, as far as 32 bits hold it.
-const ROOTS: [u32; 16] = [
-    u32::MAX,
-    u32::MAX,
-    3_037_000_500,
-    2_479_700_525,
-    2_147_483_647,
-    1_920_767_767,
-    1_753_413_056,
-    1_623_345_051,
-    1_518_500_250,
-    1_431_655_765,
-    1_358_187_914,
-    1_294_981_364,
-    1_239_850_263,
-    1_191_209_601,
-    1_147_878_294,
-    1_108_955_788,
-];
+/// 2³²/√count, as far as 32 bits hold it: the values to which [`improved`] converges.
+const ROOTS: [u32; 16] = roots();
+
+/// Each from the one before, by eight steps while they differ much, then by four.
+const fn roots() -> [u32; 16] {
+    let mut roots = [u32::MAX; 16];
+    let mut count = 1;
+    while count < 16 {
+        let mut root = roots[count as usize - 1];
+        let mut steps = if count < 8 { 8 } else { 4 };
+        while steps > 0 {
+            root = improved(root, count);
+            steps -= 1;
+        }
+        roots[count as usize] = root;
+        count += 1;
+    }
+    roots
+}
+
+/// One step of Newton's method towards 1/√count, in 2⁻³²: x ← x (3 − count x²) / 2 (`cobalt_newton_step`).
+const fn improved(root: u32, count: u32) -> u32 {
+    let root = root as u64;
+    let left = (3_u64 << 32).wrapping_sub((count as u64).wrapping_mul((root * root) >> 32));
+    low((left >> 2).wrapping_mul(root) >> 31)
+}

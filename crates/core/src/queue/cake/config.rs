@@ -1,98 +1,98 @@
-//! What an experiment may say of a cake, in numbers; what they do is its own files' affair.
+//! Settings of cake, as numbers.
 
 use crate::rate::Rate;
 use crate::time::Span;
 use serde::Deserialize;
 
-/// cake, as the kernel gets it from tc.
+/// Settings of cake as tc passes them to the kernel.
 ///
-/// Packets here have no DSCP but 0, so of cake's tins there is one: the one that DSCP 0 goes to.
+/// All packets here have DSCP 0, so only one of cake's tins is in use: the one for DSCP 0.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CakeConfig {
-    /// The shaper's rate; None is `unlimited`.
+    /// Shaper rate; None is `unlimited`.
     #[serde(default)]
     pub rate: Option<Rate>,
-    /// The threshold rate of the tin, from which its quantum and its target follow.
+    /// Threshold rate of the tin; its quantum and target follow from it.
     #[serde(default)]
     pub tin_rate: Option<Rate>,
-    /// Sojourn time that may stand.
+    /// Target sojourn time.
     pub target: Span,
-    /// How long it may be exceeded, before the rate's share is added.
+    /// Interval, before the adjustment for the rate.
     pub interval: Span,
-    /// Who gets a queue of his own, and who a fair share.
+    /// Flow isolation: what gets its own queue and its own fair share.
     pub isolation: Isolation,
-    /// What becomes of an acknowledgement when a better one stands behind it.
+    /// When an ACK is dropped for a later one.
     pub ack_filter: AckFilter,
-    /// What the link adds to a packet.
+    /// Link-layer overhead.
     pub link: Link,
-    /// Most memory, where it is said; otherwise four intervals' worth and at least 4 MiB.
+    /// Memory limit; None: four intervals at the rate, at least 4 MiB.
     #[serde(default)]
     pub memory_limit: Option<u64>,
-    /// Is a super-packet cut when it comes?
+    /// Split super-packets on arrival.
     pub split_gso: bool,
-    /// Does what is dropped count as having passed the shaper?
+    /// Count dropped packets against the shaper (`ingress`).
     pub ingress: bool,
-    /// The device's MTU with its header.
+    /// MTU of the device including the Ethernet header.
     pub mtu: u32,
 }
 
-/// By what packets are told apart (tc-cake(8), "Flow Isolation Parameters").
+/// Flow isolation modes (tc-cake(8), "Flow Isolation Parameters").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
-    /// One queue for all.
+    /// One queue for all packets.
     Flowblind,
-    /// A queue for each sending host.
+    /// A queue per sending host.
     Srchost,
-    /// A queue for each receiving host.
+    /// A queue per receiving host.
     Dsthost,
-    /// A queue for each pair of hosts.
+    /// A queue per pair of hosts.
     Hosts,
-    /// A queue for each flow.
+    /// A queue per flow.
     Flows,
     /// Flows, fair among sending hosts first.
     DualSrchost,
     /// Flows, fair among receiving hosts first.
     DualDsthost,
-    /// Flows, fair among both.
+    /// Flows, fair among sending and receiving hosts.
     TripleIsolate,
 }
 
-/// Which acknowledgements die.
+/// ACK filter modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AckFilter {
-    /// None.
+    /// Off.
     None,
-    /// Those that two later ones make useless.
+    /// Drop an ACK that two later ones supersede.
     Filter,
-    /// Those that one later one makes useless.
+    /// Drop an ACK that one later one supersedes.
     Aggressive,
 }
 
-/// What a packet costs on the link behind.
+/// Overhead of the link behind the shaper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// Bytes added to each packet, which may be fewer than none.
+    /// Bytes added to each packet; may be negative.
     pub overhead: i32,
-    /// Added to the packet as the device counts it (`raw`), with its Ethernet header? Otherwise to the IP packet.
+    /// Whether the overhead applies to the frame as the device counts it (`raw`) instead of the IP packet.
     pub raw: bool,
-    /// Every packet counts as so many bytes at least.
+    /// Minimum packet unit in bytes.
     pub least: u32,
-    /// How the link frames its bytes.
+    /// Framing.
     pub framing: Framing,
 }
 
-/// How a link frames its bytes.
+/// Link framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Framing {
-    /// As they are.
+    /// None.
     Plain,
-    /// In cells of 53 bytes that hold 48.
+    /// ATM: cells of 53 bytes that hold 48.
     Atm,
-    /// 65 bytes for 64.
+    /// PTM: 65 bytes for every 64.
     Ptm,
 }

@@ -1,13 +1,13 @@
-//! cake's queues: which of them a packet goes to, and in whose name a queue is served.
+//! cake's flow queues: mapping packets to queues, and host fairness.
 //!
-//! A queue belongs to a flow for as long as packets stand in it. The hash has eight ways: a flow that finds its queue
-//! taken by another looks at the seven beside it, so that hardly any two share one (`cake_hash`). With host isolation
-//! each queue knows its hosts, and how many of a host's queues are busy divides what each of them may send at a time.
+//! A queue belongs to a flow while it holds packets. The hash is 8-way set-associative: if another flow owns the queue,
+//! the seven others of the set are tried, so collisions are rare (`cake_hash`). With host isolation each queue knows
+//! its hosts, and a host's number of busy queues divides the quantum of each.
 
 use super::cobalt::Cobalt;
 use super::config::Isolation;
-use crate::dice::Dice;
 use crate::packet::Packet;
+use crate::rng::Rng;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -19,45 +19,45 @@ pub(super) struct Flow {
     pub deficit: i64,
     pub cobalt: Cobalt,
     pub set: Set,
-    /// The list in which it stands.
+    /// The list that holds it.
     pub list: List,
-    /// Places of its sending and receiving host.
+    /// Indices of its sending and receiving host.
     hosts: [usize; 2],
-    /// Hash of the flow that it belongs to.
+    /// Hash of the flow that owns it.
     tag: u32,
 }
 
-/// How a queue is counted.
+/// State of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Set {
-    /// It is nobody's.
+    /// Unowned.
     #[default]
     None,
-    /// It has sent less than its share since it was empty.
+    /// Has sent less than its quantum since it was empty.
     Sparse,
-    /// It was sparse when it ran empty, and stands among the others.
+    /// Ran empty while sparse, and is in the old list.
     SparseWait,
-    /// It has more to send than its share.
+    /// Has more to send than its quantum.
     Bulk,
-    /// It is empty, and its control loop has not calmed down yet.
+    /// Empty; its control loop has not yet returned to its initial state.
     Decaying,
 }
 
-/// The lists of a round.
+/// Lists of the scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum List {
-    /// In none.
+    /// In no list.
     #[default]
     None,
-    /// Flows that were quiet.
+    /// Newly active flows.
     New,
-    /// The others.
+    /// Other active flows.
     Old,
-    /// Empty ones whose loops calm down.
+    /// Empty flows whose control loops decay.
     Decaying,
 }
 
-/// What a packet is told apart by.
+/// Hashes that identify a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hashes {
     pub flow: u32,
@@ -65,7 +65,7 @@ pub(super) struct Hashes {
     pub target: u32,
 }
 
-/// A host, by the hash of its address, as a sender and as a receiver.
+/// A host, by its address hash, as sender and as receiver.
 #[derive(Clone, Copy, Debug, Default)]
 struct Host {
     tags: [u32; 2],
@@ -73,7 +73,7 @@ struct Host {
     busy: [u32; 2],
 }
 
-/// All queues, and their hosts.
+/// All queues and hosts.
 #[derive(Debug)]
 pub(super) struct Flows {
     pub all: Vec<Flow>,
@@ -82,7 +82,7 @@ pub(super) struct Flows {
 }
 
 impl Isolation {
-    /// Do sending (0) or receiving (1) hosts get fair shares?
+    /// Whether sending (0) or receiving (1) hosts get fair shares.
     const fn counts(self, side: usize) -> bool {
         match self {
             Self::TripleIsolate => true,
@@ -92,7 +92,7 @@ impl Isolation {
         }
     }
 
-    /// The hash that decides.
+    /// The hash that selects the queue.
     const fn pick(self, hashes: Hashes) -> u32 {
         match self {
             Self::Flowblind => 0,
@@ -105,106 +105,106 @@ impl Isolation {
 }
 
 impl Flows {
-    /// All empty.
+    /// All queues empty.
     pub fn new(isolation: Isolation) -> Self {
         Self { all: vec![Flow::default(); QUEUES], hosts: vec![Host::default(); QUEUES], isolation }
     }
 
-    /// Another way of telling packets apart, for those that come from now on.
+    /// Sets the isolation mode for packets that arrive from now on.
     pub const fn reshape(&mut self, isolation: Isolation) {
         self.isolation = isolation;
     }
 
-    /// The queue of a packet, which is its flow's from now on.
-    pub fn place(&mut self, hashes: Hashes) -> usize {
+    /// The queue of a packet; its flow owns the queue from now on.
+    pub fn index(&mut self, hashes: Hashes) -> usize {
         if self.isolation == Isolation::Flowblind {
             return 0;
         }
         let hash = self.isolation.pick(hashes);
-        let reduced = index(hash);
+        let reduced = hash_index(hash);
         let is_mine = |flow: &Flow| flow.tag == hash;
         if is_mine(&self.all[reduced]) && self.all[reduced].set != Set::None {
             return reduced;
         }
-        let found = ways(reduced).find(|place| is_mine(&self.all[*place]));
-        let free = || ways(reduced).find(|place| self.all[*place].set == Set::None);
-        let place = found.or_else(free).unwrap_or(reduced);
-        let is_taken = found.is_none() && self.all[place].set != Set::None;
-        if is_taken && self.all[place].set == Set::Bulk {
-            self.leaves_bulk(place);
+        let found = ways(reduced).find(|index| is_mine(&self.all[*index]));
+        let free = || ways(reduced).find(|index| self.all[*index].set == Set::None);
+        let index = found.or_else(free).unwrap_or(reduced);
+        let is_taken = found.is_none() && self.all[index].set != Set::None;
+        if is_taken && self.all[index].set == Set::Bulk {
+            self.leaves_bulk(index);
         }
-        self.all[place].tag = hash;
-        if is_taken || self.all[place].set == Set::None {
-            self.name_hosts(place, [hashes.source, hashes.target]);
+        self.all[index].tag = hash;
+        if is_taken || self.all[index].set == Set::None {
+            self.name_hosts(index, [hashes.source, hashes.target]);
         }
-        place
+        index
     }
 
-    /// One more busy queue for its hosts.
-    pub fn joins_bulk(&mut self, place: usize) {
+    /// Adds a busy queue to its hosts.
+    pub fn joins_bulk(&mut self, index: usize) {
         for side in 0..2 {
-            self.count(place, side, |busy| (busy + 1).min(MOST_BUSY));
+            self.count(index, side, |busy| (busy + 1).min(MAX_BUSY));
         }
     }
 
-    /// One busy queue less for its hosts.
-    pub fn leaves_bulk(&mut self, place: usize) {
+    /// Removes a busy queue from its hosts.
+    pub fn leaves_bulk(&mut self, index: usize) {
         for side in 0..2 {
-            self.count(place, side, |busy| busy.saturating_sub(1));
+            self.count(index, side, |busy| busy.saturating_sub(1));
         }
     }
 
-    /// What a queue may send at a time: `quantum`, divided by the busy queues of its busier host, rounded by chance.
-    pub fn quantum(&self, place: usize, quantum: u32, dice: &mut Dice) -> i64 {
+    /// The quantum of a queue: `quantum` divided by the busy queues of its busier host, rounded at random.
+    pub fn quantum(&self, index: usize, quantum: u32, rng: &mut Rng) -> i64 {
         let busy = |side: usize| {
-            if self.isolation.counts(side) { self.hosts[self.all[place].hosts[side]].busy[side] } else { 0 }
+            if self.isolation.counts(side) { self.hosts[self.all[index].hosts[side]].busy[side] } else { 0 }
         };
         let load = busy(0).max(busy(1)).max(1);
-        i64::from((quantum * (0xffff / load) + (dice.word() & 0xffff)) >> 16)
+        i64::from((quantum * (0xffff / load) + (rng.next_u32() & 0xffff)) >> 16)
     }
 
-    /// Whose backlog is longest.
+    /// The queue with the longest backlog.
     pub fn longest(&self, backlogs: &[u64]) -> usize {
         let mut longest = 0;
-        for place in 1..self.all.len() {
-            if backlogs[place] > backlogs[longest] {
-                longest = place;
+        for index in 1..self.all.len() {
+            if backlogs[index] > backlogs[longest] {
+                longest = index;
             }
         }
         longest
     }
 
-    fn count(&mut self, place: usize, side: usize, change: impl Fn(u32) -> u32) {
+    fn count(&mut self, index: usize, side: usize, change: impl Fn(u32) -> u32) {
         if self.isolation.counts(side) {
-            let busy = &mut self.hosts[self.all[place].hosts[side]].busy[side];
+            let busy = &mut self.hosts[self.all[index].hosts[side]].busy[side];
             *busy = change(*busy);
         }
     }
 
-    /// Enters the hosts of a queue that has a new owner. A host keeps its place while its queues are busy.
-    fn name_hosts(&mut self, place: usize, tags: [u32; 2]) {
+    /// Assigns hosts to a queue with a new owner. A host keeps its entry while it has busy queues.
+    fn name_hosts(&mut self, index: usize, tags: [u32; 2]) {
         for (side, tag) in tags.into_iter().enumerate() {
             if !self.isolation.counts(side) {
                 continue;
             }
-            let reduced = index(tag);
+            let reduced = hash_index(tag);
             let known = ways(reduced).find(|host| self.hosts[*host].tags[side] == tag);
             let free = || ways(reduced).find(|host| self.hosts[*host].busy[side] == 0);
             let host = known.or_else(free).unwrap_or(reduced);
             self.hosts[host].tags[side] = tag;
-            self.all[place].hosts[side] = host;
-            if self.all[place].set == Set::Bulk {
-                self.hosts[host].busy[side] = (self.hosts[host].busy[side] + 1).min(MOST_BUSY);
+            self.all[index].hosts[side] = host;
+            if self.all[index].set == Set::Bulk {
+                self.hosts[host].busy[side] = (self.hosts[host].busy[side] + 1).min(MAX_BUSY);
             }
         }
     }
 }
 
-fn index(hash: u32) -> usize {
+fn hash_index(hash: u32) -> usize {
     usize::try_from(hash).expect("32 bits are a usize") % QUEUES
 }
 
-/// The places of a set, its own first.
+/// Indices of a set, starting at the direct hash.
 fn ways(reduced: usize) -> impl Iterator<Item = usize> {
     let (outer, inner) = (reduced - reduced % WAYS, reduced % WAYS);
     (0..WAYS).map(move |way| outer + (inner + way) % WAYS)
@@ -214,5 +214,5 @@ fn ways(reduced: usize) -> impl Iterator<Item = usize> {
 pub(super) const QUEUES: usize = 1024;
 /// `CAKE_SET_WAYS`.
 const WAYS: usize = 8;
-/// Busy queues of one host are not counted beyond.
-const MOST_BUSY: u32 = 1024;
+/// Upper bound of a host's busy queues.
+const MAX_BUSY: u32 = 1024;

@@ -1,10 +1,10 @@
-//! What a packet costs on the link behind cake (`cake_overhead`).
+//! The size of a packet on the link behind cake (`cake_overhead`).
 
 use super::config::{Framing, Link};
 use crate::packet::{ETHERNET_BYTES, Packet, cut};
 
 impl Link {
-    /// Bytes that a packet takes there; a super-packet as its segments one by one.
+    /// Bytes of a packet on the link; a super-packet counts as its separate segments.
     pub(super) fn bytes(&self, packet: &Packet) -> u32 {
         if packet.segments > 1
             && let Some(segments) = cut(*packet)
@@ -16,18 +16,18 @@ impl Link {
 
     fn framed(&self, bytes: u32) -> u32 {
         let counted = if self.raw { bytes } else { bytes.saturating_sub(ETHERNET_BYTES) };
-        let whole = counted.saturating_add_signed(self.overhead).max(self.least);
+        let counted_bytes = counted.saturating_add_signed(self.overhead).max(self.least);
         match self.framing {
-            Framing::Plain => whole,
-            Framing::Atm => whole.div_ceil(ATM_PAYLOAD) * ATM_CELL,
-            Framing::Ptm => whole + whole.div_ceil(PTM_BLOCK),
+            Framing::Plain => counted_bytes,
+            Framing::Atm => counted_bytes.div_ceil(ATM_PAYLOAD) * ATM_CELL,
+            Framing::Ptm => counted_bytes + counted_bytes.div_ceil(PTM_BLOCK),
         }
     }
 }
 
 const ATM_CELL: u32 = 53;
 const ATM_PAYLOAD: u32 = 48;
-/// One byte more for each so many.
+/// PTM adds one byte for every this many bytes.
 const PTM_BLOCK: u32 = 64;
 
 #[cfg(test)]
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_counts_as_on_the_link() {
+    fn a_packet_has_its_size_on_the_link() {
         let full = tcp(0, 1_514, 1, 0);
         let table = [
             (Link { raw: true, ..link(0, 0, Framing::Plain) }, 1_514),

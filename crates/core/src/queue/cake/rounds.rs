@@ -1,12 +1,12 @@
-//! Whose turn it is: cake's variant of deficit round robin (DRR++), as RFC 8290's with one list more.
+//! cake's scheduler (DRR++): RFC 8290's deficit round robin with a third list.
 //!
-//! New flows go before old ones. An empty flow whose control loop still remembers something stays in a third list
-//! until it has calmed down; one of these is looked at with each packet, before all others.
+//! New flows are served before old ones. An empty flow whose control loop has state stays in the third list until that
+//! has decayed; each dequeue examines one of these before the other lists.
 
 use super::flows::{Flow, Flows, List, Set};
 use alloc::collections::VecDeque;
 
-/// The lists, and how many queues are of which kind.
+/// The lists, and the number of queues in each state.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     new: VecDeque<usize>,
@@ -16,27 +16,27 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// Queues with more to send than their share.
+    /// Queues in the bulk state.
     pub const fn bulk(&self) -> u32 {
         self.bulk
     }
 
-    /// A packet has come to a queue. `quantum`: what it may send at a time.
-    pub fn join(&mut self, place: usize, flows: &mut Flows, quantum: impl FnOnce(&Flows) -> i64) {
-        match flows.all[place].set {
+    /// Adds a queue that received a packet. `quantum`: its quantum.
+    pub fn join(&mut self, index: usize, flows: &mut Flows, quantum: impl FnOnce(&Flows) -> i64) {
+        match flows.all[index].set {
             Set::None | Set::Decaying => {
-                self.drop_from_list(place, &mut flows.all[place]);
-                self.put(place, &mut flows.all[place], List::New);
+                self.drop_from_list(index, &mut flows.all[index]);
+                self.put(index, &mut flows.all[index], List::New);
                 let quantum = quantum(flows);
-                let flow = &mut flows.all[place];
+                let flow = &mut flows.all[index];
                 (flow.set, flow.deficit) = (Set::Sparse, quantum);
             }
-            Set::SparseWait => self.grow(place, flows),
+            Set::SparseWait => self.grow(index, flows),
             Set::Sparse | Set::Bulk => {}
         }
     }
 
-    /// The queue that may send now, if any list has one. `is_first`: may a decaying one be looked at before all?
+    /// The next queue to serve. `is_first`: a decaying queue may be examined first.
     pub fn next(
         &mut self,
         flows: &mut Flows,
@@ -46,61 +46,61 @@ impl Rounds {
         loop {
             let decaying = if core::mem::take(is_first) { self.decaying.front() } else { None };
             let lists = decaying.or(self.new.front()).or(self.old.front()).or(self.decaying.front());
-            let place = *lists?;
-            let flow = &flows.all[place];
+            let index = *lists?;
+            let flow = &flows.all[index];
             if flow.deficit > 0 {
-                return Some(place);
+                return Some(index);
             }
             if flow.set == Set::Sparse {
                 if flow.packets.is_empty() {
-                    flows.all[place].set = Set::SparseWait;
+                    flows.all[index].set = Set::SparseWait;
                 } else {
-                    self.grow(place, flows);
+                    self.grow(index, flows);
                 }
             }
-            let more = quantum(flows, place);
-            let flow = &mut flows.all[place];
+            let more = quantum(flows, index);
+            let flow = &mut flows.all[index];
             flow.deficit += more;
-            self.drop_from_list(place, flow);
-            self.put(place, flow, List::Old);
+            self.drop_from_list(index, flow);
+            self.put(index, flow, List::Old);
         }
     }
 
-    /// A queue was found empty. It leaves, or stays until its loop is calm.
-    pub fn leave(&mut self, place: usize, flows: &mut Flows, is_calm: bool) {
-        let flow = &mut flows.all[place];
-        self.drop_from_list(place, flow);
+    /// A queue was found empty: removes it, or keeps it until its loop has decayed.
+    pub fn leave(&mut self, index: usize, flows: &mut Flows, is_settled: bool) {
+        let flow = &mut flows.all[index];
+        self.drop_from_list(index, flow);
         let was_bulk = flow.set == Set::Bulk;
-        if is_calm {
+        if is_settled {
             flow.set = Set::None;
         } else {
             flow.set = Set::Decaying;
-            self.put(place, flow, List::Decaying);
+            self.put(index, flow, List::Decaying);
         }
         if was_bulk {
             self.bulk -= 1;
-            flows.leaves_bulk(place);
+            flows.leaves_bulk(index);
         }
     }
 
-    /// A queue turns out to have more than its share.
-    fn grow(&mut self, place: usize, flows: &mut Flows) {
-        flows.all[place].set = Set::Bulk;
+    /// Moves a queue to the bulk state.
+    fn grow(&mut self, index: usize, flows: &mut Flows) {
+        flows.all[index].set = Set::Bulk;
         self.bulk += 1;
-        flows.joins_bulk(place);
+        flows.joins_bulk(index);
     }
 
-    fn put(&mut self, place: usize, flow: &mut Flow, list: List) {
+    fn put(&mut self, index: usize, flow: &mut Flow, list: List) {
         flow.list = list;
         if let Some(list) = self.list(list) {
-            list.push_back(place);
+            list.push_back(index);
         }
     }
 
-    /// Mostly it stands at its list's head.
-    fn drop_from_list(&mut self, place: usize, flow: &mut Flow) {
+    /// Removes a queue from its list; it is usually at the head.
+    fn drop_from_list(&mut self, index: usize, flow: &mut Flow) {
         let Some(list) = self.list(core::mem::take(&mut flow.list)) else { return };
-        if let Some(found) = list.iter().position(|other| *other == place) {
+        if let Some(found) = list.iter().position(|other| *other == index) {
             list.remove(found);
         }
     }

@@ -1,12 +1,12 @@
-//! cake's shaper: a clock that each packet moves on by its time at the rate (`cake_advance_shaper`, `cake_set_rate`).
+//! cake's shaper: a clock that each packet advances by its transmission time (`cake_advance_shaper`, `cake_set_rate`).
 //!
-//! It runs without a bucket: while packets stand it is never set right, so that a packet that is sent late is made up
-//! for at once. Where dropped packets count too (`ingress`), a second clock that only sent ones move on, at two thirds
-//! of the rate, keeps drops from stopping the link.
+//! There is no bucket: the clock is not reset while packets are queued, so a late packet does not delay the next ones.
+//! With `ingress`, dropped packets advance the clock too; a second clock, advanced only by sent packets at two thirds
+//! of the rate, keeps drops from stalling the link.
 
 use crate::rate::Rate;
 
-/// When the next packet may leave.
+/// Clocks and rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shaper {
     price: Price,
@@ -14,7 +14,7 @@ pub(super) struct Shaper {
     failsafe_ns: i64,
 }
 
-/// Nanoseconds a byte, as a number of 34 bits and a shift; zero without a rate.
+/// Nanoseconds per byte as a 34-bit number and a shift; zero without a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Price {
     nanos: u64,
@@ -22,23 +22,23 @@ pub(super) struct Price {
 }
 
 impl Shaper {
-    /// Open now.
+    /// A shaper that is open now.
     pub fn new(rate: Option<Rate>) -> Self {
         Self { price: Price::at(rate), next_ns: 0, failsafe_ns: 0 }
     }
 
-    /// A new rate; the clocks stay.
+    /// Sets the rate; the clocks stay.
     pub fn reshape(&mut self, rate: Option<Rate>) {
         self.price = Price::at(rate);
     }
 
-    /// Until when nothing may leave; None when something may.
+    /// The time until which nothing may leave; None if a packet may leave now.
     pub fn closed_until(&self, now_ns: i64) -> Option<i64> {
         let opens_ns = self.next_ns.min(self.failsafe_ns);
         (opens_ns > now_ns).then_some(opens_ns)
     }
 
-    /// A packet comes to an empty queue: time that has passed without packets is no credit. Says whether it has to wait.
+    /// A packet arrives at an empty queue: idle time is no credit. Returns whether it must wait.
     pub fn begin(&mut self, now_ns: i64) -> bool {
         if self.next_ns < now_ns {
             self.next_ns = now_ns;
@@ -47,7 +47,7 @@ impl Shaper {
         self.closed_until(now_ns).is_some()
     }
 
-    /// A packet of so many bytes on the link is sent, or dropped as if it had been.
+    /// Advances the clocks for a packet of this size on the link, sent or dropped.
     pub fn advance(&mut self, bytes: u32, is_dropped: bool) {
         let nanos = self.price.of(bytes).cast_signed();
         self.next_ns += nanos;
@@ -58,7 +58,7 @@ impl Shaper {
 }
 
 impl Price {
-    /// The price at a rate.
+    /// Computes the cost at a rate.
     pub fn at(rate: Option<Rate>) -> Self {
         let Some(rate) = rate else { return Self { nanos: 0, shift: 0 } };
         let (mut nanos, mut shift) = ((NANOS << WIDTH) / rate.as_bytes().max(SLOWEST), WIDTH);
@@ -69,7 +69,7 @@ impl Price {
         Self { nanos, shift }
     }
 
-    /// What so many bytes cost.
+    /// Transmission time of this many bytes.
     pub const fn of(self, bytes: u32) -> u64 {
         (bytes as u64 * self.nanos) >> self.shift
     }
@@ -77,7 +77,7 @@ impl Price {
 
 const NANOS: u64 = 1_000_000_000;
 const WIDTH: u32 = 34;
-/// Bytes a second.
+/// Bytes per second.
 const SLOWEST: u64 = 64;
 
 #[cfg(test)]
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_byte_costs_its_time_within_a_billionth() {
+    fn the_cost_of_a_byte_is_exact_within_a_billionth() {
         for rate in [64, 1_000, 125_000, 12_500_000, 1_250_000_000_u64] {
             let cost = Price::at(Some(Rate::from_bytes(rate))).of(1_514);
             let exact = 1_514 * NANOS / rate;
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_stop_the_link_for_no_longer_than_the_failsafe_says() {
+    fn the_failsafe_clock_bounds_the_delay_from_drops() {
         let mut shaper = Shaper::new(Some(Rate::from_bytes(1_000_000)));
         shaper.begin(0);
         shaper.advance(1_000, false);
@@ -104,14 +104,14 @@ mod tests {
     }
 
     #[test]
-    fn idle_time_is_no_credit_and_lateness_is() {
+    fn idle_time_is_no_credit_but_late_sending_is() {
         let mut shaper = Shaper::new(Some(Rate::from_bytes(1_000_000)));
         shaper.begin(0);
         shaper.advance(1_000, false);
         assert!(!shaper.begin(5_000_000));
         shaper.advance(1_000, false);
         assert_eq!(shaper.closed_until(5_000_000), Some(6_000_000));
-        shaper.advance(1_000, false); // Sent at 6.3 ms, say: the next one is due at 7 ms all the same.
+        shaper.advance(1_000, false); // Sent at 6.3 ms; the next one is still due at 7 ms.
         assert_eq!(shaper.closed_until(6_300_000), Some(7_000_000));
     }
 }

@@ -1,8 +1,8 @@
-//! The whole discipline: its rate, shares of flows and hosts, limits, and acknowledgements.
+//! cake as a whole: rate, fairness of flows and hosts, limits, and the ACK filter.
 
 use crate::packet::{Body, Direction, Flags, Packet, Segment};
 use crate::queue::tests::{Bench, ms, node, tcp};
-use crate::queue::{AckFilter, CakeConfig, Config, Framing, Isolation, Link, Queue, Site, Verdict};
+use crate::queue::{AckFilter, CakeConfig, Config, DeviceContext, Framing, Isolation, Link, Queue, Verdict};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 use alloc::boxed::Box;
@@ -30,11 +30,11 @@ const ENDS: [[u32; 2]; 10] = [[1, 7], [1, 7], [1, 7], [1, 7], [1, 7], [1, 7], [1
 
 fn bench(config: CakeConfig) -> Bench {
     let node = node("1:", Config::Cake(Box::new(config)));
-    let queue = Queue::standing(&node, &Site { seed: 1, name: "bench", is_home: false, ends: &ENDS });
+    let queue = Queue::with_device(&node, &DeviceContext { seed: 1, name: "bench", is_home: false, ends: &ENDS });
     Bench { queue, ..Bench::of(&node) }
 }
 
-/// Bytes of each flow in a second, while `flows` have always something to send.
+/// Bytes of each flow in one second while `flows` are always backlogged.
 fn shares(config: CakeConfig, flows: &[u32]) -> Vec<u64> {
     let mut bench = bench(config);
     for step in 0..1_000 {
@@ -47,7 +47,7 @@ fn shares(config: CakeConfig, flows: &[u32]) -> Vec<u64> {
 }
 
 #[test]
-fn it_sends_at_its_rate_by_the_link_s_bytes() {
+fn it_shapes_by_size_on_the_link() {
     let link = Link { overhead: 48, raw: false, least: 0, framing: Framing::Atm };
     for (link, bytes) in [(config(10).link, 1_514), (link, 33 * 53)] {
         let mut bench = bench(CakeConfig { link, ..config(10) });
@@ -59,7 +59,7 @@ fn it_sends_at_its_rate_by_the_link_s_bytes() {
 }
 
 #[test]
-fn without_a_rate_all_leaves_at_once() {
+fn without_a_rate_packets_leave_immediately() {
     let mut bench = bench(config(0));
     bench.offer_many(tcp(0, 1_514, 1, 0), 100);
     bench.drain();
@@ -67,7 +67,7 @@ fn without_a_rate_all_leaves_at_once() {
 }
 
 #[test]
-fn hosts_share_first_and_then_flows_if_asked() {
+fn isolation_modes_share_among_hosts_and_flows() {
     let flows: Vec<u32> = (1..10).collect();
     for (isolation, of_ninth) in [(Isolation::DualSrchost, 2), (Isolation::Srchost, 2), (Isolation::Flows, 9)] {
         let shares = shares(CakeConfig { isolation, ..config(20) }, &flows);
@@ -75,7 +75,7 @@ fn hosts_share_first_and_then_flows_if_asked() {
         let share = shares[8] * of_ninth;
         assert!(share.abs_diff(all) * 10 < all, "{isolation:?}: {shares:?}");
     }
-    // To the one receiver all nine are alike, and it is the busier host, which counts where both do.
+    // All nine are equal at their one receiver; where both ends count, the busier host decides.
     for isolation in [Isolation::DualDsthost, Isolation::TripleIsolate] {
         let alike = shares(CakeConfig { isolation, ..config(20) }, &flows);
         assert!(alike.iter().all(|share| share.abs_diff(alike[0]) * 10 < alike[0]), "{alike:?}");
@@ -83,7 +83,7 @@ fn hosts_share_first_and_then_flows_if_asked() {
 }
 
 #[test]
-fn blind_to_flows_it_is_one_queue() {
+fn flowblind_uses_one_queue() {
     let mut bench = bench(CakeConfig { isolation: Isolation::Flowblind, ..config(0) });
     let order = [1, 2, 2, 9, 1, 9];
     bench.offer_all(order.map(|flow| tcp(flow, 1_514, 1, 0)));
@@ -103,7 +103,7 @@ fn a_sparse_flow_goes_first() {
 }
 
 #[test]
-fn a_standing_queue_is_cut_and_never_to_nothing() {
+fn a_standing_queue_shrinks_but_never_empties() {
     let mut bench = bench(config(10));
     for step in 0..2_000 {
         bench.offer_many(tcp(1, 1_514, 1, 0), 1 + usize::from(step % 2 == 0));
@@ -115,18 +115,18 @@ fn a_standing_queue_is_cut_and_never_to_nothing() {
 }
 
 #[test]
-fn too_much_memory_costs_the_longest_queue_its_head() {
+fn over_the_memory_limit_the_longest_queue_drops_its_head() {
     let mut bench = bench(CakeConfig { memory_limit: Some(10 * (1_448 + 960)), ..config(10) });
     bench.offer_many(tcp(1, 1_514, 1, 0), 8);
     bench.offer_many(tcp(2, 1_514, 1, 0), 2);
     assert!(bench.dropped.is_empty());
-    assert_eq!(bench.offer(tcp(2, 1_514, 1, 0)), Verdict::Queued, "another queue paid for it");
-    assert_eq!(bench.offer(tcp(1, 1_514, 1, 0)), Verdict::Congested, "its own queue paid for it");
+    assert_eq!(bench.offer(tcp(2, 1_514, 1, 0)), Verdict::Queued, "another queue dropped a packet");
+    assert_eq!(bench.offer(tcp(1, 1_514, 1, 0)), Verdict::Congested, "its own queue dropped a packet");
     assert!(bench.dropped.iter().all(|packet| packet.flow.0 == 1));
 }
 
 #[test]
-fn super_packets_are_cut_unless_told_otherwise() {
+fn super_packets_are_split_unless_disabled() {
     for (split_gso, packets) in [(true, 3), (false, 1)] {
         let mut bench = bench(CakeConfig { split_gso, ..config(10) });
         bench.offer(tcp(1, 3 * 1_514, 3, 0));
@@ -137,7 +137,7 @@ fn super_packets_are_cut_unless_told_otherwise() {
 }
 
 #[test]
-fn a_filter_keeps_the_newest_acknowledgements() {
+fn the_ack_filter_keeps_the_newest_acks() {
     let ack = |number| {
         let flags = Flags { ack: true, ..Flags::default() };
         let body = Body::Tcp(Segment { ack: number, flags, ..Segment::default() });
@@ -152,7 +152,7 @@ fn a_filter_keeps_the_newest_acknowledgements() {
 }
 
 #[test]
-fn as_ingress_it_counts_what_it_drops() {
+fn ingress_mode_counts_dropped_packets() {
     let sent = |ingress| {
         let mut bench = bench(CakeConfig { ingress, ..config(10) });
         for step in 0..2_000 {

@@ -1,12 +1,12 @@
-//! choke: small queues are left alone, and who fills a queue pays for it.
+//! choke: short queues are untouched, and flows with large backlogs are dropped.
 
 use super::super::tests::{Bench, ms, tcp};
-use super::super::{Chance, ChokeConfig, Config, RedConfig, Verdict};
+use super::super::{ChokeConfig, Config, Probability, RedConfig, Verdict};
 use crate::packet::{Ecn, Packet};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// The average follows at once; between 5 and 50 packets it hits up to 2 %.
+/// The average follows immediately; between 5 and 50 packets the probability is at most 2 %.
 fn config(limit: u32) -> ChokeConfig {
     let red = RedConfig {
         limit: 0,
@@ -16,7 +16,7 @@ fn config(limit: u32) -> ChokeConfig {
         plog: 0,
         scell_log: 9,
         idle_damping: (0..=255).map(|cell: u8| cell / 9).collect(),
-        max_p: Chance(85_899_345),
+        max_p: Probability(85_899_345),
         ecn: false,
         harddrop: false,
         nodrop: false,
@@ -31,25 +31,25 @@ fn bench(config: ChokeConfig) -> Bench {
 }
 
 #[test]
-fn up_to_the_lower_threshold_nothing_happens() {
+fn below_the_lower_threshold_every_packet_passes() {
     let mut bench = bench(config(200));
     bench.offer_many(tcp(1, 1_514, 1, 0), 5);
     assert_eq!((bench.dropped.len(), bench.queue.backlog().packets), (0, 5));
 }
 
 #[test]
-fn above_it_two_packets_of_one_flow_die_together() {
+fn above_the_lower_threshold_matching_packets_are_dropped_in_pairs() {
     let mut bench = bench(config(200));
     let mut verdict = Verdict::Queued;
     while verdict == Verdict::Queued {
         verdict = bench.offer(tcp(1, 1_514, 1, 0));
     }
     assert_eq!((verdict, bench.dropped.len()), (Verdict::Congested, 2));
-    assert_eq!(bench.counters().overlimits, 0, "red chose nothing");
+    assert_eq!(bench.counters().overlimits, 0, "red selected no packet");
 }
 
 #[test]
-fn packets_of_many_flows_pass_where_those_of_one_do_not() {
+fn one_flow_loses_more_than_many_flows() {
     let crowd = |flows: u32| {
         let mut bench = bench(config(200));
         for step in 0..2_000u32 {
@@ -67,11 +67,11 @@ fn packets_of_many_flows_pass_where_those_of_one_do_not() {
     (0..40).for_each(|flow| {
         bench.offer(tcp(flow, 1_514, 1, 0));
     });
-    assert!(bench.dropped.len() <= 2, "two packets of a flow never stand: {}", bench.dropped.len());
+    assert!(bench.dropped.len() <= 2, "two packets of a flow are never queued: {}", bench.dropped.len());
 }
 
 #[test]
-fn beyond_the_upper_threshold_what_can_be_marked_is_marked() {
+fn above_the_upper_threshold_capable_packets_are_marked() {
     let marking = |harddrop| {
         let mut config = config(2_000);
         (config.red.ecn, config.red.harddrop) = (true, harddrop);
@@ -86,7 +86,7 @@ fn beyond_the_upper_threshold_what_can_be_marked_is_marked() {
 }
 
 #[test]
-fn holes_are_passed_over_and_order_stays() {
+fn holes_are_skipped_and_order_is_kept() {
     let mut bench = bench(config(200));
     for seq in 0..300u32 {
         bench.offer(tcp(seq % 5, 1_514, 1, seq.into()));

@@ -1,4 +1,4 @@
-//! What pie, `fq_pie`, choke and sfq are told, in numbers.
+//! Settings of pie, `fq_pie`, choke and sfq, as numbers.
 
 use super::RedConfig;
 use crate::time::Span;
@@ -8,49 +8,49 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PieConfig {
-    /// Most packets.
+    /// Maximum packets.
     pub limit: u32,
-    /// Delay that is wanted.
+    /// Target delay.
     pub target: Span,
-    /// Jiffies after which the probability is reckoned anew; the timer's wheel adds one.
+    /// Jiffies between updates of the probability; the timer wheel adds one.
     pub tupdate: u32,
-    /// Weight of the delay's distance from the target, in sixteenths.
+    /// alpha: weight of the delay's distance from the target, in sixteenths.
     pub alpha: u32,
-    /// Weight of the delay's change, in sixteenths.
+    /// beta: weight of the delay's change, in sixteenths.
     pub beta: u32,
     /// Mark instead of dropping while the probability is low.
     pub ecn: bool,
-    /// Small packets are hit less often.
+    /// Drop small packets less often.
     pub bytemode: bool,
-    /// Take the delay from the rate at which packets leave, not from the time that they stood.
+    /// Estimate the delay from the departure rate instead of sojourn time.
     pub dq_rate_estimator: bool,
-    /// The device's MTU with its header: less than twice this much backlog is never dropped from.
+    /// MTU of the device including the Ethernet header: no drops below twice this backlog.
     pub mtu: u32,
 }
 
-/// `fq_pie`: a pie a flow.
+/// `fq_pie`: one pie per flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FqPieConfig {
-    /// Most packets in all queues.
+    /// Maximum packets in all queues.
     pub limit: u32,
-    /// Queues.
+    /// Number of queues.
     pub flows: u32,
-    /// Deficit round robin's share.
+    /// Quantum in bytes.
     pub quantum: u32,
-    /// Per cent of probability up to which packets are marked instead of dropped.
+    /// Percentage of probability up to which packets are marked instead of dropped.
     pub ecn_prob: u32,
-    /// What each flow's pie does; its `limit` is not used.
+    /// pie settings of each flow; `limit` is unused.
     pub pie: PieConfig,
 }
 
-/// choke: red that also compares each arrival with a packet that stands.
+/// choke: red that also compares each arrival with a queued packet.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChokeConfig {
-    /// Most packets.
+    /// Maximum packets.
     pub limit: u32,
-    /// red's numbers with thresholds in packets; its `limit`, `nodrop`, `adaptive` and `inner` are not used.
+    /// red's settings with thresholds in packets; `limit`, `nodrop`, `adaptive` and `inner` are unused.
     pub red: RedConfig,
 }
 
@@ -58,23 +58,23 @@ pub struct ChokeConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SfqConfig {
-    /// Most packets in all queues.
+    /// Maximum packets in all queues.
     pub limit: u32,
-    /// Most packets in one queue.
+    /// Maximum packets per queue.
     pub depth: u32,
-    /// Queues that there may be at once.
+    /// Maximum number of active queues.
     pub flows: u32,
-    /// Values of the hash.
+    /// Number of hash buckets.
     pub divisor: u32,
-    /// Bytes that a queue may send in its turn.
+    /// Quantum in bytes.
     pub quantum: u32,
-    /// Seconds after which the hash is another one; 0 is never.
+    /// Seconds between changes of the hash; 0 is never.
     #[serde(default)]
     pub perturb: u32,
-    /// A full queue loses its oldest packet, not the one that comes.
+    /// A full queue drops its oldest packet instead of the arriving one.
     #[serde(default)]
     pub headdrop: bool,
-    /// red in each queue: thresholds in bytes; its `limit`, `idle_damping`, `nodrop`, `adaptive` and `inner` are not used.
+    /// red per queue with thresholds in bytes; `limit`, `idle_damping`, `nodrop`, `adaptive` and `inner` are unused.
     #[serde(default)]
     pub red: Option<RedConfig>,
 }

@@ -1,4 +1,4 @@
-//! What filters, prio, drr and policers are told, in numbers.
+//! Settings of filters, prio, drr and policers, as numbers.
 
 use super::Node;
 use crate::packet::Packet;
@@ -7,11 +7,11 @@ use crate::time::Span;
 use alloc::vec::Vec;
 use serde::Deserialize;
 
-/// Which class a packet belongs to.
+/// A filter: which class a packet belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Filter {
-    /// Packets of this server port, either way.
+    /// Packets with this server port, in either direction.
     Port {
         /// Port.
         port: u16,
@@ -33,7 +33,7 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// Does it catch this packet?
+    /// Whether it matches this packet.
     #[inline]
     #[must_use]
     pub const fn catches(&self, packet: &Packet) -> bool {
@@ -44,7 +44,7 @@ impl Filter {
         }
     }
 
-    /// Minor number of the class that it names.
+    /// Minor number of its class.
     #[must_use]
     pub const fn minor(&self) -> u32 {
         let (Self::Port { minor, .. } | Self::Mark { minor, .. } | Self::All { minor }) = self;
@@ -52,67 +52,67 @@ impl Filter {
     }
 }
 
-/// A filter with what else its action does.
+/// A filter with its actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Which packets, and their class.
+    /// Match and class.
     pub filter: Filter,
-    /// A policer that these packets have to pass.
+    /// Policer for matching packets.
     #[serde(default)]
     pub police: Option<PoliceConfig>,
 }
 
-/// `action police … drop`: packets that a bucket can't pay for die at once.
+/// `action police … drop`: drops packets that exceed the bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PoliceConfig {
-    /// Bytes a second.
+    /// Bytes per second.
     pub rate: Rate,
-    /// The bucket's size as time at `rate`, in whole ticks of 64 ns.
+    /// Bucket depth as time at `rate`, in whole ticks of 64 ns.
     pub burst: Span,
-    /// A larger packet dies; of a super-packet each segment is looked at.
+    /// Larger packets are dropped; of a super-packet each segment is checked.
     pub mtu: u32,
     /// A second bucket of `mtu` bytes that fills at this rate.
     #[serde(default)]
     pub peak: Option<Rate>,
 }
 
-/// prio: the first band that holds a packet sends.
+/// prio: the first non-empty band sends.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrioConfig {
-    /// What stands in each band; a pfifo of the device's queue length when not said.
+    /// Qdisc of each band; None: a pfifo of the device's queue length.
     pub bands: Vec<Option<Node>>,
-    /// The band, from 0 on, of packets of priority 0: all of ours (`priomap`'s first number).
+    /// Band, from 0, of packets with priority 0, which all packets have here (`priomap`'s first number).
     pub default: u32,
-    /// Filters in the order in which they are asked; class 1 is band 0.
+    /// Filters in order of precedence; class 1 is band 0.
     pub rules: Vec<Rule>,
-    /// Packets in a band of which nothing is said.
+    /// Packet limit of default bands.
     pub band_limit: u32,
 }
 
-/// drr: classes take turns, a quantum each.
+/// drr: deficit round robin among classes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DrrConfig {
-    /// Classes in the order in which they were made.
+    /// Classes in order of creation.
     pub classes: Vec<DrrClass>,
-    /// Filters in the order in which they are asked; what none catches dies.
+    /// Filters in order of precedence; unmatched packets are dropped.
     pub rules: Vec<Rule>,
-    /// Packets in a class of which nothing is said.
+    /// Packet limit of default classes.
     pub class_limit: u32,
 }
 
-/// One class of drr.
+/// One drr class.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DrrClass {
-    /// Its minor number.
+    /// Minor number.
     pub minor: u32,
-    /// Bytes that it may send in its turn.
+    /// Quantum in bytes.
     pub quantum: u32,
-    /// What stands in it; a pfifo of the device's queue length when not said.
+    /// Qdisc of the class; None: a pfifo of the device's queue length.
     #[serde(default)]
     pub leaf: Option<Node>,
 }

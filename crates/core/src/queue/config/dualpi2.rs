@@ -1,51 +1,51 @@
-//! What dualpi2 is told, in numbers.
+//! Settings of dualpi2, as numbers.
 
 use crate::time::Span;
 use serde::Deserialize;
 
-/// dualpi2 (RFC 9332), as the kernel gets it from tc.
+/// dualpi2 (RFC 9332) as the kernel gets it from tc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that tc has")]
 pub struct DualPi2Config {
-    /// Most packets in both queues.
+    /// Maximum packets in both queues.
     pub limit: u32,
-    /// Most memory of both queues, in bytes.
+    /// Memory limit of both queues in bytes.
     pub memory_limit: u64,
-    /// Delay of the classic queue that is wanted.
+    /// Target delay of the classic queue.
     pub target: Span,
-    /// Time after which the probability is reckoned anew.
+    /// Time between updates of the probability.
     pub tupdate: Span,
-    /// Weight of the delay's distance from the target, in 1/256 Hz.
+    /// alpha: weight of the delay's distance from the target, in 1/256 Hz.
     pub alpha: u32,
-    /// Weight of the delay's change, in 1/256 Hz.
+    /// beta: weight of the delay's change, in 1/256 Hz.
     pub beta: u32,
-    /// Where all of the low-latency queue is marked.
+    /// Threshold above which every packet of the low-latency queue is marked.
     pub step: StepThreshold,
-    /// Packets that must stand in the low-latency queue for the step to be applied.
+    /// Minimum packets in the low-latency queue for the step to apply.
     pub min_qlen_step: u32,
-    /// How many times more often a scalable packet is marked than the base probability says (k).
+    /// Coupling factor k: scalable packets are marked with k times the base probability.
     pub coupling: u8,
-    /// Per cent of the link that the classic queue gets at least.
+    /// Minimum share of the link for the classic queue, in percent.
     pub classic_protection: u8,
-    /// When marks can't say more, drop; otherwise let the queue grow to its limit.
+    /// Drop on overload; otherwise the queue grows to its limit.
     pub drop_on_overload: bool,
-    /// Drop and mark what comes, not what leaves.
+    /// Drop and mark on enqueue instead of dequeue.
     pub drop_enqueue: bool,
-    /// ECT(0) goes into the low-latency queue too.
+    /// Also put ECT(0) into the low-latency queue.
     pub any_ect: bool,
-    /// Cut super-packets.
+    /// Split super-packets.
     pub split_gso: bool,
-    /// The device's MTU with its header: less than twice this much backlog is neither marked nor dropped from.
+    /// MTU of the device including the Ethernet header: no drops or marks below twice this backlog.
     pub mtu: u32,
 }
 
-/// A threshold of the low-latency queue.
+/// Step threshold of the low-latency queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepThreshold {
-    /// Packets that stood longer.
+    /// Sojourn time.
     Time(Span),
-    /// Packets that leave more than so many behind.
+    /// Packets left in the queue.
     Packets(u32),
 }

@@ -1,4 +1,4 @@
-//! `CoDel`'s life by the control law: nothing for an interval, then drops an interval / sqrt(n) apart.
+//! `CoDel`'s control law: no drop for an interval, then drops spaced interval / sqrt(n).
 
 use super::*;
 use crate::queue::tests::{Bench, ms, packet, tcp};
@@ -17,7 +17,7 @@ fn config() -> CodelConfig {
     }
 }
 
-/// A queue that never gets short, asked every 100 µs for `millis`: when packets died, in units of 100 µs.
+/// A queue that stays long, dequeued every 100 µs for `millis`: times of drops in units of 100 µs.
 fn drop_times(bench: &mut Bench, millis: u64) -> Vec<u64> {
     bench.offer_many(packet(1_514), 50_000);
     let mut times = Vec::new();
@@ -30,15 +30,15 @@ fn drop_times(bench: &mut Bench, millis: u64) -> Vec<u64> {
 }
 
 #[test]
-fn the_first_drop_comes_an_interval_after_target_is_exceeded_and_then_one_every_interval_over_root_n() {
+fn drops_follow_the_control_law_after_one_interval() {
     let mut bench = Bench::new(Config::Codel(config()));
     let times = drop_times(&mut bench, 1_000);
-    // One Newton step a drop: 1/sqrt(2) is a half for Linux, 1/sqrt(3) 0.5625, and from there on it is close.
+    // One Newton step per drop: 1/sqrt(2) is a half in Linux, 1/sqrt(3) 0.5625; later values are close.
     let (mut wanted, mut inverse_sqrt) = (1_051.0, 1.0f64);
     for (n, time) in (1u32..).zip(&times).take(15) {
         #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
         let seen = *time as f64;
-        assert!((seen - wanted).abs() <= 4.0, "drop {n} at {seen}, not {wanted}");
+        assert!((seen - wanted).abs() <= 4.0, "drop {n} at {seen}, expected {wanted}");
         wanted += 1_000.0 * inverse_sqrt;
         inverse_sqrt *= (3.0 - f64::from(n + 1) * inverse_sqrt.powi(2)) / 2.0;
         assert!(n < 4 || (inverse_sqrt * f64::from(n + 1).sqrt() - 1.0).abs() < 0.02);
@@ -46,7 +46,7 @@ fn the_first_drop_comes_an_interval_after_target_is_exceeded_and_then_one_every_
 }
 
 #[test]
-fn a_queue_of_one_packet_is_left_alone_however_long_it_waited() {
+fn a_queue_of_one_packet_is_never_dropped_from() {
     let mut bench = Bench::new(Config::Codel(config()));
     for round in 0..100 {
         bench.offer(packet(1_514));
@@ -57,22 +57,22 @@ fn a_queue_of_one_packet_is_left_alone_however_long_it_waited() {
 }
 
 #[test]
-fn a_short_wait_ends_it_and_a_new_beginning_remembers() {
+fn a_short_sojourn_ends_dropping_and_the_next_resumes_the_rate() {
     let mut control = Control { count: 20, last_count: 10, drop_next: clock(ms(500)), ..Control::default() };
-    let mut bin = Packets::standing(10, ms(0));
+    let mut source = Packets::standing(10, ms(0));
     control.above_until = clock(ms(500));
     control.inverse_sqrt = 0x4000;
-    assert!(control.next(&Params::new(&config()), ms(600), &mut bin).is_some());
-    // Ten drops were new last time, and that is less than sixteen intervals ago.
-    assert_eq!((control.count, control.dropping, bin.killed), (10, true, 1));
+    assert!(control.next(&Params::new(&config()), ms(600), &mut source).is_some());
+    // Ten new drops in the last dropping state, less than sixteen intervals ago.
+    assert_eq!((control.count, control.dropping, source.killed), (10, true, 1));
     let mut later = Control { dropping: false, above_until: clock(ms(500)), drop_next: clock(ms(500)), ..control };
     later.count = 20;
     later.next(&Params::new(&config()), ms(2_200), &mut Packets::standing(10, ms(0)));
-    assert_eq!(later.count, 1, "seventeen intervals later it begins anew");
+    assert_eq!(later.count, 1, "after seventeen intervals the count restarts");
 }
 
 #[test]
-fn a_capable_packet_is_marked_instead() {
+fn a_capable_packet_is_marked_instead_of_dropped() {
     let mut bench = Bench::new(Config::Codel(CodelConfig { ecn: true, ..config() }));
     bench.offer_many(Packet { ecn: Ecn::Ect0, ..packet(1_514) }, 5_000);
     for step in 0..4_000 {
@@ -107,7 +107,7 @@ fn the_limit_is_packets() {
 }
 
 #[test]
-fn newtons_steps_come_to_one_over_the_root() {
+fn newton_steps_converge_to_one_over_the_root() {
     let mut control = Control { inverse_sqrt: u16::MAX, ..Control::default() };
     for count in 1..=100u32 {
         control.count = count;
@@ -118,7 +118,7 @@ fn newtons_steps_come_to_one_over_the_root() {
     }
 }
 
-/// A bin of packets that all came at once.
+/// A source whose packets all arrived at once.
 struct Packets {
     packets: Vec<Packet>,
     killed: u32,
@@ -131,7 +131,7 @@ impl Packets {
     }
 }
 
-impl Bin for Packets {
+impl PacketSource for Packets {
     fn pop(&mut self) -> Option<Packet> {
         self.packets.pop()
     }
@@ -140,7 +140,7 @@ impl Bin for Packets {
         1_514 * self.packets.len() as u64
     }
 
-    fn kill(&mut self, _packet: Packet) {
+    fn drop_packet(&mut self, _packet: Packet) {
         self.killed += 1;
     }
 

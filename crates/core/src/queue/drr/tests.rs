@@ -1,4 +1,4 @@
-//! drr: shares by quantum, what belongs to no class, and classes that come and go.
+//! drr: shares by quantum, unmatched packets, and classes that become active again.
 
 use super::super::tests::{Bench, node, packet};
 use super::super::{Config, DrrClass, DrrConfig, Filter, Next, Rule, Verdict};
@@ -24,13 +24,13 @@ fn to_port(port: u16, bytes: u32) -> Packet {
 }
 
 #[test]
-fn classes_share_by_their_quanta_whatever_the_size_of_their_packets() {
+fn shares_follow_quanta_for_any_packet_size() {
     let mut bench = Bench::new(Config::Drr(Box::new(config([1_500, 3_000]))));
     bench.offer_many(to_port(1, 300), 400);
     bench.offer_many(to_port(2, 1_500), 200);
     while bench.bytes_of(|packet| packet.port == 1) < 90_000 {
         let now = bench.now;
-        let packet = bench.take().expect("something stands");
+        let packet = bench.take().expect("a packet is queued");
         bench.sent.push((now, packet));
     }
     let other = bench.bytes_of(|packet| packet.port == 2);
@@ -38,7 +38,7 @@ fn classes_share_by_their_quanta_whatever_the_size_of_their_packets() {
 }
 
 #[test]
-fn what_belongs_to_no_class_dies_unseen() {
+fn unmatched_packets_are_dropped_without_notice() {
     let mut bench = Bench::new(Config::Drr(Box::new(config([1_500, 1_500]))));
     assert_eq!([3, 4].map(|port| bench.offer(to_port(port, 100))), [Verdict::Queued; 2]);
     assert_eq!((bench.dropped.len(), bench.counters().drops), (2, 2));
@@ -46,7 +46,7 @@ fn what_belongs_to_no_class_dies_unseen() {
 }
 
 #[test]
-fn a_class_that_comes_back_begins_with_one_quantum() {
+fn a_reactivated_class_starts_with_one_quantum() {
     let mut bench = Bench::new(Config::Drr(Box::new(config([500, 500]))));
     bench.offer(to_port(1, 1_400));
     assert!(matches!(bench.drain(), Next::Empty));

@@ -1,17 +1,17 @@
-//! The probability that couples both queues: a proportional and an integral part of the longer queue's delay (RFC 9332
-//! appendix A.1; Linux `calculate_probability`).
+//! The base probability that couples both queues: a proportional-integral controller on the longer queue's delay (RFC
+//! 9332 appendix A.1; Linux `calculate_probability`).
 //!
 //! ```text
 //!   p' ← p' + alpha (delay − target) + beta (delay − delay before)      every tupdate
 //! ```
 //!
-//! Linux reckons on a timer. Here whoever calls next makes up for it: what the timer looks at, the times at which the
-//! heads of both queues came, has not changed since.
+//! Linux updates it on a timer. Here the next call catches up on missed updates: the inputs (arrival times of both
+//! heads) have not changed since.
 
 use crate::queue::DualPi2Config;
 use crate::time::{Span, Time};
 
-/// The probability and what it follows.
+/// The probability and its inputs.
 #[derive(Clone, Debug)]
 pub(super) struct Control {
     target_ns: i64,
@@ -20,15 +20,15 @@ pub(super) struct Control {
     alpha: i64,
     beta: i64,
     coupling: u64,
-    /// No probability goes beyond this.
-    most: u32,
-    /// p', in 2⁻³².
+    /// Upper bound of the probability.
+    max: u32,
+    /// p' in 2⁻³².
     probability: u32,
     delay_ns: i64,
     next_at: Time,
 }
 
-/// When the heads of the queues came, where there are any.
+/// Arrival times of the heads of the queues, if any.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delays {
     pub classic: Option<Time>,
@@ -36,7 +36,7 @@ pub(super) struct Delays {
 }
 
 impl Delays {
-    /// The longer one at a time.
+    /// The longer delay at a time.
     fn longest_ns(self, now: Time) -> i64 {
         let ns = |since: Option<Time>| since.map_or(0, |since| now.since(since).as_nanos());
         i64::try_from(ns(self.classic).max(ns(self.low_latency))).unwrap_or(i64::MAX)
@@ -48,7 +48,7 @@ impl Delays {
 }
 
 impl Control {
-    /// Before the first packet; the first turn is a period after the discipline was made.
+    /// State before the first packet; the first update is one period after creation.
     pub fn new(config: &DualPi2Config) -> Self {
         let mut this = Self {
             target_ns: 0,
@@ -56,7 +56,7 @@ impl Control {
             alpha: 0,
             beta: 0,
             coupling: 1,
-            most: u32::MAX,
+            max: u32::MAX,
             probability: 0,
             delay_ns: 0,
             next_at: Time::ZERO + config.tupdate,
@@ -65,13 +65,13 @@ impl Control {
         this
     }
 
-    /// New settings; the probability stays, and so does the turn that is due next.
+    /// Applies new settings; the probability and the next update time stay.
     pub fn change(&mut self, config: &DualPi2Config) {
         self.target_ns = i64::try_from(config.target.as_nanos()).unwrap_or(i64::MAX);
         self.period = config.tupdate;
         (self.alpha, self.beta) = (per_nanosecond(config.alpha), per_nanosecond(config.beta));
         self.coupling = u64::from(config.coupling);
-        self.most = if config.drop_on_overload { u32::MAX } else { u32::MAX / u32::from(config.coupling) };
+        self.max = if config.drop_on_overload { u32::MAX } else { u32::MAX / u32::from(config.coupling) };
     }
 
     /// The same with another probability.
@@ -85,44 +85,44 @@ impl Control {
         self.probability
     }
 
-    /// k times p', which may be above 1.
+    /// k times p', which may exceed 1.
     pub const fn coupled(&self) -> u64 {
         self.probability as u64 * self.coupling
     }
 
-    /// Is that above 1?
+    /// Whether k p' exceeds 1.
     pub const fn is_overloaded(&self) -> bool {
         self.coupled() > u32::MAX as u64
     }
 
-    /// Has a turn of the timer been missed?
-    pub fn is_due(&self, now: Time) -> bool {
+    /// Whether an update is due.
+    pub fn is_update_pending(&self, now: Time) -> bool {
         self.next_at <= now
     }
 
-    /// Makes up for all turns up to now.
+    /// Runs all updates due by now.
     pub fn catch_up(&mut self, now: Time, delays: Delays) {
         while self.next_at <= now {
-            self.turn(delays.longest_ns(self.next_at));
+            self.update(delays.longest_ns(self.next_at));
             self.next_at += self.period;
             if delays.is_empty() && self.probability == 0 {
-                // Nothing moves any more, however often it is looked at.
+                // Further updates would not change anything.
                 let missed = now.since(self.next_at).as_nanos() / self.period.as_nanos();
                 self.next_at += self.period * missed;
             }
         }
     }
 
-    fn turn(&mut self, delay_ns: i64) {
+    fn update(&mut self, delay_ns: i64) {
         let distance = delay_ns.saturating_sub(self.target_ns).saturating_mul(self.alpha);
         let change = delay_ns.saturating_sub(self.delay_ns).saturating_mul(self.beta);
         self.delay_ns = delay_ns;
         let delta = distance.saturating_add(change);
-        // Rounded towards zero, whichever way it goes (`__scale_delta`).
+        // Rounded towards zero for either sign (`__scale_delta`).
         let step = u32::try_from(delta.unsigned_abs() >> GRANULARITY).unwrap_or(u32::MAX);
         self.probability =
             if delta > 0 { self.probability.saturating_add(step) } else { self.probability.saturating_sub(step) };
-        self.probability = self.probability.min(self.most);
+        self.probability = self.probability.min(self.max);
     }
 }
 
@@ -153,25 +153,25 @@ mod tests {
         assert_eq!((per_nanosecond(41), per_nanosecond(819)), (44, 879));
     }
 
-    /// A delay of 31 ms at the first turn: 16 ms × 44 + 31 ms × 879, in 1/64.
+    /// A delay of 31 ms at the first update: 16 ms × 44 + 31 ms × 879, in 1/64.
     #[test]
-    fn it_follows_the_distance_from_the_target_and_the_change() {
+    fn the_update_follows_distance_and_change() {
         let mut control = Control::new(&config());
-        control.turn(31_000_000);
+        control.update(31_000_000);
         assert_eq!(u64::from(control.probability), (16_000_000 * 44 + 31_000_000 * 879) / 64);
         let before = control.probability;
-        control.turn(31_000_000);
+        control.update(31_000_000);
         assert_eq!(control.probability - before, 16_000_000 * 44 / 64, "the delay did not change");
         let high = control.probability;
-        control.turn(0);
+        control.update(0);
         assert_eq!(u64::from(high - control.probability), (15_000_000 * 44 + 31_000_000 * 879) / 64);
-        control.turn(0);
-        control.turn(0);
-        assert_eq!(control.probability, 0, "and never goes below 0");
+        control.update(0);
+        control.update(0);
+        assert_eq!(control.probability, 0, "the probability never falls below 0");
     }
 
     #[test]
-    fn missed_turns_are_made_up_for() {
+    fn missed_updates_are_caught_up() {
         let mut at_once = Control::new(&config());
         let mut one_by_one = at_once.clone();
         let since = Time::ZERO + Span::from_millis(5);
@@ -184,26 +184,26 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_queue_costs_no_turns() {
+    fn an_idle_queue_skips_updates() {
         let mut control = Control::new(&config());
         let none = Delays { classic: None, low_latency: None };
         control.catch_up(Time::ZERO + Span::from_secs(86_400 * 365), none);
         assert_eq!(control.probability, 0);
         let late = control.next_at.since(Time::ZERO).as_nanos();
-        assert_eq!(late % 16_000_000, 0, "turns stay where they were");
-        assert!(!control.is_due(Time::ZERO + Span::from_secs(86_400 * 365)));
+        assert_eq!(late % 16_000_000, 0, "update times stay on the grid");
+        assert!(!control.is_update_pending(Time::ZERO + Span::from_secs(86_400 * 365)));
     }
 
     #[test]
-    fn without_drops_on_overload_marks_end_at_all() {
+    fn without_drop_on_overload_the_coupled_probability_is_capped() {
         let mut control = Control::new(&DualPi2Config { drop_on_overload: false, ..config() });
         for _ in 0..100_000 {
-            control.turn(4_000_000_000);
+            control.update(4_000_000_000);
         }
         assert_eq!(control.probability, u32::MAX / 2);
         assert!(!control.is_overloaded());
         control.change(&config());
-        control.turn(4_000_000_000);
+        control.update(4_000_000_000);
         assert!(control.is_overloaded());
     }
 }

@@ -1,21 +1,21 @@
-//! Whose turn it is when both queues have something: weighted round robin, whose sign tells the queue
-//! (Linux `dualpi2_calculate_c_protection`, `dequeue_packet`).
+//! Weighted round robin between the two queues by a signed credit (Linux `dualpi2_calculate_c_protection`,
+//! `dequeue_packet`).
 
 use crate::queue::DualPi2Config;
 
-/// The balance of both queues.
+/// The credit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Credit {
-    /// Up to 0 it is the low-latency queue's turn. Bytes times per cent.
+    /// Up to 0 the low-latency queue is served. Unit: bytes times percent.
     balance: i64,
-    /// Where an idle time leaves it.
+    /// The value after an idle period.
     rest: i64,
-    /// Weight of the classic queue, in per cent.
+    /// Weight of the classic queue in percent.
     classic: i64,
 }
 
 impl Credit {
-    /// At rest: the heavier queue begins.
+    /// Idle: the heavier queue starts.
     pub fn new(config: &DualPi2Config) -> Self {
         let classic = i64::from(config.classic_protection);
         let rest = i64::from(config.mtu) * (classic - (ALL - classic));
@@ -26,12 +26,12 @@ impl Credit {
         self.balance <= 0
     }
 
-    /// A low-latency packet left while a classic one waited.
+    /// A low-latency packet left while a classic packet was queued.
     pub fn spend_low_latency(&mut self, bytes: u32) {
         self.balance += self.classic * i64::from(bytes);
     }
 
-    /// A classic packet left while a low-latency one waited.
+    /// A classic packet left while a low-latency packet was queued.
     pub fn spend_classic(&mut self, bytes: u32) {
         self.balance -= (ALL - self.classic) * i64::from(bytes);
     }
@@ -42,5 +42,5 @@ impl Credit {
     }
 }
 
-/// Per cent.
+/// Percent.
 const ALL: i64 = 100;

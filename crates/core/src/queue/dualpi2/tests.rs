@@ -1,4 +1,4 @@
-//! dualpi2's two queues, by hand and by law.
+//! dualpi2: hand-computed cases and invariants.
 
 use super::*;
 use crate::packet::Body;
@@ -41,7 +41,7 @@ fn at(micros: u64) -> Time {
     Time::ZERO + Span::from_micros(micros)
 }
 
-/// Hands in `count` packets at once; none dies.
+/// Enqueues `count` packets at once; none is dropped.
 fn fill(queue: &mut Queue, count: u64, ecn: Ecn, now: Time) {
     let mut dropped = Vec::new();
     for number in 0..count {
@@ -61,19 +61,20 @@ fn drain(queue: &mut Queue, now: Time) -> Vec<Packet> {
 }
 
 #[test]
-fn low_latency_goes_first_until_the_classic_queue_is_owed_a_tenth() {
+fn low_latency_is_served_first_until_the_credit_favors_classic() {
     let mut queue = queue(config());
     fill(&mut queue, 40, Ecn::NotEct, at(0));
     fill(&mut queue, 40, Ecn::Ect1, at(0));
     let order: Vec<bool> = drain(&mut queue, at(100)).iter().map(|packet| packet.ecn == Ecn::NotEct).collect();
-    // The balance begins at −80 and each low-latency packet adds 10: the ninth brings it above 0, the tenth is classic's.
+    // The credit starts at −80 and each low-latency packet adds 10: the ninth raises it above 0, the tenth packet is
+    // classic.
     let classics: Vec<usize> = order.iter().take(40).enumerate().filter(|(_, is)| **is).map(|(at, _)| at).collect();
     assert_eq!(classics, [9, 19, 29, 39]);
     assert_eq!(order.len(), 80);
 }
 
 #[test]
-fn the_step_marks_what_stood_longer_than_a_millisecond() {
+fn the_step_marks_packets_queued_longer_than_a_millisecond() {
     let mut queue = queue(config());
     fill(&mut queue, 1, Ecn::Ect1, at(0));
     assert_eq!(drain(&mut queue, at(1_000))[0].ecn, Ecn::Ect1, "a millisecond is not longer than one");
@@ -81,16 +82,16 @@ fn the_step_marks_what_stood_longer_than_a_millisecond() {
     assert_eq!(drain(&mut queue, at(3_001))[0].ecn, Ecn::Ce);
     fill(&mut queue, 1, Ecn::Ect0, at(4_000));
     assert_eq!(drain(&mut queue, at(8_000))[0].ecn, Ecn::Ect0, "the classic queue has no step");
-    let look = queue.look(&queue.locate("1:").unwrap());
-    assert_eq!((look.counters.marks, look.counters.drops, look.marks), (1, 0, true));
+    let snapshot = queue.snapshot(&queue.find_path("1:").unwrap());
+    assert_eq!((snapshot.counters.marks, snapshot.counters.drops, snapshot.marks), (1, 0, true));
 }
 
 #[test]
-fn the_step_may_be_packets_and_wait_for_a_queue() {
+fn the_step_may_count_packets_and_need_a_minimum_queue() {
     let mut three = queue(DualPi2Config { step: StepThreshold::Packets(3), ..config() });
     fill(&mut three, 6, Ecn::Ect1, at(0));
     let marked = drain(&mut three, at(1)).iter().filter(|packet| packet.ecn == Ecn::Ce).count();
-    assert_eq!(marked, 2, "five and four stood behind the first two");
+    assert_eq!(marked, 2, "five and four packets were queued behind the first two");
     let mut patient = queue(DualPi2Config { min_qlen_step: 4, ..config() });
     fill(&mut patient, 6, Ecn::Ect1, at(0));
     let marked: Vec<bool> = drain(&mut patient, at(5_000)).iter().map(|packet| packet.ecn == Ecn::Ce).collect();
@@ -108,12 +109,12 @@ fn ect0_is_classic_unless_any_ect_is_low_latency() {
 }
 
 #[test]
-fn super_packets_are_cut_and_each_part_counts() {
-    let whole = Packet { ecn: Ecn::Ect1, ..tcp(0, 3 * 1_514, 3, 1_000) };
+fn super_packets_are_split_and_each_segment_counts() {
+    let super_packet = Packet { ecn: Ecn::Ect1, ..tcp(0, 3 * 1_514, 3, 1_000) };
     let mut dropped = Vec::new();
     let mut queue = queue(DualPi2Config { limit: 2, ..config() });
-    assert_eq!(queue.enqueue(&whole, at(0), &mut dropped), Verdict::Queued);
-    assert_eq!((queue.backlog().packets, dropped.len()), (2, 1), "the third part found no room");
+    assert_eq!(queue.enqueue(&super_packet, at(0), &mut dropped), Verdict::Queued);
+    assert_eq!((queue.backlog().packets, dropped.len()), (2, 1), "there was no room for the third segment");
     let seqs: Vec<u64> = drain(&mut queue, at(1))
         .iter()
         .map(|part| if let Body::Tcp(segment) = part.body { segment.seq } else { 0 })
@@ -121,30 +122,30 @@ fn super_packets_are_cut_and_each_part_counts() {
     assert_eq!(seqs, [1_000, 2_448]);
 }
 
-/// With a standing classic queue scalable packets are marked k times as often as the square root says that classic
-/// packets are dropped (RFC 9332 section 2.1).
+/// With a standing classic queue, scalable packets are marked k times as often as the square root of the classic drop
+/// probability (RFC 9332 section 2.1).
 #[test]
 fn both_queues_are_coupled() {
-    let mut queue = DualPi2::new(&config(), &Lot { seed: 7, name: "eth0", is_home: false, ends: &[] }, "1:");
+    let mut queue = DualPi2::new(&config(), &QdiscContext { seed: 7, name: "eth0", is_home: false, ends: &[] }, "1:");
     let quarter = Control::new(&config()).at_probability(u32::MAX / 4);
     queue.control = quarter;
-    let throws = 100_000;
-    let marked = (0..throws).filter(|_| queue.scalable_fate() == Fate::Mark).count();
-    let dropped = (0..throws).filter(|_| queue.classic_fate(Ecn::NotEct) == Fate::Drop).count();
-    let (half, sixteenth) = (throws / 2, throws / 16);
+    let draws = 100_000;
+    let marked = (0..draws).filter(|_| queue.decide_scalable() == Decision::Mark).count();
+    let dropped = (0..draws).filter(|_| queue.decide_classic(Ecn::NotEct) == Decision::Drop).count();
+    let (half, sixteenth) = (draws / 2, draws / 16);
     assert!(marked.abs_diff(half) < 1_000, "{marked}: 2 × 1/4");
     assert!(dropped.abs_diff(sixteenth) < 500, "{dropped}: 1/4 squared");
-    assert_ne!(queue.classic_fate(Ecn::Ect0), Fate::Drop, "a classic packet that can be marked is");
+    assert_ne!(queue.decide_classic(Ecn::Ect0), Decision::Drop, "a capable classic packet is marked, not dropped");
 }
 
 #[test]
-fn overload_drops_from_both_or_marks_all_of_one() {
-    let mut queue = DualPi2::new(&config(), &Lot { seed: 7, name: "eth0", is_home: false, ends: &[] }, "1:");
+fn on_overload_both_drop_or_all_low_latency_is_marked() {
+    let mut queue = DualPi2::new(&config(), &QdiscContext { seed: 7, name: "eth0", is_home: false, ends: &[] }, "1:");
     queue.control = Control::new(&config()).at_probability(u32::MAX);
-    assert_eq!(queue.scalable_fate(), Fate::Drop);
-    assert_eq!(queue.classic_fate(Ecn::Ect0), Fate::Drop, "marks are ignored");
+    assert_eq!(queue.decide_scalable(), Decision::Drop);
+    assert_eq!(queue.decide_classic(Ecn::Ect0), Decision::Drop, "marks are ignored");
     queue.config.drop_on_overload = false;
-    assert_eq!(queue.scalable_fate(), Fate::Mark);
+    assert_eq!(queue.decide_scalable(), Decision::Mark);
 }
 
 fn ecn() -> impl Strategy<Value = Ecn> {
@@ -152,7 +153,7 @@ fn ecn() -> impl Strategy<Value = Ecn> {
 }
 
 proptest! {
-    /// Nothing appears and nothing is lost, nobody overtakes within a queue, and the counts agree.
+    /// Packets are conserved, never reordered within a queue, and counted consistently.
     #[test]
     fn packets_are_conserved_and_keep_their_order(
         arrivals in prop::collection::vec((0..3_000_u64, ecn(), 0..3_u8), 1..400),
@@ -170,11 +171,11 @@ proptest! {
                 }
             }
         }
-        let look = queue.look(&queue.locate("1:").unwrap());
+        let snapshot = queue.snapshot(&queue.find_path("1:").unwrap());
         let standing = queue.backlog().packets as usize;
         prop_assert!(standing <= limit as usize);
         prop_assert_eq!(out.len() + dropped.len() + standing, arrivals.len());
-        prop_assert_eq!(look.counters.drops, dropped.len() as u64);
+        prop_assert_eq!(snapshot.counters.drops, dropped.len() as u64);
         for scalable in [0, 1] {
             let seqs: Vec<u64> = out.iter().filter(|packet| packet.mark == scalable)
                 .map(|packet| if let Body::Tcp(segment) = packet.body { segment.seq } else { 0 }).collect();

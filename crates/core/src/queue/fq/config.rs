@@ -1,39 +1,39 @@
-//! What an experiment may say of a fq, in numbers; what they do is its own file's affair.
+//! Settings of fq, as numbers.
 
 use crate::rate::Rate;
 use crate::time::Span;
 use serde::Deserialize;
 
-/// fq, as the kernel gets it from tc.
+/// Settings of fq as tc passes them to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FqConfig {
-    /// Most packets, without those on the fast path.
+    /// Maximum packets, the fast path not counted.
     pub limit: u32,
-    /// Most packets of one flow.
+    /// Maximum packets per flow.
     pub flow_limit: u32,
-    /// Deficit round robin's share.
+    /// Quantum in bytes.
     pub quantum: u32,
-    /// What a flow begins with.
+    /// Initial quantum of a flow.
     pub initial_quantum: u32,
-    /// Does it pace, and do the sockets of its host leave pacing to it?
+    /// Whether fq paces (and sockets of the host leave pacing to it).
     pub pacing: bool,
-    /// Most that one flow may have.
+    /// Maximum rate per flow.
     #[serde(default)]
     pub max_rate: Option<Rate>,
-    /// How long a flow must have been empty to get a new quantum.
+    /// Idle time after which a flow gets a new initial quantum.
     pub refill_delay: Span,
-    /// Flows of others that are slower than this are spaced packet by packet.
+    /// Forwarded flows below this rate are paced packet by packet.
     pub low_rate_threshold: Rate,
-    /// Flows without a socket are told apart by so many bits of their hash.
+    /// Mask of the hash for packets without a socket.
     pub orphan_mask: u32,
-    /// Mark what leaves later than this after it might have.
+    /// Mark packets that leave later than this after their departure time.
     #[serde(default)]
     pub ce_threshold: Option<Span>,
-    /// How late its timer may ring.
+    /// Timer slack.
     pub timer_slack: Span,
-    /// How far ahead a departure time may lie.
+    /// How far in the future a departure time may be.
     pub horizon: Span,
-    /// Does a packet beyond the horizon die, or is it sent at the horizon?
+    /// Drop packets beyond the horizon; otherwise send them at the horizon.
     pub horizon_drop: bool,
 }

@@ -1,37 +1,37 @@
-//! One flow of a fq: its packets in order of departure, what it may send in this round, and where it stands.
+//! One flow of fq: packets in order of departure, credit, and state.
 
 use crate::packet::Packet;
 use crate::time::Time;
 use alloc::collections::VecDeque;
 
-/// A flow. A socket never takes a departure time back, so that its packets are in order as they come.
+/// A flow. A socket's departure times never decrease, so packets stay in arrival order.
 #[derive(Debug)]
 pub(super) struct Flow {
     pub packets: VecDeque<Packet>,
-    /// Bytes that it may send before the next one's turn.
+    /// Bytes that it may still send in this round.
     pub credit: i64,
-    pub standing: Standing,
-    /// Not before this, whatever its packets say; zero before the first limit.
+    pub state: FlowState,
+    /// Earliest time of the next packet, whatever its departure time; zero before the first limit.
     pub next_at: Time,
 }
 
-/// Is a flow in a list, or among those that wait?
+/// Whether a flow is detached, listed or throttled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// In none; since when, in jiffies, made odd as Linux makes them.
+pub(super) enum FlowState {
+    /// In no list; since this jiffy, made odd as in Linux.
     Detached { since: u64 },
-    /// In one of the lists, or waiting.
+    /// In a list, or throttled.
     Listed,
 }
 
 impl Flow {
-    /// Empty, with so much to begin with.
+    /// An empty flow with this credit.
     pub const fn new(credit: i64, jiffy: u64) -> Self {
-        Self { packets: VecDeque::new(), credit, standing: Standing::Detached { since: jiffy }, next_at: Time::ZERO }
+        Self { packets: VecDeque::new(), credit, state: FlowState::Detached { since: jiffy }, next_at: Time::ZERO }
     }
 
-    /// When its next packet may leave; None when it has none.
-    pub fn due(&self) -> Option<Time> {
+    /// Departure time of its next packet; None if it is empty.
+    pub fn departs_at(&self) -> Option<Time> {
         self.packets.front().map(|packet| packet.queued_at.max(self.next_at))
     }
 }

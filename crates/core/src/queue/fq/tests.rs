@@ -1,8 +1,8 @@
-//! Departure times, shares, rates, and the way past the flows.
+//! Departure times, shares, rates, and the fast path.
 
 use super::*;
 use crate::queue::tests::{Bench, ms, node, tcp};
-use crate::queue::{Config, Queue, Site};
+use crate::queue::{Config, DeviceContext, Queue};
 use alloc::boxed::Box;
 
 fn config() -> FqConfig {
@@ -23,10 +23,10 @@ fn config() -> FqConfig {
     }
 }
 
-/// An fq on a host of its packets' sockets, or elsewhere.
+/// An fq on the host of its packets' sockets, or on another host.
 fn bench(config: FqConfig, is_home: bool) -> Bench {
     let node = node("1:", Config::Fq(Box::new(config)));
-    let queue = Queue::standing(&node, &Site { seed: 1, name: "bench", is_home, ends: &[] });
+    let queue = Queue::with_device(&node, &DeviceContext { seed: 1, name: "bench", is_home, ends: &[] });
     Bench { queue, ..Bench::of(&node) }
 }
 
@@ -43,7 +43,7 @@ fn flows(bench: &Bench) -> Vec<u32> {
 }
 
 #[test]
-fn a_packet_leaves_at_its_departure_time_or_a_little_later() {
+fn a_packet_leaves_at_its_departure_time_plus_slack() {
     let mut bench = bench(config(), true);
     bench.offer_all([departing(1, ms(3)), departing(1, ms(5)), departing(2, ms(4))]);
     bench.run_until(ms(10));
@@ -52,7 +52,7 @@ fn a_packet_leaves_at_its_departure_time_or_a_little_later() {
 }
 
 #[test]
-fn a_packet_that_comes_makes_those_that_are_due_leave_without_the_timer() {
+fn an_arrival_releases_expired_packets_before_the_timer() {
     let mut bench = bench(config(), true);
     bench.offer(departing(1, ms(3)));
     assert!(matches!(bench.drain(), Next::At(_)));
@@ -63,20 +63,20 @@ fn a_packet_that_comes_makes_those_that_are_due_leave_without_the_timer() {
 }
 
 #[test]
-fn elsewhere_departure_times_are_gone_and_flows_take_turns() {
+fn forwarded_packets_ignore_departure_times_and_alternate() {
     let mut bench = bench(config(), false);
     (0..30).for_each(|_| bench.offer_all([departing(1, ms(50))]));
     (0..30).for_each(|_| bench.offer_all([departing(2, ms(50))]));
     assert!(matches!(bench.drain(), Next::Empty));
     let flows = flows(&bench);
-    assert_eq!(flows[..8], [1; 8], "the first eight passed by the flows");
-    // Ten packets of each to begin with, and then two at a time.
+    assert_eq!(flows[..8], [1; 8], "the first eight took the fast path");
+    // Ten packets of each at first, then two at a time.
     assert_eq!(flows[8..28], [[1; 10], [2; 10]].concat());
     assert_eq!(flows[28..32], [1, 1, 2, 2]);
 }
 
 #[test]
-fn a_flow_holds_so_many_packets_and_all_of_them_so_many() {
+fn flow_and_total_limits_apply() {
     let mut bench = bench(FqConfig { flow_limit: 5, limit: 8, ..config() }, true);
     (0..7).for_each(|_| bench.offer_all([departing(1, ms(50))]));
     assert_eq!(bench.dropped.len(), 2);
@@ -85,7 +85,7 @@ fn a_flow_holds_so_many_packets_and_all_of_them_so_many() {
 }
 
 #[test]
-fn what_lies_beyond_the_horizon_dies_or_is_sent_there() {
+fn packets_beyond_the_horizon_are_dropped_or_capped() {
     let horizon = Span::from_millis(20);
     let mut strict = bench(FqConfig { horizon, ..config() }, true);
     assert_eq!(strict.offer(departing(1, ms(21))), Verdict::Dropped);
@@ -96,8 +96,8 @@ fn what_lies_beyond_the_horizon_dies_or_is_sent_there() {
 }
 
 #[test]
-fn maxrate_spaces_each_packet_at_home_and_each_quantum_elsewhere() {
-    let max_rate = Some(Rate::from_bits(12_112_000)); // A packet a millisecond.
+fn maxrate_paces_packets_locally_and_quanta_when_forwarded() {
+    let max_rate = Some(Rate::from_bits(12_112_000)); // One packet per millisecond.
     let mut home = bench(FqConfig { max_rate, ..config() }, true);
     (0..5).for_each(|_| home.offer_all([departing(1, Time::ZERO)]));
     home.run_until(ms(20));
@@ -113,19 +113,19 @@ fn maxrate_spaces_each_packet_at_home_and_each_quantum_elsewhere() {
 }
 
 #[test]
-fn late_packets_are_marked_and_counted_even_if_they_can_not_be() {
+fn late_packets_count_as_marked_even_if_not_capable() {
     let mut bench = bench(FqConfig { ce_threshold: Some(Span::from_millis(1)), ..config() }, false);
     let filler = Packet { ecn: Ecn::Ect0, ..tcp(1, 1_514, 1, 0) };
     bench.offer_many(filler, 9);
     bench.offer(tcp(1, 1_514, 1, 0));
     bench.now = ms(2);
     bench.drain();
-    assert_eq!(bench.counters().marks, 2, "eight of them passed by the flows");
+    assert_eq!(bench.counters().marks, 2, "eight of them took the fast path");
     assert_eq!(bench.sent.iter().filter(|(_, packet)| packet.ecn == Ecn::Ce).count(), 1);
 }
 
 #[test]
-fn a_probe_of_the_host_shares_no_queue_with_its_sockets() {
+fn a_local_probe_has_its_own_queue() {
     let mut bench = bench(config(), true);
     (0..50).for_each(|_| bench.offer_all([departing(1, ms(5))]));
     let probe = Packet { body: Body::Probe { seq: 0, sent_at: Time::ZERO, turned_at: Time::ZERO }, ..tcp(1, 98, 1, 0) };

@@ -1,4 +1,4 @@
-//! Fairness, sparse flows, and what happens when too much stands.
+//! Fairness, sparse flows, and drops over the limits.
 
 use crate::queue::config::{CodelConfig, FqCodelConfig};
 use crate::queue::tests::{Bench, ms, tcp};
@@ -28,7 +28,7 @@ fn flows(bench: &Bench) -> Vec<u32> {
 }
 
 #[test]
-fn flows_take_turns_whatever_they_send() {
+fn flows_alternate_whatever_they_send() {
     let mut bench = bench(config());
     bench.offer_many(tcp(1, 1_514, 1, 0), 90);
     bench.offer_many(tcp(2, 1_514, 1, 0), 10);
@@ -39,7 +39,7 @@ fn flows_take_turns_whatever_they_send() {
 }
 
 #[test]
-fn a_quantum_is_bytes_so_small_packets_go_by_more_at_a_time() {
+fn a_quantum_counts_bytes_not_packets() {
     let mut bench = bench(config());
     bench.offer_many(tcp(1, 1_514, 1, 0), 100);
     bench.offer_many(tcp(2, 151, 1, 0), 1_000);
@@ -53,7 +53,7 @@ fn a_quantum_is_bytes_so_small_packets_go_by_more_at_a_time() {
 }
 
 #[test]
-fn a_flow_that_was_quiet_goes_first() {
+fn a_new_flow_is_served_first() {
     let mut bench = bench(config());
     bench.offer_many(tcp(1, 1_514, 1, 0), 50);
     for _ in 0..10 {
@@ -64,20 +64,20 @@ fn a_flow_that_was_quiet_goes_first() {
 }
 
 #[test]
-fn beyond_the_limit_the_fattest_flow_loses_half_but_a_batch_at_most() {
+fn over_the_limit_the_largest_flow_drops_half_up_to_a_batch() {
     let mut bench = bench(FqCodelConfig { limit: 100, ..config() });
     bench.offer_many(tcp(1, 1_514, 1, 0), 90);
     bench.offer_many(tcp(2, 1_514, 1, 0), 10);
-    assert_eq!(bench.offer(tcp(2, 1_514, 1, 0)), Verdict::Queued, "another flow paid for it");
+    assert_eq!(bench.offer(tcp(2, 1_514, 1, 0)), Verdict::Queued, "another flow dropped a packet");
     assert!(bench.dropped.iter().all(|packet| packet.flow.0 == 1));
     assert_eq!((bench.dropped.len(), bench.counters().drops), (45, 45));
     bench.offer_many(tcp(1, 1_514, 1, 0), 44);
-    assert_eq!(bench.offer(tcp(1, 1_514, 1, 0)), Verdict::Congested, "its own flow paid for it");
+    assert_eq!(bench.offer(tcp(1, 1_514, 1, 0)), Verdict::Congested, "its own flow dropped a packet");
 }
 
 #[test]
 fn memory_is_limited_too() {
-    // 1448 bytes of payload and 960 around them.
+    // 1448 bytes of payload and 960 of overhead.
     let mut bench = bench(FqCodelConfig { memory_limit: 10 * (1_448 + 960), drop_batch: 1, ..config() });
     bench.offer_many(tcp(1, 1_514, 1, 0), 10);
     assert!(bench.dropped.is_empty());
@@ -86,7 +86,7 @@ fn memory_is_limited_too() {
 }
 
 #[test]
-fn each_flow_has_a_control_loop_of_its_own() {
+fn each_flow_has_its_own_control_loop() {
     let mut bench = bench(config());
     bench.offer_many(tcp(1, 1_514, 1, 0), 2_000);
     for millis in 0..1_000 {
@@ -96,16 +96,16 @@ fn each_flow_has_a_control_loop_of_its_own() {
         bench.take();
     }
     assert!(bench.dropped.len() > 10, "{}", bench.dropped.len());
-    assert!(bench.dropped.iter().all(|packet| packet.flow.0 == 1), "the other flow never waits");
+    assert!(bench.dropped.iter().all(|packet| packet.flow.0 == 1), "the other flow is never queued");
 }
 
 #[test]
-fn few_queues_are_shared_and_many_are_not() {
+fn flows_collide_with_few_queues_but_not_with_many() {
     let collisions = |queues| {
         let mut bench = bench(FqCodelConfig { flows: queues, ..config() });
         (1..=8).for_each(|flow| bench.offer_many(tcp(flow, 1_514, 1, 0), 2));
         bench.drain();
-        // With a queue of its own each flow sends one packet in the first round.
+        // With its own queue each flow sends one packet in the first round.
         let mut first: Vec<u32> = flows(&bench)[..8].to_vec();
         first.sort_unstable();
         first.dedup();

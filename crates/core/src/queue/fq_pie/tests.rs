@@ -1,4 +1,4 @@
-//! `fq_pie`: flows are served in turn, and each has a probability of its own.
+//! `fq_pie`: flows alternate, and each has its own drop probability.
 
 use super::super::pie::tests::config as pie;
 use super::super::tests::{Bench, ms, tcp};
@@ -23,7 +23,7 @@ fn flows_take_turns() {
 }
 
 #[test]
-fn the_flow_that_overflows_is_the_one_that_loses() {
+fn only_the_overloading_flow_is_dropped_from() {
     let mut bench = Bench::new(Config::FqPie(config()));
     for step in 0..3_000 {
         bench.now = ms(step * 10);
@@ -38,14 +38,14 @@ fn the_flow_that_overflows_is_the_one_that_loses() {
 }
 
 #[test]
-fn a_full_queue_tells_its_sender_of_congestion() {
+fn a_full_queue_reports_congestion_to_the_sender() {
     let mut bench = Bench::new(Config::FqPie(FqPieConfig { limit: 1, ..config() }));
     assert_eq!(bench.offer(tcp(1, 100, 1, 0)), Verdict::Queued);
     assert_eq!(bench.offer(tcp(1, 100, 1, 1)), Verdict::Congested);
 }
 
 #[test]
-fn a_timer_with_more_flows_than_it_looks_at_at_once_comes_to_all_of_them() {
+fn the_timer_visits_all_flows_over_several_jiffies() {
     let many = FqPieConfig { flows: 5_000, ..config() };
     let mut bench = Bench::new(Config::FqPie(many));
     for step in 0..3_000 {
@@ -58,7 +58,7 @@ fn a_timer_with_more_flows_than_it_looks_at_at_once_comes_to_all_of_them() {
         });
     }
     for flow in 1..=8 {
-        let died = bench.dropped.iter().filter(|packet| flow_of(packet) == flow).count();
-        assert!(died > 500, "{died} of flow {flow}");
+        let dropped = bench.dropped.iter().filter(|packet| flow_of(packet) == flow).count();
+        assert!(dropped > 500, "{dropped} of flow {flow}");
     }
 }

@@ -1,4 +1,4 @@
-//! One class: its buckets, and what they let it do.
+//! One class: its buckets and its mode.
 //!
 //! ```text
 //!              ceil bucket < 0            rate bucket < 0
@@ -6,23 +6,23 @@
 //!            ----------------->           --------------->
 //! ```
 
-use super::feed::Feed;
+use super::list::ClassList;
 use crate::queue::HtbClass;
 use crate::queue::bucket::Bucket;
-use crate::queue::discipline::Discipline;
+use crate::queue::qdisc::Qdisc;
 use crate::rate::Rate;
 use crate::time::Span;
 use alloc::boxed::Box;
 
-/// A class's number: its place when classes are sorted by minor number.
+/// Index of a class, in order of minor numbers.
 pub(super) type Id = usize;
 
-/// Priorities that there are (`TC_HTB_NUMPRIO`).
+/// Number of priorities (`TC_HTB_NUMPRIO`).
 pub(super) const PRIORITIES: usize = 8;
-/// Levels that there may be (`TC_HTB_MAXDEPTH`).
-pub(super) const MOST_LEVELS: usize = 8;
+/// Maximum levels (`TC_HTB_MAXDEPTH`).
+pub(super) const MAX_LEVELS: usize = 8;
 
-/// What a class's buckets let it do (`enum htb_cmode`).
+/// What a class may do, given its buckets (`enum htb_cmode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     CantSend,
@@ -35,35 +35,35 @@ pub(super) enum Mode {
 pub(super) struct Class {
     pub minor: u32,
     pub parent: Option<Id>,
-    /// 0 for leaves, and the higher the nearer the root.
+    /// 0 for leaves, increasing towards the root.
     pub level: usize,
     pub mode: Mode,
-    /// Bits of the priorities in which it, or something below it, has packets to send.
+    /// Bit mask of priorities for which it or a descendant has packets to send.
     pub active: u8,
     pub priority: usize,
     pub quantum: i64,
-    /// What is left of its quantum, by level at which it was served.
-    pub deficits: [i64; MOST_LEVELS],
-    /// When its mode changes next; it stands in its level's waiting list by it.
+    /// Remaining deficit, by level at which it was served.
+    pub deficits: [i64; MAX_LEVELS],
+    /// Time of its next change of mode; its key in the level's waiting list.
     pub due_ns: i64,
     pub below: Below,
     rate: Bucket,
     ceil: Bucket,
-    /// When the buckets were last reckoned (`t_c`).
+    /// Time of the last bucket update (`t_c`).
     checked_ns: i64,
 }
 
-/// What a class has below it.
+/// What a class contains.
 #[derive(Debug)]
 pub(super) enum Below {
-    /// Packets.
-    Leaf(Box<Discipline>),
+    /// A leaf: packets.
+    Leaf(Box<Qdisc>),
     /// Classes that borrow from it, by priority.
-    Classes(Box<[Feed; PRIORITIES]>),
+    Classes(Box<[ClassList; PRIORITIES]>),
 }
 
 impl Class {
-    /// With full buckets.
+    /// A class with full buckets.
     pub fn new(config: &HtbClass, parent: Option<Id>, level: usize, below: Below) -> Self {
         Self {
             minor: config.minor,
@@ -73,7 +73,7 @@ impl Class {
             active: 0,
             priority: priority(config),
             quantum: quantum(config),
-            deficits: [0; MOST_LEVELS],
+            deficits: [0; MAX_LEVELS],
             due_ns: 0,
             below,
             rate: Bucket::full(config.rate, depth(config.rate, config.burst)),
@@ -82,7 +82,7 @@ impl Class {
         }
     }
 
-    /// New settings; what is in the buckets stays.
+    /// Applies new settings; the tokens stay.
     pub fn change(&mut self, config: &HtbClass) {
         self.rate.reshape(config.rate, depth(config.rate, config.burst));
         self.ceil.reshape(config.ceil, depth(config.ceil, config.cburst));
@@ -90,7 +90,7 @@ impl Class {
         self.quantum = quantum(config);
     }
 
-    /// Its mode at `now`, and how long until it may change (`htb_class_mode`).
+    /// Its mode at `now`, and the time until it may change (`htb_class_mode`).
     #[inline]
     pub fn mode_at(&self, now_ns: i64) -> (Mode, i64) {
         let elapsed_ns = self.elapsed(now_ns);
@@ -102,7 +102,7 @@ impl Class {
         if rate_ns < 0 { (Mode::MayBorrow, -rate_ns) } else { (Mode::CanSend, 0) }
     }
 
-    /// A packet was sent at the expense of a class of `level`: this class pays for it, or only reckons its time
+    /// Charges a packet sent at the expense of a class of `level`: this class pays, or only updates its time
     /// (`htb_charge_class`).
     #[inline]
     pub fn charge(&mut self, bytes: u32, level: usize, now_ns: i64) {
@@ -116,43 +116,43 @@ impl Class {
         self.checked_ns = now_ns;
     }
 
-    /// What stands in it, when it is a leaf.
-    pub fn leaf(&self) -> Option<&Discipline> {
+    /// Its qdisc, if it is a leaf.
+    pub fn leaf(&self) -> Option<&Qdisc> {
         match &self.below {
             Below::Leaf(leaf) => Some(leaf),
             Below::Classes(_) => None,
         }
     }
 
-    /// What stands in it, when it is a leaf.
+    /// Its qdisc, if it is a leaf.
     #[inline]
-    pub fn leaf_mut(&mut self) -> Option<&mut Discipline> {
+    pub fn leaf_mut(&mut self) -> Option<&mut Qdisc> {
         match &mut self.below {
             Below::Leaf(leaf) => Some(leaf),
             Below::Classes(_) => None,
         }
     }
 
-    /// The classes that borrow from it in this priority.
-    pub fn feed_mut(&mut self, priority: usize) -> &mut Feed {
+    /// Classes that borrow from it at this priority.
+    pub fn list_mut(&mut self, priority: usize) -> &mut ClassList {
         match &mut self.below {
-            Below::Classes(feeds) => &mut feeds[priority],
-            Below::Leaf(_) => unreachable!("nobody borrows from a leaf"),
+            Below::Classes(lists) => &mut lists[priority],
+            Below::Leaf(_) => unreachable!("classes cannot borrow from a leaf"),
         }
     }
 
     fn elapsed(&self, now_ns: i64) -> i64 {
-        (now_ns - self.checked_ns).min(LONGEST_WAIT_NS)
+        (now_ns - self.checked_ns).min(MAX_WAIT_NS)
     }
 }
 
 fn pay(bucket: &mut Bucket, elapsed_ns: i64, bytes: u32) {
     let tokens_ns = bucket.after(elapsed_ns, bytes);
-    bucket.set(tokens_ns.max(1 - LONGEST_WAIT_NS));
+    bucket.set(tokens_ns.max(1 - MAX_WAIT_NS));
 }
 
-/// A bucket's depth as time, the way iproute2 6.1 tells it to the kernel: whole microseconds (`tc_core_time2tick`
-/// takes an integer), then whole ticks of 64 ns.
+/// Bucket depth as time, as iproute2 6.1 passes it to the kernel: whole microseconds (`tc_core_time2tick` takes an
+/// integer), then whole ticks of 64 ns.
 fn depth(rate: Rate, bytes: u64) -> Span {
     let nanos = rate.time_for(bytes).as_micros() * 1_000;
     Span::from_nanos(nanos - nanos % TICK_NS)
@@ -162,7 +162,7 @@ fn priority(config: &HtbClass) -> usize {
     usize::from(config.prio).min(PRIORITIES - 1)
 }
 
-/// As given, or a tenth of a second's bytes within bounds (`r2q`).
+/// The given quantum, or a tenth of a second at `rate` within bounds (`r2q`).
 fn quantum(config: &HtbClass) -> i64 {
     match config.quantum {
         0 => i64::try_from((config.rate.as_bytes() / 10).clamp(1_000, 200_000)).expect("it was clamped"),
@@ -170,8 +170,8 @@ fn quantum(config: &HtbClass) -> i64 {
     }
 }
 
-/// No class waits longer, and none saves more (`mbuffer`).
-const LONGEST_WAIT_NS: i64 = 60_000_000_000;
+/// Maximum wait of a class, and maximum time that its buckets accumulate (`mbuffer`).
+const MAX_WAIT_NS: i64 = 60_000_000_000;
 /// The packet scheduler's clock (`PSCHED_SHIFT` 6).
 const TICK_NS: u64 = 64;
 
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_depth_is_whole_microseconds_in_ticks_of_64_ns() {
+    fn depth_is_rounded_to_microseconds_then_ticks_of_64_ns() {
         // 1514 B at 80 Mbit/s take 151.4 µs; 151 µs are 2359.4 ticks.
         assert_eq!(depth(Rate::from_bits(80_000_000), 1_514), Span::from_nanos(2_359 * 64));
         // At 10 Gbit/s 1.2112 µs: one microsecond, 15 ticks.

@@ -1,22 +1,22 @@
-//! Who may send, and when that changes: levels with their rows and waiting lists, and the way up from leaf to root.
+//! Which class sends, and when that changes: levels with their lists and waiting lists, and the path from leaf to root.
 //!
-//! A leaf with packets is *active*. An active class that can send stands in the row of its level; one that may borrow
-//! stands in its parent's feed, and so makes the parent active. Every class that can't send waits until its buckets
-//! will have changed its mode.
+//! A leaf with packets is *active*. An active class that may send is in its level's list; one that may borrow is in its
+//! parent's list, which makes the parent active. Every class that may not send waits for the time at which its mode
+//! changes.
 
-use super::class::{Below, Class, Id, MOST_LEVELS, Mode, PRIORITIES};
-use super::feed::Feed;
+use super::class::{Below, Class, Id, MAX_LEVELS, Mode, PRIORITIES};
+use super::list::ClassList;
 use crate::packet::Packet;
 use crate::queue::bucket::{instant, nanos};
-use crate::queue::discipline::{Discipline, Lot, Turn};
 use crate::queue::fifo::Fifo;
-use crate::queue::tally::Tally;
+use crate::queue::qdisc::{CallContext, Qdisc, QdiscContext};
+use crate::queue::stats::QdiscStats;
 use crate::queue::{HtbClass, Next, Verdict};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// All classes, sorted by minor number, and the levels on which they are served.
+/// All classes by minor number, and the levels at which they are served.
 #[derive(Debug)]
 pub(super) struct Tree {
     classes: Vec<Class>,
@@ -26,15 +26,15 @@ pub(super) struct Tree {
 /// Classes of one level.
 #[derive(Debug, Default)]
 struct Level {
-    /// Those that can send, by priority.
-    rows: [Feed; PRIORITIES],
-    /// Priorities whose row is not empty.
+    /// Classes that may send, by priority.
+    rows: [ClassList; PRIORITIES],
+    /// Bit mask of priorities with a non-empty list.
     mask: u8,
-    /// Those that can't, by the time at which that may change.
+    /// Classes that may not send, by the time at which that may change.
     waiting: VecDeque<(i64, Id)>,
 }
 
-/// Classes that can send, of one level and priority.
+/// Classes of one level and priority that may send.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     level: usize,
@@ -42,24 +42,24 @@ struct Row {
 }
 
 impl Tree {
-    /// All classes with full buckets.
-    pub fn new(configs: &[HtbClass], lot: &Lot) -> Self {
+    /// Classes with full buckets.
+    pub fn new(configs: &[HtbClass], context: &QdiscContext) -> Self {
         let mut sorted: Vec<&HtbClass> = configs.iter().collect();
         sorted.sort_by_key(|config| config.minor);
         let find = |minor: u32| sorted.binary_search_by_key(&minor, |config| config.minor).ok();
         let parents: Vec<Option<Id>> = sorted
             .iter()
-            .map(|config| (config.parent != 0).then(|| find(config.parent).expect("a class's parent is a class")))
+            .map(|config| (config.parent != 0).then(|| find(config.parent).expect("a class's parent exists")))
             .collect();
         let depths: Vec<usize> = (0..sorted.len()).map(|id| depth_of(id, &parents)).collect();
         let is_parent = |id: Id| parents.contains(&Some(id));
         let inner_levels = (0..sorted.len()).filter(|id| is_parent(*id)).map(|id| depths[id] + 1).max().unwrap_or(0);
-        assert!(inner_levels < MOST_LEVELS, "a tree of classes has at most {MOST_LEVELS} levels");
+        assert!(inner_levels < MAX_LEVELS, "a tree of classes has at most {MAX_LEVELS} levels");
         let class = |(id, config): (Id, &&HtbClass)| {
             if is_parent(id) {
                 Class::new(config, parents[id], inner_levels - depths[id], Below::Classes(Box::default()))
             } else {
-                Class::new(config, parents[id], 0, Below::Leaf(Box::new(leaf(config, lot))))
+                Class::new(config, parents[id], 0, Below::Leaf(Box::new(leaf(config, context))))
             }
         };
         let classes = sorted.iter().enumerate().map(class).collect();
@@ -71,33 +71,33 @@ impl Tree {
         self.classes.len()
     }
 
-    /// What stands in a class, when it is a leaf.
-    pub fn leaf(&self, id: Id) -> Option<&Discipline> {
+    /// The qdisc of a class, if it is a leaf.
+    pub fn leaf(&self, id: Id) -> Option<&Qdisc> {
         self.classes.get(id)?.leaf()
     }
 
-    /// What stands in a class, when it is a leaf.
-    pub fn leaf_mut(&mut self, id: Id) -> Option<&mut Discipline> {
+    /// The qdisc of a class, if it is a leaf.
+    pub fn leaf_mut(&mut self, id: Id) -> Option<&mut Qdisc> {
         self.classes.get_mut(id)?.leaf_mut()
     }
 
-    /// The leaf of this minor number.
+    /// The leaf with this minor number.
     pub fn leaf_of(&self, minor: u32) -> Option<Id> {
         self.find(minor).filter(|id| self.classes[*id].level == 0)
     }
 
-    /// New settings for a class; None when there is none of this number.
+    /// Applies new settings to a class; None if there is no class with this number.
     pub fn change(&mut self, config: &HtbClass) -> Option<()> {
         let id = self.find(config.minor)?;
         self.classes[id].change(config);
         Some(())
     }
 
-    /// A packet joins a leaf, which becomes active.
-    pub fn enqueue(&mut self, id: Id, packet: &Packet, tally: &mut Tally, turn: &mut Turn) -> Verdict {
+    /// Enqueues a packet in a leaf, which becomes active.
+    pub fn enqueue(&mut self, id: Id, packet: &Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
         let class = &mut self.classes[id];
         let leaf = class.leaf_mut().expect("packets go to leaves");
-        let verdict = leaf.under(tally, |leaf| leaf.enqueue(packet, turn));
+        let verdict = leaf.with_parent_stats(stats, |leaf| leaf.enqueue(packet, ctx));
         if class.active == 0 && class.leaf().is_some_and(|leaf| !leaf.is_empty()) {
             class.active = 1 << class.priority;
             self.link(id);
@@ -105,9 +105,9 @@ impl Tree {
         verdict
     }
 
-    /// A packet of the leaf whose turn it is, or when to ask again (`htb_dequeue`).
-    pub fn dequeue(&mut self, tally: &mut Tally, turn: &mut Turn) -> Next {
-        let now_ns = nanos(turn.now);
+    /// Dequeues a packet, or returns the time of the next try (`htb_dequeue`).
+    pub fn dequeue(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
+        let now_ns = nanos(ctx.now);
         let mut wake_ns = i64::MAX;
         for level in 0..self.levels.len() {
             wake_ns = wake_ns.min(self.wake(level, now_ns));
@@ -115,20 +115,20 @@ impl Tree {
             while mask != 0 {
                 let row = Row { level, priority: lowest(mask) };
                 mask &= mask - 1;
-                let next = self.serve(row, &mut wake_ns, tally, turn);
+                let next = self.serve(row, &mut wake_ns, stats, ctx);
                 if matches!(next, Next::Packet(_)) {
                     return next;
                 }
             }
         }
-        if tally.backlog.packets == 0 {
+        if stats.backlog.packets == 0 {
             return Next::Empty;
         }
-        assert!(wake_ns > now_ns && wake_ns < i64::MAX, "packets stand in an htb and nobody will ask for them");
+        assert!(wake_ns > now_ns && wake_ns < i64::MAX, "an htb with packets must return a time to dequeue them");
         Next::At(instant(wake_ns))
     }
 
-    /// Changes the modes of classes of this level that are due, and says when the next is (`htb_do_events`).
+    /// Updates the modes of classes of this level that are due; returns the time of the next update (`htb_do_events`).
     fn wake(&mut self, level: usize, now_ns: i64) -> i64 {
         while let Some((due_ns, id)) = self.levels[level].waiting.front().copied() {
             if due_ns > now_ns {
@@ -142,10 +142,10 @@ impl Tree {
         i64::MAX
     }
 
-    /// Asks the leaves of a row in turn until one gives a packet; those that don't say when to come back
+    /// Dequeues from the leaves of a list in turn until one has a packet. Leaves without a packet are skipped
     /// (`htb_dequeue_tree`).
     #[inline]
-    fn serve(&mut self, row: Row, wake_ns: &mut i64, tally: &mut Tally, turn: &mut Turn) -> Next {
+    fn serve(&mut self, row: Row, wake_ns: &mut i64, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
         let mut start = self.leaf_in_turn(row);
         let mut asked = start;
         while let Some(id) = asked {
@@ -158,11 +158,11 @@ impl Tree {
                 }
                 continue;
             }
-            let next = leaf.under(tally, |leaf| leaf.dequeue(turn));
+            let next = leaf.with_parent_stats(stats, |leaf| leaf.dequeue(ctx));
             match &next {
                 Next::Packet(packet) => {
                     let bytes = packet.bytes;
-                    self.served(id, row, bytes, nanos(turn.now), tally);
+                    self.served(id, row, bytes, nanos(ctx.now), stats);
                     return next;
                 }
                 Next::At(time) => *wake_ns = (*wake_ns).min(nanos(*time)),
@@ -177,8 +177,8 @@ impl Tree {
         Next::Empty
     }
 
-    /// A leaf gave a packet: it pays with its quantum, and with its and its ancestors' tokens.
-    fn served(&mut self, id: Id, row: Row, bytes: u32, now_ns: i64, tally: &mut Tally) {
+    /// Charges a packet to the leaf's quantum, and to its own and its ancestors' tokens.
+    fn served(&mut self, id: Id, row: Row, bytes: u32, now_ns: i64, stats: &mut QdiscStats) {
         let class = &mut self.classes[id];
         let deficit = &mut class.deficits[row.level];
         *deficit -= i64::from(bytes);
@@ -186,14 +186,14 @@ impl Tree {
             *deficit += class.quantum;
             self.advance(id, row);
         }
-        if self.classes[id].leaf().is_some_and(Discipline::is_empty) {
+        if self.classes[id].leaf().is_some_and(Qdisc::is_empty) {
             self.unlink_leaf(id);
         }
-        self.charge(id, bytes, row.level, now_ns, tally);
+        self.charge(id, bytes, row.level, now_ns, stats);
     }
 
     /// Charges a packet to a leaf and its ancestors (`htb_charge_class`).
-    fn charge(&mut self, leaf: Id, bytes: u32, level: usize, now_ns: i64, tally: &mut Tally) {
+    fn charge(&mut self, leaf: Id, bytes: u32, level: usize, now_ns: i64, stats: &mut QdiscStats) {
         let mut next = Some(leaf);
         while let Some(id) = next {
             let class = &mut self.classes[id];
@@ -204,7 +204,7 @@ impl Tree {
             if mode == old {
                 continue;
             }
-            tally.counters.overlimits += u64::from(mode == Mode::CantSend);
+            stats.counters.overlimits += u64::from(mode == Mode::CantSend);
             self.set_mode(id, mode);
             if old != Mode::CanSend {
                 self.stop_waiting(id);
@@ -213,7 +213,7 @@ impl Tree {
         }
     }
 
-    /// Changes a class's mode, and where it stands with it.
+    /// Changes the mode of a class, and moves it between lists.
     fn set_mode(&mut self, id: Id, mode: Mode) {
         let old = self.classes[id].mode;
         if mode == old {
@@ -248,11 +248,11 @@ impl Tree {
         let Class { level, due_ns, .. } = self.classes[id];
         let waiting = &mut self.levels[level].waiting;
         let first = waiting.partition_point(|(due, _)| *due < due_ns);
-        let offset = waiting.range(first..).position(|(_, waits)| *waits == id);
+        let offset = waiting.range(first..).position(|(_, next_departure)| *next_departure == id);
         waiting.remove(first + offset.expect("a class that can't send waits"));
     }
 
-    /// A leaf has nothing to send.
+    /// A leaf has no packets left.
     fn unlink_leaf(&mut self, id: Id) {
         if self.classes[id].active != 0 {
             self.unlink(id);
@@ -260,18 +260,17 @@ impl Tree {
         }
     }
 
-    /// Puts an active class where it can be found: in its parent's feed, and so on upwards, or in a row
-    /// (`htb_activate_prios`).
+    /// Adds an active class to its parent's list, and so on upwards, or to its level's list (`htb_activate_prios`).
     fn link(&mut self, id: Id) {
         let (mut id, mut mask) = (id, self.classes[id].active);
         while let (Mode::MayBorrow, Some(parent), true) = (self.classes[id].mode, self.classes[id].parent, mask != 0) {
             let above = &mut self.classes[parent];
             for priority in priorities(mask) {
-                let feed = above.feed_mut(priority);
-                if !feed.is_empty() {
+                let list = above.list_mut(priority);
+                if !list.is_empty() {
                     mask &= !(1 << priority);
                 }
-                feed.insert(id);
+                list.insert(id);
             }
             above.active |= mask;
             id = parent;
@@ -283,16 +282,16 @@ impl Tree {
         }
     }
 
-    /// Takes an active class out of feeds and rows (`htb_deactivate_prios`).
+    /// Removes an active class from all lists (`htb_deactivate_prios`).
     fn unlink(&mut self, id: Id) {
         let (mut id, mut mask) = (id, self.classes[id].active);
         while let (Mode::MayBorrow, Some(parent), true) = (self.classes[id].mode, self.classes[id].parent, mask != 0) {
             let above = &mut self.classes[parent];
             let mut emptied = 0;
             for priority in priorities(mask) {
-                let feed = above.feed_mut(priority);
-                feed.remove_and_remember(id);
-                if feed.is_empty() {
+                let list = above.list_mut(priority);
+                list.remove_and_resume(id);
+                if list.is_empty() {
                     emptied |= 1 << priority;
                 }
             }
@@ -303,7 +302,7 @@ impl Tree {
         if self.classes[id].mode == Mode::CanSend {
             let level = &mut self.levels[self.classes[id].level];
             for priority in priorities(mask) {
-                level.rows[priority].remove_and_go_on(id);
+                level.rows[priority].remove_and_advance(id);
                 if level.rows[priority].is_empty() {
                     level.mask &= !(1 << priority);
                 }
@@ -311,8 +310,8 @@ impl Tree {
         }
     }
 
-    /// The leaf whose turn it is in a row: down through the feeds, and on to the next where one has come to its end
-    /// (`htb_lookup_leaf`).
+    /// The current leaf of a level's list: descends through the inner classes' lists, moving on where a list has
+    /// reached its end (`htb_lookup_leaf`).
     fn leaf_in_turn(&mut self, row: Row) -> Option<Id> {
         if row.level == 0 {
             return self.levels[0].rows[row.priority].current_or_first();
@@ -320,8 +319,8 @@ impl Tree {
         if self.levels[row.level].rows[row.priority].is_empty() {
             return None;
         }
-        // The inner classes that were passed on the way down.
-        let mut path = [0; MOST_LEVELS];
+        // Inner classes passed on the way down.
+        let mut path = [0; MAX_LEVELS];
         let mut depth = 0;
         loop {
             let round = self.round(row, &path[..depth]);
@@ -342,19 +341,19 @@ impl Tree {
         }
     }
 
-    /// It is the next leaf's turn: in the row, or among those that borrow from the same parent.
+    /// Moves on to the next leaf in the level's list or in the parent's list.
     fn advance(&mut self, id: Id, row: Row) {
         match self.classes[id].parent {
-            Some(parent) if row.level > 0 => self.classes[parent].feed_mut(row.priority).advance(),
+            Some(parent) if row.level > 0 => self.classes[parent].list_mut(row.priority).advance(),
             _ => self.levels[row.level].rows[row.priority].advance(),
         }
     }
 
-    /// The round at the end of a path of inner classes; the row itself when there is none.
-    fn round(&mut self, row: Row, path: &[Id]) -> &mut Feed {
+    /// The list at the end of a path of inner classes; the level's list if the path is empty.
+    fn round(&mut self, row: Row, path: &[Id]) -> &mut ClassList {
         match path.last() {
             None => &mut self.levels[row.level].rows[row.priority],
-            Some(class) => self.classes[*class].feed_mut(row.priority),
+            Some(class) => self.classes[*class].list_mut(row.priority),
         }
     }
 
@@ -363,18 +362,18 @@ impl Tree {
     }
 }
 
-/// What stands in a leaf class.
-pub(super) fn leaf(config: &HtbClass, lot: &Lot) -> Discipline {
+/// The qdisc of a leaf class.
+pub(super) fn leaf(config: &HtbClass, context: &QdiscContext) -> Qdisc {
     match &config.leaf {
-        Some(node) => Discipline::new(node, lot),
-        None => Discipline::built_in(Fifo::of_packets(DEVICE_QUEUE_PACKETS)),
+        Some(node) => Qdisc::new(node, context),
+        None => Qdisc::built_in(Fifo::of_packets(DEVICE_QUEUE_PACKETS)),
     }
 }
 
-/// Ancestors that a class has.
+/// Number of ancestors of a class.
 fn depth_of(id: Id, parents: &[Option<Id>]) -> usize {
-    let depth = core::iter::successors(parents[id], |above| parents[*above]).take(MOST_LEVELS + 1).count();
-    assert!(depth <= MOST_LEVELS, "a class has fewer than {MOST_LEVELS} ancestors");
+    let depth = core::iter::successors(parents[id], |above| parents[*above]).take(MAX_LEVELS + 1).count();
+    assert!(depth <= MAX_LEVELS, "a class has fewer than {MAX_LEVELS} ancestors");
     depth
 }
 
@@ -390,5 +389,5 @@ const fn lowest(mask: u8) -> usize {
     mask.trailing_zeros() as usize
 }
 
-/// A veth's queue length: the limit of a leaf to which nothing was said (`DEFAULT_TX_QUEUE_LEN`).
+/// Queue length of a veth: the limit of a leaf's default pfifo (`DEFAULT_TX_QUEUE_LEN`).
 const DEVICE_QUEUE_PACKETS: u32 = 1_000;

@@ -1,33 +1,33 @@
-//! Delay with jitter, in the shapes that netem's tables give it.
+//! Delay and jitter, with netem's distribution tables.
 //!
-//! A table holds 4096 numbers at equal steps of probability: the inverse of a distribution's cumulative function, of
-//! mean 0 and deviation 1, in units of 1/8192 (`NETEM_DIST_SCALE`). The tables here are reckoned by the compiler, in
-//! integers, from the formulas that iproute2's generators use (`netem/normal.c`, `pareto.c`, `paretonormal.c`): entry i
-//! is the quantile of (i + 1/8)/4096 for the normal distribution, of i/4096 for Pareto's with exponent 3.
+//! A table holds 4096 numbers at equal steps of probability: the inverse of a cumulative distribution function with
+//! mean 0 and deviation 1, in units of 1/8192 (`NETEM_DIST_SCALE`). The compiler computes the tables with integers,
+//! from the formulas in iproute2's generators (`netem/normal.c`, `pareto.c`, `paretonormal.c`): entry i is the quantile
+//! of (i + 1/8)/4096 for the normal distribution, of i/4096 for Pareto's with exponent 3.
 
-use super::luck::Luck;
+use super::correlated_rng::CorrelatedRng;
 use super::prandom::Prandom;
-use crate::dice::Dice;
 use crate::queue::bucket::signed;
 use crate::queue::{Distribution, NetemConfig};
+use crate::rng::Rng;
 
 #[cfg(test)]
 mod tests;
 
-/// A delay and what varies it.
+/// A delay with jitter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Jitter {
     delay_ns: i64,
     spread_ns: i64,
     shape: Option<&'static Table>,
-    luck: Luck,
+    correlated_rng: CorrelatedRng,
 }
 
 type Table = [i16; ENTRIES];
 
 impl Jitter {
-    /// What is asked for; jitter above 2.1 s is cut there (`netem_change`).
-    pub fn new(config: &NetemConfig, dice: &mut Dice) -> Self {
+    /// From the settings; jitter saturates at 2.1 s (`netem_change`).
+    pub fn new(config: &NetemConfig, rng: &mut Rng) -> Self {
         let shape = match config.distribution {
             Distribution::Uniform => None,
             Distribution::Normal => Some(&NORMAL),
@@ -38,23 +38,23 @@ impl Jitter {
             delay_ns: signed(config.delay),
             spread_ns: signed(config.jitter).min(i32::MAX.into()),
             shape,
-            luck: Luck::numbers(config.delay_correlation, dice),
+            correlated_rng: CorrelatedRng::numbers(config.delay_correlation, rng),
         }
     }
 
-    /// One delay; it may be negative when the jitter is larger than the delay (`tabledist`).
+    /// Draws a delay; negative if the jitter exceeds the delay (`tabledist`).
     pub fn draw(&mut self, numbers: &mut Prandom) -> i64 {
         if self.spread_ns == 0 {
             return self.delay_ns;
         }
-        let draw = self.luck.draw(numbers);
+        let draw = self.correlated_rng.draw(numbers);
         let Some(table) = self.shape else {
             return i64::from(draw) % (2 * self.spread_ns) + self.delay_ns - self.spread_ns;
         };
         let deviation = i64::from(table[draw as usize % ENTRIES]);
-        let (whole, part) = (self.spread_ns / SCALE, self.spread_ns % SCALE * deviation);
-        let half = if part < 0 { -SCALE / 2 } else { SCALE / 2 };
-        (part + half) / SCALE + whole * deviation + self.delay_ns
+        let (units, fraction) = (self.spread_ns / SCALE, self.spread_ns % SCALE * deviation);
+        let half = if fraction < 0 { -SCALE / 2 } else { SCALE / 2 };
+        (fraction + half) / SCALE + units * deviation + self.delay_ns
     }
 }
 
@@ -74,13 +74,13 @@ const fn mixed() -> [i32; ENTRIES] {
     table
 }
 
-/// Pareto's with exponent 3, its mean of 3/2 taken off, stretched by 4/3: 4/3 × (u^(-1/3) − 3/2), u from 1 down.
+/// Pareto with exponent 3, minus its mean of 3/2, times 4/3: 4/3 × (u^(-1/3) − 3/2), u from 1 down.
 #[expect(clippy::cast_possible_truncation, reason = "the largest is 158378")]
 const fn pareto() -> [i32; ENTRIES] {
     let mut table = [0; ENTRIES];
     let mut entry = 0;
     while entry < ENTRIES {
-        // u = left/4096, so u^(-1/3) = 16/cbrt(left); the root is taken with 20 bits after the point.
+        // u = left/4096, so u^(-1/3) = 16/cbrt(left); the root is computed with 20 fractional bits.
         let left = (ENTRIES - entry) as u128;
         let root = cube_root(left << 60);
         let (above, below) = ((4 * 8192 * 16) << 20, 3 * root);
@@ -90,8 +90,8 @@ const fn pareto() -> [i32; ENTRIES] {
     table
 }
 
-/// The normal distribution's quantiles: its density is summed up from the middle, and what lies below the middle is
-/// what lies above it with the sign turned.
+/// Quantiles of the normal distribution: integrates the density from the middle; the lower half mirrors the upper half
+/// with the sign inverted.
 const fn normal() -> [i32; ENTRIES] {
     let mut table = [0; ENTRIES];
     fill_half(&mut table, true);
@@ -99,10 +99,10 @@ const fn normal() -> [i32; ENTRIES] {
     table
 }
 
-/// Entry 2048 + j has the share (8j + 1)/16384 of a half between the middle and itself, entry 2047 − j (8j + 7)/16384.
+/// Entry 2048 + j is the quantile at (8j + 1)/16384 above the middle, entry 2047 − j at (8j + 7)/16384 below it.
 const fn fill_half(table: &mut [i32; ENTRIES], upper: bool) {
     let total = half_of_the_bell();
-    let mut bell = Bell::new();
+    let mut bell = NormalCurve::new();
     let mut j = 0;
     while j < ENTRIES / 2 {
         let share = (8 * j + if upper { 1 } else { 7 }) as u128;
@@ -119,23 +119,23 @@ const fn fill_half(table: &mut [i32; ENTRIES], upper: bool) {
 }
 
 const fn half_of_the_bell() -> u128 {
-    let mut bell = Bell::new();
+    let mut bell = NormalCurve::new();
     while bell.x < 6 * 8192 {
         bell.step();
     }
     bell.area
 }
 
-/// exp(−x²/2) for x = 0, 1/8192, 2/8192 …, and the area under it, by multiplication alone: neighbours differ by the
-/// factor exp(−h²/2)^(2n+1).
-struct Bell {
+/// exp(−x²/2) for x = 0, 1/8192, 2/8192 …, and its integral, by multiplication alone: neighbours differ by the factor
+/// exp(−h²/2)^(2n+1).
+struct NormalCurve {
     x: i32,
     height: u128,
     ratio: u128,
     area: u128,
 }
 
-impl Bell {
+impl NormalCurve {
     const fn new() -> Self {
         Self { x: 0, height: ONE, ratio: STEP, area: 0 }
     }
@@ -166,7 +166,7 @@ const fn cube_root(number: u128) -> u128 {
     low
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "what does not fit was cut before")]
+#[expect(clippy::cast_possible_truncation, reason = "larger values were saturated before")]
 const fn clamped(numbers: &[i32; ENTRIES]) -> Table {
     let mut table = [0; ENTRIES];
     let mut entry = 0;
@@ -184,7 +184,7 @@ const fn clamped(numbers: &[i32; ENTRIES]) -> Table {
 const ENTRIES: usize = 4_096;
 /// `NETEM_DIST_SCALE`.
 const SCALE: i64 = 8_192;
-/// 1 with 62 bits after the point.
+/// 1 with 62 fractional bits.
 const ONE: u128 = 1 << 62;
-/// exp(−h²/2) for h = 1/8192: 1 − 2⁻²⁷ + 2⁻⁵⁵, the next term being below the last bit.
+/// exp(−h²/2) for h = 1/8192: 1 − 2⁻²⁷ + 2⁻⁵⁵; the next term is below the last bit.
 const STEP: u128 = ONE - (1 << 35) + (1 << 7);

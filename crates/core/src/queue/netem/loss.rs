@@ -1,4 +1,4 @@
-//! Who is lost: netem's loss models, a Markov chain each but the first and the last.
+//! netem's loss models; all but the first and the last are Markov chains.
 //!
 //! ```text
 //!  gemodel:        p                      state (Salsano, Ludovici, Ordine 2009), lost in [ ]:
@@ -8,10 +8,10 @@
 //!                                            always            p31            p23
 //! ```
 
-use super::luck::Luck;
+use super::correlated_rng::CorrelatedRng;
 use super::prandom::Prandom;
-use crate::dice::Dice;
-use crate::queue::{Chance, Loss};
+use crate::queue::{Loss, Probability};
+use crate::rng::Rng;
 
 #[cfg(test)]
 mod tests;
@@ -20,15 +20,15 @@ mod tests;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LossModel {
     None,
-    Random(Luck),
-    State { chances: StateChances, state: State },
-    Gemodel { chances: GemodelChances, is_bad: bool },
+    Random(CorrelatedRng),
+    State { probabilities: StateProbabilities, state: State },
+    Gemodel { probabilities: GemodelProbabilities, is_bad: bool },
     Every { every: u64, seen: u64 },
 }
 
 /// Transitions of the four-state model.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StateChances {
+pub(super) struct StateProbabilities {
     p13: u32,
     p31: u32,
     p32: u32,
@@ -38,65 +38,65 @@ pub(super) struct StateChances {
 
 /// Transitions and losses of the Gilbert-Elliott model.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct GemodelChances {
+pub(super) struct GemodelProbabilities {
     p: u32,
     r: u32,
-    /// A packet passes in the bad state.
+    /// Probability that a packet passes in the bad state.
     h: u32,
-    /// A packet is lost in the good state.
+    /// Probability that a packet is lost in the good state.
     k1: u32,
 }
 
-/// What became of the last packet (`_4_state_model`).
+/// State of the chain after the last packet (`_4_state_model`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// 1: it came through.
+    /// 1: received.
     Good,
-    /// 2: it came through amid a burst of losses.
+    /// 2: received within a burst of losses.
     GoodInBurst,
     /// 3: lost in a burst.
     LostInBurst,
-    /// 4: lost alone.
+    /// 4: isolated loss.
     LostAlone,
 }
 
 impl LossModel {
-    /// In its good state.
-    pub fn new(loss: Loss, dice: &mut Dice) -> Self {
+    /// A model in its good state.
+    pub fn new(loss: Loss, rng: &mut Rng) -> Self {
         match loss {
             Loss::None => Self::None,
-            Loss::Random(wish) => Self::Random(Luck::new(wish, dice)),
+            Loss::Random(settings) => Self::Random(CorrelatedRng::new(settings, rng)),
             Loss::State { p13, p31, p32, p23, p14 } => {
-                let [p13, p31, p32, p23, p14] = [p13, p31, p32, p23, p14].map(|Chance(chance)| chance);
-                Self::State { chances: StateChances { p13, p31, p32, p23, p14 }, state: State::Good }
+                let [p13, p31, p32, p23, p14] = [p13, p31, p32, p23, p14].map(|Probability(chance)| chance);
+                Self::State { probabilities: StateProbabilities { p13, p31, p32, p23, p14 }, state: State::Good }
             }
             Loss::Gemodel { p, r, h, k1 } => {
-                let [p, r, h, k1] = [p, r, h, k1].map(|Chance(chance)| chance);
-                Self::Gemodel { chances: GemodelChances { p, r, h, k1 }, is_bad: false }
+                let [p, r, h, k1] = [p, r, h, k1].map(|Probability(chance)| chance);
+                Self::Gemodel { probabilities: GemodelProbabilities { p, r, h, k1 }, is_bad: false }
             }
             Loss::Every { every } => Self::Every { every, seen: 0 },
         }
     }
 
-    /// Another model, or other numbers; only `every` goes on counting.
-    pub fn change(&mut self, loss: Loss, dice: &mut Dice) {
+    /// Sets another model or other numbers; only `every` keeps its count.
+    pub fn change(&mut self, loss: Loss, rng: &mut Rng) {
         match (self, loss) {
             (Self::Every { every, .. }, Loss::Every { every: new }) => *every = new,
-            (model, loss) => *model = Self::new(loss, dice),
+            (model, loss) => *model = Self::new(loss, rng),
         }
     }
 
-    /// Is the next packet lost?
-    pub fn strikes(&mut self, numbers: &mut Prandom) -> bool {
+    /// Whether the next packet is lost.
+    pub fn hits_next(&mut self, numbers: &mut Prandom) -> bool {
         match self {
             Self::None => false,
-            Self::Random(luck) => luck.strikes(numbers),
-            Self::State { chances, state } => {
-                let (next, lost) = chances.step(*state, numbers.word());
+            Self::Random(correlated_rng) => correlated_rng.hits_next(numbers),
+            Self::State { probabilities, state } => {
+                let (next, lost) = probabilities.step(*state, numbers.next_u32());
                 *state = next;
                 lost
             }
-            Self::Gemodel { chances, is_bad } => chances.step(is_bad, numbers),
+            Self::Gemodel { probabilities, is_bad } => probabilities.step(is_bad, numbers),
             Self::Every { every, seen } => {
                 *seen += 1;
                 let lost = *every > 0 && *seen >= *every;
@@ -109,9 +109,9 @@ impl LossModel {
     }
 }
 
-impl StateChances {
-    /// One packet: where the chain goes, and whether the packet is lost (`loss_4state`). Coming back from a loss costs
-    /// a packet that passes.
+impl StateProbabilities {
+    /// Advances the chain by one packet; returns whether it is lost (`loss_4state`). The transition back from an
+    /// isolated loss consumes a packet that passes.
     fn step(&self, state: State, draw: u32) -> (State, bool) {
         match state {
             State::Good if draw < self.p14 => (State::LostAlone, true),
@@ -126,15 +126,16 @@ impl StateChances {
     }
 }
 
-impl GemodelChances {
-    /// One packet: the chain moves first, but the packet's chance is that of the state before (`loss_gilb_ell`).
+impl GemodelProbabilities {
+    /// Advances the chain by one packet. The loss probability is that of the state before the transition
+    /// (`loss_gilb_ell`).
     fn step(&self, is_bad: &mut bool, numbers: &mut Prandom) -> bool {
         if *is_bad {
-            *is_bad = numbers.word() >= self.r;
-            numbers.word() > self.h
+            *is_bad = numbers.next_u32() >= self.r;
+            numbers.next_u32() > self.h
         } else {
-            *is_bad = numbers.word() < self.p;
-            numbers.word() < self.k1
+            *is_bad = numbers.next_u32() < self.p;
+            numbers.next_u32() < self.k1
         }
     }
 }

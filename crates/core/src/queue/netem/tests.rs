@@ -1,21 +1,21 @@
-//! Delay, rate, reordering, doubling and spoiling, reckoned by hand.
+//! Delay, rate, reordering, duplication and corruption, computed by hand.
 
-use crate::queue::config::{Chance, Correlated, Distribution, Loss, NetemConfig, NetemRate, SlotConfig};
-use crate::queue::tests::{Bench, calm_netem, ms, node, packet, percent, seq_of, tcp};
+use crate::queue::config::{Correlated, Distribution, Loss, NetemConfig, NetemRate, Probability, SlotConfig};
+use crate::queue::tests::{Bench, ms, node, packet, percent, seq_of, tcp, transparent_netem};
 use crate::queue::{Config, Verdict};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-const ALWAYS: Correlated = Correlated { chance: Chance(u32::MAX), correlation: Chance(0) };
+const ALWAYS: Correlated = Correlated { chance: Probability(u32::MAX), correlation: Probability(0) };
 
 fn bench(config: NetemConfig) -> Bench {
     Bench::new(Config::Netem(Box::new(config)))
 }
 
 fn delayed(millis: u64) -> NetemConfig {
-    NetemConfig { delay: Span::from_millis(millis), ..calm_netem() }
+    NetemConfig { delay: Span::from_millis(millis), ..transparent_netem() }
 }
 
 fn rate(bits: u64) -> NetemRate {
@@ -27,7 +27,7 @@ fn order(bench: &Bench) -> Vec<u64> {
 }
 
 #[test]
-fn a_delay_delays_each_packet_alike() {
+fn every_packet_has_the_same_delay() {
     let mut bench = bench(delayed(10));
     for millis in [0, 3, 7] {
         bench.run_until(ms(millis));
@@ -38,7 +38,7 @@ fn a_delay_delays_each_packet_alike() {
 }
 
 #[test]
-fn the_limit_counts_packets_on_the_wire() {
+fn the_limit_counts_packets_on_the_link() {
     let mut bench = bench(NetemConfig { limit: 2, ..delayed(10) });
     let verdicts = [1, 2, 3].map(|_| bench.offer(packet(1_514)));
     assert_eq!(verdicts, [Verdict::Queued, Verdict::Queued, Verdict::Dropped]);
@@ -47,13 +47,13 @@ fn the_limit_counts_packets_on_the_wire() {
 }
 
 #[test]
-fn a_rate_sends_one_packet_after_the_other_and_the_delay_runs_meanwhile() {
-    // 1500 bytes at 1 Mbit/s are 12 ms, and the delay is 10: the second has waited 22 ms when its turn comes.
+fn with_a_rate_delay_and_waiting_overlap() {
+    // 1500 bytes at 1 Mbit/s take 12 ms, the delay is 10 ms: the second packet leaves after 22 ms.
     let mut bench = bench(NetemConfig { rate: Some(rate(1_000_000)), ..delayed(10) });
     bench.offer_many(packet(1_500), 3);
     bench.run_until(ms(100));
     assert_eq!(bench.times_ns(), [22_000_000, 34_000_000, 46_000_000]);
-    // Into the middle of a transmission: what the wait leaves of the delay comes on top.
+    // Arrives in the middle of a transmission: the part of the delay that the wait does not cover is added.
     bench.offer(packet(1_500));
     bench.run_until(ms(118));
     bench.offer(packet(1_500));
@@ -63,10 +63,10 @@ fn a_rate_sends_one_packet_after_the_other_and_the_delay_runs_meanwhile() {
 }
 
 #[test]
-fn cells_are_sent_whole_and_carry_their_overhead() {
+fn packets_take_full_cells_with_overhead() {
     // 100 + 5 bytes are three cells of 48, each with 5 more: 159 bytes, 1.272 ms.
     let atm = NetemRate { packet_overhead: 5, cell_size: 48, cell_overhead: 5, ..rate(1_000_000) };
-    let mut bench = bench(NetemConfig { rate: Some(atm), ..calm_netem() });
+    let mut bench = bench(NetemConfig { rate: Some(atm), ..transparent_netem() });
     bench.offer(packet(100));
     bench.run_until(ms(100));
     assert_eq!(bench.times_ns(), [1_272_000]);
@@ -83,8 +83,8 @@ fn every_fifth_packet_skips_the_delay() {
 }
 
 #[test]
-fn slots_let_packets_go_in_bursts() {
-    // 1 ms of delay, a slot every 4 ms: the first begins when the first packet is found to be late for the one at 0.
+fn slots_release_packets_in_bursts() {
+    // 1 ms of delay, a slot every 4 ms: the first slot starts when the first packet misses the one at 0.
     let slot = SlotConfig { least: Span::from_millis(4), most: Span::from_millis(4), packets: 3, bytes: u32::MAX };
     let mut bench = bench(NetemConfig { slot: Some(slot), ..delayed(1) });
     bench.offer_many(packet(1_514), 5);
@@ -115,7 +115,7 @@ fn the_time_between_slots_is_drawn() {
 
 #[test]
 fn a_share_is_reordered() {
-    let reorder = Correlated { chance: percent(25.0), correlation: Chance(0) };
+    let reorder = Correlated { chance: percent(25.0), correlation: Probability(0) };
     let mut bench = bench(NetemConfig { reorder, ..delayed(10) });
     bench.offer_many(packet(100), 10_000);
     bench.drain();
@@ -123,7 +123,7 @@ fn a_share_is_reordered() {
 }
 
 #[test]
-fn jitter_that_is_larger_than_the_gaps_reorders_and_packets_leave_by_time() {
+fn jitter_larger_than_the_spacing_reorders_packets() {
     let mut bench = bench(NetemConfig { jitter: Span::from_millis(5), ..delayed(10) });
     bench.offer_all((0..1_000).map(|seq| tcp(0, 100, 1, seq)));
     bench.run_until(ms(100));
@@ -134,7 +134,7 @@ fn jitter_that_is_larger_than_the_gaps_reorders_and_packets_leave_by_time() {
 }
 
 #[test]
-fn delays_have_the_mean_and_the_deviation_that_were_asked_for() {
+fn delays_have_the_configured_mean_and_deviation() {
     for (shape, mean, deviation) in [
         (Distribution::Uniform, 50.0, 10.0 / 3f64.sqrt()),
         (Distribution::Normal, 50.0, 10.0),
@@ -161,14 +161,14 @@ pub(super) fn moments(numbers: &[f64]) -> (f64, f64) {
 }
 
 #[test]
-fn a_lost_packet_looks_sent_and_counts_as_dropped() {
-    let mut bench = bench(NetemConfig { loss: Loss::Random(ALWAYS), ..calm_netem() });
+fn a_lost_packet_returns_queued_and_counts_as_dropped() {
+    let mut bench = bench(NetemConfig { loss: Loss::Random(ALWAYS), ..transparent_netem() });
     assert_eq!(bench.offer(packet(100)), Verdict::Queued);
     assert_eq!((bench.dropped.len(), bench.counters().drops, bench.queue.backlog().packets), (1, 1, 0));
 }
 
 #[test]
-fn a_doubled_packet_comes_twice_but_not_four_times() {
+fn a_duplicated_packet_arrives_twice_not_four_times() {
     let mut bench = bench(NetemConfig { duplicate: ALWAYS, ..delayed(10) });
     bench.offer(packet(1_514));
     assert_eq!(bench.queue.backlog().packets, 2);
@@ -180,16 +180,16 @@ fn a_doubled_packet_comes_twice_but_not_four_times() {
 }
 
 #[test]
-fn a_packet_that_is_doubled_and_lost_comes_once() {
-    let mut bench = bench(NetemConfig { duplicate: ALWAYS, loss: Loss::Random(ALWAYS), ..calm_netem() });
+fn a_packet_duplicated_and_lost_arrives_once() {
+    let mut bench = bench(NetemConfig { duplicate: ALWAYS, loss: Loss::Random(ALWAYS), ..transparent_netem() });
     bench.offer_many(packet(100), 10);
     bench.drain();
-    // The copies that are made of none are none; nothing is dropped either.
+    // Copies of lost packets do not exist, and nothing is dropped either.
     assert_eq!((bench.sent.len(), bench.dropped.len(), bench.queue.duplicated()), (10, 0, (0, 0)));
 }
 
 #[test]
-fn a_copy_fits_where_its_original_did() {
+fn a_copy_fits_within_the_limit_of_its_original() {
     let mut bench = bench(NetemConfig { duplicate: ALWAYS, limit: 1, ..delayed(10) });
     bench.offer(packet(100));
     assert_eq!(bench.queue.backlog().packets, 2);
@@ -197,7 +197,7 @@ fn a_copy_fits_where_its_original_did() {
 }
 
 #[test]
-fn a_spoilt_packet_dies_at_the_end_of_the_wire() {
+fn a_corrupted_packet_is_dropped_at_the_end_of_the_link() {
     let mut bench = bench(NetemConfig { corrupt: ALWAYS, ..delayed(10) });
     assert_eq!(bench.offer(packet(100)), Verdict::Queued);
     assert!(bench.dropped.is_empty());
@@ -208,32 +208,32 @@ fn a_spoilt_packet_dies_at_the_end_of_the_wire() {
 }
 
 #[test]
-fn of_a_super_packet_only_one_segment_is_spoilt_at_a_time() {
-    let corrupt = Correlated { chance: percent(1.0), correlation: Chance(0) };
-    let mut bench = bench(NetemConfig { corrupt, ..calm_netem() });
+fn only_one_segment_of_a_super_packet_is_corrupted() {
+    let corrupt = Correlated { chance: percent(1.0), correlation: Probability(0) };
+    let mut bench = bench(NetemConfig { corrupt, ..transparent_netem() });
     for seq in 0..1_000 {
         bench.offer(tcp(0, 10 * 1_514, 10, seq * 14_480));
         bench.drain();
     }
-    let spoilt = bench.counters().corrupted;
-    assert_eq!(u64::try_from(bench.dropped.len()), Ok(spoilt));
+    let corrupted = bench.counters().corrupted;
+    assert_eq!(u64::try_from(bench.dropped.len()), Ok(corrupted));
     assert!(bench.dropped.iter().all(|packet| packet.segments == 1 && packet.bytes == 1_514));
-    assert!((5..25).contains(&spoilt), "{spoilt} of 1000 super-packets");
+    assert!((5..25).contains(&corrupted), "{corrupted} of 1000 super-packets");
 }
 
 #[test]
-fn what_stands_below_gets_packets_when_they_leave_the_wire() {
+fn the_child_receives_packets_when_they_leave_the_link() {
     let inner = Some(Box::new(node("2:", Config::Pfifo { limit: 1 })));
     let mut bench = bench(NetemConfig { inner, ..delayed(10) });
     bench.offer_many(packet(100), 3);
-    assert_eq!((bench.look("1:").backlog.packets, bench.look("2:").backlog.packets), (3, 0));
+    assert_eq!((bench.snapshot("1:").backlog.packets, bench.snapshot("2:").backlog.packets), (3, 0));
     bench.run_until(ms(100));
-    // All three leave the wire before the first is asked for, and there is room for one.
-    assert_eq!((bench.sent.len(), bench.counters().drops, bench.look("2:").counters.drops), (1, 2, 2));
+    // All three leave the link before the first is dequeued, and there is room for one.
+    assert_eq!((bench.sent.len(), bench.counters().drops, bench.snapshot("2:").counters.drops), (1, 2, 2));
 }
 
 #[test]
-fn a_change_leaves_what_is_on_the_wire_as_it_is() {
+fn a_change_keeps_departure_times_of_packets_on_the_link() {
     let mut bench = bench(delayed(10));
     bench.offer(tcp(0, 100, 1, 1));
     bench.queue.change(&node("1:", Config::Netem(Box::new(delayed(2))))).expect("it is a netem");

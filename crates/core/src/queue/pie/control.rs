@@ -1,20 +1,19 @@
-//! pie's probability: how it follows the delay, and which packet it hits (Linux `include/net/pie.h`,
-//! `net/sched/sch_pie.c`).
+//! pie's drop probability and its decisions (Linux `include/net/pie.h`, `net/sched/sch_pie.c`).
 //!
 //! ```text
 //!   every tupdate:  p += alpha × (delay − target) + beta × (delay − delay before)
 //! ```
 //!
-//! with gains that are smaller the smaller p is (RFC 8033 section 5.1). Arithmetic is Linux's: times are ticks of 64 ns
-//! in 64 bits that wrap, probabilities units of 2⁻⁵⁶.
+//! Gains decrease with p (RFC 8033 section 5.1). Arithmetic is Linux's: times are ticks of 64 ns in 64 bits that wrap,
+//! probabilities units of 2⁻⁵⁶.
 
-use crate::dice::Dice;
 use crate::packet::{Ecn, Packet, TCP_HEADERS_BYTES};
 use crate::queue::PieConfig;
+use crate::rng::Rng;
 use crate::time::{HZ, Time};
 use crate::transport::wheel;
 
-/// What the probability is told.
+/// Parameters.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::queue) struct Params {
     target: Ticks,
@@ -26,42 +25,42 @@ pub(in crate::queue) struct Params {
     mtu: u32,
 }
 
-/// What it remembers (`struct pie_vars`).
+/// State (`struct pie_vars`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::queue) struct Control {
     delay: Ticks,
     delay_before: Ticks,
-    /// Time for which nothing is hit.
+    /// Remaining burst allowance: no drops for this long.
     burst: Ticks,
-    /// When a packet left last, or since when bytes are counted.
+    /// Time of the last departure, or the start of the rate measurement.
     left_at: Option<Ticks>,
     probability: u64,
-    /// Sum of the probabilities since the last drop: gaps become even.
+    /// Sum of probabilities since the last drop; evens out the gaps.
     sum: u64,
-    /// Bytes that left since `left_at`; None while they are not counted.
+    /// Bytes sent since `left_at`; None while not measuring.
     counted: Option<u64>,
-    /// Bytes that leave in a tick, shifted left by 8.
+    /// Departure rate in bytes per tick, shifted left by 8.
     rate: u32,
 }
 
-/// What becomes of a packet.
+/// Decision for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::queue) enum Fate {
-    /// It may wait.
+pub(in crate::queue) enum Decision {
+    /// Enqueue it.
     Enters,
-    /// It may wait, and carries CE now.
+    /// Enqueue it, marked CE.
     EntersMarked,
-    /// There is no place for it.
+    /// Drop it.
     Dies,
 }
 
-/// The timer that Linux has and a pure machine has not: it says how often it would have gone off by now.
+/// Emulates Linux's timer: computes how often it would have fired by now.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::queue) struct Ticker {
     next: Time,
-    /// When it went off last.
+    /// Time of the last tick.
     last: u64,
-    /// What the timer is set to; it goes off in the jiffy after (`transport::wheel`).
+    /// Period in jiffies; the timer fires in the jiffy after (`transport::wheel`).
     pub period_jiffies: u32,
 }
 
@@ -69,7 +68,7 @@ pub(in crate::queue) struct Ticker {
 type Ticks = u64;
 
 impl Params {
-    /// From numbers as tc hands them over.
+    /// From numbers as tc passes them.
     pub const fn new(config: &PieConfig) -> Self {
         Self {
             target: config.target.as_nanos() >> TICK_SHIFT,
@@ -83,7 +82,7 @@ impl Params {
     }
 }
 
-/// Sixteenths of a probability a second, for a tick.
+/// Sixteenths of probability per second, converted to ticks.
 const fn gain(sixteenths: u32) -> u64 {
     (sixteenths as u64 * (CERTAIN / TICKS_PER_SECOND)) >> 4
 }
@@ -95,8 +94,8 @@ impl Default for Control {
 }
 
 impl Control {
-    /// What becomes of a packet that comes to this backlog, or finds the queue full. One that is hit is marked, where it
-    /// and the settings allow that and the probability is `marks_up_to` or less, or it dies.
+    /// Decides about a packet that arrives at this backlog, or at a full queue. A selected packet is marked if it and
+    /// the settings allow it and the probability is at most `marks_up_to`; otherwise it is dropped.
     pub fn admit(
         &mut self,
         params: &Params,
@@ -104,51 +103,51 @@ impl Control {
         backlog_bytes: u64,
         packet: &mut Packet,
         marks_up_to: u64,
-        dice: &mut Dice,
-    ) -> Fate {
-        if !full && !self.hits(params, backlog_bytes, packet, dice) {
-            return Fate::Enters;
+        rng: &mut Rng,
+    ) -> Decision {
+        if !full && !self.hits(params, backlog_bytes, packet, rng) {
+            return Decision::Enters;
         }
         if !full && params.ecn && self.probability <= marks_up_to && packet.ecn.is_capable() {
             packet.ecn = Ecn::Ce;
-            return Fate::EntersMarked;
+            return Decision::EntersMarked;
         }
         self.dropped();
-        Fate::Dies
+        Decision::Dies
     }
 
-    /// Is a packet that comes to this backlog to be dropped or marked (`pie_drop_early`)?
-    pub fn hits(&mut self, params: &Params, backlog_bytes: u64, packet: &Packet, dice: &mut Dice) -> bool {
+    /// Whether to drop or mark a packet that arrives at this backlog (`pie_drop_early`).
+    pub fn hits(&mut self, params: &Params, backlog_bytes: u64, packet: &Packet, rng: &mut Rng) -> bool {
         let calm = self.delay < params.target / 2 && self.probability < CERTAIN / 5;
         if self.burst > 0 || calm || backlog_bytes < 2 * u64::from(params.mtu) {
             return false;
         }
         let size = buffer_bytes(packet);
-        let chance = if params.bytemode && size <= params.mtu {
+        let probability = if params.bytemode && size <= params.mtu {
             u64::from(size) * (self.probability / u64::from(params.mtu.max(1)))
         } else {
             self.probability
         };
-        self.sum = if chance == 0 { 0 } else { self.sum.wrapping_add(chance) };
+        self.sum = if probability == 0 { 0 } else { self.sum.wrapping_add(probability) };
         if self.sum < CERTAIN / 100 * 85 {
             return false;
         }
         if self.sum >= CERTAIN / 2 * 17 {
             return true;
         }
-        let hit = dice.long() >> 8 < chance;
+        let hit = rng.next_u64() >> 8 < probability;
         if hit {
             self.sum = 0;
         }
         hit
     }
 
-    /// A packet was dropped, for whatever reason.
+    /// A packet was dropped for any reason.
     pub const fn dropped(&mut self) {
         self.sum = 0;
     }
 
-    /// A packet left and this backlog stays (`pie_process_dequeue`).
+    /// A packet left, leaving this backlog (`pie_process_dequeue`).
     pub fn left(&mut self, params: &Params, packet: &Packet, backlog_bytes: u64, now: Time) {
         let now = ticks(now);
         let passed = if params.estimates {
@@ -160,7 +159,8 @@ impl Control {
         self.burst = self.burst.saturating_sub(passed.unwrap_or(0));
     }
 
-    /// The timer went off (`pie_calculate_probability`); says whether nothing changed, as nothing will at the next one.
+    /// Timer tick (`pie_calculate_probability`). Returns whether nothing changed, which means that the next tick
+    /// changes nothing either.
     pub fn tick(&mut self, params: &Params, backlog_bytes: u64) -> bool {
         let before = *self;
         let (delay, delay_before) = self.delays(params, backlog_bytes);
@@ -196,21 +196,21 @@ impl Control {
         self.probability
     }
 
-    /// Counts bytes while the queue is long, and once they are enough, how fast they left; says how long that took.
+    /// Measures the departure rate while the queue is long; returns the length of a completed measurement.
     fn estimate(&mut self, bytes: u32, backlog_bytes: u64, now: Ticks) -> Option<Ticks> {
-        if backlog_bytes >= ENOUGH_BYTES && self.counted.is_none() {
+        if backlog_bytes >= MEASURE_BYTES && self.counted.is_none() {
             self.left_at = Some(now);
             self.counted = Some(0);
         }
         let counted = self.counted.as_mut()?;
         *counted += u64::from(bytes);
-        if *counted < ENOUGH_BYTES {
+        if *counted < MEASURE_BYTES {
             return None;
         }
         let took = now - self.left_at.unwrap_or(now);
         let per_tick = low(*counted << RATE_SHIFT).checked_div(low(took))?;
         self.rate = if self.rate == 0 { per_tick } else { self.rate - (self.rate >> 3) + (per_tick >> 3) };
-        if backlog_bytes < ENOUGH_BYTES {
+        if backlog_bytes < MEASURE_BYTES {
             self.counted = None;
         } else {
             self.counted = Some(0);
@@ -219,7 +219,7 @@ impl Control {
         Some(took)
     }
 
-    /// The delay, and the one before; a backlog has the delay that it takes to leave at the estimated rate.
+    /// The current and previous delay; a backlog's delay follows from the estimated rate.
     fn delays(&mut self, params: &Params, backlog_bytes: u64) -> (Ticks, Ticks) {
         if !params.estimates {
             return (self.delay, self.delay_before);
@@ -229,7 +229,7 @@ impl Control {
         (u64::from(delay), self.delay_before)
     }
 
-    /// alpha and beta: at a probability below 10 % an eighth or less, a quarter less for each power of ten.
+    /// alpha and beta: below a probability of 10 % an eighth or less, a quarter less for each power of ten.
     fn gains(&self, params: &Params) -> (u64, u64) {
         let mut shift = 0;
         if self.probability < TEN_PERCENT {
@@ -243,7 +243,7 @@ impl Control {
         (params.alpha >> shift, params.beta >> shift)
     }
 
-    /// Above 10 % no more than 2 % at once, and 2 % more while the delay is above 250 ms.
+    /// Above 10 % the probability rises by at most 2 % per update, and by 2 % more while the delay exceeds 250 ms.
     const fn limited(&self, step: i64, delay: Ticks) -> i64 {
         let is_large = step > TWO_PERCENT && self.probability >= TEN_PERCENT;
         let step = if is_large { (CERTAIN / 100 * 2).cast_signed() } else { step };
@@ -252,14 +252,14 @@ impl Control {
 }
 
 impl Ticker {
-    /// Of a discipline that was made just before the experiment's start: `pie_init` sets it half a second ahead, and in a
-    /// guest it goes off at 504 ms.
+    /// For a qdisc created just before the experiment: `pie_init` sets the timer half a second ahead, and in a guest it
+    /// fires at 504 ms.
     pub fn new(period_jiffies: u32) -> Self {
         Self { next: wheel::at_jiffy(HZ / 2 + 1), last: 0, period_jiffies }
     }
 
-    /// Has it gone off once more by now? Ask until it has not.
-    pub fn is_due(&mut self, now: Time) -> bool {
+    /// Whether another tick is due by now. Call until it is not.
+    pub fn next_tick(&mut self, now: Time) -> bool {
         let due = self.next <= now;
         if due {
             self.last = self.next.jiffies();
@@ -268,7 +268,7 @@ impl Ticker {
         due
     }
 
-    /// It has not done all: it goes on with the next jiffy, not after a period.
+    /// The tick did not visit all flows: it continues with the next jiffy, not after a period.
     pub fn hurry(&mut self) {
         self.next = wheel::fires_from(self.last, 0);
     }
@@ -279,7 +279,7 @@ const fn step(gains: (u64, u64), distance: u64, change: u64) -> i64 {
     gains.0.wrapping_mul(distance).wrapping_add(gains.1.wrapping_mul(change)).cast_signed()
 }
 
-/// The length of a packet's buffer (`skb->len`): headers once, however many segments it holds.
+/// Length of a packet's buffer (`skb->len`): headers count once for any number of segments.
 fn buffer_bytes(packet: &Packet) -> u32 {
     packet.bytes - (u32::from(packet.segments.max(1)) - 1) * TCP_HEADERS_BYTES
 }
@@ -300,15 +300,15 @@ const CERTAIN: u64 = u64::MAX >> 8;
 /// Up to this probability pie marks instead of dropping.
 pub(in crate::queue) const TEN_PERCENT: u64 = CERTAIN / 10;
 const TWO_PERCENT: i64 = (CERTAIN / 50).cast_signed();
-/// After a calm time nothing is hit for 150 ms.
+/// Burst allowance: 150 ms without drops after an idle period.
 const BURST: Ticks = 150_000_000 >> TICK_SHIFT;
 const LONG_DELAY: Ticks = 250_000_000 >> TICK_SHIFT;
-/// Bytes over which the rate is measured, and that must stand for it (`QUEUE_THRESHOLD`).
-const ENOUGH_BYTES: u64 = 16_384;
+/// Bytes per rate measurement, and minimum backlog to start one (`QUEUE_THRESHOLD`).
+const MEASURE_BYTES: u64 = 16_384;
 /// `PIE_SCALE`.
 const RATE_SHIFT: u32 = 8;
 
-/// Per cent of a probability, in its units.
+/// One percent in units of the probability.
 pub(in crate::queue) const fn percent(share: u32) -> u64 {
     CERTAIN / 100 * share as u64
 }

@@ -1,4 +1,4 @@
-//! prio: who goes first, where packets go that nobody asked for, and a policer in front of it.
+//! prio: order of bands, unmatched packets, and policers.
 
 use super::super::tests::{Bench, ms, node, packet, tcp};
 use super::super::{Config, Filter, PoliceConfig, PrioConfig, Rule, Verdict};
@@ -32,7 +32,7 @@ fn to_port(port: u16) -> Packet {
 }
 
 #[test]
-fn the_first_band_goes_first_and_the_map_decides_for_what_no_filter_catches() {
+fn the_first_band_is_served_first_and_priomap_takes_unmatched_packets() {
     let mut bench = bench(config(vec![port(1, 3), port(2, 1), port(3, 9)]));
     bench.offer_all([1, 7, 3, 2].map(to_port));
     bench.drain();
@@ -41,16 +41,16 @@ fn the_first_band_goes_first_and_the_map_decides_for_what_no_filter_catches() {
 }
 
 #[test]
-fn a_band_may_hold_any_discipline_and_is_found_by_its_handle() {
+fn a_band_may_hold_any_qdisc_and_is_found_by_its_handle() {
     let mut config = config(vec![]);
     config.bands[1] = Some(node("20:", Config::Pfifo { limit: 1 }));
     let mut bench = bench(config);
     assert_eq!([(); 2].map(|()| bench.offer(packet(100))), [Verdict::Queued, Verdict::Dropped]);
-    assert_eq!((bench.look("20:").counters.drops, bench.look("1:").counters.drops), (1, 1));
+    assert_eq!((bench.snapshot("20:").counters.drops, bench.snapshot("1:").counters.drops), (1, 1));
 }
 
 #[test]
-fn a_policer_lets_a_burst_pass_and_then_its_rate() {
+fn a_policer_passes_a_burst_and_then_its_rate() {
     let mut bench = bench(config(vec![police(2_040, None)]));
     bench.offer_many(packet(1_500), 100);
     assert_eq!(bench.dropped.len(), 90);
@@ -59,20 +59,20 @@ fn a_policer_lets_a_burst_pass_and_then_its_rate() {
         bench.offer(packet(1_000));
         bench.drain();
     }
-    // A thousand bytes a millisecond pass one by one.
+    // Afterwards packets of a thousand bytes conform one per millisecond.
     assert_eq!(bench.dropped.len(), 90);
     assert_eq!(bench.counters().drops, 90);
 }
 
 #[test]
-fn a_sender_is_not_told_that_a_policer_dropped() {
+fn policer_drops_are_not_reported_to_the_sender() {
     let mut bench = bench(config(vec![police(2_040, None)]));
     let verdicts: Vec<Verdict> = (0..20).map(|_| bench.offer(packet(1_500))).collect();
     assert_eq!((verdicts[19], bench.dropped.len()), (Verdict::Queued, 10));
 }
 
 #[test]
-fn a_packet_larger_than_the_mtu_dies_but_a_super_packet_is_judged_by_its_segments() {
+fn a_policer_mtu_applies_to_segments_of_super_packets() {
     let mut bench = bench(config(vec![police(1_514, None)]));
     bench.offer(tcp(0, 1_515, 1, 0));
     assert_eq!(bench.dropped.len(), 1);

@@ -1,26 +1,26 @@
-//! Which packet red hits while its average is between the thresholds: one random number chooses the next one, which
-//! makes the gaps even (Linux `include/net/red.h`, `red_mark_probability`).
+//! Which packet red selects while its average is between the thresholds: one random number selects the next packet,
+//! which evens out the gaps (Linux `include/net/red.h`, `red_mark_probability`).
 
 use super::slope::Slope;
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 /// The count towards the next hit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::queue) struct Early {
-    /// Packets since the last hit (`qcount`); None when there was none since the average was below `min`.
+    /// Packets since the last hit (`qcount`); None if there was none since the average was below `min`.
     since_hit: Option<u64>,
-    /// The random number that chooses the next hit (`qR`).
+    /// Random number that selects the next hit (`qR`).
     chosen: u64,
 }
 
 impl Early {
-    /// The average is outside: the count begins anew.
+    /// The average is outside the thresholds: the count restarts.
     pub const fn forget(&mut self) {
         self.since_hit = None;
     }
 
-    /// Is this packet hit?
-    pub fn hits(&mut self, slope: &Slope, average: u64, dice: &mut Dice) -> bool {
+    /// Whether this packet is selected.
+    pub fn hits(&mut self, slope: &Slope, average: u64, rng: &mut Rng) -> bool {
         let hit = match self.since_hit.map(|count| count + 1) {
             Some(count) if slope.excess(average) * count < self.chosen => {
                 self.since_hit = Some(count);
@@ -29,7 +29,7 @@ impl Early {
             found => found.is_some(),
         };
         self.since_hit = Some(0);
-        self.chosen = slope.throw(dice);
+        self.chosen = slope.throw(rng);
         hit
     }
 }

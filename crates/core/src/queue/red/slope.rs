@@ -1,7 +1,7 @@
-//! How red's average moves, and what chance it makes of it: integers as in Linux `include/net/red.h`.
+//! red's average and probability, in integers as in Linux `include/net/red.h`.
 
-use crate::dice::Dice;
 use crate::queue::RedConfig;
+use crate::rng::Rng;
 use crate::time::Span;
 use alloc::boxed::Box;
 
@@ -15,16 +15,16 @@ pub(in crate::queue) struct Slope {
     /// `qth_max` − `qth_min` in bytes, at least 1.
     width: u32,
     max_p: u32,
-    /// `max_p` a byte: what a random number is divided by.
+    /// `max_p` per byte: the divisor of a random number.
     max_p_per_byte: u32,
-    /// Where adaptive red wants the average, in bytes.
+    /// Target range of the average for adaptive red, in bytes.
     target: (u64, u64),
     scell_log: u8,
     idle_damping: Box<[u8; CELLS]>,
 }
 
 impl Slope {
-    /// From what tc hands to the kernel (`red_set_parms`).
+    /// From the values that tc passes to the kernel (`red_set_parms`).
     pub fn new(config: &RedConfig) -> Self {
         let width = config.max.saturating_sub(config.min).max(1);
         let max_p = match config.max_p.0 {
@@ -45,12 +45,12 @@ impl Slope {
         }
     }
 
-    /// average ← average × (1 − 2⁻ʷˡᵒᵍ) + backlog × 2⁻ʷˡᵒᵍ, all shifted left by `wlog`; bytes, or for choke packets.
+    /// average ← average × (1 − 2⁻ʷˡᵒᵍ) + backlog × 2⁻ʷˡᵒᵍ, all shifted left by `wlog`; in bytes, for choke in packets.
     pub const fn moved(&self, average: u64, backlog: u64) -> u64 {
         average + backlog - (average >> self.wlog)
     }
 
-    /// The average after an idle time, as if small packets had come and found nothing.
+    /// The average after an idle period, as if small packets had arrived at an empty queue.
     pub fn after_idling(&self, average: u64, idle: Span) -> u64 {
         let idle_us = idle.as_micros().min(LAST_CELL << self.scell_log);
         let cell = usize::try_from(idle_us >> self.scell_log).unwrap_or(CELLS - 1);
@@ -58,27 +58,27 @@ impl Slope {
         if bits > 0 {
             return average >> bits;
         }
-        // The table is too coarse for its beginning: a straight line, down to a half.
+        // Below the table's resolution: linear, down to a half.
         let lost = average.saturating_mul(idle_us) >> self.scell_log;
         if lost < average / 2 { average - lost } else { average / 2 }
     }
 
-    /// Is it shorter than `min`?
+    /// Whether it is below `min`.
     pub const fn is_below(&self, average: u64) -> bool {
         average < self.min
     }
 
-    /// Is it `min` exactly or shorter (`choke` asks so)?
+    /// Whether it is at most `min` (used by `choke`).
     pub const fn is_up_to_min(&self, average: u64) -> bool {
         average <= self.min
     }
 
-    /// Is it longer than `max` (`choke` asks so)?
+    /// Whether it is above `max` (used by `choke`).
     pub const fn is_beyond_max(&self, average: u64) -> bool {
         average > self.max
     }
 
-    /// Is it `max` or longer?
+    /// Whether it is at least `max`.
     pub const fn is_above(&self, average: u64) -> bool {
         average >= self.max
     }
@@ -88,12 +88,12 @@ impl Slope {
         (average - self.min) >> self.wlog
     }
 
-    /// Excess × packets at which the next hit falls: even between 0 and width ÷ `max_p`.
-    pub fn throw(&self, dice: &mut Dice) -> u64 {
-        u64::from(dice.word() / self.max_p_per_byte)
+    /// Excess × packets at which the next hit occurs: uniform between 0 and width ÷ `max_p`.
+    pub fn throw(&self, rng: &mut Rng) -> u64 {
+        u64::from(rng.next_u32() / self.max_p_per_byte)
     }
 
-    /// Adaptive red (Floyd, Gummadi and Shenker 2001): towards an average in the middle.
+    /// Adaptive red (Floyd, Gummadi and Shenker 2001): moves `max_p` so that the average tends to the middle.
     pub fn adapt(&mut self, average: u64) {
         let bytes = average >> self.wlog;
         if bytes > self.target.1 && self.max_p <= 50 * ONE_PERCENT {
@@ -113,8 +113,8 @@ impl Slope {
 }
 
 fn table(bits: &[u8]) -> Box<[u8; CELLS]> {
-    assert!(bits.len() == CELLS, "an idle damping table has 256 entries, this one {}", bits.len());
-    assert!(bits.iter().all(|bits| *bits < 32), "an average is shifted by less than 32 bits");
+    assert!(bits.len() == CELLS, "red: the idle damping table has {} entries, expected 256", bits.len());
+    assert!(bits.iter().all(|bits| *bits < 32), "red: idle damping shifts must be below 32");
     let mut table = Box::new([0; CELLS]);
     table.copy_from_slice(bits);
     table
@@ -122,7 +122,7 @@ fn table(bits: &[u8]) -> Box<[u8; CELLS]> {
 
 /// Entries of the idle damping table (`RED_STAB_SIZE`).
 const CELLS: usize = 256;
-/// Idle times are cut at this cell (`Scell_max`).
+/// Idle times saturate at this cell (`Scell_max`).
 const LAST_CELL: u64 = 255;
 /// 2³² ÷ 100, rounded (`RED_ONE_PERCENT`).
 const ONE_PERCENT: u32 = 42_949_673;

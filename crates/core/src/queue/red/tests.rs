@@ -1,12 +1,12 @@
-//! The average, the chance in the middle, what is done to a packet that is hit, and adaptation.
+//! The average, the probability between the thresholds, drops and marks, and adaptation.
 
 use super::*;
 use crate::queue::tests::{Bench, ms, node, packet, percent};
-use crate::queue::{Chance, Config};
+use crate::queue::{Config, Probability};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// min 30 kB, max 90 kB, 10 % at max, a weight of 1/4, and a bit of damping every 512 µs.
+/// min 30 kB, max 90 kB, 10 % at max, weight 1/4, and one bit of damping every 512 µs.
 fn config() -> RedConfig {
     RedConfig {
         limit: 1_000_000,
@@ -29,7 +29,7 @@ fn bench(config: RedConfig) -> Bench {
     Bench::new(Config::Red(Box::new(config)))
 }
 
-/// Holds the queue at `standing` packets of 1000 bytes while `count` more come; how many of those were refused.
+/// Holds the queue at `standing` packets of 1000 bytes while `count` more arrive; returns how many were refused.
 fn refused(bench: &mut Bench, standing: u32, count: u32) -> u32 {
     let mut refused = 0;
     for _ in 0..count {
@@ -42,25 +42,25 @@ fn refused(bench: &mut Bench, standing: u32, count: u32) -> u32 {
 }
 
 #[test]
-fn the_average_moves_by_its_weight() {
+fn the_average_follows_by_its_weight() {
     let slope = Slope::new(&config());
     // 4 × 1000 bytes on average, 3000 in the queue: 1500.
     assert_eq!(slope.moved(4 * 1_000, 3_000), 4 * 1_500);
 }
 
 #[test]
-fn idleness_halves_the_average_by_its_table() {
+fn idle_time_decays_the_average_by_the_table() {
     let slope = Slope::new(&config());
     // Three cells of 512 µs: three bits.
     assert_eq!(slope.after_idling(8_000, Span::from_micros(3 * 512 + 5)), 1_000);
-    // Within the first cell it falls in a straight line, to a half at most.
+    // Within the first cell it decreases linearly, at most to a half.
     assert_eq!(slope.after_idling(8_000, Span::from_micros(128)), 6_000);
     assert_eq!(slope.after_idling(8_000, Span::from_micros(500)), 4_000);
     assert_eq!(slope.after_idling(8_000, Span::from_secs(3_600)), 0);
 }
 
 #[test]
-fn below_min_all_pass_and_above_max_all_are_hit() {
+fn all_pass_below_min_and_none_above_max() {
     let mut low = bench(config());
     assert_eq!(refused(&mut low, 29, 1_000), 0);
     let mut high = bench(config());
@@ -72,8 +72,8 @@ fn below_min_all_pass_and_above_max_all_are_hit() {
 }
 
 #[test]
-fn in_the_middle_gaps_are_even_between_one_and_one_over_the_chance() {
-    // At 60 kB the chance is 5 %: a gap is one of 1 to 20, 10.5 on average.
+fn gaps_are_uniform_up_to_one_over_the_probability() {
+    // At 60 kB the probability is 5 %: a gap is 1 to 20, 10.5 on average.
     let mut bench = bench(config());
     refused(&mut bench, 60, 500);
     let hits = refused(&mut bench, 60, 105_000);
@@ -81,7 +81,7 @@ fn in_the_middle_gaps_are_even_between_one_and_one_over_the_chance() {
 }
 
 #[test]
-fn a_capable_packet_is_marked_and_the_others_dropped() {
+fn capable_packets_are_marked_and_others_dropped() {
     let mut bench = bench(RedConfig { ecn: true, ..config() });
     bench.offer_many(packet(1_000), 200);
     let dropped = bench.dropped.len();
@@ -91,7 +91,7 @@ fn a_capable_packet_is_marked_and_the_others_dropped() {
 }
 
 #[test]
-fn harddrop_drops_above_max_and_nodrop_lets_pass_what_can_not_be_marked() {
+fn harddrop_drops_above_max_and_nodrop_passes_incapable_packets() {
     let mut hard = bench(RedConfig { ecn: true, harddrop: true, ..config() });
     hard.offer_many(packet(1_000), 200);
     assert_eq!(hard.offer(Packet { ecn: Ecn::Ect0, ..packet(1_000) }), Verdict::Congested);
@@ -101,19 +101,19 @@ fn harddrop_drops_above_max_and_nodrop_lets_pass_what_can_not_be_marked() {
 }
 
 #[test]
-fn a_queue_that_was_asked_in_vain_is_idle() {
+fn an_empty_dequeue_starts_an_idle_period() {
     let mut bench = bench(config());
     refused(&mut bench, 60, 500);
     bench.drain();
     bench.now = ms(100);
-    // A hundred milliseconds are far more cells than an average of 60 kB has bits.
+    // A hundred milliseconds are many more cells than an average of 60 kB has bits.
     assert_eq!(refused(&mut bench, 29, 100), 0);
 }
 
 #[test]
-fn adaptation_moves_the_chance_towards_an_average_in_the_middle() {
+fn adaptation_steers_the_average_to_the_middle() {
     let mut slope = Slope::new(&config());
-    // Above the target: a quarter of itself more, but a hundredth at most; below it a tenth less.
+    // Above the target it grows by a quarter, at most by 0.01; below it shrinks by a tenth.
     let before = slope.max_p();
     slope.adapt(4 * 80_000);
     assert_eq!(slope.max_p() - before, percent(1.0).0 + 1);
@@ -126,7 +126,7 @@ fn adaptation_moves_the_chance_towards_an_average_in_the_middle() {
 }
 
 #[test]
-fn adaptation_happens_every_half_second_though_nobody_asks() {
+fn missed_adaptations_are_caught_up() {
     let mut bench = bench(RedConfig { adaptive: true, ..config() });
     refused(&mut bench, 85, 3_000);
     let before = bench.counters().drops;
@@ -136,24 +136,28 @@ fn adaptation_happens_every_half_second_though_nobody_asks() {
     let before = bench.counters().drops;
     refused(&mut bench, 85, 20_000);
     let fast = bench.counters().drops - before;
-    // 40 turns: from 10 % to 50 %.
+    // 40 ticks: from 10 % to 50 %.
     assert!(fast > 3 * slow, "{slow} {fast}");
 }
 
 #[test]
-fn without_a_probability_the_slope_gives_it() {
-    // plog 20 and 60000 bytes: 60000 / 2^20 = 5.7 %, a random number is below 2^20 (in fact 2^32 / (2^12 - 1)).
-    let mut slope = Slope::new(&RedConfig { max_p: Chance(0), ..config() });
-    let mut dice = Dice::named(1, "red");
-    let throws: Vec<u64> = (0..10_000).map(|_| slope.throw(&mut dice)).collect();
-    let most = throws.iter().max().copied().unwrap_or(0);
+fn without_max_p_plog_sets_the_probability() {
+    // plog 20 and 60000 bytes: 60000 / 2^20 = 5.7 %; the random number is below 2^20 (exactly 2^32 / (2^12 - 1)).
+    let mut slope = Slope::new(&RedConfig { max_p: Probability(0), ..config() });
+    let mut rng = Rng::from_name(1, "red");
+    let draws: Vec<u64> = (0..10_000).map(|_| slope.throw(&mut rng)).collect();
+    let most = draws.iter().max().copied().unwrap_or(0);
     assert!((1_040_000..1_048_833).contains(&most), "{most}");
     slope.adapt(4 * 60_000);
-    assert_eq!(slope.throw(&mut Dice::named(1, "red")), throws[0], "in the middle nothing is adapted");
+    assert_eq!(
+        slope.throw(&mut Rng::from_name(1, "red")),
+        draws[0],
+        "between the thresholds of the target nothing is adapted"
+    );
 }
 
 #[test]
-fn a_change_begins_a_new_average_and_keeps_the_packets() {
+fn a_change_resets_the_average_and_keeps_packets() {
     let mut bench = bench(config());
     bench.offer_many(packet(1_000), 80);
     let standing = bench.queue.backlog();

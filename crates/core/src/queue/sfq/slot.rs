@@ -1,9 +1,9 @@
-//! One queue of sfq: packets, what it may send in its turn, and its red's average.
+//! One queue of sfq: packets, allotment, and red's average.
 
-use crate::dice::Dice;
 use crate::packet::Packet;
 use crate::queue::red::early::Early;
 use crate::queue::red::slope::Slope;
+use crate::rng::Rng;
 use alloc::collections::VecDeque;
 
 /// A queue.
@@ -11,18 +11,18 @@ use alloc::collections::VecDeque;
 pub(super) struct Slot {
     pub packets: VecDeque<Packet>,
     bytes: u64,
-    /// Bytes that it may still send in this turn.
+    /// Bytes that it may still send in this round.
     pub allot: i64,
-    /// The hash's value that it belongs to.
+    /// Its hash bucket.
     pub value: usize,
-    /// Larger in the slot whose length changed later.
+    /// Larger for the slot whose length changed later.
     pub changed: u64,
-    /// The average in bytes, shifted left by `wlog`.
+    /// Average in bytes, shifted left by `wlog`.
     average: u64,
     early: Early,
 }
 
-/// What red says about a packet.
+/// red's decision for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Pass,
@@ -31,36 +31,36 @@ pub(super) enum Action {
 }
 
 impl Slot {
-    /// Empty, for this value of the hash.
+    /// An empty queue of this hash bucket.
     pub fn of(value: usize) -> Self {
         Self { value, ..Self::default() }
     }
 
-    /// A packet joins.
+    /// Appends a packet.
     pub fn push(&mut self, packet: Packet) {
         self.bytes += u64::from(packet.bytes);
         self.packets.push_back(packet);
     }
 
-    /// The oldest packet leaves, or the newest.
+    /// Removes the oldest packet, or the newest.
     pub fn pop(&mut self, oldest: bool) -> Option<Packet> {
         let packet = if oldest { self.packets.pop_front() } else { self.packets.pop_back() }?;
         self.bytes -= u64::from(packet.bytes);
         Some(packet)
     }
 
-    /// Moves the average (`red_calc_qavg_no_idle_time`: a queue without packets has none).
+    /// Updates the average (`red_calc_qavg_no_idle_time`: an empty queue has none).
     pub fn watch(&mut self, slope: &Slope) {
         self.average = slope.moved(self.average, self.bytes);
     }
 
-    /// Moves the average for a packet that comes, and says what becomes of it.
-    pub fn action(&mut self, slope: &Slope, dice: &mut Dice) -> Action {
+    /// Updates the average for an arriving packet and decides about it.
+    pub fn action(&mut self, slope: &Slope, rng: &mut Rng) -> Action {
         self.watch(slope);
         let outside = match (slope.is_below(self.average), slope.is_above(self.average)) {
             (true, _) => Action::Pass,
             (_, true) => Action::HitHard,
-            _ if self.early.hits(slope, self.average, dice) => return Action::Hit,
+            _ if self.early.hits(slope, self.average, rng) => return Action::Hit,
             _ => return Action::Pass,
         };
         self.early.forget();

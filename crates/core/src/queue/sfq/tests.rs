@@ -1,7 +1,7 @@
-//! sfq: turns, depth, who loses when it is full, and hashes that change.
+//! sfq: round robin, depth, drops over the limit, and changes of the hash.
 
 use super::super::tests::{Bench, ms, packet, seq_of, tcp};
-use super::super::{Chance, Config, Next, RedConfig, SfqConfig, Verdict};
+use super::super::{Config, Next, Probability, RedConfig, SfqConfig, Verdict};
 use crate::packet::{Ecn, Packet};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -42,19 +42,19 @@ fn flows_take_turns_by_bytes() {
 }
 
 #[test]
-fn when_it_is_full_the_longest_queue_loses_its_newest() {
+fn over_the_limit_the_longest_queue_drops_its_newest() {
     let mut bench = bench(SfqConfig { limit: 10, ..config() });
     (0..9).for_each(|seq| {
         bench.offer(tcp(1, 1_514, 1, seq));
     });
     assert_eq!(bench.offer(tcp(2, 1_514, 1, 0)), Verdict::Queued);
-    assert_eq!(bench.offer(tcp(2, 1_514, 1, 1)), Verdict::Queued, "it is not this flow's packet that dies");
+    assert_eq!(bench.offer(tcp(2, 1_514, 1, 1)), Verdict::Queued, "another flow's packet is dropped");
     assert_eq!(bench.dropped.iter().map(|packet| (packet.flow.0, seq_of(packet))).collect::<Vec<_>>(), [(1, 8)]);
     assert_eq!(bench.offer(tcp(1, 1_514, 1, 9)), Verdict::Congested);
 }
 
 #[test]
-fn with_headdrop_a_full_queue_loses_its_oldest() {
+fn with_headdrop_a_full_queue_drops_its_oldest() {
     let mut bench = bench(SfqConfig { depth: 3, headdrop: true, ..config() });
     let verdicts: Vec<Verdict> = (0..4).map(|seq| bench.offer(tcp(1, 1_514, 1, seq))).collect();
     assert_eq!(verdicts[2..], [Verdict::Queued, Verdict::Congested]);
@@ -65,7 +65,7 @@ fn with_headdrop_a_full_queue_loses_its_oldest() {
 }
 
 #[test]
-fn a_flow_for_which_there_is_no_queue_is_refused() {
+fn a_flow_without_a_free_queue_is_refused() {
     let mut bench = bench(SfqConfig { flows: 2, ..config() });
     let verdicts: Vec<Verdict> = (0..20).map(|flow| bench.offer(tcp(flow, 100, 1, 0))).collect();
     assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Dropped).count(), bench.dropped.len());
@@ -73,7 +73,7 @@ fn a_flow_for_which_there_is_no_queue_is_refused() {
 }
 
 #[test]
-fn another_hash_keeps_each_flow_in_order_and_loses_nothing() {
+fn a_change_of_hash_keeps_order_and_loses_nothing() {
     let mut bench = bench(SfqConfig { perturb: 1, ..config() });
     for seq in 0..30u32 {
         bench.offer(tcp(seq % 3, 1_514, 1, seq.into()));
@@ -88,8 +88,8 @@ fn another_hash_keeps_each_flow_in_order_and_loses_nothing() {
 }
 
 #[test]
-fn hashes_that_collide_part_after_a_perturbation() {
-    // Two flows on four values of the hash: within some seconds they have been together and apart.
+fn colliding_flows_separate_after_a_perturbation() {
+    // Two flows and four hash buckets: within some seconds they have shared a bucket and been apart.
     let mut bench = bench(SfqConfig { perturb: 1, divisor: 4, ..config() });
     let mut shared = Vec::new();
     for second in 0..20 {
@@ -115,7 +115,7 @@ fn red_in_a_queue_marks_or_drops_the_flow_that_fills_it() {
         plog: 0,
         scell_log: 0,
         idle_damping: [0; 256].to_vec(),
-        max_p: Chance(85_899_345),
+        max_p: Probability(85_899_345),
         ecn: true,
         harddrop: false,
         nodrop: false,

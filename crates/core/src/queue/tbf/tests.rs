@@ -1,4 +1,4 @@
-//! Spacing by hand: a bucket of B bytes lets B through at once, then a packet of L every L/rate.
+//! Spacing by hand: a bucket of B bytes passes B immediately, then a packet of L bytes every L/rate.
 
 use crate::queue::tests::{Bench, ms, node, packet, tcp};
 use crate::queue::{CodelConfig, Config, Next, TbfConfig, Verdict};
@@ -16,7 +16,7 @@ fn bench(config: TbfConfig) -> Bench {
 }
 
 #[test]
-fn a_burst_leaves_at_once_and_the_rest_at_the_rate() {
+fn a_burst_leaves_immediately_and_the_rest_at_the_rate() {
     let mut bench = bench(config(3_000));
     bench.offer_many(packet(1_500), 5);
     bench.run_until(ms(1_000));
@@ -25,7 +25,7 @@ fn a_burst_leaves_at_once_and_the_rest_at_the_rate() {
 
 #[test]
 fn a_peak_rate_spreads_the_burst() {
-    // At 2 Mbit/s 1500 bytes take 6 ms; the large bucket is dry after the third packet.
+    // At 2 Mbit/s 1500 bytes take 6 ms; the large bucket is empty after the third packet.
     let mut bench = bench(TbfConfig { peak: Some((Rate::from_bits(2_000_000), 1_500)), ..config(3_000) });
     bench.offer_many(packet(1_500), 5);
     bench.run_until(ms(1_000));
@@ -33,7 +33,7 @@ fn a_peak_rate_spreads_the_burst() {
 }
 
 #[test]
-fn an_idle_time_fills_the_bucket_and_no_more() {
+fn idle_time_fills_the_bucket_up_to_its_depth() {
     let mut bench = bench(config(3_000));
     bench.offer_many(packet(1_500), 2);
     bench.run_until(ms(5_000));
@@ -43,7 +43,7 @@ fn an_idle_time_fills_the_bucket_and_no_more() {
 }
 
 #[test]
-fn each_refusal_is_an_overlimit_and_names_the_time_at_which_it_ends() {
+fn each_wait_is_an_overlimit_with_its_end_time() {
     let mut bench = bench(config(1_500));
     bench.offer_many(packet(1_500), 2);
     assert!(matches!(bench.drain(), Next::At(time) if time == ms(12)));
@@ -52,26 +52,26 @@ fn each_refusal_is_an_overlimit_and_names_the_time_at_which_it_ends() {
 }
 
 #[test]
-fn a_super_packet_larger_than_the_bucket_is_cut_and_a_large_packet_dies() {
+fn super_packets_larger_than_the_bucket_are_split_and_large_packets_dropped() {
     let mut bench = bench(config(1_514));
     assert_eq!(bench.offer(tcp(0, 3 * 1_514, 3, 0)), Verdict::Queued);
     assert_eq!(bench.queue.backlog().packets, 3);
     assert_eq!(bench.offer(tcp(0, 1_515, 1, 0)), Verdict::Dropped);
     assert_eq!(bench.offer(tcp(0, 3 * 1_515, 3, 0)), Verdict::Dropped, "its segments are too large as well");
     bench.run_until(ms(1_000));
-    // 1514 bytes at 125 bytes a millisecond.
+    // 1514 bytes at 125 bytes per millisecond.
     assert_eq!(bench.times_ns(), [0, 12_112_000, 24_224_000]);
 }
 
 #[test]
-fn a_bucket_that_holds_the_super_packet_lets_it_through_whole() {
+fn a_super_packet_that_fits_the_bucket_is_not_split() {
     let mut bench = bench(config(10_000));
     bench.offer(tcp(0, 3 * 1_514, 3, 0));
     assert_eq!(bench.take().map(|packet| packet.segments), Some(3));
 }
 
 #[test]
-fn a_packet_that_was_only_looked_at_still_counts_as_standing() {
+fn a_peeked_packet_still_counts_in_the_backlog() {
     let codel = CodelConfig {
         limit: 2,
         target: Span::from_millis(5),
@@ -85,8 +85,8 @@ fn a_packet_that_was_only_looked_at_still_counts_as_standing() {
     bench.offer(packet(1_500));
     bench.drain();
     bench.offer_many(packet(1_500), 3);
-    assert!(matches!(bench.drain(), Next::At(_)), "the bucket is dry");
-    assert_eq!((bench.look("1:").backlog, bench.look("2:").backlog.packets), (bench.look("2:").backlog, 2));
+    assert!(matches!(bench.drain(), Next::At(_)), "the bucket is empty");
+    assert_eq!((bench.snapshot("1:").backlog, bench.snapshot("2:").backlog.packets), (bench.snapshot("2:").backlog, 2));
     assert_eq!(bench.offer(packet(1_500)), Verdict::Dropped, "codel's limit counts it too");
     bench.run_until(ms(100));
     assert_eq!(bench.sent.len(), 3);

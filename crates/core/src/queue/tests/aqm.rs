@@ -1,9 +1,9 @@
-//! Any pie, sfq, choke, prio, drr and the like, for `trees`; and that none holds more than its limit.
+//! Strategies for pie, sfq, choke, prio, drr and others, used by `trees`; and a test of their limits.
 
 use super::node;
 use super::trees::{World, rate, steps};
 use crate::queue::config::{
-    Chance, ChokeConfig, Config, DrrClass, DrrConfig, Filter, FqPieConfig, PieConfig, PoliceConfig, PrioConfig,
+    ChokeConfig, Config, DrrClass, DrrConfig, Filter, FqPieConfig, PieConfig, PoliceConfig, PrioConfig, Probability,
     RedConfig, Rule, SfqConfig,
 };
 use crate::time::Span;
@@ -16,7 +16,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_queue_holds_more_than_its_limit(config in leaf(), steps in steps()) {
+    fn no_queue_exceeds_its_limit(config in leaf(), steps in steps()) {
         let limit = limit_of(&config);
         let mut world = World::new(&node("1:", config));
         for step in steps {
@@ -37,7 +37,7 @@ fn limit_of(config: &Config) -> u32 {
     }
 }
 
-/// Disciplines that hold packets themselves.
+/// Qdiscs that hold packets themselves.
 pub(super) fn leaf() -> BoxedStrategy<Config> {
     prop_oneof![
         (0u32..40).prop_map(|limit| Config::PfifoFast { limit }),
@@ -68,8 +68,8 @@ fn pie() -> BoxedStrategy<PieConfig> {
         .boxed()
 }
 
-fn red(most: u32) -> BoxedStrategy<RedConfig> {
-    (0..most, 1..most, 0u8..10, any::<u32>(), any::<bool>(), any::<bool>())
+fn red(max: u32) -> BoxedStrategy<RedConfig> {
+    (0..max, 1..max, 0u8..10, any::<u32>(), any::<bool>(), any::<bool>())
         .prop_map(|(min, width, wlog, max_p, ecn, harddrop)| RedConfig {
             limit: 60_000,
             min,
@@ -78,7 +78,7 @@ fn red(most: u32) -> BoxedStrategy<RedConfig> {
             plog: 20,
             scell_log: 9,
             idle_damping: (0..=255).map(|cell: u8| cell / 9).collect(),
-            max_p: Chance(max_p),
+            max_p: Probability(max_p),
             ecn,
             harddrop,
             nodrop: false,
@@ -96,7 +96,7 @@ fn sfq() -> BoxedStrategy<Config> {
         .boxed()
 }
 
-/// Filters to classes 1 to 3, and perhaps a policer on one of them.
+/// Filters to classes 1 to 3, some with a policer.
 fn rules() -> BoxedStrategy<Vec<Rule>> {
     let police = (rate(), 0u64..5_000, 60u32..3_000, any::<bool>()).prop_map(|(rate, burst, mtu, peaks)| {
         PoliceConfig { rate, burst: Span::from_micros(burst), mtu, peak: peaks.then_some(rate) }

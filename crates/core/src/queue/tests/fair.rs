@@ -1,4 +1,4 @@
-//! Any fq and any cake, for the trees.
+//! Strategies for fq and cake, used by `trees`.
 
 use crate::queue::config::{AckFilter, CakeConfig, FqConfig, Framing, Isolation, Link};
 use crate::rate::Rate;

@@ -1,11 +1,10 @@
-//! Any tree of disciplines under any traffic: nothing is lost or made unseen, nothing waits for ever, and nobody is
-//! asked in vain.
+//! Random trees under random traffic: packets are conserved, none is stuck, and times are never too late.
 
-use super::{Bench, aqm, calm_netem, node, packet, seq_of, tcp};
+use super::{Bench, aqm, node, packet, seq_of, tcp, transparent_netem};
 use crate::packet::{Body, Direction, Ecn, Packet};
 use crate::queue::config::{
-    Chance, CodelConfig, Config, Correlated, Distribution, Filter, FqCodelConfig, HtbClass, HtbConfig, Loss,
-    NetemConfig, NetemRate, RedConfig, SlotConfig, TbfConfig,
+    CodelConfig, Config, Correlated, Distribution, Filter, FqCodelConfig, HtbClass, HtbConfig, Loss, NetemConfig,
+    NetemRate, Probability, RedConfig, SlotConfig, TbfConfig,
 };
 use crate::queue::{Next, Node};
 use crate::rate::Rate;
@@ -25,7 +24,7 @@ pub(super) enum Step {
     Drain,
 }
 
-/// Sums of a set of packets that super-packets and their segments agree on.
+/// Sums over packets that are equal for super-packets and their segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     bytes: u64,
@@ -36,7 +35,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_lost_or_made_unseen(tree in tree(false), steps in steps()) {
+    fn packets_are_conserved(tree in tree(false), steps in steps()) {
         let mut world = World::new(&tree);
         for step in steps {
             world.take_step(&step)?;
@@ -47,7 +46,7 @@ proptest! {
     }
 
     #[test]
-    fn a_flow_stays_in_order_where_nobody_asked_for_anything_else(tree in tree(true), steps in steps()) {
+    fn a_flow_stays_in_order_without_reordering_settings(tree in tree(true), steps in steps()) {
         let mut world = World::new(&tree);
         for step in steps {
             world.take_step(&step)?;
@@ -62,13 +61,13 @@ proptest! {
         }
     }
 
-    /// Where a queue is known to wait, a question would have got that answer, and changed nothing.
+    /// If `next_departure` returns a time, dequeueing earlier returns that time and changes nothing.
     #[test]
-    fn who_is_known_to_wait_need_not_be_asked(tree in tree(false), steps in steps()) {
+    fn next_departure_agrees_with_dequeue(tree in tree(false), steps in steps()) {
         let mut world = World::new(&tree);
         for step in steps {
             world.take_step(&step)?;
-            let Some(known) = world.bench.queue.waits(world.bench.now) else { continue };
+            let Some(known) = world.bench.queue.next_departure(world.bench.now) else { continue };
             let before = format!("{:?}", world.bench.queue);
             let answer = match world.bench.queue.dequeue(world.bench.now, &mut world.bench.dropped) {
                 Next::Packet(_) => None,
@@ -115,7 +114,8 @@ impl World {
         Ok(())
     }
 
-    /// Takes what leaves now; the last answer is later than now when something stands, and nothing when nothing does.
+    /// Dequeues all packets that leave now. The last result is a later time if packets are queued, and `Empty` if none
+    /// are.
     fn drain(&mut self) -> Result<Option<Time>, TestCaseError> {
         if let Next::At(time) = self.bench.drain() {
             prop_assert!(time > self.bench.now);
@@ -134,10 +134,10 @@ impl World {
                 None => return Ok(()),
             }
         }
-        Err(TestCaseError::fail("it does not run dry"))
+        Err(TestCaseError::fail("the queue does not drain"))
     }
 
-    /// In + duplicated = out + dropped + standing.
+    /// In + duplicated = out + dropped + queued.
     fn check(&self) -> Result<(), TestCaseError> {
         let bench = &self.bench;
         let mut gone = bench.sent.iter().fold(Sum::default(), |sum, (_, packet)| sum.with(packet));
@@ -186,7 +186,7 @@ fn a_packet() -> BoxedStrategy<Packet> {
         .boxed()
 }
 
-/// A tree of up to four storeys; an orderly one keeps a flow's packets in order.
+/// A tree of up to four levels; an orderly one keeps the packets of a flow in order.
 fn tree(orderly: bool) -> impl Strategy<Value = Node> {
     let config = leaf().prop_recursive(3, 12, 3, move |below| {
         prop_oneof![
@@ -251,7 +251,7 @@ fn red(below: BoxedStrategy<Config>) -> BoxedStrategy<Config> {
         .prop_map(|(min, width, wlog, max_p, [ecn, harddrop, nodrop, adaptive], below)| {
             let idle_damping = (0..=255).map(|cell: u8| cell / 9).collect();
             let inner = below.map(|config| node("30:", config));
-            let (limit, max, max_p) = (60_000, min + width, Chance(max_p));
+            let (limit, max, max_p) = (60_000, min + width, Probability(max_p));
             let config = RedConfig {
                 limit,
                 min,
@@ -272,21 +272,22 @@ fn red(below: BoxedStrategy<Config>) -> BoxedStrategy<Config> {
         .boxed()
 }
 
-fn chance() -> BoxedStrategy<Chance> {
-    prop_oneof![3 => Just(Chance(0)), 1 => any::<u32>().prop_map(Chance), 1 => Just(Chance(u32::MAX))].boxed()
+fn probability() -> BoxedStrategy<Probability> {
+    prop_oneof![3 => Just(Probability(0)), 1 => any::<u32>().prop_map(Probability), 1 => Just(Probability(u32::MAX))]
+        .boxed()
 }
 
 fn correlated() -> BoxedStrategy<Correlated> {
-    (chance(), chance()).prop_map(|(chance, correlation)| Correlated { chance, correlation }).boxed()
+    (probability(), probability()).prop_map(|(chance, correlation)| Correlated { chance, correlation }).boxed()
 }
 
 fn loss() -> BoxedStrategy<Loss> {
     prop_oneof![
         4 => Just(Loss::None),
         1 => correlated().prop_map(Loss::Random),
-        1 => [chance(), chance(), chance(), chance(), chance()]
+        1 => [probability(), probability(), probability(), probability(), probability()]
             .prop_map(|[p13, p31, p32, p23, p14]| Loss::State { p13, p31, p32, p23, p14 }),
-        1 => [chance(), chance(), chance(), chance()].prop_map(|[p, r, h, k1]| Loss::Gemodel { p, r, h, k1 }),
+        1 => [probability(), probability(), probability(), probability()].prop_map(|[p, r, h, k1]| Loss::Gemodel { p, r, h, k1 }),
         1 => (0u64..9).prop_map(|every| Loss::Every { every }),
     ]
     .boxed()
@@ -294,7 +295,7 @@ fn loss() -> BoxedStrategy<Loss> {
 
 fn netem(below: BoxedStrategy<Config>, orderly: bool) -> BoxedStrategy<Config> {
     let words = (0u32..60, 0u64..20_000, 0u64..9_000, 0u32..5, any::<u8>());
-    let chances = (correlated(), correlated(), correlated(), chance(), loss());
+    let probabilities = (correlated(), correlated(), correlated(), probability(), loss());
     let wire =
         (rate(), -20i32..40, 0u32..60, -5i32..9).prop_map(|(rate, packet_overhead, cell_size, cell_overhead)| {
             NetemRate { rate, packet_overhead, cell_size, cell_overhead }
@@ -305,7 +306,7 @@ fn netem(below: BoxedStrategy<Config>, orderly: bool) -> BoxedStrategy<Config> {
         packets,
         bytes,
     });
-    (words, chances, prop::option::of(wire), (prop::option::of(slot), prop::option::of(below)))
+    (words, probabilities, prop::option::of(wire), (prop::option::of(slot), prop::option::of(below)))
         .prop_map(
             move |(
                 (limit, delay, jitter, gap, shape),
@@ -322,7 +323,7 @@ fn netem(below: BoxedStrategy<Config>, orderly: bool) -> BoxedStrategy<Config> {
                     rate,
                     slot,
                     inner: below.map(|config| Box::new(node("40:", config))),
-                    ..calm_netem()
+                    ..transparent_netem()
                 };
                 let wild = NetemConfig {
                     jitter: Span::from_micros(jitter),
@@ -340,7 +341,7 @@ fn netem(below: BoxedStrategy<Config>, orderly: bool) -> BoxedStrategy<Config> {
         .boxed()
 }
 
-/// Root class 1 with leaves 2 and 3, and leaf 4 beside it; filters by port and mark, and a default that may be none.
+/// Root class 1 with leaves 2 and 3, and leaf 4; filters by port and mark, and an optional default.
 fn htb(below: BoxedStrategy<Config>) -> BoxedStrategy<Config> {
     let class = (rate(), 0u64..20_000, 0u32..4_000, 0u8..9);
     let leaves = prop::collection::vec(prop::option::of(below), 3);
@@ -373,17 +374,19 @@ fn htb(below: BoxedStrategy<Config>) -> BoxedStrategy<Config> {
 }
 
 #[test]
-fn a_packet_that_is_doubled_at_the_bottom_of_a_tree_enters_at_its_top() {
-    let doubling =
-        NetemConfig { duplicate: Correlated { chance: Chance(u32::MAX), correlation: Chance(0) }, ..calm_netem() };
+fn a_copy_made_by_a_leaf_enters_at_the_root() {
+    let doubling = NetemConfig {
+        duplicate: Correlated { chance: Probability(u32::MAX), correlation: Probability(0) },
+        ..transparent_netem()
+    };
     let inner = NetemConfig {
         delay: Span::from_millis(5),
         inner: Some(Box::new(node("2:", Config::Netem(Box::new(doubling))))),
-        ..calm_netem()
+        ..transparent_netem()
     };
     let mut bench = Bench::new(Config::Netem(Box::new(inner)));
     bench.offer(packet(100));
     bench.run_until(super::ms(100));
-    assert_eq!(bench.times_ns(), [5_000_000, 10_000_000], "the copy passes the delay too, and is not copied again");
+    assert_eq!(bench.times_ns(), [5_000_000, 10_000_000], "the copy is delayed too and not duplicated again");
     assert_eq!(bench.queue.duplicated(), (1, 100));
 }

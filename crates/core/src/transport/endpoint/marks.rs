@@ -1,31 +1,32 @@
-//! The ECN field of an end's packets: what its controller wants, and what was negotiated.
+//! The ECN field of an endpoint's packets, from what its controller needs and what was negotiated.
 
 use crate::cc::EcnUse;
 use crate::packet::Ecn;
 
-/// What packets carry.
+/// ECN fields by type of packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
     /// How the controller uses ECN.
     pub ecn_use: EcnUse,
-    /// Is it asked for?
-    pub asks: bool,
-    /// On new data.
+    /// Is ECN requested?
+    pub requests_ecn: bool,
+    /// For new data.
     data: Ecn,
-    /// On everything else: handshake, ACKs and retransmissions.
+    /// For everything else: handshake, ACKs and retransmissions.
     pub other: Ecn,
 }
 
 impl Marks {
-    /// Where the host's settings say whether to ask (`tcp_ecn`). A controller may need ECN whatever they are, and then
-    /// handshakes are capable too (`tcp_ecn_send_syn`, and `tcp_v4_send_synack` with the listening socket's field).
-    pub fn new(asks: bool, ecn_use: EcnUse) -> Self {
+    /// `requests_ecn`: the host's setting (`tcp_ecn`). If the controller needs ECN, it is requested in any case, and
+    /// the handshake's packets are ECN-capable too (`tcp_ecn_send_syn`, and `tcp_v4_send_synack` with the listening
+    /// socket's field).
+    pub fn new(requests_ecn: bool, ecn_use: EcnUse) -> Self {
         let (data, other) = match ecn_use {
             EcnUse::Classic => (Ecn::Ect0, Ecn::NotEct),
             EcnUse::Mirrored => (Ecn::Ect0, Ecn::Ect0),
             EcnUse::Counted => (Ecn::Ect1, Ecn::Ect1),
         };
-        Self { ecn_use, asks: asks || ecn_use != EcnUse::Classic, data, other }
+        Self { ecn_use, requests_ecn: requests_ecn || ecn_use != EcnUse::Classic, data, other }
     }
 
     /// ECN was refused.
@@ -33,7 +34,7 @@ impl Marks {
         self.other = Ecn::NotEct;
     }
 
-    /// What a packet carries; `ect` is RFC 3168's word, for new data where ECN was negotiated.
+    /// The ECN field of a packet; `ect`: new data with ECN negotiated (RFC 3168).
     #[inline]
     pub fn of(self, ect: bool) -> Ecn {
         if ect { self.data } else { self.other }

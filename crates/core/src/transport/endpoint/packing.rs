@@ -1,4 +1,4 @@
-//! From what an endpoint's halves say to packets: headers, sizes, marks.
+//! Builds packets: headers, sizes, ECN marks.
 
 use super::Endpoint;
 use crate::packet::{Body, Ecn, Flags, Packet, Segment, TCP_HEADERS_BYTES};
@@ -6,8 +6,7 @@ use crate::time::Time;
 use crate::transport::sender::Transmission;
 
 impl Endpoint {
-    /// An ACK alone is a segment without payload; RFC 3168 section 6.1.4: it is not ECN-capable, unless the controller
-    /// needs ECN.
+    /// An ACK without payload. It is not ECN-capable (RFC 3168 section 6.1.4), unless the controller needs ECN.
     pub(super) fn bare_ack(&mut self, now: Time) -> Packet {
         let seq = self.sender.as_ref().map_or(1, |sender| sender.next_seq());
         let departs_at = self.sender.as_ref().map_or(Time::ZERO, |sender| sender.next_send_at());
@@ -24,7 +23,7 @@ impl Endpoint {
             self.receiver.on_data_sent(now);
         }
         let headers = TCP_HEADERS_BYTES + segment.sack.bytes();
-        // A super-packet counts each of its segments' headers (`qdisc_pkt_len_init`).
+        // A super-packet counts the headers of each of its segments (`qdisc_pkt_len_init`).
         let bytes = sent.len + headers * u32::from(sent.segments);
         self.address(segment, self.marks.of(sent.ect), sent.segments, bytes)
     }

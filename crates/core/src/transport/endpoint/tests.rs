@@ -1,11 +1,11 @@
-//! Two endpoints and a wire between them: handshakes, sizes, answers, and transfers over a wire that loses.
+//! Two endpoints and a link between them: handshakes, sizes, replies, and transfers over a lossy link.
 
 mod ecn;
 
 use super::{Endpoint, Identity};
 use crate::cc::{Controller, Parameters};
-use crate::dice::Dice;
 use crate::packet::{Body, Direction, Ecn, FlowId, Packet, Segment};
+use crate::rng::Rng;
 use crate::time::{Span, Time};
 use crate::transport::Settings;
 use crate::transport::testing;
@@ -21,16 +21,16 @@ pub fn settings() -> Settings {
 fn endpoint(direction: Direction, settings: &Settings) -> Endpoint {
     let identity = Identity { flow: FlowId(7), direction, port: 5_201, mark: 3 };
     let reno =
-        Controller::named("reno", &mut Parameters::default(), Dice::named(1, "endpoint")).expect("there is a reno");
+        Controller::from_name("reno", &mut Parameters::default(), Rng::from_name(1, "endpoint")).expect("reno exists");
     Endpoint::new(identity, settings.clone(), reno)
 }
 
-/// Both ends and a wire of 10 ms each way, which loses the packets whose numbers are in `lost`.
+/// Both ends and a link of 10 ms each way that drops the packets whose numbers are in `lost`.
 pub struct Pair {
     pub client: Endpoint,
     pub server: Endpoint,
     pub now: Time,
-    wire: VecDeque<(Time, Packet)>,
+    link: VecDeque<(Time, Packet)>,
     sent: usize,
     lost: Vec<usize>,
     log: Vec<(Time, Packet)>,
@@ -44,7 +44,7 @@ impl Pair {
             client: endpoint(Direction::Forward, client),
             server: endpoint(Direction::Backward, server),
             now: Time::ZERO,
-            wire: VecDeque::new(),
+            link: VecDeque::new(),
             sent: 0,
             lost: lost.to_vec(),
             log: Vec::new(),
@@ -65,18 +65,18 @@ impl Pair {
                 self.log.push((self.now, packet));
                 end.on_departed(self.now, &packet, 1);
                 if !self.lost.contains(&self.sent) {
-                    self.wire.push_back((self.now + ONE_WAY, packet));
+                    self.link.push_back((self.now + ONE_WAY, packet));
                 }
                 self.sent += 1;
             }
         }
     }
 
-    /// Lets time pass; stops when nothing will happen any more.
+    /// Runs until `until`, or until no event is scheduled.
     pub fn run(&mut self, until: Time) {
         self.send();
         loop {
-            let arrival = self.wire.front().map_or(Time::NEVER, |entry| entry.0);
+            let arrival = self.link.front().map_or(Time::NEVER, |entry| entry.0);
             let next = arrival.min(self.client.next_timer()).min(self.server.next_timer());
             if next > until {
                 self.now = until;
@@ -84,7 +84,7 @@ impl Pair {
             }
             self.now = next.max(self.now);
             if arrival <= self.now {
-                let (_, packet) = self.wire.pop_front().expect("there is one");
+                let (_, packet) = self.link.pop_front().expect("there is an event");
                 let forward = packet.direction == Direction::Forward;
                 let end = if forward { &mut self.server } else { &mut self.client };
                 end.on_packet(self.now, &packet);
@@ -104,7 +104,7 @@ impl Pair {
 fn segment(packet: &Packet) -> &Segment {
     match &packet.body {
         Body::Tcp(segment) => segment,
-        other => panic!("{other:?} is no TCP segment"),
+        other => panic!("{other:?} is not a TCP segment"),
     }
 }
 
@@ -112,8 +112,8 @@ fn millis(time: Time) -> u64 {
     time.as_micros() / 1_000
 }
 
-/// When each packet left, in milliseconds, from whom, and its flags.
-fn story(pair: &Pair) -> Vec<(u64, Direction, bool, bool)> {
+/// When each packet left, in milliseconds, its direction, and its flags.
+fn packet_log(pair: &Pair) -> Vec<(u64, Direction, bool, bool)> {
     let line = |(time, packet): &(Time, Packet)| {
         let flags = segment(packet).flags;
         (millis(*time), packet.direction, flags.syn, flags.ack)
@@ -123,13 +123,13 @@ fn story(pair: &Pair) -> Vec<(u64, Direction, bool, bool)> {
 
 use Direction::{Backward as B, Forward as F};
 
-/// The next packet of an end whose program writes on as soon as it is woken.
+/// The next packet of an end whose program continues writing as soon as it is woken.
 fn poll(end: &mut Endpoint, now: Time) -> Option<Packet> {
     if let Some(packet) = end.poll(now) {
         return Some(packet);
     }
-    if end.wants_turn() {
-        end.take_turn(now);
+    if end.wants_to_write() {
+        end.continue_writing(now);
     }
     end.poll(now)
 }
@@ -139,7 +139,7 @@ fn a_handshake_takes_three_packets() {
     let mut pair = Pair::new(&settings(), &settings(), &[]);
     pair.client.connect(Time::ZERO);
     pair.run(Time::ZERO + Span::from_secs(5));
-    assert_eq!(story(&pair), [(0, F, true, false), (10, B, true, true), (20, F, false, true)]);
+    assert_eq!(packet_log(&pair), [(0, F, true, false), (10, B, true, true), (20, F, false, true)]);
     assert!(pair.client.is_established() && pair.server.is_established());
     // Linux's windows: 44 and 45 segments of half a buffer of 128 KiB; then in units of 2 KiB.
     let windows: Vec<u32> = pair.log.iter().map(|(_, packet)| segment(packet).window).collect();
@@ -152,19 +152,19 @@ fn a_handshake_takes_three_packets() {
     assert_eq!(pair.client.next_timer(), Time::NEVER);
 }
 
-/// As the kernel engine sent them: five times with a second between them, then two; the timer wheel adds up to 32 ms.
+/// As the kernel engine sent them: five times a second apart, then two; the timer wheel adds up to 32 ms.
 #[test]
-fn a_lost_syn_is_repeated_as_linux_does() {
+fn a_lost_syn_is_retransmitted_as_in_linux() {
     let mut pair = Pair::new(&settings(), &settings(), &[0, 1, 2, 3, 4, 5]);
     pair.client.connect(Time::ZERO);
     pair.run(Time::ZERO + Span::from_millis(7_200));
-    let times: Vec<u64> = story(&pair).iter().map(|line| line.0).collect();
+    let times: Vec<u64> = packet_log(&pair).iter().map(|line| line.0).collect();
     assert_eq!(times, [0, 1_024, 2_048, 3_072, 4_096, 5_120, 7_136, 7_146, 7_156]);
     assert_eq!(pair.client.info(pair.now).rtt, Span::from_millis(20));
 }
 
 #[test]
-fn a_client_gives_up_after_ten_repetitions() {
+fn a_client_gives_up_after_ten_retransmissions() {
     let mut pair = Pair::new(&settings(), &settings(), &(0..100).collect::<Vec<_>>());
     pair.client.connect(Time::ZERO);
     pair.run(Time::ZERO + Span::from_secs(600));
@@ -172,19 +172,19 @@ fn a_client_gives_up_after_ten_repetitions() {
     assert_eq!(pair.client.info(pair.now).state, 7);
 }
 
-/// The wheel's slots are so wide here that both fire in the same one.
+/// The wheel's slots are so wide here that both timers fire in the same one.
 #[test]
-fn after_a_lost_syn_ack_both_ends_repeat_themselves() {
+fn after_a_lost_syn_ack_both_ends_retransmit() {
     let mut pair = Pair::new(&settings(), &settings(), &[1]);
     pair.client.connect(Time::ZERO);
     pair.run(Time::ZERO + Span::from_millis(1_100));
-    let story = story(&pair);
-    assert_eq!(story[2..4], [(1_024, F, true, false), (1_024, B, true, true)]);
+    let packet_log = packet_log(&pair);
+    assert_eq!(packet_log[2..4], [(1_024, F, true, false), (1_024, B, true, true)]);
     assert!(pair.client.is_established() && pair.server.is_established());
 }
 
 #[test]
-fn data_stand_for_a_lost_ack() {
+fn data_replace_a_lost_ack() {
     let mut pair = Pair::new(&settings(), &settings(), &[2]);
     pair.client.connect(Time::ZERO);
     pair.run(Time::ZERO + Span::from_millis(25));
@@ -195,11 +195,12 @@ fn data_stand_for_a_lost_ack() {
     assert_eq!(pair.server.bytes_read(), 1_000);
 }
 
-/// The client's settings decide: a Linux server grants ECN, but doesn't ask. A repeated SYN asks no more.
+/// The client's settings decide: a Linux server accepts ECN, but does not request it. A retransmitted SYN does not
+/// request it.
 #[test]
-fn ecn_is_on_when_the_client_asks_and_its_first_syn_arrives() {
-    for (asks, lost, expected) in [(true, vec![], true), (false, vec![], false), (true, vec![0], false)] {
-        let client = Settings { ecn: asks, ..settings() };
+fn ecn_is_on_when_the_client_requests_it_and_its_first_syn_arrives() {
+    for (requests_ecn, lost, expected) in [(true, vec![], true), (false, vec![], false), (true, vec![0], false)] {
+        let client = Settings { ecn: requests_ecn, ..settings() };
         let mut pair = Pair::new(&client, &settings(), &lost);
         pair.client.connect(Time::ZERO);
         pair.run(Time::ZERO + Span::from_secs(2));
@@ -209,7 +210,7 @@ fn ecn_is_on_when_the_client_asks_and_its_first_syn_arrives() {
         pair.log.clear();
         pair.run_for(Span::from_millis(50));
         assert_eq!(pair.log[0].1.ecn, if expected { Ecn::Ect0 } else { Ecn::NotEct });
-        assert_eq!(pair.log[1].1.ecn, Ecn::NotEct, "ACKs are not capable");
+        assert_eq!(pair.log[1].1.ecn, Ecn::NotEct, "ACKs are not ECN-capable");
     }
 }
 
@@ -219,30 +220,30 @@ fn packets_carry_their_identity_and_size() {
     pair.client.write(pair.now, 2_000);
     pair.run_for(Span::from_millis(1));
     let packet = pair.log[0].1;
-    assert_eq!((packet.bytes, packet.segments), (2_000 + 2 * 66, 2), "what it is cut into is its device's affair");
+    assert_eq!((packet.bytes, packet.segments), (2_000 + 2 * 66, 2), "the device segments it");
     assert_eq!((packet.flow, packet.port, packet.mark), (FlowId(7), 5_201, 3));
     let sizes: Vec<u32> = crate::packet::cut(packet).expect("two segments").map(|part| part.bytes).collect();
     assert_eq!(sizes, [1_514, 552 + 66]);
 }
 
-/// A host's own queue that refuses data gets them again some time; one that refuses an ACK only slows the sender down.
+/// Data that the host's own queue refuses are retransmitted later; a refused ACK only slows the sender down.
 #[test]
-fn a_refused_packet_is_told_to_its_sender() {
+fn a_refused_packet_is_reported_to_its_sender() {
     let mut pair = Pair::connected();
     pair.client.write(pair.now, 1_000);
     let packet = pair.client.poll(pair.now).expect("data");
     pair.client.on_refused(pair.now, &packet);
     pair.run_for(Span::from_secs(2));
     assert_eq!(pair.server.bytes_read(), 1_000);
-    pair.client.receiver.hurry();
+    pair.client.receiver.request_ack_now();
     let ack = pair.client.poll(pair.now).expect("an ACK");
     pair.client.on_refused(pair.now, &ack);
     assert!(pair.client.poll(pair.now).is_none());
 }
 
-/// An answer that is written when the question is read carries its ACK, once the session is known as a dialogue.
+/// A reply written when the request is read carries the request's ACK, once the connection is in pingpong mode.
 #[test]
-fn answers_carry_acks() {
+fn replies_carry_acks() {
     let mut pair = Pair::connected();
     let mut acks = Vec::new();
     for _ in 0..3 {
@@ -255,7 +256,7 @@ fn answers_carry_acks() {
         pair.run_for(Span::from_millis(15));
         acks.push(pair.log.iter().filter(|(_, packet)| packet.direction == F && segment(packet).len == 0).count());
     }
-    // The first question is acknowledged at once.
+    // The first request is acknowledged at once.
     assert_eq!(acks, [1, 0, 0]);
 }
 
@@ -275,9 +276,9 @@ fn both_ends_close() {
     assert_eq!((pair.client.next_timer(), pair.server.next_timer()), (Time::NEVER, Time::NEVER));
 }
 
-/// A timer that is heard early does nothing; neither does one that was never set.
+/// `on_timer` does nothing when called early or when no timer is set.
 #[test]
-fn timers_may_be_heard_early() {
+fn timers_may_be_called_early() {
     let mut pair = Pair::connected();
     pair.client.on_timer(pair.now);
     pair.server.on_timer(pair.now);
@@ -293,9 +294,9 @@ fn an_endpoint_is_small() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is lost, everything that was written is read, both ways, and both ends fall silent.
+    /// Whatever is lost, everything written is read in both directions, and both ends fall silent.
     #[test]
-    fn everything_is_read_however_much_is_lost(
+    fn everything_is_read_despite_any_losses(
         forward in 0..100_000u64,
         backward in 0..20_000u64,
         lost in proptest::collection::vec(0..120usize, 0..40),
@@ -305,13 +306,13 @@ proptest! {
         let mut pair = Pair::new(&settings(), &server, &lost);
         pair.client.connect(Time::ZERO);
         pair.run(Time::ZERO + Span::from_secs(130));
-        // A server whose SYN-ACKs are all in vain gives up, as Linux does after five of them.
+        // A server gives up when all its SYN-ACKs are lost, as Linux does after five of them.
         prop_assume!(pair.client.is_established() && pair.server.is_established());
         pair.client.write(pair.now, forward);
         pair.client.close(pair.now);
         pair.server.write(pair.now, backward);
         pair.server.close(pair.now);
-        // Forty losses may all fall on one packet, whose time-outs grow to two minutes.
+        // Forty losses may all hit one packet, whose timeouts grow to two minutes.
         pair.run_for(Span::from_secs(6_000));
         prop_assert_eq!(pair.server.bytes_read(), forward);
         prop_assert_eq!(pair.client.bytes_read(), backward);

@@ -1,19 +1,19 @@
-//! A segment arrives: into the reader's queue, behind a hole, or nowhere (`tcp_data_queue`).
+//! Arrival of a segment: to the reader's queue, out of order behind a hole, or discarded (`tcp_data_queue`).
 //!
-//! Whether it is looked at at all, and what is acknowledged when, is decided next door in the receiver.
+//! The receiver decides whether to accept a segment, and when to acknowledge.
 
 use super::space::OVERHEAD;
 use super::{Ack, Echo, Receiver, holes};
 use crate::packet::{Ecn, Segment};
 use crate::time::Time;
-use crate::transport::receiver::delay::MOST_QUICK;
+use crate::transport::receiver::delay::MAX_QUICK_ACKS;
 use crate::transport::receiver::tuning::millis;
 
 impl Receiver {
-    /// An accepted segment; `ecn` is its packet's field, `segments` how many it holds.
+    /// Processes an accepted segment; `ecn` is its packet's ECN field, `segments` the number of TCP segments in it.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
-        self.delay.heard_at = now;
+        self.delay.last_event_at = now;
         // RFC 7323 section 4.3: the segment that covers what was acknowledged last.
         let is_newer = segment.sent_at >= self.ts_recent || millis(segment.sent_at) == millis(self.ts_recent);
         if segment.seq <= self.space.acked && is_newer {
@@ -32,11 +32,11 @@ impl Receiver {
 
     /// Data or a FIN (`tcp_data_queue`).
     fn on_payload(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
-        self.standing = None;
+        self.repeated_window = None;
         if self.disordered {
             self.holes_mut().forget_duplicate();
         }
-        if self.ack != Ack::Due {
+        if self.ack != Ack::Now {
             self.ack = Ack::Check;
         }
         if segment.seq == self.rcv_nxt || self.reaches_further(segment, ecn, segments) {
@@ -44,20 +44,20 @@ impl Receiver {
         }
     }
 
-    /// A segment that does not begin where the last one ended: does it begin before that, and end after it? All others
-    /// are dealt with.
+    /// Handles a segment that does not start where the last one ended. Returns whether it starts before that and ends
+    /// after it; all other cases are complete.
     fn reaches_further(&mut self, segment: &Segment, ecn: Ecn, segments: u16) -> bool {
         let end = segment.end();
         if end <= self.rcv_nxt {
             if self.ecn == Echo::Counting {
                 self.feed(ecn, segments);
             }
-            self.tell_duplicate(segment.seq, end);
+            self.report_duplicate(segment.seq, end);
             self.out_of_window();
         } else if segment.seq >= self.rcv_nxt + u64::from(self.space.open(self.rcv_nxt)) {
             self.out_of_window();
         } else if segment.seq < self.rcv_nxt {
-            self.tell_duplicate(segment.seq, self.rcv_nxt);
+            self.report_duplicate(segment.seq, self.rcv_nxt);
             return true;
         } else {
             self.out_of_order(segment, ecn, segments);
@@ -100,19 +100,19 @@ impl Receiver {
         self.wake();
     }
 
-    /// Data came in order (`tcp_event_data_recv`).
+    /// Data arrived in order (`tcp_event_data_recv`).
     fn on_data(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
         self.delay.schedule();
         self.measure(segment, segments);
         self.tuning.measure_by_window(now, self.rcv_nxt, self.space.offered);
         self.delay.on_data(now, self.space.offered);
-        self.look_at_ecn(ecn, segments);
-        if segment.len >= LEAST_TO_GROW {
+        self.update_ecn(ecn, segments);
+        if segment.len >= MIN_TO_GROW {
             self.grow(segment.len, segment.len);
         }
     }
 
-    /// What was behind the hole may be in order now.
+    /// Moves data that is now in order out of the holes.
     #[inline(never)]
     fn close_hole(&mut self) {
         let (reader, rcv_nxt) = (&mut self.reader, self.rcv_nxt);
@@ -122,13 +122,13 @@ impl Receiver {
         self.count_memory();
         if closed {
             // RFC 5681 section 4.2: an ACK at once when a gap is filled.
-            self.delay.hurry();
+            self.delay.request_ack_now();
         }
     }
 
     /// Data behind a hole (`tcp_data_queue_ofo`).
     fn out_of_order(&mut self, segment: &Segment, ecn: Ecn, segments: u16) {
-        self.look_at_ecn(ecn, segments);
+        self.update_ecn(ecn, segments);
         if self.space.is_overfull() && !self.make_room(segment.seq) {
             self.reader.awake |= self.reader.waiting(self.rcv_nxt) > 0;
             return;
@@ -141,20 +141,20 @@ impl Receiver {
         let compressing = self.delay.is_compressing();
         let holes = self.holes_mut();
         holes.insert(start, end, holes::pieces(segment));
-        if compressing && holes.crowds(start, end) {
-            // What was kept back is told before the new block displaces it; the new one waits for the next ACK.
-            holes.tell_late(start, end);
-            self.ack = Ack::Due;
+        if compressing && holes.displaces_unreported_blocks(start, end) {
+            // Report what was held back before the new block displaces it; the new one waits for the next ACK.
+            holes.report_late(start, end);
+            self.ack = Ack::Now;
         } else {
-            holes.tell(start, end);
+            holes.report(start, end);
         }
         self.grow(segment.len, segment.len + OVERHEAD);
         self.count_memory();
     }
 
-    /// A segment that is no use: its sender should know soon.
+    /// A segment outside the window: acknowledge soon.
     fn out_of_window(&mut self) {
-        self.delay.be_quick(MOST_QUICK, self.space.offered);
+        self.delay.enter_quickack_mode(MAX_QUICK_ACKS, self.space.offered);
         self.delay.schedule();
     }
 
@@ -175,7 +175,7 @@ impl Receiver {
         }
     }
 
-    /// Wakes the application if enough waits (`tcp_epollin_ready`).
+    /// Wakes the application if enough data are waiting (`tcp_epollin_ready`).
     fn wake(&mut self) {
         if self.reader.awake {
             return;
@@ -187,7 +187,7 @@ impl Receiver {
                 || self.space.open(self.rcv_nxt) <= self.delay.rcv_mss);
     }
 
-    /// A segment's size: a new one tells how much memory its payload takes.
+    /// Measures a segment's size; a new size gives the ratio of memory to payload.
     fn measure(&mut self, segment: &Segment, segments: u16) {
         let size = if segments > 1 { self.mss.min(segment.len) } else { segment.len };
         let (pushed, closes) = (segment.flags.psh, segment.flags.fin);
@@ -197,10 +197,10 @@ impl Receiver {
         }
     }
 
-    /// The window may grow; while it does, each segment is acknowledged at once.
+    /// Grows the window; while it grows, each segment is acknowledged at once.
     fn grow(&mut self, payload: u32, weight: u32) {
         if self.space.grow(payload, weight, self.delay.rcv_mss) {
-            self.delay.quick |= 1;
+            self.delay.quick_acks |= 1;
         }
     }
 
@@ -212,16 +212,18 @@ impl Receiver {
             _ => {}
         }
         if carries {
-            self.delay.hurry();
+            self.delay.request_ack_now();
         }
     }
 
-    fn look_at_ecn(&mut self, ecn: Ecn, segments: u16) {
+    fn update_ecn(&mut self, ecn: Ecn, segments: u16) {
         match (self.ecn, ecn) {
-            // Not capable, though others were: a retransmission.
-            (Echo::Seen | Echo::Echoing, Ecn::NotEct) => self.delay.be_quick(FEW_QUICK, self.space.offered),
+            // Not ECN-capable although others were: a retransmission.
+            (Echo::Seen | Echo::Echoing, Ecn::NotEct) => {
+                self.delay.enter_quickack_mode(FEW_QUICK_ACKS, self.space.offered);
+            }
             (Echo::On | Echo::Seen, Ecn::Ce) => {
-                self.delay.be_quick(FEW_QUICK, self.space.offered);
+                self.delay.enter_quickack_mode(FEW_QUICK_ACKS, self.space.offered);
                 self.ecn = Echo::Echoing;
             }
             (Echo::On, Ecn::Ect0 | Ecn::Ect1) => self.ecn = Echo::Seen,
@@ -230,11 +232,12 @@ impl Receiver {
         }
     }
 
-    /// More is held than the buffer allows (`tcp_prune_queue`): let it grow, pack it, give up what lies furthest ahead.
+    /// More is held than the buffer allows (`tcp_prune_queue`): grows the buffer, compacts it, then discards the data
+    /// furthest ahead.
     #[cold]
     fn make_room(&mut self, seq: u64) -> bool {
-        self.delay.quick = 0;
-        self.space.yield_to_held();
+        self.delay.quick_acks = 0;
+        self.space.clamp_window();
         if self.space.is_overfull() {
             self.reader.held = self.reader.held.min(holes::packed(self.reader.waiting(self.rcv_nxt)));
             if let Some(holes) = &mut self.holes {
@@ -254,6 +257,6 @@ impl Receiver {
 }
 
 /// Quick ACKs after a mark or a retransmission.
-const FEW_QUICK: u8 = 2;
-/// Smaller segments don't grow the window.
-const LEAST_TO_GROW: u32 = 128;
+const FEW_QUICK_ACKS: u8 = 2;
+/// Smaller segments do not grow the window.
+const MIN_TO_GROW: u32 = 128;

@@ -1,36 +1,36 @@
-//! What a receiver tells of marks where RFC 3168's one bit a round trip is not enough.
+//! ECN feedback for controllers that need more than RFC 3168's one bit per round trip.
 //!
-//! - **Counted** (AccECN, RFC 9768): each packet with data says in three bits how many marked packets came so far. The
-//!   byte counters of its option are not sent, and marks on ACKs are not counted.
-//! - **Mirrored** (DCTCP, RFC 8257 section 3.2; Linux's `tcp_dctcp.h`): each ACK says of the packets that it
-//!   acknowledges whether they were marked. So when that changes, what was delayed is acknowledged first, with the old
-//!   word, and the change itself at once.
+//! - **Counted** (AccECN, RFC 9768): each packet has the number of marked packets so far in a three-bit field. The
+//!   option's byte counters are not sent, and marks on ACKs are not counted.
+//! - **Mirrored** (DCTCP, RFC 8257 section 3.2; Linux's `tcp_dctcp.h`): each ACK reports whether the packets that it
+//!   acknowledges were marked. When the marking changes, delayed packets are acknowledged first, with the old state,
+//!   and the change itself at once.
 //!
-//! Classic ECN stays in `arrival`.
+//! Classic ECN is in `arrival`.
 
 use super::{Ack, Echo, Receiver};
 use crate::cc::EcnUse;
 use crate::packet::{Ace, Ecn, Segment};
 use crate::transport::FIRST_COUNT;
 
-/// What it remembers.
+/// Feedback state.
 #[derive(Debug, Default)]
 pub(super) struct Feedback {
     /// Was the last packet marked (`ce_state`)?
     marked: bool,
-    /// `rcv_nxt` when it had come (`prior_rcv_nxt`).
+    /// `rcv_nxt` when it had arrived (`prior_rcv_nxt`).
     reached: u64,
-    /// An ACK that is due before all others: it says what held before the last packet.
+    /// An ACK to send before all others, with the state before the last packet.
     past: Option<u64>,
-    /// Marked packets so far (RFC 9768's `r.cep`, less where it begins).
+    /// Marked packets so far (RFC 9768's `r.cep`, less its initial value).
     count: u32,
-    /// And how many no ACK has told of.
-    untold: u32,
+    /// Marks that no ACK has reported.
+    unreported: u32,
 }
 
 impl Receiver {
-    /// ECN was negotiated: how the sender wants to be told.
-    pub fn feed_back(&mut self, ecn_use: EcnUse) {
+    /// ECN was negotiated; sets the kind of feedback that the sender needs.
+    pub fn send_feedback(&mut self, ecn_use: EcnUse) {
         self.feedback = Feedback { reached: self.rcv_nxt, ..Feedback::default() };
         self.ecn = match ecn_use {
             EcnUse::Classic => self.ecn,
@@ -39,23 +39,23 @@ impl Receiver {
         };
     }
 
-    /// A packet with data came.
+    /// A data packet arrived.
     pub(super) fn feed(&mut self, ecn: Ecn, segments: u16) {
         match ecn {
             _ if self.ecn == Echo::Counting => self.count(ecn == Ecn::Ce, u32::from(segments)),
-            // Only a sender that fell out of step sends such a one.
-            Ecn::NotEct => self.delay.be_quick(FEW_QUICK, self.space.offered),
+            // Data that are not ECN-capable: the sender is out of step.
+            Ecn::NotEct => self.delay.enter_quickack_mode(FEW_QUICK_ACKS, self.space.offered),
             Ecn::Ect0 | Ecn::Ect1 => self.mirror(false),
             Ecn::Ce => self.mirror(true),
         }
     }
 
-    /// Puts into a segment what it tells of marks. True: that segment is complete, it speaks of the past.
+    /// Fills in the feedback of a segment. True: the segment is complete, it reports an earlier state.
     #[inline(never)]
     pub(super) fn fill_feedback(&mut self, segment: &mut Segment) -> bool {
         if self.ecn == Echo::Counting {
             segment.flags.ace = Some(Ace::counting(FIRST_COUNT + self.feedback.count));
-            self.feedback.untold = 0;
+            self.feedback.unreported = 0;
             return false;
         }
         segment.flags.ece = matches!(self.ecn, Echo::Echoing | Echo::MirroringCe);
@@ -63,7 +63,7 @@ impl Receiver {
         segment.ack = reached;
         segment.flags.ece = !self.feedback.marked;
         if self.disordered {
-            segment.sack = self.tell_holes();
+            segment.sack = self.report_holes();
         }
         segment.window = self.offer();
         self.delay.on_past_ack_sent();
@@ -71,14 +71,14 @@ impl Receiver {
         true
     }
 
-    /// The first mark after none is told at once, and so is every second one (section 3.2.2.5.1).
+    /// The first mark after none is reported at once, and so is every second one (section 3.2.2.5.1).
     fn count(&mut self, marked: bool, packets: u32) {
         let feedback = &mut self.feedback;
         if marked {
             feedback.count += packets;
-            feedback.untold += packets;
-            if !feedback.marked || feedback.untold >= MOST_UNTOLD {
-                self.delay.hurry();
+            feedback.unreported += packets;
+            if !feedback.marked || feedback.unreported >= MAX_UNREPORTED {
+                self.delay.request_ack_now();
             }
         }
         feedback.marked = marked;
@@ -90,9 +90,9 @@ impl Receiver {
         if feedback.marked != marked {
             if self.delay.is_delaying() {
                 feedback.past = Some(feedback.reached);
-                self.ack = Ack::Due;
+                self.ack = Ack::Now;
             }
-            self.delay.hurry();
+            self.delay.request_ack_now();
         }
         feedback.reached = self.rcv_nxt;
         feedback.marked = marked;
@@ -100,7 +100,7 @@ impl Receiver {
     }
 }
 
-/// Quick ACKs after a packet that is not capable (`tcp_enter_quickack_mode`).
-const FEW_QUICK: u8 = 2;
-/// Marks that an ACK must tell of.
-const MOST_UNTOLD: u32 = 2;
+/// Quick ACKs after a packet that is not ECN-capable (`tcp_enter_quickack_mode`).
+const FEW_QUICK_ACKS: u8 = 2;
+/// Marks that force an ACK.
+const MAX_UNREPORTED: u32 = 2;

@@ -1,48 +1,48 @@
-//! Data behind a hole: which ranges are held, and which of them the next ACKs tell (SACK, RFC 2018; DSACK, RFC 2883).
+//! Data behind a hole: the ranges held, and those that the next ACKs report (SACK, RFC 2018; DSACK, RFC 2883).
 //!
-//! The blocks that are told are a list of their own, four long, newest first, as Linux keeps it
-//! (`tcp_sack_new_ofo_skb`): with many holes it knows less than what is held.
+//! The reported blocks are a separate list of four, newest first, as in Linux (`tcp_sack_new_ofo_skb`): with many holes
+//! it covers less than what is held.
 
 use super::space::OVERHEAD;
 use crate::packet::{Layout, Sack, Segment};
 use alloc::collections::VecDeque;
 
-/// A run of bytes held behind a hole.
+/// A contiguous range of bytes held behind a hole.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     start: u64,
     end: u64,
     memory: u32,
-    /// Page fragments of its last packet: the next packet joins it while they fit.
+    /// Page fragments of its last packet: the next packet is merged into it while they fit.
     pages: u8,
 }
 
-/// Ranges held, and blocks to tell.
+/// Ranges held, and blocks to report.
 #[derive(Debug, Default)]
 pub(super) struct Holes {
     /// By sequence number; they neither overlap nor touch.
     ranges: VecDeque<Range>,
-    /// Memory of all of them.
+    /// Memory of all ranges.
     memory: u32,
     blocks: [(u64, u64); SLOTS],
     count: u8,
     duplicate: Option<(u64, u64)>,
-    /// Joins the blocks after the next ACK, which is due now.
+    /// A block to add after the next ACK, which is about to be sent.
     late: Option<(u64, u64)>,
 }
 
-/// What became part of the queue in order.
+/// A range that moved to the queue in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drained {
-    /// What was in order before ends here.
+    /// End of the data that was in order before.
     pub after: u64,
-    /// Now there is no hole up to here.
+    /// No hole up to here.
     pub end: u64,
     /// Memory that moved with it.
     pub memory: u32,
     /// Page fragments of the last packet.
     pub pages: u8,
-    /// It is one packet, and none of it came twice.
+    /// It is one packet, and no part of it arrived twice.
     pub is_one: bool,
 }
 
@@ -52,7 +52,7 @@ impl Holes {
         self.ranges.is_empty()
     }
 
-    /// Is there nothing to tell either?
+    /// Is there nothing to report either?
     pub fn is_idle(&self) -> bool {
         self.ranges.is_empty() && self.count == 0 && self.duplicate.is_none() && self.late.is_none()
     }
@@ -62,7 +62,8 @@ impl Holes {
         self.memory
     }
 
-    /// Keeps a packet of `[start, end)`, whose payload lies on so many pages. What was there is told as duplicate.
+    /// Holds a packet of `[start, end)`, whose payload uses `pages` page fragments. Reports what was already held as
+    /// duplicate.
     pub fn insert(&mut self, start: u64, end: u64, pages: u8) {
         let first = self.ranges.partition_point(|range| range.end < start);
         let past = first + self.ranges.iter().skip(first).take_while(|range| range.start <= end).count();
@@ -72,7 +73,7 @@ impl Holes {
             self.ranges.insert(first, Range { start, end, memory, pages });
             return;
         }
-        self.tell_overlap(first, past, start, end);
+        self.report_overlap(first, past, start, end);
         let before = self.ranges[first];
         if before.start <= start && end <= before.end {
             return;
@@ -84,19 +85,20 @@ impl Holes {
         self.ranges.drain(first + 1..past);
     }
 
-    /// The part of `[start, end)` that the first overlapped range holds is a duplicate; later parts don't touch it.
-    fn tell_overlap(&mut self, first: usize, past: usize, start: u64, end: u64) {
+    /// Reports the part of `[start, end)` that the first overlapped range holds as duplicate; later parts do not change
+    /// it.
+    fn report_overlap(&mut self, first: usize, past: usize, start: u64, end: u64) {
         let overlapped = self.ranges.range(first..past).find(|range| range.start < end && start < range.end);
         if let Some(range) = overlapped.copied() {
-            self.tell_duplicate(range.start.max(start), range.end.min(end));
+            self.report_duplicate(range.start.max(start), range.end.min(end));
         }
     }
 
-    /// A packet and all ranges that it touches become one; those that it covers give their memory back.
+    /// Merges a packet with all ranges that it touches; ranges that it covers free their memory.
     fn merge(&self, first: usize, past: usize, new: Range) -> Range {
         let mut merged = new;
         let before = self.ranges[first];
-        let joins = before.end == new.start && before.pages + new.pages <= MOST_PAGES;
+        let joins = before.end == new.start && before.pages + new.pages <= MAX_PAGES;
         if joins {
             merged.pages += before.pages;
         } else {
@@ -116,8 +118,8 @@ impl Holes {
         merged
     }
 
-    /// Everything up to `rcv_nxt` is in order now: gives up what follows without a hole, piece by piece
-    /// (`tcp_ofo_queue`). Answers up to where that is.
+    /// Everything up to `rcv_nxt` is in order: moves what follows without a hole, range by range (`tcp_ofo_queue`).
+    /// Returns the new end.
     pub fn drain(&mut self, rcv_nxt: u64, mut take: impl FnMut(Drained)) -> u64 {
         let mut after = rcv_nxt;
         while let Some(range) = self.ranges.front().copied().filter(|range| range.start <= after) {
@@ -136,7 +138,7 @@ impl Holes {
         after
     }
 
-    /// Nothing is kept behind a FIN.
+    /// Discards everything behind a FIN.
     pub fn clear(&mut self) {
         self.ranges.clear();
         self.memory = 0;
@@ -144,20 +146,20 @@ impl Holes {
         self.late = None;
     }
 
-    /// Memory is short: gives up `goal` bytes of it from the far end, but nothing before `seq` (`tcp_prune_ofo_queue`).
+    /// Frees `goal` bytes of memory from the far end, but nothing before `seq` (`tcp_prune_ofo_queue`).
     pub fn prune(&mut self, seq: u64, goal: u32) {
-        let mut given = 0;
-        while given < goal && self.ranges.back().is_some_and(|range| range.start >= seq) {
-            given += self.ranges.pop_back().map_or(0, |range| range.memory);
+        let mut freed = 0;
+        while freed < goal && self.ranges.back().is_some_and(|range| range.start >= seq) {
+            freed += self.ranges.pop_back().map_or(0, |range| range.memory);
         }
-        self.memory -= given;
-        if given > 0 {
+        self.memory -= freed;
+        if freed > 0 {
             self.count = 0;
             self.late = None;
         }
     }
 
-    /// Memory is short: packs each range into as few pages as it takes.
+    /// Packs each range into as few pages as possible, to free memory.
     pub fn pack(&mut self) {
         for range in &mut self.ranges {
             range.memory = range.memory.min(packed(range.end - range.start));
@@ -165,8 +167,8 @@ impl Holes {
         self.memory = self.ranges.iter().map(|range| range.memory).sum();
     }
 
-    /// `[start, end)` came once more. Told once, with the next ACK.
-    pub fn tell_duplicate(&mut self, start: u64, end: u64) {
+    /// `[start, end)` arrived again. Reported once, with the next ACK.
+    pub fn report_duplicate(&mut self, start: u64, end: u64) {
         self.duplicate = Some((start, end));
     }
 
@@ -179,24 +181,24 @@ impl Holes {
         }
     }
 
-    /// New data come: an untold duplicate is old news.
+    /// New data arrived: drops an unreported duplicate.
     pub fn forget_duplicate(&mut self) {
         self.duplicate = None;
     }
 
-    /// Would telling of `[start, end)` push news out of the blocks that an ACK is sure to carry? Then those that were
-    /// kept back should be told first.
-    pub fn crowds(&self, start: u64, end: u64) -> bool {
-        let touched = self.told().iter().position(|&(from, to)| start <= to && from <= end);
-        touched.unwrap_or(self.told().len()) >= SURE_BLOCKS
+    /// Would reporting `[start, end)` displace unreported blocks from those that every ACK carries? Then the held back
+    /// ones have to be reported first.
+    pub fn displaces_unreported_blocks(&self, start: u64, end: u64) -> bool {
+        let touched = self.reported().iter().position(|&(from, to)| start <= to && from <= end);
+        touched.unwrap_or(self.reported().len()) >= SURE_BLOCKS
     }
 
-    /// Tells of `[start, end)` first from now on.
-    pub fn tell(&mut self, start: u64, end: u64) {
+    /// Puts `[start, end)` first in the report.
+    pub fn report(&mut self, start: u64, end: u64) {
         let mut new = (start, end);
         let mut kept = [(0, 0); SLOTS];
         let mut count = 0;
-        for &(from, to) in self.told() {
+        for &(from, to) in self.reported() {
             if !extend(&mut new, from, to) {
                 kept[count] = (from, to);
                 count += 1;
@@ -208,33 +210,33 @@ impl Holes {
         self.count = u8::try_from(room + 1).unwrap_or(0);
     }
 
-    /// Tells of `[start, end)` after the next ACK.
-    pub fn tell_late(&mut self, start: u64, end: u64) {
+    /// Adds `[start, end)` to the report after the next ACK.
+    pub fn report_late(&mut self, start: u64, end: u64) {
         self.settle();
         self.late = Some((start, end));
     }
 
-    /// The blocks of an ACK that leaves now.
+    /// Takes the blocks of an ACK that is sent now.
     pub fn take(&mut self) -> Sack {
         let mut sack = Sack::default();
         if let Some((start, end)) = self.duplicate.take() {
             sack.push(start, end);
         }
-        for &(start, end) in self.told() {
+        for &(start, end) in self.reported() {
             sack.push(start, end);
         }
         self.settle();
         sack
     }
 
-    /// What was to be told after the last ACK is now.
+    /// Adds the block that waited for the last ACK.
     pub fn settle(&mut self) {
         if let Some((start, end)) = self.late.take() {
-            self.tell(start, end);
+            self.report(start, end);
         }
     }
 
-    /// What is in order needs no telling (`tcp_sack_remove`).
+    /// Removes blocks that are now in order (`tcp_sack_remove`).
     fn forget_blocks(&mut self, rcv_nxt: u64) {
         if self.ranges.is_empty() {
             self.count = 0;
@@ -250,12 +252,12 @@ impl Holes {
         self.count = u8::try_from(count).unwrap_or(0);
     }
 
-    fn told(&self) -> &[(u64, u64)] {
+    fn reported(&self) -> &[(u64, u64)] {
         &self.blocks[..usize::from(self.count)]
     }
 }
 
-/// Grows `block` by `[start, end)` if they touch; says whether they do.
+/// Extends `block` by `[start, end)` if they touch; returns whether they do.
 fn extend(block: &mut (u64, u64), start: u64, end: u64) -> bool {
     let touches = start <= block.1 && block.0 <= end;
     if touches {
@@ -268,28 +270,28 @@ fn length(start: u64, end: u64) -> u32 {
     u32::try_from(end - start).unwrap_or(u32::MAX >> 1)
 }
 
-/// Memory of so much payload after Linux has copied it into packets of one page each (`tcp_collapse`).
+/// Memory of this payload after Linux has copied it into packets of one page each (`tcp_collapse`).
 pub(super) fn packed(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(PAGE_PAYLOAD) * PAGE_MEMORY).unwrap_or(u32::MAX >> 1)
 }
 
-/// Pieces of pages that a segment's payload lies on.
+/// Page fragments of a segment's payload.
 pub(super) fn pieces(segment: &Segment) -> u8 {
     segment.layout.map_or_else(|| pages(segment.seq, segment.len), |layout| layout.pieces(segment.len))
 }
 
-/// Pages of 4 KiB that a payload lies on, when the stream lies on them one after the other as the file of a sender does.
+/// Pages of 4 KiB that a payload covers if the stream is laid out contiguously, as a sender's file is.
 pub(super) fn pages(seq: u64, len: u32) -> u8 {
     Layout::new(seq.wrapping_sub(1), 0).pieces(len)
 }
 
 /// Fragments of a packet (`MAX_SKB_FRAGS`).
-pub(super) const MOST_PAGES: u8 = 17;
+pub(super) const MAX_PAGES: u8 = 17;
 /// `TCP_NUM_SACKS`.
 const SLOTS: usize = 4;
 /// `TCP_SACK_BLOCKS_EXPECTED`: as many as fit with timestamps, less one for a lost ACK.
 const SURE_BLOCKS: usize = 2;
 /// Payload of a packet of one page (`SKB_MAX_ORDER(0, 0)`).
 const PAGE_PAYLOAD: u64 = 3_776;
-/// And its memory.
+/// Memory of a packet of one page.
 const PAGE_MEMORY: u64 = 4_352;

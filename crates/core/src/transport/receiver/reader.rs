@@ -1,31 +1,31 @@
-//! The application that reads: at each segment, or rarely, as the agent's does.
+//! The reading application: reads each segment, or infrequently, as the agent's does.
 //!
-//! A read takes all that is in order. A rare reader sets `SO_RCVLOWAT` to a quarter of what autotuning saw in a round
-//! trip (an eighth of the buffer, 1 MiB, what is left of the flow), anew at its reads number 1, 2, 4, 8 ... and each
-//! 256th. What a read means to the window and to ACKs is the receiver's affair.
+//! A read takes everything in order. An infrequent reader sets `SO_RCVLOWAT` to a quarter of autotuning's bytes per
+//! round trip (limits: an eighth of the buffer, 1 MiB, what is left of the flow), and again at reads 1, 2, 4, 8 ... and
+//! every 256th. The receiver handles a read's effect on window and ACKs.
 
-use super::holes::{Drained, MOST_PAGES};
+use super::holes::{Drained, MAX_PAGES};
 use super::space::{OVERHEAD, Space};
 
-/// An application and what waits for it.
+/// The application and its unread data.
 #[derive(Debug)]
 pub(super) struct Reader {
     /// Next sequence number to be read (`copied_seq`).
     pub copied: u64,
-    /// Where the first waiting packet ends; autotuning looks after the first packet of a read.
+    /// End of the first unread packet; autotuning runs after the first packet of a read.
     first_end: u64,
-    /// Bytes that the application will read in all.
+    /// Bytes that the application will read in total.
     pub expected: u64,
-    /// Memory that waits.
+    /// Memory of unread data.
     pub held: u32,
-    /// Waiting bytes for which it wakes (`SO_RCVLOWAT`).
+    /// Unread bytes that wake it (`SO_RCVLOWAT`).
     lowat: u32,
     reads: u32,
-    /// Page fragments of the last waiting packet.
+    /// Page fragments of the last unread packet.
     pages: u8,
-    /// Reads each segment as it comes.
+    /// Reads each segment as it arrives.
     prompt: bool,
-    /// It has been woken and has not read yet.
+    /// It was woken and has not read yet.
     pub awake: bool,
 }
 
@@ -44,24 +44,25 @@ impl Reader {
         }
     }
 
-    /// Bytes that wait.
+    /// Unread bytes.
     pub fn waiting(&self, rcv_nxt: u64) -> u64 {
         rcv_nxt - self.copied
     }
 
-    /// Does less wait than it wakes for?
+    /// Are there fewer unread bytes than it wakes for?
     pub fn sleeps(&self, rcv_nxt: u64) -> bool {
         self.waiting(rcv_nxt) < u64::from(self.lowat)
     }
 
-    /// A packet joins what waits: `rcv_nxt` was the end before, `end` is the new one;
-    /// an `exact` one begins where the last ended.
+    /// Queues a packet: `rcv_nxt` was the previous end, `end` is the new one; an `exact` packet starts where the last
+    /// ended.
     ///
-    /// Linux joins a packet to the one before while its page fragments fit (`tcp_try_coalesce`), which saves its header.
+    /// Linux merges a packet into the previous one while its page fragments fit (`tcp_try_coalesce`), which saves its
+    /// header.
     #[inline]
     pub fn queue(&mut self, rcv_nxt: u64, end: u64, len: u32, pages: u8, exact: bool) {
         let alone = self.copied == rcv_nxt;
-        let joins = !alone && exact && self.pages + pages <= MOST_PAGES;
+        let joins = !alone && exact && self.pages + pages <= MAX_PAGES;
         if alone || (joins && self.first_end == rcv_nxt) {
             self.first_end = end;
         }
@@ -69,9 +70,9 @@ impl Reader {
         self.held += if joins { len } else { len + OVERHEAD };
     }
 
-    /// What was held behind a hole waits now too; one packet joins the last one like any other.
+    /// Queues data from behind a hole; a single packet is merged with the last one like any other.
     pub fn append(&mut self, piece: Drained) {
-        let joins = piece.is_one && self.pages + piece.pages <= MOST_PAGES;
+        let joins = piece.is_one && self.pages + piece.pages <= MAX_PAGES;
         if joins && self.first_end == piece.after {
             self.first_end = piece.end;
         }
@@ -79,45 +80,46 @@ impl Reader {
         self.held += if joins { piece.memory - OVERHEAD } else { piece.memory };
     }
 
-    /// Where the first packet of the read that begins now ends.
+    /// End of the first packet of the read that starts now.
     pub fn first_end(&self) -> u64 {
         self.first_end
     }
 
-    /// A read takes everything.
+    /// Reads everything.
     pub fn take_all(&mut self, rcv_nxt: u64) {
         self.copied = rcv_nxt;
         self.held = 0;
         self.reads += 1;
     }
 
-    /// Does it set anew when to wake after this read?
+    /// Does it set `SO_RCVLOWAT` again after this read?
     pub fn reconsiders(&self) -> bool {
         !self.prompt && (self.reads.is_power_of_two() || self.reads.is_multiple_of(256))
     }
 
-    /// Decides when to wake; `seen` is autotuning's space, `read` what was read so far.
+    /// Sets `SO_RCVLOWAT`; `seen` is autotuning's space, `read` the bytes read so far.
     pub fn reconsider(&mut self, space: &Space, seen: i64, read: u64) {
         if self.prompt {
             return;
         }
         let round_trip = u32::try_from(seen).unwrap_or(u32::MAX) / 4;
         let left = u32::try_from(self.expected.saturating_sub(read)).unwrap_or(u32::MAX);
-        self.lowat = (space.rcvbuf() / 8).min(round_trip).min(MOST_UNREAD).min(left).max(1);
+        self.lowat = (space.rcvbuf() / 8).min(round_trip).min(MAX_UNREAD).min(left).max(1);
     }
 }
 
-/// What the agent lets wait at most.
-const MOST_UNREAD: u32 = 1 << 20;
+/// The agent's maximum of unread bytes.
+const MAX_UNREAD: u32 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::transport::receiver::holes::pages;
 
-    /// Segments of 1448 bytes join while their pages are 17 at most: here thirteen, then the next packet begins.
+    /// Segments of 1448 bytes are merged while they have at most 17 page fragments: here thirteen, then the next packet
+    /// begins.
     #[test]
-    fn waiting_segments_share_a_packet_while_their_pages_fit() {
+    fn unread_segments_share_a_packet_while_their_pages_fit() {
         let mut reader = Reader::new(false);
         let mut rcv_nxt = 1;
         for _ in 0..30 {
@@ -130,9 +132,9 @@ mod tests {
         assert_eq!((reader.waiting(rcv_nxt), reader.held), (0, 0));
     }
 
-    /// A hole is filled: what lay behind it shares the packet that filled it, if it is one packet (`tcp_ofo_queue`).
+    /// A hole is filled: the data behind it shares the packet that filled it, if it is one packet (`tcp_ofo_queue`).
     #[test]
-    fn what_waited_behind_a_hole_joins_what_filled_it() {
+    fn data_behind_a_hole_is_merged_with_the_packet_that_fills_it() {
         let mut reader = Reader::new(false);
         reader.queue(1, 1_449, 1_448, 1, true);
         let piece = Drained { after: 1_449, end: 2_897, memory: 1_448 + OVERHEAD, pages: 1, is_one: true };

@@ -1,16 +1,15 @@
-//! A socket's receive buffer and the window that it lets TCP offer.
+//! A socket's receive buffer, and the window that it can offer.
 //!
 //! Linux counts a buffer in memory (`sk_rcvbuf` against each packet's `truesize`) and a window in payload; one measured
-//! ratio turns the one into the other (`scaling_ratio`). Three numbers limit the window: the free buffer, the
-//! `clamp`, which follows the buffer, and `ssthresh`, which grows with each packet that arrives. How the buffer itself
-//! grows is `tuning`'s affair.
+//! ratio converts between them (`scaling_ratio`). Three numbers limit the window: the free buffer, the `clamp`, which
+//! follows the buffer, and `ssthresh`, which grows with each arriving packet. `tuning` grows the buffer itself.
 
 use crate::transport::Settings;
 
-/// Memory of a packet beside its payload: `sk_buff`, header block and its shared information.
+/// Memory of a packet besides its payload: `sk_buff`, header block and its shared information.
 ///
-/// Measured: with a fixed buffer of 131072 bytes the kernel engine's window is 81502, which is
-/// (131072 − 2280) × 162 / 256; the packet of 1448 bytes weighs 2280 and the ratio is 1448 × 256 / 2280.
+/// Measured: with a fixed buffer of 131072 bytes the kernel engine's window is 81502, which is (131072 − 2280) × 162 /
+/// 256; the packet of 1448 bytes takes 2280 and the ratio is 1448 × 256 / 2280.
 pub(super) const OVERHEAD: u32 = 832;
 
 /// Receive buffer and window.
@@ -19,19 +18,19 @@ pub(super) struct Space {
     /// Buffer (`sk_rcvbuf`).
     rcvbuf: u32,
     /// Autotuning's limit (`tcp_rmem[2]`).
-    most: u32,
-    /// Memory that held packets take (`sk_rmem_alloc`).
+    maximum: u32,
+    /// Memory of held packets (`sk_rmem_alloc`).
     pub held: u32,
-    /// No window is larger (`window_clamp`).
+    /// Upper limit of the window (`window_clamp`).
     pub clamp: u32,
-    /// Nor larger than this, which grows as packets come (`rcv_ssthresh`).
+    /// A second upper limit, which grows as packets arrive (`rcv_ssthresh`).
     ssthresh: u32,
-    /// Window offered last (`rcv_wnd`).
+    /// Last offered window (`rcv_wnd`).
     pub offered: u32,
-    /// Sequence number acknowledged last, where that window begins (`rcv_wup`).
+    /// Last acknowledged sequence number, where that window begins (`rcv_wup`).
     pub acked: u64,
     mss: u32,
-    /// Payload in memory, in 1/256.
+    /// Ratio of payload to memory, in 1/256.
     ratio: u8,
     /// Window scale (RFC 7323 section 2).
     scale: u8,
@@ -43,26 +42,26 @@ pub(super) struct Space {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
     pub window: u32,
-    /// Half of the buffer is taken: no more quick ACKs.
-    pub squeezed: bool,
+    /// Half of the buffer is in use: no more quick ACKs.
+    pub half_used: bool,
 }
 
 impl Space {
-    /// Before the handshake (`tcp_select_initial_window`). The passive side knows of timestamps already.
+    /// State before the handshake (`tcp_select_initial_window`). The passive end already knows about timestamps.
     pub fn new(settings: &Settings, passive: bool) -> Self {
         let fixed = settings.rcvbuf.is_some();
         let rcvbuf = settings.rcvbuf.map_or(DEFAULT_RCVBUF, memory);
-        let most = memory(settings.rmem_max);
+        let maximum = memory(settings.rmem_max);
         let full = rcvbuf / 2; // The ratio is one half until it is measured.
-        let clamp = if fixed { full } else { u32::from(u16::MAX) << MOST_SCALE };
+        let clamp = if fixed { full } else { u32::from(u16::MAX) << MAX_SCALE };
         let mss = if passive { settings.mss } else { settings.mss + TIMESTAMPS_BYTES };
         let space = full.min(clamp);
         let space = if space > mss { space - space % mss } else { space };
-        let scaled = space.max(most).max(CORE_RMEM_MAX).min(clamp).max(1);
-        let scale = u8::try_from(scaled.ilog2().saturating_sub(15).min(MOST_SCALE)).unwrap_or(0);
+        let scaled = space.max(maximum).max(CORE_RMEM_MAX).min(clamp).max(1);
+        let scale = u8::try_from(scaled.ilog2().saturating_sub(15).min(MAX_SCALE)).unwrap_or(0);
         Self {
             rcvbuf,
-            most,
+            maximum,
             held: 0,
             clamp: clamp.min(u32::from(u16::MAX) << scale),
             ssthresh: space,
@@ -75,7 +74,7 @@ impl Space {
         }
     }
 
-    /// The connection is established (`tcp_init_buffer_space`): one segment's room is kept back.
+    /// The connection is established (`tcp_init_buffer_space`): reserves room for one segment.
     pub fn establish(&mut self, rcv_nxt: u64) {
         let full = small(self.full());
         self.clamp = self.clamp.min(full);
@@ -91,38 +90,39 @@ impl Space {
         self.offered.min(u32::from(u16::MAX))
     }
 
-    /// What a peer may still send of what it was offered (`tcp_receive_window`).
+    /// What the peer may still send of the offered window (`tcp_receive_window`).
     pub fn open(&self, rcv_nxt: u64) -> u32 {
         small_unsigned((self.acked + u64::from(self.offered)).saturating_sub(rcv_nxt))
     }
 
-    /// Has the peer sent all of it?
+    /// Has the peer used up the window?
     pub fn is_shut(&self, rcv_nxt: u64) -> bool {
         self.acked + u64::from(self.offered) <= rcv_nxt
     }
 
-    /// The window that would be offered now (`__tcp_select_window`); `rcv_mss` is what the peer's segments measure.
+    /// The window that would be offered now (`__tcp_select_window`); `rcv_mss` is the estimated size of the peer's
+    /// segments.
     pub fn choose(&self, rcv_mss: u32) -> Choice {
         let allowed = self.full();
         let full = i64::from(self.clamp).min(allowed);
         let mss = i64::from(rcv_mss).min(full);
         if mss <= 0 {
-            return Choice { window: 0, squeezed: false };
+            return Choice { window: 0, half_used: false };
         }
         let mut free = self.free();
-        let squeezed = free < full >> 1;
-        if squeezed {
+        let half_used = free < full >> 1;
+        if half_used {
             free &= !self.grain();
             if free < allowed >> 4 || free < mss {
-                return Choice { window: 0, squeezed };
+                return Choice { window: 0, half_used };
             }
         }
         free = free.min(i64::from(self.ssthresh));
         let window = if self.scale > 0 { self.rounded_up(free) } else { self.unscaled_choice(free, mss, full) };
-        Choice { window: small(window), squeezed }
+        Choice { window: small(window), half_used }
     }
 
-    /// Without a scale, windows are whole segments, and small changes are not worth saying.
+    /// Without a scale, windows are whole segments, and small changes are not offered.
     fn unscaled_choice(&self, free: i64, mss: i64, full: i64) -> i64 {
         let offered = i64::from(self.offered);
         if offered <= free - mss || offered > free {
@@ -134,7 +134,7 @@ impl Space {
         }
     }
 
-    /// Offers a window with an ACK of `rcv_nxt`; what was offered once is never taken back (`tcp_select_window`).
+    /// Offers a window with an ACK of `rcv_nxt`; an offer is never taken back (`tcp_select_window`).
     pub fn offer(&mut self, rcv_nxt: u64, rcv_mss: u32) -> Choice {
         let open = self.open(rcv_nxt);
         let mut choice = self.choose(rcv_mss);
@@ -147,13 +147,13 @@ impl Space {
         choice
     }
 
-    /// Offers nothing: a packet found no room (`ICSK_ACK_NOMEM`).
+    /// Offers a zero window: a packet found no memory (`ICSK_ACK_NOMEM`).
     pub fn offer_nothing(&mut self, rcv_nxt: u64) {
         self.offered = 0;
         self.acked = rcv_nxt;
     }
 
-    /// A packet of this much payload and memory arrived: how much of memory is payload? Says whether the answer changed.
+    /// Updates the ratio from a packet of this payload and memory. Returns whether it changed.
     pub fn measure(&mut self, payload: u32, memory: u32) -> bool {
         let ratio = u8::try_from((u64::from(payload) << 8) / u64::from(memory)).unwrap_or(u8::MAX).max(1);
         let changed = ratio != self.ratio;
@@ -164,9 +164,9 @@ impl Space {
         changed
     }
 
-    /// A packet arrived: the window may grow by twice its size (`tcp_grow_window`). Says whether it did.
+    /// Grows the window by up to twice an arriving packet's size (`tcp_grow_window`). Returns whether it grew.
     ///
-    /// `weight` is the memory that the packet adds for good: a packet in order gives its header block back.
+    /// `weight` is the memory that the packet adds permanently: a packet in order frees its header block.
     pub fn grow(&mut self, payload: u32, weight: u32, rcv_mss: u32) -> bool {
         let room = i64::from(self.clamp).min(self.free()) - i64::from(self.ssthresh);
         if room <= 0 {
@@ -184,10 +184,10 @@ impl Space {
         true
     }
 
-    /// Small packets in much memory: grow while they would still fit later (`__tcp_grow_window`).
+    /// Small packets with much memory: grows while they would still fit later (`__tcp_grow_window`).
     fn cautious_step(&self, payload: u32, weight: u32, rcv_mss: u32) -> u32 {
         let mut weight = self.of_memory(i64::from(weight)) >> 1;
-        let mut window = self.of_memory(i64::from(self.most)) >> 1;
+        let mut window = self.of_memory(i64::from(self.maximum)) >> 1;
         while i64::from(self.ssthresh) <= window {
             if weight <= i64::from(payload) {
                 return 2 * rcv_mss;
@@ -198,11 +198,11 @@ impl Space {
         0
     }
 
-    /// Makes the buffer hold a window of `window`, if that is more than it does and autotuning may.
+    /// Grows the buffer to hold a window of `window`, within autotuning's limits.
     pub fn enlarge(&mut self, window: u64) {
-        let wanted = as_int((as_int(window) << 8) / u64::from(self.ratio)).min(u64::from(self.most));
-        if !self.fixed && wanted > u64::from(self.rcvbuf) {
-            self.rcvbuf = small_unsigned(wanted);
+        let new_size = as_int((as_int(window) << 8) / u64::from(self.ratio)).min(u64::from(self.maximum));
+        if !self.fixed && new_size > u64::from(self.rcvbuf) {
+            self.rcvbuf = small_unsigned(new_size);
             self.clamp = small(self.full());
         }
     }
@@ -212,15 +212,15 @@ impl Space {
         self.held > self.rcvbuf
     }
 
-    /// Seven eighths are taken: readers are woken whatever they wait for (`tcp_rmem_pressure`).
+    /// Are seven eighths in use? Then readers are woken in any case (`tcp_rmem_pressure`).
     pub fn is_pressed(&self) -> bool {
         self.held > self.rcvbuf - (self.rcvbuf >> 3)
     }
 
-    /// More is held than the buffer allows: let it grow, or offer less (`tcp_clamp_window`).
-    pub fn yield_to_held(&mut self) {
-        if !self.fixed && self.rcvbuf < self.most {
-            self.rcvbuf = self.held.min(self.most);
+    /// More is held than the buffer allows: grows the buffer, or offers less (`tcp_clamp_window`).
+    pub fn clamp_window(&mut self) {
+        if !self.fixed && self.rcvbuf < self.maximum {
+            self.rcvbuf = self.held.min(self.maximum);
         }
         if self.is_overfull() {
             self.ssthresh = self.clamp.min(2 * self.mss);
@@ -232,12 +232,12 @@ impl Space {
         self.rcvbuf
     }
 
-    /// The smaller of the limits that an established connection begins with.
+    /// The smaller of an established connection's initial limits.
     pub fn first_window(&self) -> u32 {
         self.ssthresh.min(self.offered)
     }
 
-    /// Are windows scaled? Then an offer that is repeated stays as it is.
+    /// Are windows scaled? Then a repeated offer stays the same.
     pub fn is_scaled(&self) -> bool {
         self.scale > 0
     }
@@ -263,14 +263,14 @@ impl Space {
     }
 }
 
-/// Sizes of memory fit in 31 bits, as in Linux.
+/// Memory sizes fit in 31 bits, as in Linux.
 fn memory(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX).min(u32::MAX >> 1)
 }
 
-/// What is left of a number when Linux has passed it as an `int` (`tcp_space_from_win`): a leap of the window beyond
-/// 2 GiB may come out as nothing, or as all there is.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "this is what happens to it")]
+/// A number after Linux has passed it as an `int` (`tcp_space_from_win`): a jump of the window beyond 2 GiB may become
+/// zero or the maximum.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "Linux truncates it")]
 const fn as_int(bytes: u64) -> u64 {
     bytes as i32 as i64 as u64
 }
@@ -285,9 +285,9 @@ fn small_unsigned(bytes: u64) -> u32 {
 
 /// `tcp_rmem[1]`.
 const DEFAULT_RCVBUF: u32 = 131_072;
-/// `net.core.rmem_max`, which enters the choice of the scale.
+/// `net.core.rmem_max`, which affects the choice of the scale.
 const CORE_RMEM_MAX: u32 = 212_992;
-/// Largest window scale (RFC 7323 section 2.3).
-const MOST_SCALE: u32 = 14;
+/// Maximum window scale (RFC 7323 section 2.3).
+const MAX_SCALE: u32 = 14;
 /// The timestamp option, padded.
 const TIMESTAMPS_BYTES: u32 = 12;

@@ -1,5 +1,5 @@
-//! What a receiver does: dialogues, runs of the real kernel, and laws for any arrival.
+//! Receiver tests: dialogues, replayed runs of the real kernel, and invariants for any arrival.
 
 mod dialogues;
-mod laws;
+mod invariants;
 mod replay;

@@ -1,22 +1,22 @@
 //! Receive buffer autotuning (Dynamic Right-Sizing, `tcp_rcv_space_adjust`): a buffer for what is read in a round trip.
 //!
-//! Two measurements feed it: the round trip, by timestamps or by a window's worth of data, and what the application
-//! took since the last look. The buffer is `space`'s.
+//! It uses two measurements: the round-trip time, by timestamps or by a window's worth of data, and what the
+//! application read since the last adjustment. The buffer itself is in `space`.
 
 use super::space::Space;
 use crate::time::Time;
 
-/// What autotuning knows.
+/// State of autotuning.
 #[derive(Debug)]
 pub(super) struct Tuning {
     /// Round-trip time in eighths of a microsecond (`rcv_rtt_est`); 0 before the first sample.
     pub rtt_us8: u32,
-    /// TSecr that was looked at last, in milliseconds; `u64::MAX` for none.
+    /// Last measured TSecr in milliseconds; `u64::MAX` for none.
     last_echo_ms: u64,
-    /// When `rcv_nxt` reaches this, a window has come in since `window_at_us`.
+    /// When `rcv_nxt` reaches this, a window has arrived since `window_at_us`.
     window_end: u64,
     window_at_us: u64,
-    /// Bytes that the application took in a round trip (`rcvq_space`).
+    /// Bytes that the application read in a round trip (`rcvq_space`).
     pub space: i64,
     seq: u64,
     at_us: u64,
@@ -34,8 +34,8 @@ impl Tuning {
         self.space = i64::from(space.first_window().min(INITIAL_SEGMENTS * mss));
     }
 
-    /// A segment echoes the time of one of ours (`tcp_rcv_rtt_measure_ts`); `full` ones tell the round trip.
-    /// Linux's TSval counts milliseconds.
+    /// Measures the round-trip time from a segment's echoed timestamp (`tcp_rcv_rtt_measure_ts`); only `full` segments
+    /// count. Linux's TSval counts milliseconds.
     pub fn measure_by_echo(&mut self, now: Time, echo: Time, full: bool) {
         let echo_ms = millis(echo);
         if echo_ms == self.last_echo_ms {
@@ -48,7 +48,8 @@ impl Tuning {
         }
     }
 
-    /// How long does a window take to come in (`tcp_rcv_rtt_measure`)? An upper bound, so only smaller values count.
+    /// Measures how long a window takes to arrive (`tcp_rcv_rtt_measure`). An upper bound, so only smaller values
+    /// count.
     pub fn measure_by_window(&mut self, now: Time, rcv_nxt: u64, offered: u32) {
         let now_us = now.as_micros();
         if self.window_at_us != u64::MAX {
@@ -70,7 +71,8 @@ impl Tuning {
         }
     }
 
-    /// The application has taken everything before `copied`; a round trip since the last look, the buffer may grow.
+    /// The application has read everything before `copied`; after a round trip since the last adjustment, the buffer
+    /// may grow.
     pub fn adjust(&mut self, now: Time, copied: u64, rcv_nxt: u64, mss: u32, space: &mut Space) {
         let now_us = now.as_micros();
         if self.rtt_us8 == 0 || now_us.saturating_sub(self.at_us) < u64::from(self.rtt_us8 >> 3) {
@@ -85,7 +87,7 @@ impl Tuning {
         self.at_us = now_us;
     }
 
-    /// Twice the last round trip's bytes against losses, and twice their growth again for slow start.
+    /// Twice the last round trip's bytes to cover losses, plus twice their growth for slow start.
     fn enlarge(&self, taken: i64, mss: u32, space: &mut Space) {
         let mut window = taken.unsigned_abs() * 2 + 16 * u64::from(mss);
         let growth = window * (taken - self.space).unsigned_abs() / self.space.max(1).unsigned_abs();
@@ -94,7 +96,7 @@ impl Tuning {
     }
 }
 
-/// A time as TSval shows it.
+/// A time as in TSval.
 pub(super) const fn millis(time: Time) -> u64 {
     time.as_nanos() / 1_000_000
 }
@@ -110,7 +112,7 @@ const INITIAL_SEGMENTS: u32 = 10;
 mod tests {
     use super::*;
 
-    /// The SYN-ACK left at time zero, the data that echo it come 20.6 ms later: that is a round trip of 20 ms.
+    /// The SYN-ACK left at time zero, the data that echo it arrive 20.6 ms later: a round-trip time of 20 ms.
     #[test]
     fn the_first_echo_counts_though_its_time_is_zero() {
         let mut tuning = Tuning::new();

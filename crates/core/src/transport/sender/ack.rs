@@ -1,21 +1,21 @@
-//! An acknowledgement: what it newly delivers, and what follows from that, in the order of Linux's `tcp_ack`.
+//! ACK processing: what an ACK newly delivers and what follows from it, in the order of Linux's `tcp_ack`.
 //!
-//! SACK blocks are read in [`super::sack`], losses found in [`super::rack`], states changed in [`super::recovery`].
+//! [`super::sack`] reads SACK blocks, [`super::rack`] detects losses, [`super::recovery`] changes states.
 
 use super::Sender;
 use super::number::narrow;
 use super::pacing;
 use super::rate::Draft;
 use super::record::{Marks, Record};
-use super::todo::Task;
-use crate::cc::{AckSample, CaState, Control, Stamps};
+use super::tasks::Task;
+use crate::cc::{AckSample, CaState, CongestionControl, Stamps};
 use crate::packet::{Ace, Segment};
 use crate::time::{Span, Time};
 use crate::transport::FIRST_COUNT;
 
-/// What an ACK turned out to be, filled in step by step.
+/// The result of an ACK, filled in step by step.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "these are tcp_ack's flags")]
+#[expect(clippy::struct_excessive_bools, reason = "tcp_ack's flags")]
 pub(super) struct Ack {
     /// `snd_una` before it.
     pub prior_una: u64,
@@ -23,51 +23,51 @@ pub(super) struct Ack {
     pub prior_highest_sack: u64,
     /// TSecr in milliseconds; 0 for none.
     pub echo_ms: u64,
-    /// It came with data.
+    /// It has data.
     pub carries_data: bool,
-    /// It advanced `snd_una`.
+    /// It advances `snd_una`.
     pub advances: bool,
-    /// It told of a window.
+    /// It updates the window.
     pub updates_window: bool,
     /// It echoes congestion.
     pub ece: bool,
     /// It acknowledged data cumulatively.
     pub acks_data: bool,
-    /// Some of that had been retransmitted.
-    pub acks_resent: bool,
+    /// Some of that was retransmitted.
+    pub acks_retransmitted: bool,
     /// It SACKed something new.
     pub sacks_data: bool,
     /// Something sent once, before recovery began, was delivered.
     pub acks_original: bool,
-    /// It carries a credible DSACK.
+    /// It has a valid DSACK.
     pub dsacks: bool,
     /// That DSACK answers the loss probe.
     pub dsacks_probe: bool,
-    /// It acknowledges up to a loss probe that was a retransmission, no further.
+    /// It acknowledges up to a loss probe that was a retransmission, and no further.
     pub answers_probe: bool,
-    /// A retransmission was found lost.
-    pub loses_resent: bool,
+    /// A retransmission was marked lost.
+    pub loses_retransmission: bool,
     /// It may have been delayed by the receiver.
     pub maybe_delayed: bool,
     /// The first outstanding segment was SACKed before.
     pub reneges: bool,
-    /// The timer is to be set anew.
+    /// The timer has to be set again.
     pub sets_timer: bool,
-    /// Sending times of the first and last segment newly SACKed that was sent once; 0 for none.
+    /// Transmission times of the first and last newly SACKed segments that were sent once; 0 for none.
     pub first_sacked_us: u64,
-    /// The last one.
+    /// Transmission time of the last one.
     pub last_sacked_us: u64,
     /// Lowest sequence number that was delivered out of order.
     pub reordered: u64,
     /// Segments delivered by SACK and DSACK.
     pub sack_delivered: u32,
-    /// The delivery rate's sample.
+    /// The delivery rate sample.
     pub draft: Draft,
-    /// Round-trip time of the newest segment delivered.
+    /// Round-trip time of the newest delivered segment.
     pub rtt_us: Option<u64>,
 }
 
-/// What is transmitted in answer to an ACK.
+/// What to transmit in response to an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rexmit {
     /// No retransmission.
@@ -79,18 +79,18 @@ pub(super) enum Rexmit {
 }
 
 impl Ack {
-    /// Does it acknowledge anything, or say anything new (`FLAG_NOT_DUP`)?
+    /// A duplicate ACK: no data, no window update, nothing newly acknowledged (no `FLAG_NOT_DUP`).
     pub const fn is_duplicate(&self) -> bool {
         !(self.carries_data || self.updates_window || self.acks_data)
     }
 
-    /// Does the echo show that what arrived was sent before this retransmission (`tcp_skb_spurious_retrans`)?
+    /// Does the echo show that the arrived segment was sent before this retransmission (`tcp_skb_spurious_retrans`)?
     const fn is_older_than(&self, record: &Record) -> bool {
         self.echo_ms > 0 && self.echo_ms < (record.sent_us - 1) / 1_000
     }
 }
 
-/// What the cumulative part of an ACK removed from the scoreboard.
+/// What the cumulative acknowledgement removed from the scoreboard.
 #[derive(Default)]
 struct Removed {
     packets: u32,
@@ -98,17 +98,17 @@ struct Removed {
     last_sent_us: u64,
 }
 
-impl<C: Control> Sender<C> {
-    /// A packet with ACK arrived; `carries_data` says whether it had payload.
+impl<C: CongestionControl> Sender<C> {
+    /// A packet with ACK arrived; `carries_data`: it had payload.
     pub(crate) fn on_ack(&mut self, now: Time, segment: &Segment, carries_data: bool) {
         self.enter(now);
         self.in_process = false;
-        self.controller.on_stamps(Stamps {
+        self.controller.on_timestamps(Stamps {
             sent_ms: segment.sent_at.as_micros() / 1_000,
             echo_ms: segment.echo.as_micros() / 1_000,
         });
-        let una = self.vitals.snd_una;
-        if segment.ack > self.vitals.snd_nxt {
+        let una = self.tp.snd_una;
+        if segment.ack > self.tp.snd_nxt {
             return;
         }
         let mut ack = Ack {
@@ -124,12 +124,12 @@ impl<C: Control> Sender<C> {
         } else {
             self.on_new_ack(segment, &mut ack);
         }
-        self.todo.want(Task::Push);
+        self.tasks.schedule(Task::Push);
     }
 
     fn on_new_ack(&mut self, segment: &Segment, ack: &mut Ack) {
-        let before = (self.vitals.delivered, self.vitals.lost);
-        let (prior_packets, prior_in_flight) = (self.vitals.packets_out, self.vitals.in_flight());
+        let before = (self.tp.delivered, self.tp.lost);
+        let (prior_packets, prior_in_flight) = (self.tp.packets_out, self.tp.in_flight());
         let reneged = self.recovery.reneged;
         if ack.advances {
             self.recovery.timeouts = 0;
@@ -142,36 +142,36 @@ impl<C: Control> Sender<C> {
         ack.ece = segment.flags.ece && self.ecn.negotiated;
         self.count_delivered(ack.sack_delivered, ack.ece);
         if prior_packets == 0 {
-            self.controller.on_ack(&mut self.vitals, is_plain);
+            self.controller.in_ack_event(&mut self.tp, is_plain);
             self.on_ack_of_nothing(ack);
             return;
         }
         self.remove_acked(ack);
-        self.rack.update_window(&ack.draft, self.vitals.delivered);
+        self.rack.update_window(&ack.draft, self.tp.delivered);
         if let Some(ace) = segment.flags.ace {
             self.count_marks(ace, ack);
         }
-        self.controller.on_ack(&mut self.vitals, is_plain);
+        self.controller.in_ack_event(&mut self.tp, is_plain);
         if self.recovery.probe_end.is_some() {
             self.on_probe_acked(segment.ack, ack);
         }
         let mut rexmit = Rexmit::Nothing;
-        if self.is_dubious(ack) {
+        if self.is_ambiguous(ack) {
             rexmit = self.alert(ack);
         }
         if ack.sets_timer {
             self.set_timer();
         }
-        self.control(ack, before, prior_in_flight, reneged);
-        self.want_recovery(rexmit);
+        self.cong_control(ack, before, prior_in_flight, reneged);
+        self.needs_recovery(rexmit);
     }
 
-    /// Does it say nothing but how far (`tcp_rcv_established`'s header prediction)?
+    /// Does it only advance (`tcp_rcv_established`'s header prediction)?
     fn is_plain(&self, segment: &Segment) -> bool {
         !segment.flags.ece && segment.window == self.peer.window && segment.sack.is_empty()
     }
 
-    /// An ACK below `snd_una` may still tell of SACKs.
+    /// Processes an ACK below `snd_una`, which may still have SACKs.
     #[cold]
     fn on_old_ack(&mut self, segment: &Segment, ack: &mut Ack) {
         let reach = u64::from(self.peer.largest).min(self.counters.bytes_acked);
@@ -180,7 +180,7 @@ impl<C: Control> Sender<C> {
         }
         self.tag_sacks(segment, ack);
         let rexmit = self.alert(ack);
-        self.want_recovery(rexmit);
+        self.needs_recovery(rexmit);
     }
 
     #[cold]
@@ -188,23 +188,23 @@ impl<C: Control> Sender<C> {
         if ack.dsacks {
             self.alert(ack);
         }
-        self.on_window_told();
+        self.on_window_update();
         if self.recovery.probe_end.is_some() {
-            let una = self.vitals.snd_una;
+            let una = self.tp.snd_una;
             self.on_probe_acked(una, ack);
         }
     }
 
     pub(super) const fn count_delivered(&mut self, packets: u32, ece: bool) {
-        self.vitals.delivered += packets as u64;
+        self.tp.delivered += packets as u64;
         if ece {
-            self.vitals.delivered_ce += packets as u64;
+            self.tp.delivered_ce += packets as u64;
         }
     }
 
-    /// How many marks are told that were not told before (RFC 9768 section 3.2.2.5, appendix A.1)? An ACK that delivers
-    /// nothing may be an old one. That the count went round cannot be told from it; a receiver that tells of every
-    /// second mark makes that take the loss of three ACKs in a row (L4S's Linux: `tcp_ecn_unsafe_cep`).
+    /// Newly reported marks (RFC 9768 section 3.2.2.5, appendix A.1). An ACK that delivers nothing may be an old one. A
+    /// wrap of the count is not visible; a receiver that reports every second mark makes a wrap require the loss of
+    /// three ACKs in a row (L4S's Linux: `tcp_ecn_unsafe_cep`).
     #[inline(never)]
     fn count_marks(&mut self, ace: Ace, ack: &mut Ack) {
         if !ack.acks_data && !ack.sacks_data {
@@ -212,15 +212,15 @@ impl<C: Control> Sender<C> {
         }
         let marks = u32::from(ace.bits()).wrapping_sub(self.ecn.marks + FIRST_COUNT) & 7;
         self.ecn.marks += marks;
-        self.vitals.delivered_ce += u64::from(marks);
+        self.tp.delivered_ce += u64::from(marks);
         ack.ece = marks > 0;
     }
 
-    /// Removes what is cumulatively acknowledged and measures with it (`tcp_clean_rtx_queue`).
+    /// Removes cumulatively acknowledged records and takes their measurements (`tcp_clean_rtx_queue`).
     fn remove_acked(&mut self, ack: &mut Ack) {
-        let prior_sacked = self.vitals.sacked_out;
-        let prior_delivered = self.vitals.delivered;
-        ack.reordered = self.vitals.snd_nxt;
+        let prior_sacked = self.tp.sacked_out;
+        let prior_delivered = self.tp.delivered;
+        ack.reordered = self.tp.snd_nxt;
         let removed = self.pop_acked(ack);
         ack.acks_data = removed.packets > 0;
         ack.reneges = self.board.front().is_some_and(|front| front.marks.has(Marks::SACKED));
@@ -228,12 +228,12 @@ impl<C: Control> Sender<C> {
             self.stop_chrono_when_idle();
         }
         let mut seq_rtt_us = None;
-        if removed.first_sent_us > 0 && !ack.acks_resent {
+        if removed.first_sent_us > 0 && !ack.acks_retransmitted {
             seq_rtt_us = Some(self.now_us.saturating_sub(removed.first_sent_us));
             ack.rtt_us = Some(self.now_us.saturating_sub(removed.last_sent_us));
             ack.maybe_delayed = removed.packets == 1
                 && prior_sacked == 0
-                && self.vitals.snd_una - ack.prior_una < u64::from(self.vitals.mss)
+                && self.tp.snd_una - ack.prior_una < u64::from(self.tp.mss)
                 && ack.draft.prior_delivered == prior_delivered;
         }
         let sack_rtt_us = (ack.first_sacked_us > 0).then(|| self.now_us.saturating_sub(ack.first_sacked_us));
@@ -247,43 +247,43 @@ impl<C: Control> Sender<C> {
                 self.note_reordering(ack.reordered);
             }
         } else if let (Some(front), true, Some(rtt_us)) = (self.board.front(), measured, sack_rtt_us) {
-            // Only what was sent after the first outstanding segment: the timeout may not be put off for ever.
+            // Only for segments sent after the first outstanding one: the timeout must not be postponed forever.
             ack.sets_timer = rtt_us > self.now_us.saturating_sub(front.sent_us);
         }
-        self.tell_acked(ack, removed.packets);
+        self.report_acked(ack, removed.packets);
     }
 
-    fn tell_acked(&mut self, ack: &Ack, packets: u32) {
+    fn report_acked(&mut self, ack: &Ack, packets: u32) {
         let sample = AckSample {
             acked: packets,
             rtt: ack.rtt_us.map(Span::from_micros),
-            in_flight: narrow(self.vitals.delivered - ack.draft.prior_delivered),
+            in_flight: narrow(self.tp.delivered - ack.draft.prior_delivered),
         };
-        self.controller.on_acked(&mut self.vitals, &sample);
+        self.controller.pkts_acked(&mut self.tp, &sample);
     }
 
     fn pop_acked(&mut self, ack: &mut Ack) -> Removed {
         let mut removed = self.pop_plain(ack);
-        if self.board.front().is_some_and(|front| front.end <= self.vitals.snd_una) {
+        if self.board.front().is_some_and(|front| front.end <= self.tp.snd_una) {
             self.pop_marked(&mut removed, ack);
         }
         removed
     }
 
-    /// Removes what is left, record by record.
+    /// Removes the remaining records one by one.
     #[inline(never)]
     fn pop_marked(&mut self, removed: &mut Removed, ack: &mut Ack) {
-        let una = self.vitals.snd_una;
+        let una = self.tp.snd_una;
         while self.board.front().is_some_and(|front| front.end <= una) {
             let start = self.board.start_of(self.board.first());
             let mut record = self.board.pop_first();
             let marks = record.marks;
             removed.packets += 1;
-            self.vitals.packets_out -= 1;
+            self.tp.packets_out -= 1;
             if marks.has(Marks::TAGS) {
                 self.settle(&record, ack);
             }
-            if !marks.has(Marks::SACKED.with(Marks::RESENT)) {
+            if !marks.has(Marks::SACKED.with(Marks::RETRANSMITTED)) {
                 removed.last_sent_us = record.sent_us;
                 if removed.first_sent_us == 0 {
                     removed.first_sent_us = record.sent_us;
@@ -293,23 +293,23 @@ impl<C: Control> Sender<C> {
             }
             if !marks.has(Marks::SACKED) {
                 self.count_delivered(1, ack.ece);
-                if !marks.has(Marks::RESENT) || !ack.is_older_than(&record) {
-                    self.rack.advance(&record, self.now_us, self.vitals.min_rtt_us);
+                if !marks.has(Marks::RETRANSMITTED) || !ack.is_older_than(&record) {
+                    self.rack.advance(&record, self.now_us, self.tp.min_rtt_us);
                 }
             }
             self.rate.delivered(&mut record, &mut ack.draft);
         }
     }
 
-    /// What [`Sender::pop_marked`] does record by record, done once for a run of plain ones: they were sent in their order,
-    /// so that each says more than the one before, and only the first and the last one's words remain.
+    /// Does the work of [`Sender::pop_marked`] once for a run of plain records. They were sent in order, so each
+    /// overrides the one before, and only the first and the last one's values remain.
     fn pop_plain(&mut self, ack: &mut Ack) -> Removed {
-        let Some(mut run) = self.board.pop_plain(self.vitals.snd_una) else { return Removed::default() };
-        self.vitals.packets_out -= run.packets;
+        let Some(mut run) = self.board.pop_plain(self.tp.snd_una) else { return Removed::default() };
+        self.tp.packets_out -= run.packets;
         self.count_delivered(run.packets, ack.ece);
         ack.reordered = ack.reordered.min(run.start);
         ack.acks_original |= run.first_end <= self.recovery.high_seq;
-        self.rack.advance(&run.last, self.now_us, self.vitals.min_rtt_us);
+        self.rack.advance(&run.last, self.now_us, self.tp.min_rtt_us);
         self.rate.delivered(&mut run.last, &mut ack.draft);
         Removed { packets: run.packets, first_sent_us: run.first_sent_us, last_sent_us: run.last.sent_us }
     }
@@ -317,14 +317,14 @@ impl<C: Control> Sender<C> {
     /// Corrects the counts for a removed record that was SACKed, lost or retransmitted.
     fn settle(&mut self, record: &Record, ack: &mut Ack) {
         let marks = record.marks;
-        self.vitals.retrans_out -= u32::from(marks.has(Marks::RETRANS));
-        self.vitals.sacked_out -= u32::from(marks.has(Marks::SACKED));
-        self.vitals.lost_out -= u32::from(marks.has(Marks::LOST));
-        ack.acks_resent |= marks.has(Marks::RESENT);
+        self.tp.retrans_out -= u32::from(marks.has(Marks::RETRANS));
+        self.tp.sacked_out -= u32::from(marks.has(Marks::SACKED));
+        self.tp.lost_out -= u32::from(marks.has(Marks::LOST));
+        ack.acks_retransmitted |= marks.has(Marks::RETRANSMITTED);
     }
 
-    /// A sample from segments sent once; from the timestamp only when there is none (RFC 6298 section 3, RFC 7323
-    /// section 4.1; `tcp_ack_update_rtt`).
+    /// Takes a round-trip time sample from segments sent once; from the timestamp only if there is none (RFC 6298
+    /// section 3, RFC 7323 section 4.1; `tcp_ack_update_rtt`).
     fn measure_rtt(&mut self, ack: &mut Ack, sample_us: Option<u64>) -> bool {
         let mut sample_us = sample_us;
         if sample_us.is_none() && ack.echo_ms > 0 && ack.acks_data {
@@ -336,44 +336,44 @@ impl<C: Control> Sender<C> {
             return false;
         };
         let shown_us = ack.rtt_us.unwrap_or(rtt_us);
-        // A delayed ACK may lower the minimum, but not keep it alive.
+        // A delayed ACK may lower the minimum, but not refresh it.
         if !ack.maybe_delayed || shown_us <= u64::from(self.rtt.min_us()) {
             self.rtt.sample_min(shown_us, self.jiffy);
         }
-        self.rtt.sample(rtt_us, self.vitals.snd_una, self.vitals.snd_nxt);
+        self.rtt.sample(rtt_us, self.tp.snd_una, self.tp.snd_nxt);
         self.show_rtt();
         true
     }
 
-    fn is_dubious(&self, ack: &Ack) -> bool {
-        ack.is_duplicate() || ack.sacks_data || ack.ece || ack.dsacks || self.vitals.state != CaState::Open
+    fn is_ambiguous(&self, ack: &Ack) -> bool {
+        ack.is_duplicate() || ack.sacks_data || ack.ece || ack.dsacks || self.tp.state != CaState::Open
     }
 
-    /// Hands the sample to the controller, or grows and reduces the window for it (`tcp_cong_control`).
-    fn control(&mut self, ack: &Ack, before: (u64, u64), prior_in_flight: u32, reneged: bool) {
-        let delivered = narrow(self.vitals.delivered - before.0);
-        let losses = narrow(self.vitals.lost - before.1);
-        let mut sample = self.rate.sample(&ack.draft, &mut self.vitals, self.now_us, delivered, reneged);
+    /// Passes the sample to the controller, or grows and reduces the window (`tcp_cong_control`).
+    fn cong_control(&mut self, ack: &Ack, before: (u64, u64), prior_in_flight: u32, reneged: bool) {
+        let delivered = narrow(self.tp.delivered - before.0);
+        let losses = narrow(self.tp.lost - before.1);
+        let mut sample = self.rate.sample(&ack.draft, &mut self.tp, self.now_us, delivered, reneged);
         sample.rtt = ack.rtt_us.map(Span::from_micros);
         sample.losses = losses;
         sample.prior_in_flight = prior_in_flight;
         sample.is_ack_delayed = ack.maybe_delayed;
         sample.answers_probe = ack.answers_probe;
         sample.is_ece = ack.ece;
-        if self.controls {
-            self.controller.control(&mut self.vitals, &sample);
+        if self.has_cong_control {
+            self.controller.cong_control(&mut self.tp, &sample);
             return;
         }
         if self.is_reducing() {
             self.reduce_window(delivered, losses, ack.advances);
         } else if self.may_grow(ack) {
-            self.controller.avoid(&mut self.vitals, delivered);
-            if self.controller.takes_reduction() {
+            self.controller.cong_avoid(&mut self.tp, delivered);
+            if self.controller.take_cwr_request() {
                 self.enter_cwr();
             }
             self.usage.stamp = self.jiffy;
         }
-        pacing::update_rate(&mut self.vitals);
+        pacing::update_rate(&mut self.tp);
     }
 
     /// With much reordering any delivery may grow the window, otherwise only one in order (`tcp_may_raise_cwnd`).
@@ -381,11 +381,11 @@ impl<C: Control> Sender<C> {
         ack.acks_data || (self.recovery.has_much_reordering() && ack.sacks_data)
     }
 
-    const fn want_recovery(&mut self, rexmit: Rexmit) {
+    const fn needs_recovery(&mut self, rexmit: Rexmit) {
         match rexmit {
             Rexmit::Nothing => {}
-            Rexmit::Lost => self.todo.want(Task::Retransmit),
-            Rexmit::New => self.todo.want(Task::NewData),
+            Rexmit::Lost => self.tasks.schedule(Task::Retransmit),
+            Rexmit::New => self.tasks.schedule(Task::NewData),
         }
     }
 }

@@ -1,21 +1,21 @@
-//! Conversions between widths, each with the reason why nothing is lost.
+//! Conversions between integer widths, each with the reason why nothing is lost.
 
-/// Microseconds of a jiffy.
+/// Microseconds per jiffy.
 pub(super) const JIFFY_US: u64 = 1_000_000 / crate::time::HZ;
 
-/// Microseconds as whole jiffies, rounded up (`usecs_to_jiffies`). They stay far below 2^63.
-#[expect(clippy::manual_div_ceil, reason = "its care for numbers near 2^64 costs more than the division")]
+/// Microseconds in jiffies, rounded up (`usecs_to_jiffies`). They stay far below 2^63.
+#[expect(clippy::manual_div_ceil, reason = "handling numbers near 2^64 costs more than the division")]
 pub(super) const fn jiffies_from_us(micros: u64) -> u64 {
     (micros + (JIFFY_US - 1)) / JIFFY_US
 }
 
-/// A value that fits 32 bits for every sane flow; saturates for the others.
+/// A value that fits 32 bits in every realistic flow; saturates.
 pub(super) const fn narrow(value: u64) -> u32 {
     if value > u32::MAX as u64 { u32::MAX } else { low(value) }
 }
 
-/// The low half: for values whose width was checked, or whose wrapping is meant.
-#[expect(clippy::cast_possible_truncation, reason = "the low half is what is wanted")]
+/// The low half: for values of checked width, or where wrapping is intended.
+#[expect(clippy::cast_possible_truncation, reason = "only the low half is used")]
 pub(super) const fn low(value: u64) -> u32 {
     value as u32
 }
@@ -26,30 +26,30 @@ pub(super) const fn signed(value: u64) -> i64 {
     value as i64
 }
 
-/// A signed number that is not negative any more; negative ones become zero.
-#[expect(clippy::cast_sign_loss, reason = "negative numbers were sorted out")]
+/// A signed number as unsigned; negative numbers become zero.
+#[expect(clippy::cast_sign_loss, reason = "negative numbers are excluded")]
 pub(super) const fn unsigned(value: i64) -> u64 {
     if value < 0 { 0 } else { value as u64 }
 }
 
-/// Where a record's number lies in a ring with this mask.
-#[expect(clippy::cast_possible_truncation, reason = "the mask keeps what a usize can hold")]
+/// The slot of a record's number in a ring with this mask.
+#[expect(clippy::cast_possible_truncation, reason = "the mask fits a usize")]
 pub(super) const fn slot(number: u64, mask: usize) -> usize {
     number as usize & mask
 }
 
-/// A slot as a link: rings stay far below 2^32 records.
+/// A slot as a link: rings have far fewer than 2^32 records.
 #[expect(clippy::cast_possible_truncation, reason = "a ring of 2^32 records would take 256 GiB")]
 pub(super) const fn link(slot: usize) -> u32 {
     slot as u32
 }
 
-/// Which word of a bitmap holds a slot.
+/// The word of a bitmap that holds a slot.
 pub(super) const fn word_of(slot: usize) -> usize {
     slot / 64
 }
 
-/// Its bit there.
+/// The slot's bit in that word.
 pub(super) const fn bit_of(slot: usize) -> u64 {
     1 << (slot % 64)
 }

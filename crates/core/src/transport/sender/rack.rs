@@ -1,32 +1,32 @@
-//! RACK: a segment is lost when one sent later has arrived and its own time is over (RFC 8985, `tcp_recovery.c`).
+//! RACK: a segment is lost if one sent later has arrived and its own time is over (RFC 8985, `tcp_recovery.c`).
 //!
-//! "Its time" is the last round trip plus a reordering window: nothing while reordering was never seen, else steps of a
-//! quarter of the minimum round trip, more after each round with a DSACK.
+//! Its time is the last round-trip time plus a reordering window: zero while no reordering was seen, else steps of a
+//! quarter of the minimum round-trip time, more after each round with a DSACK.
 
 use super::Sender;
 use super::number::{jiffies_from_us, low, narrow};
 use super::rate::Draft;
 use super::record::{Marks, Record};
+use super::tasks::Task;
 use super::timer::Pending;
-use super::todo::Task;
-use crate::cc::{CaState, Control, LostPacket};
+use crate::cc::{CaState, CongestionControl, LostPacket};
 
 /// The most recently sent segment that arrived, and the reordering window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rack {
-    /// Its time of transmission and end.
+    /// Its transmission time and end.
     newest: (u64, u64),
     /// Its round-trip time.
     rtt_us: u64,
-    /// Did anything arrive since the last look for losses?
+    /// Did anything arrive since the last loss detection?
     pub advanced: bool,
-    /// Did a DSACK blame the window for a needless retransmission?
+    /// Did a DSACK report a spurious retransmission?
     pub dsack_seen: bool,
-    /// The window in quarters of the minimum round trip.
+    /// The window in quarters of the minimum round-trip time.
     steps: u32,
     /// Recoveries for which a widened window is kept.
     persists: u32,
-    /// `delivered` when it was widened last.
+    /// `delivered` when it was last widened.
     widened_at: u64,
 }
 
@@ -36,11 +36,11 @@ impl Rack {
         Self { newest: (0, 0), rtt_us: 0, advanced: false, dsack_seen: false, steps: 1, persists: 0, widened_at: 0 }
     }
 
-    /// A segment arrived (`tcp_rack_advance`). One that was retransmitted less than the shortest round trip ago arrived
-    /// by an earlier transmission and tells nothing.
+    /// A segment arrived (`tcp_rack_advance`). One that was retransmitted less than the minimum round-trip time ago
+    /// arrived by an earlier transmission and is ignored.
     pub const fn advance(&mut self, record: &Record, now_us: u64, min_rtt_us: u32) {
         let rtt_us = now_us.saturating_sub(record.sent_us);
-        if rtt_us < min_rtt_us as u64 && record.marks.has(Marks::RESENT) {
+        if rtt_us < min_rtt_us as u64 && record.marks.has(Marks::RETRANSMITTED) {
             return;
         }
         self.advanced = true;
@@ -50,17 +50,17 @@ impl Rack {
         }
     }
 
-    /// Widens the window after a round with a DSACK, forgets that after sixteen recoveries (`tcp_rack_update_reo_wnd`).
+    /// Widens the window after a round with a DSACK; resets it after sixteen recoveries (`tcp_rack_update_reo_wnd`).
     pub fn update_window(&mut self, draft: &Draft, delivered: u64) {
         if draft.prior_delivered == 0 {
             return;
         }
         if draft.prior_delivered < self.widened_at {
-            self.dsack_seen = false; // Less than a round trip since.
+            self.dsack_seen = false; // less than a round trip since
         }
         if self.dsack_seen {
             self.dsack_seen = false;
-            self.steps = (self.steps + 1).min(MOST_STEPS);
+            self.steps = (self.steps + 1).min(MAX_STEPS);
             self.widened_at = delivered;
             self.persists = RECOVERIES;
         } else if self.persists == 0 {
@@ -83,13 +83,13 @@ impl Rack {
     }
 }
 
-impl<C: Control> Sender<C> {
-    /// Looks for losses after an ACK, and sets a timer for what may still be on its way (`tcp_rack_mark_lost`).
+impl<C: CongestionControl> Sender<C> {
+    /// Detects losses after an ACK, and sets a timer for segments that may still arrive (`tcp_rack_mark_lost`).
     pub(super) fn find_losses(&mut self, ack: &mut super::ack::Ack) {
         if self.board.is_empty() {
             return;
         }
-        let resent = self.vitals.retrans_out;
+        let resent = self.tp.retrans_out;
         if core::mem::take(&mut self.rack.advanced) {
             let wait_us = self.mark_overdue();
             if wait_us > 0 {
@@ -98,68 +98,68 @@ impl<C: Control> Sender<C> {
                 ack.sets_timer = false;
             }
         }
-        ack.loses_resent |= self.vitals.retrans_out < resent;
+        ack.loses_retransmission |= self.tp.retrans_out < resent;
     }
 
-    /// The reordering window is over (`tcp_rack_reo_timeout`).
+    /// The reordering window ended (`tcp_rack_reo_timeout`).
     pub(super) fn on_reordering_timeout(&mut self) {
-        let (in_flight, lost) = (self.vitals.in_flight(), self.vitals.lost);
+        let (in_flight, lost) = (self.tp.in_flight(), self.tp.lost);
         self.mark_overdue();
-        if self.vitals.in_flight() == in_flight {
+        if self.tp.in_flight() == in_flight {
             self.rearm_timeout();
             return;
         }
-        if self.vitals.state != CaState::Recovery {
+        if self.tp.state != CaState::Recovery {
             self.enter_recovery(false);
-            if !self.controls {
-                self.reduce_window(1, narrow(self.vitals.lost - lost), false);
+            if !self.has_cong_control {
+                self.reduce_window(1, narrow(self.tp.lost - lost), false);
             }
         }
-        self.todo.want(Task::Retransmit);
+        self.tasks.schedule(Task::Retransmit);
     }
 
-    /// How long ago a segment was due, negative while it may still come (`tcp_rack_skb_timeout`): microseconds left.
+    /// Microseconds until a segment is overdue (`tcp_rack_skb_timeout`).
     pub(super) const fn time_left(&self, record: &Record, window_us: u64) -> u64 {
         (self.rack.rtt_us + window_us).saturating_sub(self.now_us.saturating_sub(record.sent_us))
     }
 
-    /// One record is lost; if it was retransmitted, that transmission is lost too (`tcp_mark_skb_lost`).
+    /// Marks a record lost; if it was retransmitted, that transmission is lost too (`tcp_mark_skb_lost`).
     pub(super) fn mark_lost(&mut self, number: u64) {
         let marks = self.board.get(number).marks;
         if marks.has(Marks::SACKED) {
             return;
         }
         if !marks.has(Marks::LOST) {
-            self.vitals.lost_out += 1;
+            self.tp.lost_out += 1;
         } else if marks.has(Marks::RETRANS) {
-            self.vitals.retrans_out -= 1;
+            self.tp.retrans_out -= 1;
             self.board.get_mut(number).marks.clear(Marks::RETRANS);
         } else {
             return;
         }
-        self.vitals.lost += 1;
-        self.tell_lost(number);
+        self.tp.lost += 1;
+        self.report_lost(number);
         let marks = &mut self.board.get_mut(number).marks;
         marks.set(Marks::LOST);
         if !marks.has(Marks::RETRANS) {
-            self.board.set_due(number);
+            self.board.set_pending(number);
             self.board.unlist(number);
         }
     }
 
-    fn tell_lost(&mut self, number: u64) {
+    fn report_lost(&mut self, number: u64) {
         let record = self.board.get(number);
         let follows = number > self.board.first() && self.board.get(number - 1).marks.has(Marks::LOST);
         let packet = LostPacket {
             tx_in_flight: record.in_flight,
-            lost: low(self.vitals.lost).wrapping_sub(record.lost),
+            lost: low(self.tp.lost).wrapping_sub(record.lost),
             is_app_limited: record.marks.has(Marks::APP_LIMITED),
             begins_range: !follows,
         };
-        self.controller.on_lost(&mut self.vitals, &packet);
+        self.controller.skb_marked_lost(&mut self.tp, &packet);
     }
 
-    /// Marks what is overdue, oldest transmission first; returns how long the last of the others may take.
+    /// Marks overdue records, oldest transmission first; returns the longest remaining time of the others.
     fn mark_overdue(&mut self) -> u64 {
         let window_us = self.reordering_window_us();
         let mut longest_us = 0;
@@ -181,21 +181,21 @@ impl<C: Control> Sender<C> {
         longest_us
     }
 
-    /// Nothing while reordering was never seen and loss is likely (`tcp_rack_reo_wnd`).
+    /// Zero while no reordering was seen and loss is likely (`tcp_rack_reo_wnd`).
     fn reordering_window_us(&self) -> u64 {
-        let vitals = &self.vitals;
-        let is_likely = vitals.state >= CaState::Recovery || vitals.sacked_out >= self.recovery.reordering;
+        let tp = &self.tp;
+        let is_likely = tp.state >= CaState::Recovery || tp.sacked_out >= self.recovery.reordering;
         if self.recovery.reord_seen == 0 && is_likely {
             return 0;
         }
-        let steps = u64::from(vitals.min_rtt_us >> 2) * u64::from(self.rack.steps);
-        steps.min(u64::from(vitals.srtt_us8 >> 3))
+        let steps = u64::from(tp.min_rtt_us >> 2) * u64::from(self.rack.steps);
+        steps.min(u64::from(tp.srtt_us8 >> 3))
     }
 }
 
-/// `TCP_TIMEOUT_MIN_US`: no timer is set shorter than that.
+/// `TCP_TIMEOUT_MIN_US`: the minimum timer.
 pub(super) const TIMEOUT_MIN_US: u64 = 2_000;
 /// `TCP_RACK_RECOVERY_THRESH`.
 const RECOVERIES: u32 = 16;
-/// Steps are kept in eight bits.
-const MOST_STEPS: u32 = 255;
+/// Steps have eight bits.
+const MAX_STEPS: u32 = 255;

@@ -1,28 +1,28 @@
 //! Delivery rate samples (draft-ietf-ccwg-bbr, "Delivery Rate Samples"; Linux's `tcp_rate.c`).
 //!
-//! A segment remembers what was delivered when it was sent; when it is delivered itself, the difference over the
-//! elapsed time is a sample. What is made of samples is the controller's affair.
+//! A segment records what was delivered when it was sent; when it is delivered itself, the difference over the elapsed
+//! time is a sample for the controller.
 
 use super::record::{Marks, Record};
-use crate::cc::{RateSample, Vitals};
+use crate::cc::{RateSample, SenderState};
 use crate::time::Span;
 
-/// The connection's side of the sampling, and the last sample that `tcp_info` shows.
+/// The connection's sampling state, and the last sample that `tcp_info` reports.
 #[derive(Clone, Debug)]
 pub(super) struct RateTracker {
     /// Start of the current send phase (`first_tx_mstamp`).
     first_tx_us: u64,
     /// Time of the last delivery (`delivered_mstamp`).
     delivered_us: u64,
-    /// Packets of the sample that is shown.
+    /// Packets of the reported sample.
     pub shown_packets: u32,
-    /// Its interval.
+    /// Interval of the reported sample.
     pub shown_interval_us: u64,
-    /// Was it limited by the application?
+    /// Was the reported sample application-limited?
     pub shown_app_limited: bool,
 }
 
-/// What an ACK's newest segment says about the rate; `prior_delivered` is 0 while there is none.
+/// The sample of an ACK's newest segment; `prior_delivered` is 0 while there is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Draft {
     /// Packets delivered when it was sent.
@@ -38,30 +38,30 @@ pub(super) struct Draft {
 }
 
 impl RateTracker {
-    /// Nothing sampled: until the first sample the rate counts as limited by the application (`tcp_init_sock`).
+    /// No sample: until the first one the rate counts as application-limited (`tcp_init_sock`).
     pub const fn new() -> Self {
         Self { first_tx_us: 0, delivered_us: 0, shown_packets: 0, shown_interval_us: 0, shown_app_limited: true }
     }
 
-    /// Stamps a segment that is sent now, with so many in flight; with nothing outstanding a new flight begins
-    /// (`tcp_rate_skb_sent`).
+    /// Stamps a segment that is sent now with `in_flight` packets in flight; with nothing outstanding a new flight
+    /// starts (`tcp_rate_skb_sent`).
     #[inline]
-    pub fn stamp(&mut self, record: &mut Record, vitals: &Vitals, in_flight: u32) {
-        if vitals.packets_out == 0 {
+    pub fn stamp(&mut self, record: &mut Record, tp: &SenderState, in_flight: u32) {
+        if tp.packets_out == 0 {
             self.first_tx_us = record.sent_us;
             self.delivered_us = record.sent_us;
         }
         record.send_phase_us = super::number::low(record.sent_us - self.first_tx_us);
         record.delivered_us = self.delivered_us;
-        record.delivered = vitals.delivered;
-        record.delivered_ce = super::number::low(vitals.delivered_ce);
-        record.lost = super::number::low(vitals.lost);
+        record.delivered = tp.delivered;
+        record.delivered_ce = super::number::low(tp.delivered_ce);
+        record.lost = super::number::low(tp.lost);
         record.in_flight = in_flight;
         record.marks.clear(Marks::APP_LIMITED);
-        record.marks.set(Marks::APP_LIMITED.when(vitals.app_limited != 0));
+        record.marks.set(Marks::APP_LIMITED.when(tp.app_limited != 0));
     }
 
-    /// A segment was delivered: the most recently sent one speaks for the ACK (`tcp_rate_skb_delivered`).
+    /// A segment was delivered: the most recently sent one determines the ACK's sample (`tcp_rate_skb_delivered`).
     #[inline]
     pub fn delivered(&mut self, record: &mut Record, draft: &mut Draft) {
         if record.delivered_us == 0 {
@@ -78,7 +78,7 @@ impl RateTracker {
                 send_phase_us: record.send_phase_us,
                 last_end: record.end,
                 is_app_limited: record.marks.has(Marks::APP_LIMITED),
-                is_retransmission: record.marks.has(Marks::RESENT),
+                is_retransmission: record.marks.has(Marks::RETRANSMITTED),
             };
             self.first_tx_us = record.sent_us;
         }
@@ -87,22 +87,22 @@ impl RateTracker {
         }
     }
 
-    /// Makes the sample of an ACK that delivered `delivered` packets (`tcp_rate_gen`).
+    /// Computes the sample of an ACK that delivered `delivered` packets (`tcp_rate_gen`).
     #[inline]
     pub fn sample(
         &mut self,
         draft: &Draft,
-        vitals: &mut Vitals,
+        tp: &mut SenderState,
         now_us: u64,
         delivered: u32,
         reneged: bool,
     ) -> RateSample {
-        if vitals.app_limited != 0 && vitals.delivered > vitals.app_limited {
-            vitals.app_limited = 0;
+        if tp.app_limited != 0 && tp.delivered > tp.app_limited {
+            tp.app_limited = 0;
         }
         if delivered > 0 {
             self.delivered_us = now_us;
-            vitals.delivered_at = vitals.now;
+            tp.delivered_at = tp.now;
         }
         let mut sample = RateSample { acked_sacked: delivered, ..RateSample::default() };
         sample.prior_delivered = draft.prior_delivered;
@@ -111,19 +111,19 @@ impl RateTracker {
         if draft.prior_delivered_us == 0 || reneged {
             return sample;
         }
-        self.fill(&mut sample, draft, vitals, now_us);
+        self.fill(&mut sample, draft, tp, now_us);
         sample
     }
 
-    fn fill(&mut self, sample: &mut RateSample, draft: &Draft, vitals: &Vitals, now_us: u64) {
-        let packets = super::number::narrow(vitals.delivered - draft.prior_delivered);
+    fn fill(&mut self, sample: &mut RateSample, draft: &Draft, tp: &SenderState, now_us: u64) {
+        let packets = super::number::narrow(tp.delivered - draft.prior_delivered);
         sample.delivered = Some(packets);
-        sample.delivered_ce = super::number::low(vitals.delivered_ce).wrapping_sub(draft.prior_delivered_ce);
-        sample.lost = super::number::low(vitals.lost).wrapping_sub(draft.prior_lost);
+        sample.delivered_ce = super::number::low(tp.delivered_ce).wrapping_sub(draft.prior_delivered_ce);
+        sample.lost = super::number::low(tp.lost).wrapping_sub(draft.prior_lost);
         sample.tx_in_flight = draft.in_flight;
         // The longer phase: ACKs may arrive in a burst, data may have been sent in one.
         let interval_us = u64::from(draft.send_phase_us).max(now_us.saturating_sub(draft.prior_delivered_us));
-        if interval_us < u64::from(vitals.min_rtt_us) {
+        if interval_us < u64::from(tp.min_rtt_us) {
             return;
         }
         sample.interval = Span::from_micros(interval_us);

@@ -10,7 +10,7 @@
 //!   Cwr -------------> Loss <------------+      Loss -> Open likewise
 //! ```
 //!
-//! Losses are found in [`super::rack`], reductions taken back in [`super::undo`], timeouts handled in [`super::rto`].
+//! [`super::rack`] detects losses, [`super::undo`] undoes reductions, [`super::rto`] handles timeouts.
 
 use super::Sender;
 use super::ack::{Ack, Rexmit};
@@ -18,18 +18,18 @@ use super::number::{narrow, signed, unsigned};
 use super::record::Marks;
 use super::sack::Seen;
 use super::timer::Pending;
-use crate::cc::{CaState, Control, Event, INFINITE_SSTHRESH};
+use crate::cc::{CaState, CongestionControl, Event, INFINITE_SSTHRESH};
 
-/// What an episode of recovery remembers.
+/// State of a recovery episode.
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
-    /// `snd_nxt` when the state was entered: it ends when that is acknowledged.
+    /// `snd_nxt` when the state was entered: the state ends when that is acknowledged.
     pub high_seq: u64,
     /// `snd_una` when the window was reduced, while that may still be undone.
     pub undo_marker: Option<u64>,
     /// Retransmissions not yet answered by a DSACK; -1 when there was none.
     pub undo_retrans: i64,
-    /// The threshold before; 0 when it may not come back.
+    /// The previous threshold; 0 if it must not be restored.
     pub prior_ssthresh: u32,
     /// TSval of the first retransmission in milliseconds.
     pub retrans_stamp_ms: Option<u64>,
@@ -37,30 +37,30 @@ pub(super) struct Recovery {
     pub echo_ms: u64,
     /// PRR: packets delivered in this reduction.
     pub prr_delivered: u32,
-    /// PRR: packets sent.
+    /// PRR: packets sent in this reduction.
     pub prr_out: u32,
     /// End of the highest SACKed segment; see [`Sender::highest_sack`].
     pub highest_sack: u64,
     /// Blocks of the last ACK.
-    pub seen: Seen,
+    pub test_access: Seen,
     /// Packets by which reordering may displace a segment.
     pub reordering: u32,
-    /// Times that reordering was seen.
+    /// Number of reordering events.
     pub reord_seen: u32,
-    /// Timeouts since `snd_una` advanced last.
+    /// Timeouts since `snd_una` last advanced.
     pub timeouts: u32,
-    /// Is F-RTO looking whether the timeout was needless?
+    /// Is F-RTO checking whether the timeout was spurious?
     pub frto: bool,
     /// `snd_nxt` when a loss probe was sent, until it is answered.
     pub probe_end: Option<u64>,
     /// Was that probe a retransmission?
-    pub probe_resent: bool,
-    /// Did the receiver forget what it had SACKed?
+    pub probe_retransmitted: bool,
+    /// Did the receiver drop data that it had SACKed?
     pub reneged: bool,
 }
 
 impl Recovery {
-    /// All is well.
+    /// No episode.
     pub fn new() -> Self {
         Self {
             high_seq: 0,
@@ -72,18 +72,18 @@ impl Recovery {
             prr_delivered: 0,
             prr_out: 0,
             highest_sack: 0,
-            seen: Seen::default(),
+            test_access: Seen::default(),
             reordering: REORDERING,
             reord_seen: 0,
             timeouts: 0,
             frto: false,
             probe_end: None,
-            probe_resent: false,
+            probe_retransmitted: false,
             reneged: false,
         }
     }
 
-    /// Is more reordering known than the default allows for?
+    /// Is the reordering metric above the default?
     pub const fn has_much_reordering(&self) -> bool {
         self.reordering > REORDERING
     }
@@ -96,12 +96,12 @@ impl Recovery {
     }
 }
 
-impl<C: Control> Sender<C> {
-    /// An ACK that is not plain progress: states, losses, reductions.
+impl<C: CongestionControl> Sender<C> {
+    /// Processes an ACK that is not plain progress: states, losses, reductions.
     pub(super) fn alert(&mut self, ack: &mut Ack) -> Rexmit {
         self.recovery.echo_ms = ack.echo_ms;
         if ack.ece {
-            self.recovery.prior_ssthresh = 0; // Congestion is proven: no undo.
+            self.recovery.prior_ssthresh = 0; // Congestion is certain: no undo.
         }
         if ack.reneges && ack.advances {
             self.wait_for_reneged();
@@ -109,50 +109,50 @@ impl<C: Control> Sender<C> {
             return Rexmit::Nothing;
         }
         self.leave_state();
-        match self.vitals.state {
+        match self.tp.state {
             CaState::Recovery => self.alert_in_recovery(ack),
             CaState::Loss => self.alert_in_loss(ack),
             _ => self.alert_elsewhere(ack),
         }
     }
 
-    /// The window is reduced without loss: ECN, or a drop in the host's queue. It may not be undone.
+    /// Starts a reduction without loss: ECN, or a drop in the host's queue. It cannot be undone.
     pub(super) fn enter_cwr(&mut self) {
         self.recovery.prior_ssthresh = 0;
-        if self.vitals.state < CaState::Cwr {
+        if self.tp.state < CaState::Cwr {
             self.recovery.undo_marker = None;
             self.begin_reduction();
             self.set_state(CaState::Cwr);
         }
     }
 
-    /// Fast recovery begins (RFC 6675, RFC 8985).
+    /// Starts fast recovery (RFC 6675, RFC 8985).
     pub(super) fn enter_recovery(&mut self, ece: bool) {
         self.forget_old_stamp();
         self.recovery.prior_ssthresh = 0;
         self.allow_undo();
         if !self.is_reducing() {
             if !ece {
-                self.recovery.prior_ssthresh = self.vitals.current_ssthresh();
+                self.recovery.prior_ssthresh = self.tp.current_ssthresh();
             }
             self.begin_reduction();
         }
         self.set_state(CaState::Recovery);
     }
 
-    /// Is the window being reduced step by step?
+    /// Is a gradual reduction of the window in progress?
     pub(super) const fn is_reducing(&self) -> bool {
-        matches!(self.vitals.state, CaState::Cwr | CaState::Recovery)
+        matches!(self.tp.state, CaState::Cwr | CaState::Recovery)
     }
 
-    /// Proportional rate reduction (RFC 6937 with Linux's changes): the window follows what is delivered, so that it
-    /// reaches the threshold after a round trip (`tcp_cwnd_reduction`).
+    /// Proportional rate reduction (RFC 6937 with Linux's changes): the window follows the delivered packets, so that
+    /// it reaches the threshold after a round trip (`tcp_cwnd_reduction`).
     pub(super) fn reduce_window(&mut self, delivered: u32, losses: u32, advances: bool) {
-        let prior_cwnd = u64::from(self.vitals.prior_cwnd);
+        let prior_cwnd = u64::from(self.tp.prior_cwnd);
         if delivered == 0 || prior_cwnd == 0 {
             return;
         }
-        let (ssthresh, in_flight) = (u64::from(self.vitals.ssthresh), u64::from(self.vitals.in_flight()));
+        let (ssthresh, in_flight) = (u64::from(self.tp.ssthresh), u64::from(self.tp.in_flight()));
         let recovery = &mut self.recovery;
         recovery.prr_delivered += delivered;
         let (prr_delivered, prr_out) = (i64::from(recovery.prr_delivered), i64::from(recovery.prr_out));
@@ -163,79 +163,79 @@ impl<C: Control> Sender<C> {
             let grow = i64::from(advances && losses == 0);
             (conserve + grow).min(signed(ssthresh - in_flight))
         };
-        // The first retransmission of a recovery leaves at once.
+        // The first retransmission of a recovery is sent at once.
         let send = send.max(i64::from(prr_out == 0));
-        self.vitals.cwnd = narrow(unsigned(signed(in_flight) + send));
+        self.tp.cwnd = narrow(unsigned(signed(in_flight) + send));
     }
 
-    /// Sets threshold and counters for a reduction that begins now (`tcp_init_cwnd_reduction`).
+    /// Sets threshold and counters for a reduction that starts now (`tcp_init_cwnd_reduction`).
     pub(super) fn begin_reduction(&mut self) {
-        self.recovery.high_seq = self.vitals.snd_nxt;
+        self.recovery.high_seq = self.tp.snd_nxt;
         self.recovery.probe_end = None;
-        self.vitals.cwnd_count = 0;
-        self.vitals.prior_cwnd = self.vitals.cwnd;
+        self.tp.cwnd_count = 0;
+        self.tp.prior_cwnd = self.tp.cwnd;
         self.recovery.prr_delivered = 0;
         self.recovery.prr_out = 0;
-        self.vitals.ssthresh = self.controller.ssthresh(&mut self.vitals);
+        self.tp.ssthresh = self.controller.ssthresh(&mut self.tp);
         self.queue_cwr();
     }
 
     /// The reduction is complete (`tcp_end_cwnd_reduction`).
     pub(super) fn end_reduction(&mut self) {
-        if self.controls {
+        if self.has_cong_control {
             return;
         }
-        let counts = self.vitals.state == CaState::Cwr || self.recovery.undo_marker.is_some();
-        if self.vitals.ssthresh < INFINITE_SSTHRESH && counts {
-            self.vitals.cwnd = self.vitals.ssthresh;
+        let counts = self.tp.state == CaState::Cwr || self.recovery.undo_marker.is_some();
+        if self.tp.ssthresh < INFINITE_SSTHRESH && counts {
+            self.tp.cwnd = self.tp.ssthresh;
             self.usage.stamp = self.jiffy;
         }
-        self.controller.on_event(&mut self.vitals, Event::CompleteCwr);
+        self.controller.cwnd_event(&mut self.tp, Event::CompleteCwr);
     }
 
-    /// From here on the reduction may be undone (`tcp_init_undo`).
+    /// Allows an undo of the reduction from here on (`tcp_init_undo`).
     pub(super) fn allow_undo(&mut self) {
-        let probe = self.recovery.probe_end.is_some() && self.recovery.probe_resent;
-        let resent = i64::from(self.vitals.retrans_out) + i64::from(probe);
-        self.recovery.undo_marker = Some(self.vitals.snd_una);
+        let probe = self.recovery.probe_end.is_some() && self.recovery.probe_retransmitted;
+        let resent = i64::from(self.tp.retrans_out) + i64::from(probe);
+        self.recovery.undo_marker = Some(self.tp.snd_una);
         self.recovery.undo_retrans = if resent == 0 { -1 } else { resent };
     }
 
-    /// CWR goes out with the next new data.
+    /// The next new data carries CWR.
     pub(super) const fn queue_cwr(&mut self) {
         self.ecn.cwr_queued = self.ecn.answers;
     }
 
-    /// Back to Open, or Disorder while anything is unclear (`tcp_try_keep_open`).
+    /// Returns to Open, or Disorder while anything is unclear (`tcp_try_keep_open`).
     pub(super) fn keep_open(&mut self) {
-        let unclear = self.vitals.sacked_out + self.vitals.lost_out > 0 || self.is_anything_resent();
+        let unclear = self.tp.sacked_out + self.tp.lost_out > 0 || self.has_retransmissions();
         let state = if unclear { CaState::Disorder } else { CaState::Open };
-        if self.vitals.state != state {
+        if self.tp.state != state {
             self.set_state(state);
-            self.recovery.high_seq = self.vitals.snd_nxt;
+            self.recovery.high_seq = self.tp.snd_nxt;
         }
     }
 
-    /// Is a retransmission out, or the first outstanding segment one?
-    pub(super) fn is_anything_resent(&self) -> bool {
-        self.vitals.retrans_out > 0 || self.board.front().is_some_and(|front| front.marks.has(Marks::EVER))
+    /// Is a retransmission outstanding, or is the first outstanding segment one?
+    pub(super) fn has_retransmissions(&self) -> bool {
+        self.tp.retrans_out > 0 || self.board.front().is_some_and(|front| front.marks.has(Marks::EVER))
     }
 
-    /// Without retransmissions out, the stamp of the first one is of no use any more.
+    /// Drops the timestamp of the first retransmission when none is outstanding.
     pub(super) fn forget_old_stamp(&mut self) {
-        if !self.is_anything_resent() {
+        if !self.has_retransmissions() {
             self.recovery.retrans_stamp_ms = None;
         }
     }
 
-    /// States that end when `high_seq` is acknowledged.
+    /// Leaves states that end when `high_seq` is acknowledged.
     fn leave_state(&mut self) {
-        if self.vitals.state == CaState::Open {
+        if self.tp.state == CaState::Open {
             self.recovery.retrans_stamp_ms = None;
             return;
         }
-        let (una, high) = (self.vitals.snd_una, self.recovery.high_seq);
-        match self.vitals.state {
+        let (una, high) = (self.tp.snd_una, self.recovery.high_seq);
+        match self.tp.state {
             // Something above high_seq, so that CWR has reached the receiver.
             CaState::Cwr if una > high => {
                 self.end_reduction();
@@ -257,8 +257,8 @@ impl<C: Control> Sender<C> {
             self.try_to_open(ack);
         }
         self.find_losses(ack);
-        if self.vitals.state != CaState::Recovery {
-            if self.vitals.lost_out == 0 {
+        if self.tp.state != CaState::Recovery {
+            if self.tp.lost_out == 0 {
                 return Rexmit::Nothing;
             }
             self.enter_recovery(ack.ece);
@@ -269,7 +269,7 @@ impl<C: Control> Sender<C> {
     fn alert_in_loss(&mut self, ack: &mut Ack) -> Rexmit {
         let rexmit = self.process_loss(ack);
         self.find_losses(ack);
-        if self.vitals.state != CaState::Open && !ack.loses_resent {
+        if self.tp.state != CaState::Open && !ack.loses_retransmission {
             return rexmit;
         }
         match self.alert_elsewhere(ack) {
@@ -279,11 +279,11 @@ impl<C: Control> Sender<C> {
     }
 
     fn alert_elsewhere(&mut self, ack: &mut Ack) -> Rexmit {
-        if self.vitals.state <= CaState::Disorder {
+        if self.tp.state <= CaState::Disorder {
             self.try_undo_dsack();
         }
         self.find_losses(ack);
-        if self.vitals.lost_out == 0 {
+        if self.tp.lost_out == 0 {
             self.try_to_open(ack);
             return Rexmit::Nothing;
         }
@@ -296,15 +296,15 @@ impl<C: Control> Sender<C> {
         if ack.ece {
             self.enter_cwr();
         }
-        if self.vitals.state != CaState::Cwr {
+        if self.tp.state != CaState::Cwr {
             self.keep_open();
         }
     }
 
-    /// The receiver seems to have dropped what it SACKed: a little patience, then a timeout forgets all SACKs
+    /// The receiver seems to have dropped data that it SACKed: after a short wait, a timeout drops all SACKs
     /// (`tcp_check_sack_reneging`).
     fn wait_for_reneged(&mut self) {
-        let half_rtt = super::number::jiffies_from_us(u64::from(self.vitals.srtt_us8 >> 4));
+        let half_rtt = super::number::jiffies_from_us(u64::from(self.tp.srtt_us8 >> 4));
         let patience = half_rtt.max(super::number::jiffies_from_us(RENEGING_US));
         self.timer.set(Pending::Retransmit, self.jiffy, patience);
     }
@@ -312,5 +312,5 @@ impl<C: Control> Sender<C> {
 
 /// `tcp_reordering`.
 pub(super) const REORDERING: u32 = 3;
-/// Least patience with a receiver that seems to renege.
+/// Minimum wait for a receiver that seems to renege.
 const RENEGING_US: u64 = 10_000;

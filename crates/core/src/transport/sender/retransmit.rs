@@ -1,21 +1,21 @@
 //! Retransmissions: lost records in order of sequence, as many as the window allows (`tcp_xmit_retransmit_queue`,
 //! `__tcp_retransmit_skb`).
 //!
-//! Which records are lost is decided in [`super::rack`] and [`super::rto`].
+//! [`super::rack`] and [`super::rto`] decide which records are lost.
 
 use super::number::narrow;
 use super::record::Marks;
+use super::tasks::Task;
 use super::timer::Pending;
-use super::todo::Task;
 use super::{Sender, Transmission};
-use crate::cc::Control;
+use crate::cc::CongestionControl;
 
-/// Retransmissions that are sent in one go.
+/// State of a series of retransmissions in one call.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mending {
-    /// Most segments in a packet; 0 before the first.
-    most_segments: u32,
-    /// The run that was sent last.
+pub(super) struct RetransmitCursor {
+    /// Maximum segments in a packet; 0 before the first.
+    max_segments: u32,
+    /// The last run sent.
     last: Run,
     /// Was the first record among them?
     head: bool,
@@ -23,7 +23,7 @@ pub(super) struct Mending {
     refused: bool,
 }
 
-/// A run of records that goes out as one packet.
+/// Contiguous records that are sent as one packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     first: u64,
@@ -36,140 +36,140 @@ impl Run {
     }
 }
 
-impl<C: Control> Sender<C> {
-    /// One step of the retransmission of lost records.
+impl<C: CongestionControl> Sender<C> {
+    /// One step in retransmitting lost records.
     pub(super) fn retransmit_next(&mut self) -> Option<Transmission> {
-        let transmission = self.next_lost().and_then(|run| self.resend_lost(run));
+        let transmission = self.next_lost().and_then(|run| self.retransmit_lost(run));
         if transmission.is_none() {
-            self.todo.done(Task::Retransmit);
+            self.tasks.done(Task::Retransmit);
             self.end_retransmissions();
         }
         transmission
     }
 
-    /// Retransmits the first record after a timeout, one segment, whatever the window says.
-    pub(super) fn resend_head(&mut self) -> Option<Transmission> {
-        self.todo.done(Task::Head);
+    /// Retransmits the first record after a timeout, one segment, independent of the window.
+    pub(super) fn retransmit_head(&mut self) -> Option<Transmission> {
+        self.tasks.done(Task::Head);
         if self.board.is_empty() {
             return None;
         }
-        self.resend_lost(Run { first: self.board.first(), segments: 1 })
+        self.retransmit_lost(Run { first: self.board.first(), segments: 1 })
     }
 
     /// Retransmits the last segment as a probe: it counts as a retransmission, but not as one in flight.
-    pub(super) fn resend_last(&mut self) -> Option<Transmission> {
+    pub(super) fn retransmit_last(&mut self) -> Option<Transmission> {
         let last = self.board.next() - 1;
-        self.board.part(last);
-        self.resend(Run { first: last, segments: 1 }, Marks::EVER)
+        self.board.split_packet(last);
+        self.retransmit(Run { first: last, segments: 1 }, Marks::EVER)
     }
 
-    /// A retransmission was refused by the host's queue: its records from `seq` on still wait for it.
-    pub(super) fn take_back_resent(&mut self, seq: u64) {
-        self.mending.refused = true;
-        for number in self.mending.last.numbers() {
+    /// The host's queue refused a retransmission: its records from `seq` on are still pending.
+    pub(super) fn take_back_retransmission(&mut self, seq: u64) {
+        self.retransmit_cursor.refused = true;
+        for number in self.retransmit_cursor.last.numbers() {
             let marks = self.board.get(number).marks;
             if self.board.get(number).end <= seq || !marks.has(Marks::RETRANS) {
                 continue;
             }
             self.board.get_mut(number).marks.clear(Marks::RETRANS);
-            self.vitals.retrans_out -= 1;
+            self.tp.retrans_out -= 1;
             if marks.has(Marks::LOST) {
                 self.board.unlist(number);
-                self.board.set_due(number);
+                self.board.set_pending(number);
             }
         }
     }
 
     fn next_lost(&mut self) -> Option<Run> {
-        if self.mending.refused || self.must_wait() {
+        if self.retransmit_cursor.refused || self.must_wait() {
             return None;
         }
-        let first = self.board.next_due()?;
-        let room = self.vitals.cwnd.saturating_sub(self.vitals.in_flight());
-        if room == 0 || self.vitals.retrans_out >= self.vitals.lost_out {
+        let first = self.board.next_pending()?;
+        let room = self.tp.cwnd.saturating_sub(self.tp.in_flight());
+        if room == 0 || self.tp.retrans_out >= self.tp.lost_out {
             return None;
         }
-        if self.mending.most_segments == 0 {
-            self.mending.most_segments = self.tso_segments();
+        if self.retransmit_cursor.max_segments == 0 {
+            self.retransmit_cursor.max_segments = self.tso_segments();
         }
         let lost = self.lost_from(first);
-        // Linux looks at the skb before it cuts off what may leave of it.
+        // Linux checks the skb before it cuts off the part that may be sent.
         if self.is_host_full(self.run_bytes(Run { first, segments: lost }), 1) {
             return None;
         }
-        let segments = lost.min(room).min(self.mending.most_segments);
+        let segments = lost.min(room).min(self.retransmit_cursor.max_segments);
         if segments < lost {
-            self.board.part(first + u64::from(segments));
+            self.board.split_packet(first + u64::from(segments));
         }
         Some(Run { first, segments })
     }
 
-    /// `tcp_retransmit_skb`: what is tried counts for undo, even when it can't leave.
-    fn resend_lost(&mut self, run: Run) -> Option<Transmission> {
-        // After an undo a retransmission may be out whose record is not lost; a timeout sends that one again. Linux
-        // counts it twice then ("retrans_out leaked") and never gets rid of it.
+    /// `tcp_retransmit_skb`: an attempt counts for undo, even if it cannot be sent.
+    fn retransmit_lost(&mut self, run: Run) -> Option<Transmission> {
+        // After an undo a retransmission may be outstanding whose record is not lost; a timeout sends it again. Linux
+        // then counts it twice ("retrans_out leaked") and never corrects that.
         let known = run.numbers().filter(|number| self.board.get(*number).marks.has(Marks::RETRANS)).count();
         let departs_us = self.departure_us();
-        let transmission = self.resend(run, Marks::RETRANS.with(Marks::EVER));
+        let transmission = self.retransmit(run, Marks::RETRANS.with(Marks::EVER));
         let recovery = &mut self.recovery;
         recovery.retrans_stamp_ms = recovery.retrans_stamp_ms.or(Some((departs_us - 1) / 1_000));
         recovery.undo_retrans = recovery.undo_retrans.max(0) + i64::from(run.segments);
         transmission?;
-        self.vitals.retrans_out += run.segments - narrow(known as u64);
+        self.tp.retrans_out += run.segments - narrow(known as u64);
         if self.is_reducing() {
             self.recovery.prr_out += run.segments;
         }
         if run.first == self.board.first() && self.timer.pending != Pending::Reordering {
-            self.mending.head = true;
+            self.retransmit_cursor.head = true;
         }
         transmission
     }
 
-    /// Sends the records of a run again (`__tcp_retransmit_skb`).
-    fn resend(&mut self, run: Run, marks: Marks) -> Option<Transmission> {
+    /// Retransmits the records of a run (`__tcp_retransmit_skb`).
+    fn retransmit(&mut self, run: Run, marks: Marks) -> Option<Transmission> {
         if self.host.holds(self.board.get(run.first).serial) {
             self.host.throttled = true;
             return None;
         }
-        let seq = self.board.start_of(run.first).max(self.vitals.snd_una);
-        if self.window_end() <= seq && seq != self.vitals.snd_una {
+        let seq = self.board.start_of(run.first).max(self.tp.snd_una);
+        if self.window_end() <= seq && seq != self.tp.snd_una {
             return None;
         }
         let last = self.board.get(run.first + u64::from(run.segments) - 1);
         let (fin, psh, end) = (last.marks.has(Marks::FIN), last.marks.has(Marks::PSH), last.end);
         let len = narrow(end - u64::from(fin) - seq);
         let before = self.depart();
-        let (departs_at, sent_us) = (self.vitals.next_send_at, self.departure_us());
+        let (departs_at, sent_us) = (self.tp.next_send_at, self.departure_us());
         self.note_sent(len, run.segments);
         self.counters.total_retrans = self.counters.total_retrans.wrapping_add(run.segments);
         self.counters.bytes_retrans += u64::from(len);
         self.space_next(len, before);
-        self.stamp_again(run, marks, sent_us);
-        self.mending.last = run;
+        self.restamp(run, marks, sent_us);
+        self.retransmit_cursor.last = run;
         let segments = u16::try_from(run.segments).unwrap_or(u16::MAX);
-        self.host.hand_over(len);
+        self.host.enqueue(len);
         let psh = psh || segments > 1;
         let retransmission = true;
         Some(Transmission { seq, len, segments, fin, psh, retransmission, departs_at, ..Transmission::default() })
     }
 
-    fn stamp_again(&mut self, run: Run, marks: Marks, sent_us: u64) {
+    fn restamp(&mut self, run: Run, marks: Marks, sent_us: u64) {
         let serial = self.host.serial();
-        let mut in_flight = self.vitals.in_flight();
+        let mut in_flight = self.tp.in_flight();
         for number in run.numbers() {
             self.board.list_last(number);
-            self.board.clear_due(number);
+            self.board.clear_pending(number);
             let record = self.board.get_mut(number);
             record.sent_us = sent_us;
             record.serial = serial;
             record.marks.set(marks);
             record.marks.clear(Marks::OVERDUE);
             in_flight += 1;
-            self.rate.stamp(record, &self.vitals, in_flight);
+            self.rate.stamp(record, &self.tp, in_flight);
         }
     }
 
-    /// Lost records of one packet that follow each other.
+    /// Number of consecutive lost records in one packet.
     fn lost_from(&self, first: u64) -> u32 {
         let follow = (first + 1..self.board.next()).take_while(|number| {
             let marks = self.board.get(*number).marks;
@@ -185,8 +185,8 @@ impl<C: Control> Sender<C> {
     }
 
     fn end_retransmissions(&mut self) {
-        let head = core::mem::take(&mut self.mending).head;
-        if self.timer.has_rung() {
+        let head = core::mem::take(&mut self.retransmit_cursor).head;
+        if self.timer.has_fired() {
             self.rearm_timeout();
         } else if head {
             let jiffies = self.rtt.rto + self.pacing_delay();

@@ -1,16 +1,16 @@
 //! Round-trip time: smoothed estimate, deviation, retransmission timeout, and the windowed minimum.
 //!
-//! Arithmetic is Linux's to the bit (`tcp_rtt_estimator`, `__tcp_set_rto`, `lib/win_minmax.c`), because RTO, TLP and
-//! the reordering window are counted in its roundings. Timers that run on the result live in [`super::timer`].
+//! The arithmetic is bit-exact with Linux (`tcp_rtt_estimator`, `__tcp_set_rto`, `lib/win_minmax.c`), because RTO, TLP
+//! and the reordering window depend on its rounding. [`super::timer`] has the timers.
 
 use super::number::{JIFFY_US, jiffies_from_us, narrow, signed, unsigned};
 use crate::time::HZ;
 
-/// Smallest retransmission timeout (`TCP_RTO_MIN`).
+/// Minimum retransmission timeout (`TCP_RTO_MIN`).
 pub(super) const RTO_MIN_US: u64 = 200_000;
-/// Largest, in jiffies (`TCP_RTO_MAX`).
+/// Maximum in jiffies (`TCP_RTO_MAX`).
 pub(super) const RTO_MAX_JIFFIES: u64 = 120 * HZ;
-/// Before the first sample, in jiffies (`TCP_TIMEOUT_INIT`, RFC 6298 section 2.1).
+/// Initial value in jiffies (`TCP_TIMEOUT_INIT`, RFC 6298 section 2.1).
 pub(super) const RTO_INIT_JIFFIES: u64 = HZ;
 
 /// The estimator.
@@ -20,18 +20,18 @@ pub(super) struct Rtt {
     pub srtt_us8: u32,
     /// Retransmission timeout in jiffies, backoff included.
     pub rto: u64,
-    /// Doublings so far.
+    /// Doublings of the timeout so far.
     pub backoff: u8,
     mdev_us: i64,
     mdev_max_us: i64,
     rttvar_us: i64,
-    /// Deviation shrinks once a round trip: when this was acknowledged.
+    /// The deviation shrinks once per round trip: when this is acknowledged.
     round_ends: u64,
     min: MinFilter,
 }
 
 impl Rtt {
-    /// Nothing measured.
+    /// No sample yet.
     pub fn new() -> Self {
         Self {
             srtt_us8: 0,
@@ -45,7 +45,7 @@ impl Rtt {
         }
     }
 
-    /// Takes in a sample; `snd_una` and `snd_nxt` tell rounds apart.
+    /// Takes a sample; `snd_una` and `snd_nxt` delimit rounds.
     #[inline]
     pub fn sample(&mut self, rtt_us: u64, snd_una: u64, snd_nxt: u64) {
         if self.srtt_us8 == 0 {
@@ -58,7 +58,7 @@ impl Rtt {
         self.backoff = 0;
     }
 
-    /// Takes a sample into the windowed minimum (`tcp_update_rtt_min`).
+    /// Updates the windowed minimum (`tcp_update_rtt_min`).
     pub fn sample_min(&mut self, rtt_us: u64, now_jiffies: u64) {
         let rtt_us = if rtt_us == 0 { JIFFY_US } else { rtt_us };
         self.min.take(narrow(rtt_us), now_jiffies);
@@ -69,18 +69,18 @@ impl Rtt {
         self.min.best[0].0
     }
 
-    /// Mean deviation as `tcp_info` shows it: kept in quarters of a microsecond.
+    /// Mean deviation as in `tcp_info`; stored in quarters of a microsecond.
     pub const fn deviation_us(&self) -> u64 {
         unsigned(self.mdev_us >> 2)
     }
 
-    /// The timeout anew from the estimate, without backoff (`tcp_set_rto`).
+    /// Computes the timeout from the estimate, without backoff (`tcp_set_rto`).
     pub fn set_rto(&mut self) {
         let timeout_us = u64::from(self.srtt_us8 >> 3) + unsigned(self.rttvar_us);
         self.rto = jiffies_from_us(timeout_us).min(RTO_MAX_JIFFIES);
     }
 
-    /// Doubles the timeout after it ran out (RFC 6298 section 5.5).
+    /// Doubles the timeout after it expired (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
         self.rto = (self.rto * 2).min(RTO_MAX_JIFFIES);
@@ -95,8 +95,8 @@ impl Rtt {
         self.round_ends = snd_nxt;
     }
 
-    /// Jacobson's estimator; a shorter round trip moves the deviation an eighth as much, so that the timeout does not
-    /// grow when the path gets faster (Eifel).
+    /// Jacobson's estimator; a shorter round-trip time moves the deviation only an eighth as much, so that the timeout
+    /// does not grow when the path gets faster (Eifel).
     fn next_sample(&mut self, rtt_us: i64, snd_una: u64, snd_nxt: u64) {
         let error = rtt_us - i64::from(self.srtt_us8 >> 3);
         self.srtt_us8 = narrow(unsigned(i64::from(self.srtt_us8) + error)).max(1);
@@ -119,7 +119,7 @@ impl Rtt {
     }
 }
 
-/// Smallest value of the last 300 s, by Kathleen Nichols' three candidates (`minmax_running_min`).
+/// Minimum of the last 300 s, by Kathleen Nichols' three candidates (`minmax_running_min`).
 #[derive(Clone, Debug)]
 struct MinFilter {
     /// Value and jiffy of the best, second and third candidate, in order of age.
@@ -145,7 +145,7 @@ impl MinFilter {
         self.age(sample);
     }
 
-    /// Drops candidates that left the window, and takes one from each quarter so that a successor is ready.
+    /// Drops expired candidates, and takes one from each quarter of the window so that a successor is ready.
     fn age(&mut self, sample: (u32, u64)) {
         let elapsed = sample.1 - self.best[0].1;
         if elapsed > MIN_RTT_WINDOW {
@@ -168,9 +168,9 @@ const MIN_RTT_WINDOW: u64 = 300 * HZ;
 mod tests {
     use super::*;
 
-    /// 40 ms: deviation counts 200 ms at least, so 240 ms; a second equal sample changes nothing but the round.
+    /// 40 ms: the deviation counts at least 200 ms, so 240 ms; a second equal sample only ends the round.
     #[test]
-    fn first_samples_give_the_timeouts_that_linux_shows() {
+    fn first_samples_give_linuxs_timeouts() {
         let mut rtt = Rtt::new();
         assert_eq!(rtt.rto, 250);
         rtt.sample(40_000, 1, 1);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minimum_is_forgotten_after_300_seconds() {
+    fn a_minimum_expires_after_300_seconds() {
         let mut min = MinFilter::empty();
         min.take(10_000, 1);
         for second in 1..=301 {

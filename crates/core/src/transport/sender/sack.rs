@@ -1,14 +1,14 @@
-//! Selective acknowledgements: which records they mark, and what a duplicate (DSACK, RFC 2883) tells
+//! Selective acknowledgements: the records that they mark, and duplicates (DSACK, RFC 2883)
 //! (`tcp_sacktag_write_queue`).
 //!
-//! Receivers repeat their blocks. What the last ACK's blocks covered has been marked and is skipped.
+//! Receivers repeat their blocks. Records covered by the last ACK's blocks are already marked and skipped.
 
 use super::Sender;
 use super::ack::Ack;
 use super::number::narrow;
 use super::record::Marks;
-use crate::cc::{CaState, Control};
-use crate::packet::{MOST_SACK_BLOCKS, Segment};
+use crate::cc::{CaState, CongestionControl};
+use crate::packet::{MAX_SACK_BLOCKS, Segment};
 
 /// A block of sequence numbers `[start, end)`.
 type Block = (u64, u64);
@@ -16,32 +16,32 @@ type Block = (u64, u64);
 /// The blocks of the last ACK, in order of sequence.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
-    blocks: [Block; MOST_SACK_BLOCKS],
+    blocks: [Block; MAX_SACK_BLOCKS],
     count: usize,
 }
 
-impl<C: Control> Sender<C> {
-    /// Marks what the segment's blocks cover.
+impl<C: CongestionControl> Sender<C> {
+    /// Marks the records that the segment's blocks cover.
     pub(super) fn tag_sacks(&mut self, segment: &Segment, ack: &mut Ack) {
         let blocks = segment.sack.blocks();
-        ack.reordered = self.vitals.snd_nxt;
-        if self.vitals.sacked_out == 0 {
-            self.recovery.highest_sack = self.vitals.snd_una;
-            self.recovery.seen = Seen::default();
+        ack.reordered = self.tp.snd_nxt;
+        if self.tp.sacked_out == 0 {
+            self.recovery.highest_sack = self.tp.snd_una;
+            self.recovery.test_access = Seen::default();
         }
         let is_dsack = self.take_dsack(segment.ack, &blocks, ack);
-        if segment.ack + u64::from(self.peer.largest) < ack.prior_una || self.vitals.packets_out == 0 {
+        if segment.ack + u64::from(self.peer.largest) < ack.prior_una || self.tp.packets_out == 0 {
             return;
         }
         if is_dsack && self.is_valid(blocks[0], true) && blocks[0].1 > ack.prior_una {
             self.tag_range(blocks[0], true, ack);
         }
         let fresh = self.sorted(&blocks[usize::from(is_dsack)..], ack.prior_una);
-        let seen = core::mem::replace(&mut self.recovery.seen, fresh);
+        let test_access = core::mem::replace(&mut self.recovery.test_access, fresh);
         for block in &fresh.blocks[..fresh.count] {
-            self.tag_unseen(*block, &seen, ack);
+            self.tag_unseen(*block, &test_access, ack);
         }
-        if self.vitals.state != CaState::Loss || self.recovery.undo_marker.is_some() {
+        if self.tp.state != CaState::Loss || self.recovery.undo_marker.is_some() {
             self.note_reordering(ack.reordered);
         }
     }
@@ -53,20 +53,20 @@ impl<C: Control> Sender<C> {
         if lowest >= highest {
             return;
         }
-        let distance = narrow((highest - lowest).div_ceil(u64::from(self.vitals.mss)));
+        let distance = narrow((highest - lowest).div_ceil(u64::from(self.tp.mss)));
         let recovery = &mut self.recovery;
         recovery.reordering = recovery.reordering.max(distance.min(MAX_REORDERING));
         recovery.reord_seen += 1;
     }
 
-    /// End of the highest SACKed segment; `snd_una` without any.
+    /// End of the highest SACKed segment; `snd_una` if there is none.
     pub(super) const fn highest_sack(&self) -> u64 {
-        if self.vitals.sacked_out == 0 { self.vitals.snd_una } else { self.recovery.highest_sack }
+        if self.tp.sacked_out == 0 { self.tp.snd_una } else { self.recovery.highest_sack }
     }
 
-    fn tag_unseen(&mut self, block: Block, seen: &Seen, ack: &mut Ack) {
+    fn tag_unseen(&mut self, block: Block, test_access: &Seen, ack: &mut Ack) {
         let (mut start, end) = block;
-        for known in seen.blocks[..seen.count].iter().filter(|known| known.1 > block.0 && known.0 < end) {
+        for known in test_access.blocks[..test_access.count].iter().filter(|known| known.1 > block.0 && known.0 < end) {
             if start < known.0 {
                 self.tag_range((start, known.0), false, ack);
             }
@@ -77,7 +77,7 @@ impl<C: Control> Sender<C> {
         }
     }
 
-    /// Marks the records that lie wholly in the block.
+    /// Marks the records that lie entirely in the block.
     fn tag_range(&mut self, block: Block, is_dsack: bool, ack: &mut Ack) {
         let from = self.board.start_of(self.board.first()).max(block.0);
         let Some(mut number) = self.board.find(from) else { return };
@@ -99,49 +99,49 @@ impl<C: Control> Sender<C> {
         }
     }
 
-    /// What arrived and what didn't lie in skbs of their own, and skbs that arrived side by side become one, which frees
-    /// memory (`tcp_match_skb_to_sack`, `tcp_shift_skb_data`).
+    /// Merges adjacent SACKed skbs, which frees memory; data that arrived and data that did not are in separate skbs
+    /// (`tcp_match_skb_to_sack`, `tcp_shift_skb_data`).
     fn join_arrived(&mut self, first: u64, end: u64) {
         for number in first.max(self.board.first() + 1)..(end + 1).min(self.board.next()) {
             let [before, here] = [number - 1, number].map(|number| self.board.get(number).marks);
             if !here.has(Marks::FIRST) && before.has(Marks::SACKED) != here.has(Marks::SACKED) {
-                self.board.part(number);
+                self.board.split_packet(number);
             } else if here.has(Marks::FIRST) && before.is_arrived() && here.is_arrived() && self.can_join(number) {
                 self.board.join(number);
             }
         }
     }
 
-    /// Has the skb before this one room for it, and segments of its size?
+    /// Has the previous skb room for this one, and segments of its size?
     fn can_join(&self, number: u64) -> bool {
         let size = |packet: (u64, u64)| {
             let bytes = self.board.start_of(packet.1) - self.board.start_of(packet.0);
-            if packet.1 - packet.0 == 1 { bytes } else { u64::from(self.vitals.mss) }
+            if packet.1 - packet.0 == 1 { bytes } else { u64::from(self.tp.mss) }
         };
         let (before, here) = (self.board.packet_of(number - 1), self.board.packet_of(number));
-        size(before) == size(here) && self.supply.fit(self.board.start_of(before.0), self.board.start_of(here.1))
+        size(before) == size(here) && self.app_source.fit(self.board.start_of(before.0), self.board.start_of(here.1))
     }
 
-    /// One record arrived, or arrived twice (`tcp_sacktag_one`).
+    /// Marks a record that arrived, or arrived twice (`tcp_sacktag_one`).
     fn tag(&mut self, number: u64, start: u64, is_dsack: bool, ack: &mut Ack) {
         let record = *self.board.get(number);
-        if is_dsack && record.marks.has(Marks::RESENT) {
+        if is_dsack && record.marks.has(Marks::RETRANSMITTED) {
             self.recovery.count_duplicate(record.end);
             if record.marks.has(Marks::SACKED) {
                 ack.reordered = ack.reordered.min(start);
             }
         }
-        if record.end <= self.vitals.snd_una {
+        if record.end <= self.tp.snd_una {
             return;
         }
         if !record.marks.has(Marks::SACKED) {
             self.tag_arrived(number, start, ack);
         }
-        // A duplicate's retransmission is in flight no more.
+        // A duplicate's retransmission is no longer in flight.
         let marks = &mut self.board.get_mut(number).marks;
         if is_dsack && marks.has(Marks::RETRANS) {
             marks.clear(Marks::RETRANS);
-            self.vitals.retrans_out -= 1;
+            self.tp.retrans_out -= 1;
         }
         self.recovery.highest_sack = self.recovery.highest_sack.max(record.end);
     }
@@ -149,13 +149,13 @@ impl<C: Control> Sender<C> {
     fn tag_arrived(&mut self, number: u64, start: u64, ack: &mut Ack) {
         let record = *self.board.get(number);
         let marks = record.marks;
-        self.rack.advance(&record, self.now_us, self.vitals.min_rtt_us);
+        self.rack.advance(&record, self.now_us, self.tp.min_rtt_us);
         let lost = marks.has(Marks::LOST);
         if marks.has(Marks::RETRANS) && lost {
-            self.vitals.retrans_out -= 1;
+            self.tp.retrans_out -= 1;
             self.board.get_mut(number).marks.clear(Marks::RETRANS);
         }
-        if !marks.has(Marks::RESENT) {
+        if !marks.has(Marks::RETRANSMITTED) {
             if start < self.highest_sack() {
                 ack.reordered = ack.reordered.min(start);
             }
@@ -166,20 +166,20 @@ impl<C: Control> Sender<C> {
             ack.last_sacked_us = record.sent_us;
         }
         if lost {
-            self.vitals.lost_out -= 1;
-            self.board.clear_due(number);
+            self.tp.lost_out -= 1;
+            self.board.clear_pending(number);
         }
         self.board.unlist(number);
         let record = self.board.get_mut(number);
         record.marks.clear(Marks::LOST.with(Marks::OVERDUE));
         record.marks.set(Marks::SACKED);
         self.rate.delivered(record, &mut ack.draft);
-        self.vitals.sacked_out += 1;
+        self.tp.sacked_out += 1;
         ack.sacks_data = true;
         ack.sack_delivered += 1;
     }
 
-    /// Is the first block a duplicate's, and credible (`tcp_check_dsack`)?
+    /// Is the first block a valid DSACK (`tcp_check_dsack`)?
     fn take_dsack(&mut self, acked: u64, blocks: &[Block], ack: &mut Ack) -> bool {
         let first = blocks[0];
         let below = first.0 < acked;
@@ -199,12 +199,12 @@ impl<C: Control> Sender<C> {
         true
     }
 
-    /// How many segments arrived twice; none when that can't be true (`tcp_dsack_seen`).
+    /// Segments that arrived twice; 0 if that is impossible (`tcp_dsack_seen`).
     fn count_dsack(&mut self, block: Block, ack: &mut Ack) -> u32 {
         if block.0 >= block.1 || block.1 - block.0 > u64::from(self.peer.largest) {
             return 0;
         }
-        let duplicates = narrow((block.1 - block.0).div_ceil(u64::from(self.vitals.mss)));
+        let duplicates = narrow((block.1 - block.0).div_ceil(u64::from(self.tp.mss)));
         ack.dsacks_probe |= duplicates == 1 && self.recovery.probe_end == Some(block.1);
         self.counters.dsack_dups += duplicates;
         if self.counters.dsack_dups > self.counters.total_retrans {
@@ -218,7 +218,7 @@ impl<C: Control> Sender<C> {
         duplicates
     }
 
-    /// The blocks that count, in order of sequence.
+    /// The valid blocks, in order of sequence.
     fn sorted(&self, blocks: &[Block], prior_una: u64) -> Seen {
         let mut fresh = Seen::default();
         for block in blocks {
@@ -231,16 +231,16 @@ impl<C: Control> Sender<C> {
         fresh
     }
 
-    /// Does the block lie in the outstanding window, or for a DSACK near below it (`tcp_is_sackblock_valid`)?
+    /// Is the block in the outstanding window, or for a DSACK close below it (`tcp_is_sackblock_valid`)?
     fn is_valid(&self, (start, end): Block, is_dsack: bool) -> bool {
-        if end > self.vitals.snd_nxt || start >= end {
+        if end > self.tp.snd_nxt || start >= end {
             return false;
         }
-        if start > self.vitals.snd_una {
+        if start > self.tp.snd_una {
             return true;
         }
         let Some(marker) = self.recovery.undo_marker else { return false };
-        if !is_dsack || end > self.vitals.snd_una {
+        if !is_dsack || end > self.tp.snd_una {
             return false;
         }
         start >= marker || (end > marker && start + u64::from(self.peer.largest) >= end)

@@ -2,31 +2,31 @@
 //!
 //! ```text
 //!   first                                        next
-//!     |  seq order: a ring, one record a segment  |
+//!     |  seq order: a ring, one record per segment |
 //!     [ ][S][S][L][R][S][ ][ ][ ][ ][ ][ ][ ][ ][ ]
 //!      ^ older <---- order of transmission ----> newer ^
 //! ```
 //!
-//! Linux keeps one skb for several segments and cuts it where a SACK block or a retransmission ends. Here each segment
-//! has a record and [`Marks::FIRST`] tells where a packet began: nothing is ever cut or inserted. The order of
-//! transmission (`tsorted_sent_queue`) is a list through the same records; a retransmission moves to its end, what was
-//! SACKed or lost leaves it. What marks mean to the window is counted by the caller, in [`crate::cc::Vitals`].
+//! Linux keeps one skb for several segments and splits it at the end of a SACK block or a retransmission. Here each
+//! segment has a record and [`Marks::FIRST`] shows where a packet starts: nothing is ever split or inserted. The order
+//! of transmission (`tsorted_sent_queue`) is a list through the same records; a retransmission moves to its end, SACKed
+//! and lost records leave it. The caller counts marks for the window, in [`crate::cc::SenderState`].
 
-use super::due::DueSet;
 use super::number::{link, low, slot};
+use super::pending_set::PendingSet;
 use super::record::{Marks, NONE, Record};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Records that left the front together.
+/// Records removed from the front together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub packets: u32,
     /// First sequence number of the first one.
     pub start: u64,
-    /// And the first one after it.
+    /// End of the first record.
     pub first_end: u64,
-    /// When it was sent.
+    /// When the first record was sent.
     pub first_sent_us: u64,
     pub last: Record,
 }
@@ -42,30 +42,30 @@ pub(super) struct Scoreboard {
     start: u64,
     oldest: u32,
     newest: u32,
-    due: DueSet,
+    pending: PendingSet,
     /// Records with [`Marks::FIRST`].
     packets: u64,
     mss: u64,
 }
 
 impl Scoreboard {
-    /// An empty one for segments of up to `mss` bytes.
+    /// An empty scoreboard for segments of up to `mss` bytes.
     pub fn new(mss: u32) -> Self {
         Self {
-            ring: vec![Record::default(); SMALLEST_RING],
-            mask: SMALLEST_RING - 1,
+            ring: vec![Record::default(); MIN_RING],
+            mask: MIN_RING - 1,
             first: 0,
             next: 0,
             start: 0,
             oldest: NONE,
             newest: NONE,
-            due: DueSet::new(SMALLEST_RING),
+            pending: PendingSet::new(MIN_RING),
             packets: 0,
             mss: u64::from(mss),
         }
     }
 
-    /// Begins at this sequence number.
+    /// Starts at this sequence number.
     pub const fn begin(&mut self, seq: u64) {
         self.start = seq;
     }
@@ -85,26 +85,26 @@ impl Scoreboard {
         self.first == self.next
     }
 
-    /// Packets that the records were sent in; one of which some is acknowledged is still one.
+    /// Number of packets in which the records were sent; a partly acknowledged packet counts as one.
     pub fn packets(&self) -> u64 {
         self.packets + u64::from(self.front().is_some_and(|front| !front.marks.has(Marks::FIRST)))
     }
 
-    /// A packet begins with this record from now on: it is sent in parts.
-    pub fn part(&mut self, number: u64) {
+    /// Makes this record the start of a packet that is sent in parts.
+    pub fn split_packet(&mut self, number: u64) {
         let marks = &mut self.get_mut(number).marks;
         let is_new = !marks.has(Marks::FIRST);
         marks.set(Marks::FIRST);
         self.packets += u64::from(is_new);
     }
 
-    /// The packet that begins with this record becomes part of the one before.
+    /// Merges the packet that starts with this record into the previous one.
     pub fn join(&mut self, number: u64) {
         self.get_mut(number).marks.clear(Marks::FIRST);
         self.packets -= 1;
     }
 
-    /// The packet that this record is part of: its first record, and the one after it.
+    /// The packet that contains this record: its first record, and the one after it.
     pub fn packet_of(&self, number: u64) -> (u64, u64) {
         let is_first = |number: &u64| self.get(*number).marks.has(Marks::FIRST);
         let first = (self.first + 1..=number).rev().find(is_first).unwrap_or(self.first);
@@ -121,17 +121,17 @@ impl Scoreboard {
         &self.ring[slot(number, self.mask)]
     }
 
-    /// A record by its number, to be changed; use the verbs below for links and due marks.
+    /// A mutable record by its number; use the methods below for links and pending marks.
     pub fn get_mut(&mut self, number: u64) -> &mut Record {
         &mut self.ring[slot(number, self.mask)]
     }
 
-    /// First sequence number of a record: where the one before it ends.
+    /// First sequence number of a record: the end of the previous one.
     pub fn start_of(&self, number: u64) -> u64 {
         if number == self.first { self.start } else { self.get(number - 1).end }
     }
 
-    /// Appends a record, newest in transmission order too.
+    /// Appends a record, also as the newest in order of transmission.
     #[inline]
     pub fn push(&mut self, mut record: Record) {
         if slot(self.next.wrapping_sub(self.first), usize::MAX) > self.mask {
@@ -148,10 +148,10 @@ impl Scoreboard {
         self.next += 1;
     }
 
-    /// Removes the records at the front that end by `una`, as long as they are plain: sent once, and nothing befell them.
+    /// Removes records at the front that end by `una` and are plain: sent once, neither SACKed nor lost.
     ///
-    /// What was sent before a plain front record has been removed, so these are the oldest in order of transmission too,
-    /// and in the same order.
+    /// Everything sent before a plain front record has been removed, so these are also the oldest in order of
+    /// transmission, in the same order.
     #[inline]
     pub fn pop_plain(&mut self, una: u64) -> Option<Run> {
         let front = self.front().filter(|front| front.is_plain_by(una))?;
@@ -177,7 +177,7 @@ impl Scoreboard {
         self.unlist(number);
         let record = *self.get(number);
         if record.marks.has(Marks::LOST) {
-            self.due.remove(slot(number, self.mask));
+            self.pending.remove(slot(number, self.mask));
         }
         self.packets -= u64::from(record.marks.has(Marks::FIRST));
         self.start = record.end;
@@ -189,18 +189,18 @@ impl Scoreboard {
     pub fn pop_last(&mut self) -> Record {
         let number = self.next - 1;
         self.unlist(number);
-        self.due.remove(slot(number, self.mask));
+        self.pending.remove(slot(number, self.mask));
         self.next = number;
         self.packets -= u64::from(self.get(number).marks.has(Marks::FIRST));
         *self.get(number)
     }
 
-    /// The record that holds sequence number `seq`, which is at or after the first one.
+    /// The record that holds sequence number `seq`, which must not precede the first one.
     pub fn find(&self, seq: u64) -> Option<u64> {
         if self.is_empty() || seq < self.start || seq >= self.get(self.next - 1).end {
             return None;
         }
-        // No segment is longer than the MSS, so the guess is never too far.
+        // No segment is longer than the MSS, so the guess is never too high.
         let guess = self.first + (seq - self.start) / self.mss;
         let (mut low, mut high) = (guess.min(self.next - 1), self.next - 1);
         if self.get(low).end > seq {
@@ -213,7 +213,7 @@ impl Scoreboard {
         Some(low)
     }
 
-    /// Takes a record out of the order of transmission, if it is there.
+    /// Removes a record from the order of transmission, if present.
     pub fn unlist(&mut self, number: u64) {
         let record = self.get_mut(number);
         if !record.marks.has(Marks::LISTED) {
@@ -239,7 +239,7 @@ impl Scoreboard {
         self.newest = at;
     }
 
-    /// Puts a record back where its time of transmission belongs, searching from `hint` (the last one put back).
+    /// Inserts a record into the order of transmission by its time, searching from `hint` (the last one inserted).
     pub fn list_by_time(&mut self, number: u64, hint: Option<u64>) {
         let key = self.get(number).order();
         let mut before =
@@ -260,38 +260,38 @@ impl Scoreboard {
         }
     }
 
-    /// The record that was transmitted longest ago.
+    /// The least recently transmitted record.
     pub const fn oldest(&self) -> Option<u64> {
         self.number(self.oldest)
     }
 
-    /// The one that was transmitted next after a listed record.
+    /// The record transmitted next after a listed one.
     pub fn newer(&self, number: u64) -> Option<u64> {
         self.number(self.get(number).newer)
     }
 
-    /// Marks a record as waiting for retransmission.
-    pub fn set_due(&mut self, number: u64) {
-        self.due.insert(slot(number, self.mask));
+    /// Marks a record as pending retransmission.
+    pub fn set_pending(&mut self, number: u64) {
+        self.pending.insert(slot(number, self.mask));
     }
 
-    /// It waits no more.
-    pub fn clear_due(&mut self, number: u64) {
-        self.due.remove(slot(number, self.mask));
+    /// Clears the mark.
+    pub fn clear_pending(&mut self, number: u64) {
+        self.pending.remove(slot(number, self.mask));
     }
 
-    /// Nothing waits for retransmission any more.
-    pub fn clear_all_due(&mut self) {
-        self.due.clear();
+    /// Clears all pending marks.
+    pub fn clear_all_pending(&mut self) {
+        self.pending.clear();
     }
 
-    /// The first record that waits for retransmission.
-    pub fn next_due(&self) -> Option<u64> {
-        if self.due.len() == 0 {
+    /// The first record pending retransmission.
+    pub fn next_pending(&self) -> Option<u64> {
+        if self.pending.len() == 0 {
             return None;
         }
         let from = slot(self.first, self.mask);
-        let at = self.due.next(from).or_else(|| self.due.next(0))?;
+        let at = self.pending.next(from).or_else(|| self.pending.next(0))?;
         self.number(link(at))
     }
 
@@ -314,11 +314,12 @@ impl Scoreboard {
         Some(self.first + ahead as u64)
     }
 
-    /// Twice the room. Slots change, so links and due marks are drawn anew.
+    /// Doubles the ring. Slots change, so links and pending marks are rebuilt.
     #[cold]
     fn grow(&mut self) {
         let mask = self.mask * 2 + 1;
-        let mut larger = Self { ring: vec![Record::default(); mask + 1], mask, due: DueSet::new(mask + 1), ..*self };
+        let mut larger =
+            Self { ring: vec![Record::default(); mask + 1], mask, pending: PendingSet::new(mask + 1), ..*self };
         let moved = |at: u32| self.number(at).map_or(NONE, |number| link(slot(number, mask)));
         for number in self.first..self.next {
             let mut record = *self.get(number);
@@ -327,9 +328,9 @@ impl Scoreboard {
         }
         (larger.oldest, larger.newest) = (moved(self.oldest), moved(self.newest));
         let mut from = 0;
-        while let Some(at) = self.due.next(from) {
+        while let Some(at) = self.pending.next(from) {
             if let Some(number) = self.number(link(at)) {
-                larger.set_due(number);
+                larger.set_pending(number);
             }
             from = at + 1;
         }
@@ -338,4 +339,4 @@ impl Scoreboard {
 }
 
 /// Enough for an initial window without growing, and no more: thousands of flows share a processor's cache.
-const SMALLEST_RING: usize = 16;
+const MIN_RING: usize = 16;

@@ -1,16 +1,16 @@
-//! Dialogues with a sender: what is sent, what comes back, what it makes of it.
+//! Dialogues with a sender: what it sends, what comes back, how it reacts.
 //!
-//! Numbers are Linux's with MSS 1000, so that a packet's number is its sequence number over a thousand. The controller is
-//! a plain Reno: the window halves on loss and grows by what is acknowledged.
+//! Numbers are Linux's with MSS 1000, so a packet's number is its sequence number over a thousand. The controller is a
+//! plain Reno: the window halves on loss and grows by the acknowledged packets.
 
 mod dialogue;
 mod hooks;
+mod loss_recovery;
 mod network;
 mod pace;
 mod pieces;
 pub(crate) mod receiver;
 mod reno;
-mod story;
 mod times;
 
 pub(super) use dialogue::settings;

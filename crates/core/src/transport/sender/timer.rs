@@ -1,14 +1,14 @@
-//! The retransmission timer: one clock hand for RTO, loss probe, reordering and window probe.
+//! The retransmission timer, shared by RTO, loss probe, reordering and window probe.
 //!
-//! Linux has one timer for the four (`icsk_pending`): setting one displaces another. It ticks in jiffies on the timer
-//! wheel ([`wheel`]). Who sets it when is decided
-//! in [`super::rto`], [`super::probe`], [`super::rack`]; pacing has a timer of its own ([`super::pacing`]).
+//! Linux has one timer for the four (`icsk_pending`): setting one replaces another. It counts in jiffies on the timer
+//! wheel ([`wheel`]). [`super::rto`], [`super::probe`] and [`super::rack`] set it; pacing has its own timer
+//! ([`super::pacing`]).
 
 use super::rtt::RTO_MAX_JIFFIES;
 use crate::time::Time;
 use crate::transport::wheel;
 
-/// What the timer is set for.
+/// The purpose of the timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pending {
     /// Nothing.
@@ -19,16 +19,16 @@ pub(super) enum Pending {
     LossProbe,
     /// End of RACK's reordering window.
     Reordering,
-    /// Probe of a closed window.
+    /// Zero window probe.
     WindowProbe,
 }
 
 /// The timer.
 #[derive(Clone, Debug)]
 pub(super) struct Timer {
-    /// What it is set for.
+    /// Its purpose.
     pub pending: Pending,
-    /// When it rings.
+    /// When it fires.
     pub at: Time,
 }
 
@@ -38,7 +38,7 @@ impl Timer {
         Self { pending: Pending::Nothing, at: Time::NEVER }
     }
 
-    /// Sets it to ring so many jiffies after this one, displacing what it was set for.
+    /// Sets it to fire `jiffies` after `jiffy`, replacing its previous purpose.
     pub fn set(&mut self, pending: Pending, jiffy: u64, jiffies: u64) {
         self.pending = pending;
         self.at = wheel::fires_from(jiffy, jiffies.min(RTO_MAX_JIFFIES));
@@ -49,13 +49,13 @@ impl Timer {
         *self = Self::new();
     }
 
-    /// Did it ring, and was not set again?
-    pub fn has_rung(&self) -> bool {
+    /// Did it fire, without being set again?
+    pub fn has_fired(&self) -> bool {
         self.pending != Pending::Nothing && !self.at.is_set()
     }
 
-    /// It rang: it is silent now, but still says what for, until it is set again.
-    pub fn ring(&mut self) -> Pending {
+    /// Marks it as fired; it keeps its purpose until it is set again.
+    pub fn fire(&mut self) -> Pending {
         self.at = Time::NEVER;
         self.pending
     }
@@ -66,12 +66,12 @@ mod tests {
     use super::*;
     use crate::time::Span;
 
-    /// Below 63 jiffies a timer is a tick late at most, below 504 jiffies eight, below 4032 sixty-four.
+    /// Below 63 jiffies a timer is at most a tick late, below 504 jiffies eight, below 4032 sixty-four.
     #[test]
     fn the_wheel_gets_coarser_with_distance() {
         let table = [(0, 50, 51), (7, 50, 58), (0, 62, 63), (0, 63, 64), (1, 63, 72), (1, 500, 504), (1, 504, 512)];
-        for (now, delta, rings) in table {
-            assert_eq!(wheel::fires_from(now, delta), Time::ZERO + Span::from_jiffies(rings), "{now} + {delta}");
+        for (now, delta, fire_timer) in table {
+            assert_eq!(wheel::fires_from(now, delta), Time::ZERO + Span::from_jiffies(fire_timer), "{now} + {delta}");
         }
     }
 }

@@ -1,48 +1,48 @@
-//! New data: what leaves next, and what holds it back (`tcp_write_xmit`, `__tcp_transmit_skb`).
+//! New data: what is sent next, and what limits it (`tcp_write_xmit`, `__tcp_transmit_skb`).
 //!
-//! A burst is what Linux sends in one call: it ends when data, window, pacing or the host's queue say so, and only then
-//! the window's use is judged and the timers are set. Retransmissions are in [`super::retransmit`].
+//! A burst is what Linux sends in one call: it ends by data, window, pacing or the host's queue, and only then the
+//! window's use is evaluated and the timers are set. [`super::retransmit`] has retransmissions.
 
 use super::host::{LIMIT_OUTPUT_BYTES, true_size};
 use super::number::narrow;
 use super::record::{Marks, Record};
+use super::tasks::Task;
 use super::timer::Pending;
-use super::todo::Task;
 use super::tso::Defer;
 use super::{Sender, Transmission};
-use crate::cc::{Control, Event};
+use crate::cc::{CongestionControl, Event};
 
-/// What is being sent in one go.
+/// State of a burst.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(super) struct Burst {
     is_open: bool,
     /// Segments of new data sent in it.
     sent: u32,
-    /// Most segments in a packet; 0 before the first.
-    pub most_segments: u32,
+    /// Maximum segments in a packet; 0 before the first.
+    pub max_segments: u32,
     is_cwnd_limited: bool,
     is_peer_limited: bool,
     /// Did the host's queue refuse a packet?
     refused: bool,
     /// It is a probe of the peer's window.
     is_probe: bool,
-    /// It is one packet that waits for nothing: the application is still writing.
+    /// It is one packet sent without any wait: the application is still writing.
     is_single: bool,
 }
 
-/// A packet that may leave.
+/// A packet to send.
 struct Piece {
     len: u32,
     fin: bool,
 }
 
-impl<C: Control> Sender<C> {
+impl<C: CongestionControl> Sender<C> {
     /// One step of sending new data.
     #[inline]
     pub(super) fn push_next(&mut self, task: Task) -> Option<Transmission> {
         if !self.burst.is_open {
-            if self.supply.end() == self.vitals.snd_nxt {
+            if self.app_source.end() == self.tp.snd_nxt {
                 self.end_push(task);
                 return None;
             }
@@ -58,7 +58,7 @@ impl<C: Control> Sender<C> {
         None
     }
 
-    /// A packet of new data whatever the congestion window says: the tail loss probe's first choice.
+    /// Sends a packet of new data, independent of the congestion window: the tail loss probe's first choice.
     pub(super) fn force_push(&mut self) -> Option<Transmission> {
         self.open_burst();
         let piece = if self.is_held_back() { None } else { self.next_piece(false, true) };
@@ -68,22 +68,22 @@ impl<C: Control> Sender<C> {
         transmission
     }
 
-    /// What the peer's window takes of one segment, however little.
+    /// Sends what fits the peer's window of one segment.
     pub(super) fn push_into_window(&mut self) -> Transmission {
         self.burst = Burst { is_probe: true, ..Burst::default() };
-        let seq = self.vitals.snd_nxt;
+        let seq = self.tp.snd_nxt;
         let room = self.window_end() - seq;
-        let unsent = self.supply.unsent(seq);
-        let len = unsent.min(u64::from(self.vitals.mss)).min(room);
-        let fin = self.supply.has_fin() && len == unsent && room > len;
+        let unsent = self.app_source.unsent(seq);
+        let len = unsent.min(u64::from(self.tp.mss)).min(room);
+        let fin = self.app_source.has_fin() && len == unsent && room > len;
         Transmission { psh: true, ..self.transmit(&Piece { len: narrow(len), fin }) }
     }
 
-    /// Has the socket too much in the host's queue to add an skb of `payload` bytes? Then a departure wakes it.
+    /// Is there too much in the host's queue to add an skb of `payload` bytes? Then a departure wakes the socket.
     pub(super) fn is_host_full(&mut self, payload: u32, factor: u32) -> bool {
         let bytes = self.host.bytes();
         let mut limit = self.paced_burst().max(2 * true_size(u64::from(payload)));
-        if !self.vitals.paced {
+        if !self.tp.paced {
             limit = limit.min(LIMIT_OUTPUT_BYTES);
         }
         if bytes < limit.saturating_mul(1 << factor) || self.is_single_packet_out() {
@@ -93,25 +93,25 @@ impl<C: Control> Sender<C> {
         true
     }
 
-    /// The packet that was polled last was refused: it was never sent.
+    /// The last polled packet was refused: it counts as never sent.
     pub(super) fn take_back(&mut self) {
         let refused = core::mem::take(&mut self.polled);
         self.host.take_back(refused.len);
         if refused.retransmission {
-            self.take_back_resent(refused.seq);
+            self.take_back_retransmission(refused.seq);
             return;
         }
         self.burst.refused = true;
         while !self.board.is_empty() && self.board.start_of(self.board.next() - 1) >= refused.seq {
             self.board.pop_last();
-            self.vitals.packets_out -= 1;
+            self.tp.packets_out -= 1;
             self.burst.sent = self.burst.sent.saturating_sub(1);
         }
-        self.vitals.snd_nxt = refused.seq;
+        self.tp.snd_nxt = refused.seq;
         if refused.len > 0 {
-            self.supply.take_back(refused.seq + u64::from(refused.len));
+            self.app_source.take_back(refused.seq + u64::from(refused.len));
         }
-        if self.vitals.packets_out == 0 {
+        if self.tp.packets_out == 0 {
             self.timer.stop();
             if self.burst.is_probe {
                 self.probe_window_later();
@@ -120,7 +120,7 @@ impl<C: Control> Sender<C> {
     }
 
     fn open_burst(&mut self) {
-        let is_single = core::mem::take(&mut self.supply.push_one);
+        let is_single = core::mem::take(&mut self.app_source.push_one);
         self.burst = Burst { is_open: true, is_single, ..Burst::default() };
     }
 
@@ -137,7 +137,7 @@ impl<C: Control> Sender<C> {
 
     #[inline]
     fn judge_window(&mut self) {
-        let is_limited = self.burst.is_cwnd_limited || self.vitals.in_flight() >= self.vitals.cwnd;
+        let is_limited = self.burst.is_cwnd_limited || self.tp.in_flight() >= self.tp.cwnd;
         if self.burst.sent > 0 || is_limited {
             self.validate_window(is_limited);
         }
@@ -148,26 +148,26 @@ impl<C: Control> Sender<C> {
 
     #[inline]
     fn end_push(&mut self, task: Task) {
-        self.todo.done(task);
+        self.tasks.done(task);
         if task == Task::NewData {
             self.end_new_data();
         } else if !self.in_process {
             self.check_space();
-        } else if self.go_on_writing() {
-            self.todo.want(Task::Push);
+        } else if self.resume_writing() {
+            self.tasks.schedule(Task::Push);
         }
     }
 
-    /// Is there nothing to send, or nothing that may be sent yet, whatever the windows say?
+    /// Is there nothing to send, or nothing that may be sent yet, independent of the windows?
     #[inline]
     fn is_held_back(&mut self) -> bool {
         let is_over = self.burst.refused || (self.burst.is_single && self.burst.sent > 0);
-        self.supply.end() == self.vitals.snd_nxt || is_over || self.must_wait()
+        self.app_source.end() == self.tp.snd_nxt || is_over || self.must_wait()
     }
 
-    /// What may leave now, if [`Sender::is_held_back`] says no.
+    /// What may be sent now, unless [`Sender::is_held_back`].
     fn next_piece(&mut self, nagle: bool, forced: bool) -> Option<Piece> {
-        let seq = self.vitals.snd_nxt;
+        let seq = self.tp.snd_nxt;
         let mut quota = self.cwnd_quota();
         if quota == 0 && forced {
             quota = 1;
@@ -175,15 +175,15 @@ impl<C: Control> Sender<C> {
         if quota == 0 {
             return None;
         }
-        if self.burst.most_segments == 0 {
-            self.burst.most_segments = self.tso_segments();
+        if self.burst.max_segments == 0 {
+            self.burst.max_segments = self.tso_segments();
         }
-        let quota = quota.min(self.burst.most_segments);
-        let mss = u64::from(self.vitals.mss);
-        self.supply.grow_head(seq, u64::from(quota) * mss);
-        let head = self.supply.head(seq);
-        let is_tail = self.supply.is_tail();
-        let fin = is_tail && self.supply.has_fin();
+        let quota = quota.min(self.burst.max_segments);
+        let mss = u64::from(self.tp.mss);
+        self.app_source.grow_head(seq, u64::from(quota) * mss);
+        let head = self.app_source.head(seq);
+        let is_tail = self.app_source.is_tail();
+        let fin = is_tail && self.app_source.has_fin();
         if self.window_end() < seq + head.min(mss) + u64::from(fin && head <= mss) {
             self.burst.is_peer_limited = true;
             return None;
@@ -191,19 +191,19 @@ impl<C: Control> Sender<C> {
         let limit = self.piece_limit(head, quota, is_tail, nagle, forced)?;
         let len = narrow(head.min(limit));
         if self.is_host_full(len, 0) {
-            self.supply.cut_head(seq + u64::from(len));
+            self.app_source.cut_head(seq + u64::from(len));
             return None;
         }
         Some(Piece { len, fin: fin && u64::from(len) == head })
     }
 
-    /// How much of the `head` bytes may go into one packet; None to wait.
+    /// How much of `head` bytes may go into one packet; None to wait.
     fn piece_limit(&mut self, head: u64, quota: u32, is_tail: bool, nagle: bool, forced: bool) -> Option<u64> {
-        let mss = u64::from(self.vitals.mss);
+        let mss = u64::from(self.tp.mss);
         let nagle = nagle && self.is_small_piece_out();
         if head <= mss {
-            // The last piece may wait, but not with a FIN (tcp_nagle_test).
-            let waits = nagle && is_tail && !self.supply.has_fin();
+            // The last segment may wait, but not with a FIN (tcp_nagle_test).
+            let waits = nagle && is_tail && !self.app_source.has_fin();
             return (head == mss || !waits).then_some(mss);
         }
         if !forced && !self.burst.is_single {
@@ -220,29 +220,29 @@ impl<C: Control> Sender<C> {
                 Defer::ForData => return None,
             }
         }
-        let most = u64::from(quota) * mss;
-        let window = self.window_end() - self.vitals.snd_nxt;
+        let maximum = u64::from(quota) * mss;
+        let window = self.window_end() - self.tp.snd_nxt;
         let room = head.min(window);
-        if most <= room || (most <= window && !is_tail) {
-            return Some(most);
+        if maximum <= room || (maximum <= window && !is_tail) {
+            return Some(maximum);
         }
-        // An odd end, the skb's or the window's, is held back by Nagle wherever it stands (tcp_mss_split_point).
+        // Nagle holds back a partial segment at the end of the skb or the window, wherever it is (tcp_mss_split_point).
         Some(if nagle { room - room % mss } else { room })
     }
 
-    /// Minshall's variant of Nagle: is a piece below the MSS outstanding? Or is more to follow at once?
+    /// Minshall's variant of Nagle: is a segment below the MSS outstanding? Or does more follow at once?
     const fn is_small_piece_out(&self) -> bool {
-        self.supply.corked || (self.vitals.packets_out > 0 && self.supply.small_end > self.vitals.snd_una)
+        self.app_source.corked || (self.tp.packets_out > 0 && self.app_source.small_end > self.tp.snd_una)
     }
 
     fn transmit(&mut self, piece: &Piece) -> Transmission {
-        let (seq, len) = (self.vitals.snd_nxt, piece.len);
-        let segments = if len <= self.vitals.mss { 1 } else { len.div_ceil(self.vitals.mss) };
+        let (seq, len) = (self.tp.snd_nxt, piece.len);
+        let segments = if len <= self.tp.mss { 1 } else { len.div_ceil(self.tp.mss) };
         let before = self.depart();
-        let departs_at = self.vitals.next_send_at;
+        let departs_at = self.tp.next_send_at;
         self.note_sent(len, segments);
         let end = seq + u64::from(len);
-        let psh = segments > 1 || (len > 0 && end == self.supply.written() && self.supply.is_whole());
+        let psh = segments > 1 || (len > 0 && end == self.app_source.written() && self.app_source.is_complete());
         let transmission = Transmission {
             seq,
             len,
@@ -257,19 +257,19 @@ impl<C: Control> Sender<C> {
         self.record(&transmission);
         self.space_next(len, before);
         self.note_outstanding(segments, end + u64::from(piece.fin));
-        if u64::from(len) < u64::from(segments) * u64::from(self.vitals.mss) {
-            self.supply.small_end = self.vitals.snd_nxt;
+        if u64::from(len) < u64::from(segments) * u64::from(self.tp.mss) {
+            self.app_source.small_end = self.tp.snd_nxt;
         }
         transmission
     }
 
-    /// Counts a packet that leaves (`tcp_event_data_sent` and its surroundings).
+    /// Counts a packet that is sent (`tcp_event_data_sent` and related).
     pub(super) fn note_sent(&mut self, len: u32, segments: u32) {
         if len > 0 {
-            if self.vitals.in_flight() == 0 {
-                self.controller.on_event(&mut self.vitals, Event::TxStart);
+            if self.tp.in_flight() == 0 {
+                self.controller.cwnd_event(&mut self.tp, Event::TxStart);
             }
-            self.vitals.last_sent_at = self.vitals.now;
+            self.tp.last_sent_at = self.tp.now;
             self.counters.data_segs_out = self.counters.data_segs_out.wrapping_add(segments);
             self.counters.bytes_sent += u64::from(len);
         }
@@ -278,9 +278,9 @@ impl<C: Control> Sender<C> {
 
     fn record(&mut self, packet: &Transmission) {
         let mut record = Record { sent_us: self.departure_us(), serial: self.host.serial(), ..Record::default() };
-        self.rate.stamp(&mut record, &self.vitals, self.vitals.in_flight());
+        self.rate.stamp(&mut record, &self.tp, self.tp.in_flight());
         record.marks.set(Marks::FIRST);
-        let mss = self.vitals.mss;
+        let mss = self.tp.mss;
         let mut left = packet.len;
         record.end = packet.seq;
         for remaining in (0..packet.segments).rev() {
@@ -295,15 +295,15 @@ impl<C: Control> Sender<C> {
             self.board.push(record);
             record.marks.clear(Marks::FIRST);
         }
-        self.host.hand_over(packet.len);
+        self.host.enqueue(packet.len);
     }
 
-    /// The new data is outstanding (`tcp_event_new_data_sent`).
+    /// Marks new data as outstanding (`tcp_event_new_data_sent`).
     fn note_outstanding(&mut self, segments: u32, end: u64) {
-        let was_idle = self.vitals.packets_out == 0;
-        self.vitals.snd_nxt = end;
-        self.supply.sent(end);
-        self.vitals.packets_out += segments;
+        let was_idle = self.tp.packets_out == 0;
+        self.tp.snd_nxt = end;
+        self.app_source.sent(end);
+        self.tp.packets_out += segments;
         self.burst.sent += segments;
         if was_idle || self.timer.pending == Pending::LossProbe {
             self.rearm_timeout();

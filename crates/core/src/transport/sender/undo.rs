@@ -1,16 +1,16 @@
-//! Taking a reduction back when it turns out that nothing was lost.
+//! Undo of a reduction when the loss turns out to be spurious.
 //!
-//! Three witnesses: DSACKs for every retransmission, an echo older than the first retransmission (Eifel, RFC 3522), and
-//! after a timeout the delivery of what was never retransmitted (F-RTO, RFC 5682).
+//! Three kinds of evidence: DSACKs for every retransmission, an echo older than the first retransmission (Eifel, RFC
+//! 3522), and after a timeout the delivery of what was never retransmitted (F-RTO, RFC 5682).
 
 use super::Sender;
 use super::ack::{Ack, Rexmit};
 use super::record::Marks;
-use super::todo::Task;
-use crate::cc::{CaState, Control};
+use super::tasks::Task;
+use crate::cc::{CaState, CongestionControl};
 
-impl<C: Control> Sender<C> {
-    /// `high_seq` is acknowledged: undo if possible; either way the state is Open (`tcp_try_undo_recovery`).
+impl<C: CongestionControl> Sender<C> {
+    /// `high_seq` is acknowledged: undoes the reduction if possible, and enters Open (`tcp_try_undo_recovery`).
     pub(super) fn try_undo_recovery(&mut self) {
         if self.may_undo() {
             self.undo_reduction(false);
@@ -21,7 +21,7 @@ impl<C: Control> Sender<C> {
         self.recovery.reneged = false;
     }
 
-    /// Every retransmission was answered by a DSACK.
+    /// Undoes the reduction if every retransmission was answered by a DSACK.
     pub(super) fn try_undo_dsack(&mut self) -> bool {
         if self.recovery.undo_marker.is_none() || self.recovery.undo_retrans != 0 {
             return false;
@@ -31,14 +31,14 @@ impl<C: Control> Sender<C> {
         true
     }
 
-    /// Progress in recovery by a segment that was only late. Says whether to wait for the retransmissions that are out
+    /// A late segment made progress in recovery. Returns whether to wait for outstanding retransmissions
     /// (`tcp_try_undo_partial`).
     pub(super) fn try_undo_partial(&mut self, ack: &Ack) -> bool {
         if self.recovery.undo_marker.is_none() || !self.was_only_late() {
             return false;
         }
         self.note_reordering(ack.prior_una);
-        if self.vitals.retrans_out > 0 {
+        if self.tp.retrans_out > 0 {
             return true;
         }
         self.forget_old_stamp();
@@ -47,25 +47,25 @@ impl<C: Control> Sender<C> {
         false
     }
 
-    /// An ACK in the Loss state: undo, F-RTO's steps, or more retransmissions (`tcp_process_loss`).
+    /// Processes an ACK in the Loss state: undo, F-RTO's steps, or more retransmissions (`tcp_process_loss`).
     pub(super) fn process_loss(&mut self, ack: &Ack) -> Rexmit {
-        let recovered = self.vitals.snd_una >= self.recovery.high_seq;
+        let recovered = self.tp.snd_una >= self.recovery.high_seq;
         if ack.advances && self.try_undo_loss(false) {
             return Rexmit::Nothing;
         }
         if self.recovery.frto {
-            // RFC 5682 section 3.1 step 3.b: what was never retransmitted arrived, so not all was lost.
+            // RFC 5682 section 3.1 step 3.b: something never retransmitted arrived, so not everything was lost.
             if ack.acks_original && self.try_undo_loss(true) {
                 return Rexmit::Nothing;
             }
-            if self.vitals.snd_nxt > self.recovery.high_seq {
+            if self.tp.snd_nxt > self.recovery.high_seq {
                 let is_duplicate = ack.is_duplicate() && !ack.advances && !ack.dsacks;
                 if ack.sacks_data || is_duplicate {
                     self.recovery.frto = false; // Step 3.a: the loss was real.
                 }
             } else if ack.advances && !recovered {
-                self.recovery.high_seq = self.vitals.snd_nxt;
-                if self.supply.end() > self.vitals.snd_nxt && self.window_end() > self.vitals.snd_nxt {
+                self.recovery.high_seq = self.tp.snd_nxt;
+                if self.app_source.end() > self.tp.snd_nxt && self.window_end() > self.tp.snd_nxt {
                     return Rexmit::New; // Step 2.b.
                 }
                 self.recovery.frto = false;
@@ -78,11 +78,11 @@ impl<C: Control> Sender<C> {
         Rexmit::Lost
     }
 
-    /// New data was tried in F-RTO's step 2.b; if none could be sent, retransmit as usual.
+    /// After F-RTO's step 2.b: if no new data could be sent, retransmits as usual.
     pub(super) fn end_new_data(&mut self) {
-        if self.vitals.snd_nxt <= self.recovery.high_seq {
+        if self.tp.snd_nxt <= self.recovery.high_seq {
             self.recovery.frto = false;
-            self.todo.want(Task::Retransmit);
+            self.tasks.schedule(Task::Retransmit);
         }
     }
 
@@ -107,15 +107,15 @@ impl<C: Control> Sender<C> {
         self.recovery.retrans_stamp_ms.is_none_or(|stamp_ms| echo_ms > 0 && echo_ms < stamp_ms)
     }
 
-    /// Window and threshold as before, and with `unmark` nothing is lost (`tcp_undo_cwnd_reduction`).
+    /// Restores window and threshold; with `unmark`, clears all loss marks (`tcp_undo_cwnd_reduction`).
     fn undo_reduction(&mut self, unmark: bool) {
         if unmark {
             self.unmark_lost();
         }
         if self.recovery.prior_ssthresh > 0 {
-            self.vitals.cwnd = self.controller.undo_cwnd(&mut self.vitals);
-            if self.recovery.prior_ssthresh > self.vitals.ssthresh {
-                self.vitals.ssthresh = self.recovery.prior_ssthresh;
+            self.tp.cwnd = self.controller.undo_cwnd(&mut self.tp);
+            if self.recovery.prior_ssthresh > self.tp.ssthresh {
+                self.tp.ssthresh = self.recovery.prior_ssthresh;
                 self.ecn.cwr_queued = false;
             }
         }
@@ -124,8 +124,8 @@ impl<C: Control> Sender<C> {
         self.rack.advanced = true;
     }
 
-    /// Nothing is lost any more. What a timeout marked goes back to its place in the order of transmission; what RACK
-    /// marked stays out of it, as in Linux, until it is retransmitted.
+    /// Clears all loss marks. Records marked by a timeout return to their position in the order of transmission; those
+    /// marked by RACK stay out of it, as in Linux, until they are retransmitted.
     fn unmark_lost(&mut self) {
         let mut hint = None;
         for number in self.board.first()..self.board.next() {
@@ -137,7 +137,7 @@ impl<C: Control> Sender<C> {
                 hint = Some(number);
             }
         }
-        self.vitals.lost_out = 0;
-        self.board.clear_all_due();
+        self.tp.lost_out = 0;
+        self.board.clear_all_pending();
     }
 }

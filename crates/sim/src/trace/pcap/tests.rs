@@ -1,4 +1,4 @@
-//! A capture is read back by other programs' readers.
+//! Captures are read back by independent parsers.
 
 use super::*;
 use dumbbell_core::packet::{Body, Direction, Ecn, Flags, FlowId, Sack, Segment, TCP_HEADERS_BYTES, UDP_HEADERS_BYTES};
@@ -7,8 +7,8 @@ use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
 use std::sync::{Arc, Mutex};
 
-fn talkers() -> Talkers {
-    Talkers { hosts: vec![[0, 2], [1, 2]], mss: vec![1_448, 0] }
+fn senders() -> Senders {
+    Senders { hosts: vec![[0, 2], [1, 2]], mss: vec![1_448, 0] }
 }
 
 fn packet(body: Body, bytes: u32) -> Packet {
@@ -38,9 +38,9 @@ fn segment(len: u32) -> Segment {
     }
 }
 
-/// The file's bytes, read by pcap-file: time, original length and kept bytes of each record.
+/// The file parsed by pcap-file: time, original length and stored bytes of each record.
 fn written(packets: &[(u64, Packet)]) -> Vec<(u128, u32, Vec<u8>)> {
-    let mut tap = Tap::new(talkers());
+    let mut tap = Tap::new(senders());
     for (at, packet) in packets {
         tap.write(Time::from_nanos(*at), packet);
     }
@@ -59,15 +59,15 @@ fn frame_of(packet: Packet) -> Vec<u8> {
     written(&[(0, packet)]).remove(0).2
 }
 
-/// The frame with its payload of zeros, as it would have been on the wire.
-fn whole(packet: Packet) -> Vec<u8> {
+/// The full frame, with its payload of zeros.
+fn full_frame(packet: Packet) -> Vec<u8> {
     let (_, length, mut frame) = written(&[(0, packet)]).remove(0);
     frame.resize(length as usize, 0);
     frame
 }
 
 #[test]
-fn records_have_their_time_and_both_lengths() {
+fn records_have_time_and_both_lengths() {
     let data = packet(Body::Tcp(segment(1_448)), 1_448 + TCP_HEADERS_BYTES);
     let records = written(&[(0, data), (3_000_000_007, data)]);
     assert_eq!(records[0].0, 0);
@@ -77,7 +77,7 @@ fn records_have_their_time_and_both_lengths() {
 
 #[test]
 fn a_data_segment_reads_back() {
-    let frame = whole(packet(Body::Tcp(segment(1_448)), 1_448 + TCP_HEADERS_BYTES));
+    let frame = full_frame(packet(Body::Tcp(segment(1_448)), 1_448 + TCP_HEADERS_BYTES));
     let read = SlicedPacket::from_ethernet(&frame).expect("a frame");
     let Some(NetSlice::Ipv4(ip)) = &read.net else { panic!("not IPv4") };
     let Some(TransportSlice::Tcp(tcp)) = &read.transport else { panic!("not TCP") };
@@ -96,7 +96,7 @@ fn checksums_are_right() {
     assert!(with_sack.sack.push(10, 20) && with_sack.sack.push(30, 40));
     let syn = Segment { flags: Flags { syn: true, ..Flags::default() }, ..Segment::default() };
     for (segment, bytes) in [(segment(1_447), 1_447 + 66), (with_sack, 66 + 20), (syn, 74), (segment(43_440), 45_000)] {
-        let frame = whole(packet(Body::Tcp(segment), bytes));
+        let frame = full_frame(packet(Body::Tcp(segment), bytes));
         let headers = PacketHeaders::from_ethernet_slice(&frame).expect("a frame");
         let Some(NetHeaders::Ipv4(ip, _)) = headers.net else { panic!("not IPv4") };
         let tcp = headers.transport.expect("a transport").tcp().expect("TCP");
@@ -105,7 +105,7 @@ fn checksums_are_right() {
         assert_eq!(tcp.checksum, sum);
     }
     let datagram = Body::Udp { sent_at: Time::ZERO, seq: 3, payload: 1_001 };
-    let frame = whole(Packet { flow: FlowId(1), ..packet(datagram, 1_001 + UDP_HEADERS_BYTES) });
+    let frame = full_frame(Packet { flow: FlowId(1), ..packet(datagram, 1_001 + UDP_HEADERS_BYTES) });
     let headers = PacketHeaders::from_ethernet_slice(&frame).expect("a frame");
     let Some(NetHeaders::Ipv4(ip, _)) = headers.net else { panic!("not IPv4") };
     let udp = headers.transport.expect("a transport").udp().expect("UDP");
@@ -160,7 +160,7 @@ fn a_reset_reads_as_one() {
     assert_eq!(frame.len(), 54);
 }
 
-/// A writer that others can look into, and that fails when it is told to.
+/// A writer whose bytes can be inspected, and that can be made to fail.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>, bool);
 
@@ -169,7 +169,7 @@ impl Write for Shared {
         if self.1 {
             return Err(io::Error::other("the disk is full"));
         }
-        self.0.lock().expect("nobody panicked").extend_from_slice(bytes);
+        self.0.lock().expect("the lock is not poisoned").extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -179,19 +179,19 @@ impl Write for Shared {
 }
 
 #[test]
-fn bytes_go_where_they_are_sent() {
+fn bytes_go_to_the_given_writer() {
     let shared = Shared::default();
-    let mut tap = Tap::new(talkers());
+    let mut tap = Tap::new(senders());
     tap.redirect(Box::new(shared.clone())).expect("memory");
     tap.write(Time::ZERO, &packet(Body::Tcp(segment(0)), 66));
     tap.flush().expect("memory");
-    assert_eq!(shared.0.lock().expect("nobody panicked").len(), 24 + 16 + 66);
+    assert_eq!(shared.0.lock().expect("the lock is not poisoned").len(), 24 + 16 + 66);
     assert!(tap.into_bytes().is_none());
 }
 
 #[test]
-fn a_writer_that_fails_is_told_of_once() {
-    let mut tap = Tap::new(talkers());
+fn a_failing_writer_is_reported_once() {
+    let mut tap = Tap::new(senders());
     let error = tap.redirect(Box::new(Shared(Arc::default(), true))).expect_err("it fails");
     assert_eq!(error.to_string(), "the disk is full");
 }

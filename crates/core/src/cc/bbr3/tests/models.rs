@@ -1,19 +1,19 @@
-//! Single rules of the model, by numbers.
+//! Single rules of the model, checked by numbers.
 
 use super::super::Bbr3;
 use super::super::profile::{Marks, Profile};
-use super::lane::bbr3;
-use crate::cc::testing::vitals;
-use crate::cc::{CaState, Control, Event, LostPacket, Parameters, RateSample, Setting};
-use crate::dice::Dice;
+use super::test_path::bbr3;
+use crate::cc::testing::tp;
+use crate::cc::{CaState, CongestionControl, Event, LostPacket, Parameters, RateSample, Setting};
+use crate::rng::Rng;
 use proptest::prelude::*;
 
 fn version_2() -> Bbr3 {
-    Bbr3::version_2(&mut Parameters::default(), Dice::named(1, "bbr2"))
+    Bbr3::version_2(&mut Parameters::default(), Rng::from_name(1, "bbr2"))
 }
 
 #[test]
-fn gains_are_as_each_version_has_them() {
+fn gains_are_those_of_each_version() {
     let of = |profile: &Profile| {
         [profile.startup, profile.drain, profile.probe_down, profile.cruise, profile.probe_up]
             .map(|gains| (gains.pacing, gains.window))
@@ -30,7 +30,7 @@ fn names_are_those_of_the_versions() {
 
 /// 2 % of 100 packets are 2 (1.95 in Linux's integers: 1).
 #[test]
-fn more_than_two_per_cent_of_a_flight_is_too_much() {
+fn more_than_two_percent_of_a_flight_is_too_much() {
     let sample = |lost, tx_in_flight| RateSample { tx_in_flight, lost, ..RateSample::default() };
     for (variant, fine, too_much) in [("draft", 2, 3), ("google", 1, 2)] {
         let bbr = bbr3(variant);
@@ -42,67 +42,67 @@ fn more_than_two_per_cent_of_a_flight_is_too_much() {
 
 /// The flight at which losses reach 2 %: 3 of 100 packets lost, 97 were in flight before the first, and so on.
 #[test]
-fn the_flight_is_told_at_which_losses_crossed_the_threshold() {
-    let mut vitals = vitals();
+fn inflight_at_loss_is_where_losses_crossed_the_threshold() {
+    let mut tp = tp();
     let mut bbr = bbr3("draft");
-    bbr.start(&mut vitals);
+    bbr.init(&mut tp);
     bbr.long_term.is_bw_probe_sample = true;
     let packet = |lost, is_app_limited| LostPacket { tx_in_flight: 100, lost, is_app_limited, begins_range: true };
-    bbr.on_lost(&mut vitals, &packet(2, false));
+    bbr.skb_marked_lost(&mut tp, &packet(2, false));
     assert_eq!(bbr.long_term.inflight_longterm, u32::MAX, "not yet");
-    bbr.on_lost(&mut vitals, &packet(3, false));
+    bbr.skb_marked_lost(&mut tp, &packet(3, false));
     assert_eq!(bbr.long_term.inflight_longterm, 99);
-    bbr.on_lost(&mut vitals, &packet(40, false));
-    assert_eq!(bbr.long_term.inflight_longterm, 99, "once a probe");
+    bbr.skb_marked_lost(&mut tp, &packet(40, false));
+    assert_eq!(bbr.long_term.inflight_longterm, 99, "once per probe");
 }
 
 #[test]
-fn an_application_that_is_the_limit_sets_no_bound() {
-    let mut vitals = vitals();
+fn an_app_limited_sample_sets_no_bound() {
+    let mut tp = tp();
     let mut bbr = bbr3("draft");
-    bbr.start(&mut vitals);
+    bbr.init(&mut tp);
     bbr.long_term.is_bw_probe_sample = true;
     let packet = LostPacket { tx_in_flight: 10, lost: 5, is_app_limited: true, begins_range: true };
-    bbr.on_lost(&mut vitals, &packet);
+    bbr.skb_marked_lost(&mut tp, &packet);
     assert_eq!(bbr.long_term.inflight_longterm, u32::MAX);
     assert!(bbr.long_term.prev_probe_too_high);
 }
 
 #[test]
-fn marks_count_as_losses_in_the_draft_and_not_at_all_elsewhere() {
+fn marks_count_as_losses_in_the_draft_only() {
     let marked = RateSample { tx_in_flight: 100, delivered_ce: 10, delivered: Some(100), ..RateSample::default() };
     assert!(bbr3("draft").is_inflight_too_high(&marked));
     assert!(!bbr3("google").is_inflight_too_high(&marked));
     assert!(!version_2().is_inflight_too_high(&marked));
 }
 
-/// DCTCP's share: all at first, then a sixteenth of the way to what a round shows.
+/// DCTCP's share: 1 at first, then a sixteenth of the way to each round's share.
 #[test]
-fn on_paths_that_mark_early_google_cuts_by_the_share_of_marks() {
-    let mut vitals = vitals();
-    vitals.min_rtt_us = 1_000;
+fn google_cuts_by_the_share_of_marks_on_paths_with_early_marking() {
+    let mut tp = tp();
+    tp.min_rtt_us = 1_000;
     let set = [("variant".into(), Setting::Word("google".into())), ("ecn_low".into(), Setting::Number(1))];
-    let mut bbr = Bbr3::version_3(&mut Parameters::of(set), Dice::named(1, "bbr3"));
+    let mut bbr = Bbr3::version_3(&mut Parameters::of(set), Rng::from_name(1, "bbr3"));
     assert_eq!(bbr.profile.marks, Marks::Low);
-    bbr.start(&mut vitals);
+    bbr.init(&mut tp);
     assert_eq!(bbr.ecn.cut(256), 256 - 85, "a third");
     for _ in 0..200 {
-        vitals.delivered += 100;
+        tp.delivered += 100;
         bbr.rounds.started = true;
-        bbr.hear_marks(&vitals, &RateSample::default());
+        bbr.update_ecn_marks(&tp, &RateSample::default());
     }
-    assert_eq!(bbr.ecn.cut(256), 256, "nothing was marked for long");
+    assert_eq!(bbr.ecn.cut(256), 256, "nothing was marked for a long time");
     assert!(bbr.ecn.exceeds(51, 100) && !bbr.ecn.exceeds(50, 100));
 }
 
 #[test]
-fn parameters_change_what_they_name() {
+fn parameters_change_their_field() {
     let set = |name: &str, number| Parameters::of([(name.into(), Setting::Number(number))]);
-    let kept = Bbr3::version_3(&mut set("beta_cut_percent", 40), Dice::named(1, "x")).profile.beta;
+    let kept = Bbr3::version_3(&mut set("beta_cut_percent", 40), Rng::from_name(1, "x")).profile.beta;
     assert_eq!(kept.of(1_000), 600);
-    let kept = Bbr3::version_2(&mut set("beta", 128), Dice::named(1, "x")).profile.beta;
+    let kept = Bbr3::version_2(&mut set("beta", 128), Rng::from_name(1, "x")).profile.beta;
     assert_eq!(kept.of(1_000), 500);
-    let interval = Bbr3::version_3(&mut set("probe_rtt_win_ms", 3_000), Dice::named(1, "x")).profile;
+    let interval = Bbr3::version_3(&mut set("probe_rtt_win_ms", 3_000), Rng::from_name(1, "x")).profile;
     assert_eq!(interval.probe_rtt_interval_us, 3_000_000);
     for (mut parameters, version) in [(Parameters::default(), 2), (Parameters::default(), 3)] {
         let profile =
@@ -113,47 +113,47 @@ fn parameters_change_what_they_name() {
 }
 
 #[test]
-fn sending_after_an_idle_time_goes_at_the_bandwidth() {
-    let mut vitals = vitals();
+fn sending_after_idle_time_starts_at_the_bandwidth() {
+    let mut tp = tp();
     let mut bbr = bbr3("draft");
-    bbr.start(&mut vitals);
-    bbr.on_event(&mut vitals, Event::TxStart);
+    bbr.init(&mut tp);
+    bbr.cwnd_event(&mut tp, Event::TxStart);
     assert!(!bbr.idle_restart, "the application was not the limit");
-    vitals.app_limited = 1;
-    bbr.on_event(&mut vitals, Event::TxStart);
+    tp.app_limited = 1;
+    bbr.cwnd_event(&mut tp, Event::TxStart);
     assert!(bbr.idle_restart);
 }
 
 #[test]
-fn a_timeout_keeps_the_bound_that_the_window_gave() {
-    let mut vitals = vitals();
+fn a_timeout_keeps_the_bound_from_the_window() {
+    let mut tp = tp();
     let mut bbr = bbr3("draft");
-    bbr.start(&mut vitals);
+    bbr.init(&mut tp);
     bbr.phase = super::super::phase::Phase::ProbeBwCruise;
-    vitals.cwnd = 80;
-    bbr.ssthresh(&mut vitals);
-    vitals.cwnd = 1;
-    bbr.on_state(&mut vitals, CaState::Loss);
+    tp.cwnd = 80;
+    bbr.ssthresh(&mut tp);
+    tp.cwnd = 1;
+    bbr.set_state(&mut tp, CaState::Loss);
     assert_eq!(bbr.short_term.inflight_shortterm, 80);
-    vitals.state = CaState::Loss;
-    bbr.on_state(&mut vitals, CaState::Open);
-    assert_eq!(vitals.cwnd, 80, "and it returns");
+    tp.state = CaState::Loss;
+    bbr.set_state(&mut tp, CaState::Open);
+    assert_eq!(tp.cwnd, 80, "the window returns");
 }
 
 proptest! {
-    /// Of all flights that the losses of a probe can tell, none is more than what was in flight.
+    /// For any losses of a probe, the bound is at most what was in flight.
     #[test]
-    fn the_bound_is_never_above_the_flight_that_lost(tx_in_flight in 1_u32..10_000, lost in 1_u32..10_000) {
-        let mut vitals = vitals();
+    fn the_bound_never_exceeds_the_flight_that_lost(tx_in_flight in 1_u32..10_000, lost in 1_u32..10_000) {
+        let mut tp = tp();
         for variant in ["draft", "google"] {
             let mut bbr = bbr3(variant);
-            bbr.start(&mut vitals);
+            bbr.init(&mut tp);
             bbr.long_term.is_bw_probe_sample = true;
             let lost = lost.min(tx_in_flight);
-            bbr.on_lost(&mut vitals, &LostPacket { tx_in_flight, lost, is_app_limited: false, begins_range: true });
+            bbr.skb_marked_lost(&mut tp, &LostPacket { tx_in_flight, lost, is_app_limited: false, begins_range: true });
             let bound = bbr.long_term.inflight_longterm;
-            let least = bbr.target_inflight(&vitals) * 7 / 10;
-            prop_assert!(bound == u32::MAX || bound <= tx_in_flight.max(least + 1), "{bound} of {tx_in_flight}");
+            let minimum = bbr.target_inflight(&tp) * 7 / 10;
+            prop_assert!(bound == u32::MAX || bound <= tx_in_flight.max(minimum + 1), "{bound} of {tx_in_flight}");
         }
     }
 }

@@ -1,7 +1,8 @@
-//! The loop's spells by hand-made packets, and what must hold whatever comes.
+//! COBALT against packets with given sojourn times, and its invariants under random input.
 
 use super::*;
 use crate::queue::tests::{ms, tcp};
+use crate::rng::Rng;
 use crate::time::Time;
 use alloc::vec::Vec;
 use proptest::prelude::*;
@@ -14,19 +15,19 @@ fn queued(at: Time, ecn: Ecn) -> Packet {
     Packet { queued_at: at, ecn, ..tcp(0, 1_514, 1, 0) }
 }
 
-/// Packets that have waited `wait_ms` leave every millisecond; says when one was dropped.
+/// Dequeues one packet per millisecond, each after `wait_ms` in the queue; returns the times of drops.
 fn drops(loop_: &mut Cobalt, from_ms: u64, to_ms: u64, wait_ms: u64) -> Vec<u64> {
-    let mut dice = Dice::named(1, "cobalt");
+    let mut rng = Rng::from_name(1, "cobalt");
     (from_ms..to_ms)
         .filter(|now| {
             let mut packet = queued(ms(now.saturating_sub(wait_ms)), Ecn::NotEct);
-            loop_.judges(&params(), nanos(ms(*now)), &mut packet, 0, &mut dice)
+            loop_.judges(&params(), nanos(ms(*now)), &mut packet, 0, &mut rng)
         })
         .collect()
 }
 
 #[test]
-fn times_grow_where_a_packet_takes_longer_than_the_target() {
+fn target_and_interval_grow_at_low_rates() {
     let slow = Params::new(Some(Rate::from_bits(1_000_000)), 1_514, Span::from_millis(5), Span::from_millis(100));
     assert_eq!((slow.packet_ns, slow.target_ns, slow.interval_ns), (12_112_000, 18_168_000, 113_168_000));
     let fast = params();
@@ -34,7 +35,7 @@ fn times_grow_where_a_packet_takes_longer_than_the_target() {
 }
 
 #[test]
-fn roots_are_those_of_their_counts() {
+fn the_table_holds_one_over_the_root() {
     for (count, root) in (1_u32..16).zip(&ROOTS[1..]) {
         let exact = 4_294_967_296.0 / f64::from(count).sqrt();
         assert!((f64::from(*root) - exact).abs() <= 1.0, "{count}: {root}");
@@ -42,7 +43,7 @@ fn roots_are_those_of_their_counts() {
 }
 
 #[test]
-fn signals_come_faster_while_packets_wait_too_long_and_the_count_stays_for_the_next_spell() {
+fn signals_speed_up_above_target_and_the_count_persists() {
     let mut cobalt = Cobalt::default();
     assert!(drops(&mut cobalt, 1, 200, 2).is_empty());
     let first = drops(&mut cobalt, 200, 1_500, 20);
@@ -51,17 +52,17 @@ fn signals_come_faster_while_packets_wait_too_long_and_the_count_stays_for_the_n
     let count = cobalt.count;
     assert!(drops(&mut cobalt, 1_500, 1_510, 2).is_empty() && cobalt.count >= count - 2);
     assert!(drops(&mut cobalt, 1_510, 6_000, 2).is_empty());
-    assert!(cobalt.count == 0 && cobalt.is_calm(nanos(ms(6_200))));
+    assert!(cobalt.count == 0 && cobalt.is_settled(nanos(ms(6_200))));
 }
 
 #[test]
-fn what_can_be_marked_is_not_dropped() {
+fn a_packet_that_can_be_marked_is_not_dropped() {
     let mut cobalt = Cobalt::default();
-    let mut dice = Dice::named(1, "cobalt");
+    let mut rng = Rng::from_name(1, "cobalt");
     let mut marks = 0;
     for now in 1..1_000 {
         let mut packet = queued(ms(now - now.min(20)), Ecn::Ect0);
-        assert!(!cobalt.judges(&params(), nanos(ms(now)), &mut packet, 0, &mut dice));
+        assert!(!cobalt.judges(&params(), nanos(ms(now)), &mut packet, 0, &mut rng));
         assert_eq!(cobalt.marked, packet.ecn == Ecn::Ce);
         marks += u32::from(cobalt.marked);
     }
@@ -69,18 +70,18 @@ fn what_can_be_marked_is_not_dropped() {
 }
 
 #[test]
-fn blue_drops_by_chance_after_overflows_and_forgets_when_the_queue_runs_empty() {
+fn blue_drops_after_overflows_and_decays_when_the_queue_is_empty() {
     let mut cobalt = Cobalt::default();
     for now in 0..100 {
         cobalt.overflows(&params(), nanos(ms(6 * now + 6)));
     }
     assert_eq!(cobalt.blue, 100 * BLUE_UP);
-    let mut dice = Dice::named(1, "cobalt");
+    let mut rng = Rng::from_name(1, "cobalt");
     let now = nanos(ms(601));
     let dropped = (0..1_000)
         .filter(|_| {
             let mut packet = queued(ms(601), Ecn::Ect0);
-            cobalt.clone().judges(&params(), now, &mut packet, 0, &mut dice)
+            cobalt.clone().judges(&params(), now, &mut packet, 0, &mut rng)
         })
         .count();
     assert!((330..450).contains(&dropped), "{dropped} of 1000 at 100/256");
@@ -91,25 +92,32 @@ fn blue_drops_by_chance_after_overflows_and_forgets_when_the_queue_runs_empty() 
 }
 
 proptest! {
-    /// Nothing overflows, and nothing that was quick is dropped while nothing overflowed.
+    /// No overflow and no drop of a packet below target unless the queue overflowed.
     #[test]
-    fn whatever_comes_a_quick_packet_passes(
+    fn a_packet_below_target_is_never_dropped(
         steps in prop::collection::vec((0_u64..2_000_000_000, 0_u64..3_000_000_000, 0_u8..3), 1..300),
     ) {
-        let (mut cobalt, mut dice, mut now) = (Cobalt::default(), Dice::named(1, "cobalt"), Time::ZERO);
+        let (mut cobalt, mut rng, mut now) = (Cobalt::default(), Rng::from_name(1, "cobalt"), Time::ZERO);
         for (pause, wait, kind) in steps {
             now += Span::from_nanos(pause);
             match kind {
                 0 => cobalt.runs_empty(&params(), nanos(now)),
                 1 => {
                     let mut packet = queued(now, Ecn::NotEct);
-                    prop_assert!(!cobalt.judges(&params(), nanos(now), &mut packet, 0, &mut dice));
+                    prop_assert!(!cobalt.judges(&params(), nanos(now), &mut packet, 0, &mut rng));
                 }
                 _ => {
                     let mut packet = queued(Time::from_nanos(now.as_nanos().saturating_sub(wait)), Ecn::NotEct);
-                    cobalt.judges(&params(), nanos(now), &mut packet, 4, &mut dice);
+                    cobalt.judges(&params(), nanos(now), &mut packet, 4, &mut rng);
                 }
             }
         }
     }
+}
+
+/// The sum of all entries, each times a power of 31.
+#[test]
+fn the_table_of_roots_is_linux_s() {
+    let sum = ROOTS.into_iter().fold(0_u64, |sum, entry| sum.wrapping_mul(31).wrapping_add(u64::from(entry)));
+    assert_eq!(sum, 0x4ef6_8c66_9648_c591);
 }

@@ -1,4 +1,4 @@
-//! The tables' moments and quantiles, as iproute2's own have them.
+//! Moments and quantiles of the tables, compared with iproute2's.
 
 use super::*;
 use crate::queue::netem::tests::moments;
@@ -15,7 +15,7 @@ fn assert_moments(table: &Table, mean: f64, deviation: f64) {
 }
 
 #[test]
-fn the_tables_have_the_moments_of_those_of_iproute2() {
+fn the_tables_have_the_moments_of_iproute2s() {
     assert_moments(&NORMAL, -0.00074, 1.00001);
     assert_moments(&PARETO, -0.03349, 0.81968);
     assert_moments(&PARETO_NORMAL, -0.02530, 0.83394);
@@ -32,7 +32,7 @@ fn the_normal_table_has_the_quantiles_of_the_normal_distribution() {
 }
 
 #[test]
-fn the_pareto_table_is_the_formula() {
+fn the_pareto_table_matches_the_formula() {
     for entry in [0u16, 1, 2_048, 3_584, 4_000] {
         let u = f64::from(4_096 - entry) / 4_096.0;
         let wanted = (4.0 / 3.0 * 8_192.0 * (u.powf(-1.0 / 3.0) - 1.5)).round();
@@ -43,16 +43,16 @@ fn the_pareto_table_is_the_formula() {
 
 #[test]
 fn jitter_scales_the_table_and_rounds_away_from_zero() {
-    let mut dice = Dice::named(1, "jitter");
+    let mut rng = Rng::from_name(1, "jitter");
     let config = NetemConfig {
         delay: crate::time::Span::from_millis(100),
         jitter: crate::time::Span::from_nanos(8_192),
         distribution: Distribution::Normal,
-        ..crate::queue::tests::calm_netem()
+        ..crate::queue::tests::transparent_netem()
     };
-    let mut jitter = Jitter::new(&config, &mut dice);
+    let mut jitter = Jitter::new(&config, &mut rng);
     let mut numbers = Prandom::seeded(1);
     // A jitter of one table unit is the table itself.
-    let expected = i64::from(NORMAL[numbers.clone().word() as usize % ENTRIES]);
+    let expected = i64::from(NORMAL[numbers.clone().next_u32() as usize % ENTRIES]);
     assert_eq!(jitter.draw(&mut numbers), 100_000_000 + expected);
 }

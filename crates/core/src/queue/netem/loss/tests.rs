@@ -1,4 +1,4 @@
-//! Each model against the share of losses that its chain settles at.
+//! Long-run loss of each model compared with its stationary value.
 
 use super::*;
 use crate::queue::config::Correlated;
@@ -6,13 +6,13 @@ use crate::queue::tests::percent;
 
 const PACKETS: u32 = 1_600_000;
 
-/// Share lost in percent, and the mean length of a run of losses.
+/// Loss in percent, and the mean length of a run of losses.
 fn measured(loss: Loss) -> (f64, f64) {
-    let (mut dice, mut numbers) = (Dice::named(3, "loss"), Prandom::seeded(3));
-    let mut model = LossModel::new(loss, &mut dice);
+    let (mut rng, mut numbers) = (Rng::from_name(3, "loss"), Prandom::seeded(3));
+    let mut model = LossModel::new(loss, &mut rng);
     let (mut losses, mut runs, mut was_lost) = (0u32, 0u32, false);
     for _ in 0..PACKETS {
-        let is_lost = model.strikes(&mut numbers);
+        let is_lost = model.hits_next(&mut numbers);
         losses += u32::from(is_lost);
         runs += u32::from(is_lost && !was_lost);
         was_lost = is_lost;
@@ -26,37 +26,38 @@ fn close(seen: f64, wanted: f64, tolerance: f64) -> bool {
 
 #[test]
 fn random_loss_loses_its_share() {
-    let (share, _) = measured(Loss::Random(Correlated { chance: percent(2.0), correlation: Chance(0) }));
+    let (share, _) = measured(Loss::Random(Correlated { chance: percent(2.0), correlation: Probability(0) }));
     assert!(close(share, 2.0, 0.03), "{share}");
 }
 
 #[test]
-fn correlation_makes_losses_come_together_and_rarer_as_in_linux() {
-    // An average of old and new numbers keeps to the middle: at 50 % one in a thousand lies in the lowest tenth.
+fn correlation_clusters_losses_and_reduces_them_as_in_linux() {
+    // Averaging old and new draws concentrates them in the middle: at 50 % one in a thousand is in the lowest tenth.
     let (share, run) = measured(Loss::Random(Correlated { chance: percent(10.0), correlation: percent(50.0) }));
     assert!(share < 1.0 && run > 1.05, "{share} {run}");
 }
 
 #[test]
-fn the_simple_gilbert_model_loses_p_of_p_plus_r_in_runs_of_one_over_r() {
-    // In the bad state all are lost: h = 0 for the kernel, 1-h = 100 % for tc.
-    let (share, run) = measured(Loss::Gemodel { p: percent(1.0), r: percent(10.0), h: Chance(0), k1: Chance(0) });
+fn simple_gilbert_loses_p_of_p_plus_r_in_runs_of_one_over_r() {
+    // In the bad state every packet is lost: h = 0 for the kernel, 1-h = 100 % for tc.
+    let (share, run) =
+        measured(Loss::Gemodel { p: percent(1.0), r: percent(10.0), h: Probability(0), k1: Probability(0) });
     assert!(close(share, 100.0 / 11.0, 0.04), "{share}");
     assert!(close(run, 10.0, 0.04), "{run}");
 }
 
 #[test]
-fn the_whole_model_weighs_the_losses_of_both_states() {
+fn gilbert_elliott_weighs_the_losses_of_both_states() {
     // 1-h = 70 %, 1-k = 0.1 %: (p × 0.7 + r × 0.001) / (p + r).
     let (share, _) = measured(Loss::Gemodel { p: percent(1.0), r: percent(10.0), h: percent(30.0), k1: percent(0.1) });
     assert!(close(share, 100.0 * (0.01 * 0.7 + 0.1 * 0.001) / 0.11, 0.04), "{share}");
 }
 
 #[test]
-fn the_four_state_model_settles_where_its_chain_does() {
-    // Good to a burst 1 %, back 20 %, within the burst to reception 10 % and back 30 %, good to a single loss 2 %.
+fn the_four_state_model_converges_to_its_stationary_loss() {
+    // Good to burst 1 %, back 20 %, burst to reception within it 10 %, back 30 %, good to isolated loss 2 %.
     let (enter, leave, pause, resume, alone) = (0.01, 0.2, 0.1, 0.3, 0.02);
-    // As often as the burst is entered from the good state it is left for it; as often as it pauses it resumes.
+    // In equilibrium transitions balance: good to burst and back, burst loss to burst reception and back.
     let good = 1.0 / (1.0 + alone + enter / leave * (1.0 + pause / resume));
     let wanted = 100.0 * good * (enter / leave + alone);
     let chance = |share: f64| percent(100.0 * share);
@@ -71,18 +72,24 @@ fn the_four_state_model_settles_where_its_chain_does() {
 }
 
 #[test]
-fn a_loss_alone_is_followed_by_a_packet_that_passes() {
-    let loss = Loss::State { p13: Chance(0), p31: Chance(0), p32: Chance(0), p23: Chance(0), p14: percent(50.0) };
+fn an_isolated_loss_is_followed_by_a_received_packet() {
+    let loss = Loss::State {
+        p13: Probability(0),
+        p31: Probability(0),
+        p32: Probability(0),
+        p23: Probability(0),
+        p14: percent(50.0),
+    };
     let (share, run) = measured(loss);
     assert!(close(share, 100.0 / 3.0, 0.02) && close(run, 1.0, 0.0), "{share} {run}");
 }
 
 #[test]
-fn every_tenth_is_every_tenth_also_after_a_change() {
-    let (mut dice, mut numbers) = (Dice::named(3, "loss"), Prandom::seeded(3));
-    let mut model = LossModel::new(Loss::Every { every: 10 }, &mut dice);
-    let first: alloc::vec::Vec<u32> = (1..=25).filter(|_| model.strikes(&mut numbers)).collect();
+fn every_tenth_packet_is_lost_also_after_a_change() {
+    let (mut rng, mut numbers) = (Rng::from_name(3, "loss"), Prandom::seeded(3));
+    let mut model = LossModel::new(Loss::Every { every: 10 }, &mut rng);
+    let first: alloc::vec::Vec<u32> = (1..=25).filter(|_| model.hits_next(&mut numbers)).collect();
     assert_eq!(first, [10, 20]);
-    model.change(Loss::Every { every: 6 }, &mut dice);
-    assert!(model.strikes(&mut numbers), "five have passed since, so this is the sixth");
+    model.change(Loss::Every { every: 6 }, &mut rng);
+    assert!(model.hits_next(&mut numbers), "five packets have passed, this is the sixth");
 }

@@ -1,8 +1,7 @@
-//! The kernel engine's runs, played again: a sender in slow start behind a link, and every ACK that it saw.
+//! Replays of the kernel engine's runs: a sender in slow start behind a link, and every ACK that it received.
 //!
-//! The tables were sampled each 100 µs from Linux 6.12 in virtual time (`--engine kernel`): a path of 50 Mbit/s and 20 ms,
-//! one Reno flow, no losses in the part that is shown. A row is what the sender saw acknowledged, in segments, and
-//! the window that came with it.
+//! The tables were sampled each 100 µs from Linux 6.12 in virtual time (`--engine kernel`): a path of 50 Mbit/s and 20
+//! ms, one Reno flow, no losses in the part shown. A row has the segments acknowledged, and the window of the ACK.
 
 use crate::packet::{Ecn, Segment};
 use crate::rate::Rate;
@@ -19,7 +18,7 @@ pub fn settings() -> Settings {
     testing::settings(MSS)
 }
 
-/// Plays slow start against a receiver; answers each ACK as segments and window.
+/// Runs slow start against a receiver; returns each ACK as segments and window.
 fn play(settings: &Settings, until: Time) -> Vec<(u64, u32)> {
     let rate = Rate::from_bits(50_000_000);
     let round_trip = Span::from_millis(20);
@@ -36,7 +35,7 @@ fn play(settings: &Settings, until: Time) -> Vec<(u64, u32)> {
     let mut seen = Vec::new();
     let mut now = start;
     while now < until {
-        // tcp_tso_autosize: a millisecond of twice the rate, two at least; the last of a burst is pushed.
+        // tcp_tso_autosize: a millisecond of twice the rate, at least two; the last of a burst is pushed.
         let burst = ((cwnd * mss * 2 * 1_000_000 / srtt_us) >> 10) / mss;
         let burst = burst.max(2);
         while acked + cwnd >= sent + burst || sent == acked {
@@ -52,7 +51,7 @@ fn play(settings: &Settings, until: Time) -> Vec<(u64, u32)> {
         let next = |queue: &VecDeque<(Time, Segment)>| queue.front().map_or(Time::NEVER, |entry| entry.0);
         now = next(&data).min(next(&acks)).min(receiver.next_timer());
         if next(&acks) == now {
-            let (_, ack) = acks.pop_front().expect("there is one");
+            let (_, ack) = acks.pop_front().expect("there is an event");
             let newly = (ack.ack - 1) / mss - acked;
             let rtt_us = now.since(sent_at[usize::try_from(acked + newly - 1).unwrap()]).as_micros();
             srtt_us = (srtt_us * 7 + rtt_us) / 8;
@@ -61,12 +60,12 @@ fn play(settings: &Settings, until: Time) -> Vec<(u64, u32)> {
             continue;
         }
         if next(&data) == now {
-            let (_, segment) = data.pop_front().expect("there is one");
+            let (_, segment) = data.pop_front().expect("there is an event");
             assert!(receiver.accepts(now, &segment, 1));
             receiver.on_segment(now, &segment, Ecn::NotEct, 1);
         }
         receiver.on_timer(now);
-        while receiver.ack_due(now) {
+        while receiver.take_ack(now) {
             let mut ack = Segment::default();
             receiver.fill(now, &mut ack);
             acks.push_back((now + round_trip, ack));
@@ -88,14 +87,18 @@ fn check(settings: &Settings, runs: Runs, windows: &[(u64, u32)]) {
     let acked: Vec<u64> = seen.iter().map(|entry| entry.0).take(expected.len()).collect();
     assert_eq!(acked, expected);
     for row in windows {
-        assert!(seen.contains(row), "Linux offered {row:?}; here {:?}", seen.iter().find(|entry| entry.0 == row.0));
+        assert!(
+            seen.contains(row),
+            "Linux offered {row:?}; the receiver offered {:?}",
+            seen.iter().find(|entry| entry.0 == row.0)
+        );
     }
 }
 
-/// 23 quick ACKs: sixteen, and one for each of the seven segments that grew the window; one more for a push that was
+/// 23 quick ACKs: sixteen, one for each of the seven segments that grew the window, and one more for a push that was
 /// read. Then every second, until autotuning lets the window grow again.
 #[test]
-fn a_rare_reader_acknowledges_as_linux_does() {
+fn an_infrequent_reader_acknowledges_as_linux_does() {
     let windows = [
         (2, 71_680),
         (5, 79_872),
@@ -121,7 +124,7 @@ fn a_prompt_reader_acknowledges_as_linux_does() {
     check(&settings, &[(1, 24, 1), (26, 32, 2), (33, 146, 1)], &windows);
 }
 
-/// `rcvbuf = "64kb"`, doubled by the kernel: the window moves with what waits to be read, three segments at most.
+/// `rcvbuf = "64kb"`, doubled by the kernel: the window moves with unread data, at most three segments.
 #[test]
 fn a_fixed_buffer_is_offered_as_linux_does() {
     let windows = [(2, 69_880), (5, 78_568), (6, 79_668), (7, 81_502), (8, 80_584), (9, 79_668), (13, 81_502)];
@@ -129,7 +132,7 @@ fn a_fixed_buffer_is_offered_as_linux_does() {
     check(&settings, &[(1, 24, 1), (26, 122, 2)], &windows);
 }
 
-/// The same with other buffers: windows begin at half of them and end at 162/256, less the segment that is being read.
+/// The same with other buffers: windows start at half of them and end at 162/256, less the segment being read.
 #[test]
 fn other_fixed_buffers_are_offered_as_linux_does() {
     let small = Settings { rcvbuf: Some(81_920), ..settings() };

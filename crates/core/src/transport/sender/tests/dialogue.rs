@@ -1,9 +1,9 @@
-//! The words of a dialogue: packets are called by their number, times are milliseconds.
+//! Helpers for dialogues: packets have numbers, times are milliseconds.
 
 use super::super::record::Marks;
 use super::super::{Sender, Transmission};
 use super::reno::Reno;
-use crate::cc::{CaState, Control};
+use crate::cc::{CaState, CongestionControl};
 use crate::packet::{Flags, Sack, Segment, TCP_HEADERS_BYTES};
 use crate::time::{Span, Time};
 use crate::transport::testing;
@@ -18,22 +18,22 @@ pub(in super::super) fn settings() -> Settings {
     testing::settings(MSS)
 }
 
-/// A sender and the time.
+/// A sender and the clock.
 pub(super) struct Dialogue<C = Reno> {
     pub sender: Sender<C>,
     pub now: Time,
-    /// Echoed by the next ACKs; None echoes nothing.
+    /// Timestamp that the next ACKs echo; None for none.
     pub echo: Option<Time>,
 }
 
 impl Dialogue {
-    /// Established at 1 s after a handshake of `rtt_ms`, with this much written.
+    /// Established at 1 s after a handshake of `rtt_ms`, with `bytes` written.
     pub fn with(rtt_ms: u64, bytes: u64) -> Self {
         Self::of(&settings(), Reno, rtt_ms, bytes)
     }
 }
 
-impl<C: Control> Dialogue<C> {
+impl<C: CongestionControl> Dialogue<C> {
     /// The same with these settings and this controller.
     pub fn of(settings: &Settings, controller: C, rtt_ms: u64, bytes: u64) -> Self {
         let now = Time::ZERO + Span::from_secs(1);
@@ -46,12 +46,12 @@ impl<C: Control> Dialogue<C> {
         Self { sender, now, echo: None }
     }
 
-    /// Lets time pass without anything happening.
+    /// Advances the clock without events.
     pub fn wait_ms(&mut self, millis: u64) {
         self.now += Span::from_millis(millis);
     }
 
-    /// Sends what may be sent now; packets leave the host at once. Numbers of the segments.
+    /// Sends what may be sent now; packets leave the host at once. Returns the segments' numbers.
     pub fn sends(&mut self) -> Vec<u64> {
         self.transmissions().iter().flat_map(numbers).collect()
     }
@@ -69,13 +69,13 @@ impl<C: Control> Dialogue<C> {
         if sent.is_empty() { sent } else { [sent, self.transmissions()].concat() }
     }
 
-    /// Packets below `next` are acknowledged, `sacked` ranges are SACKed; then what may be sent is sent.
+    /// Acknowledges packets below `next` and SACKs `sacked` ranges; then sends what may be sent.
     pub fn acks(&mut self, next: u64, sacked: &[(u64, u64)]) -> Vec<u64> {
         self.ack(next, sacked, Flags::default());
         self.sends()
     }
 
-    /// The ACK alone.
+    /// Only the ACK.
     pub fn ack(&mut self, next: u64, sacked: &[(u64, u64)], flags: Flags) {
         let mut sack = Sack::default();
         for (start, end) in sacked {
@@ -94,8 +94,8 @@ impl<C: Control> Dialogue<C> {
         self.check();
     }
 
-    /// Waits for the next timer and sends; milliseconds that passed, and the numbers.
-    pub fn rings(&mut self) -> (u64, Vec<u64>) {
+    /// Advances to the next timer and sends; returns the milliseconds that passed, and the numbers.
+    pub fn fire_timer(&mut self) -> (u64, Vec<u64>) {
         let at = self.sender.next_timer();
         assert!(at.is_set(), "a timer is set");
         let waited = at.since(self.now).as_micros() / 1_000;
@@ -106,48 +106,48 @@ impl<C: Control> Dialogue<C> {
 
     /// State, window, threshold.
     pub fn state(&self) -> (CaState, u32, u32) {
-        let vitals = self.sender.vitals();
-        (vitals.state, vitals.cwnd, vitals.ssthresh)
+        let tp = self.sender.tp();
+        (tp.state, tp.cwnd, tp.ssthresh)
     }
 
     /// Packets out, SACKed, lost, retransmitted.
     pub fn counts(&self) -> [u32; 4] {
-        let vitals = self.sender.vitals();
-        [vitals.packets_out, vitals.sacked_out, vitals.lost_out, vitals.retrans_out]
+        let tp = self.sender.tp();
+        [tp.packets_out, tp.sacked_out, tp.lost_out, tp.retrans_out]
     }
 
-    /// What the socket shows.
+    /// `tcp_info`.
     pub fn info(&self) -> Info {
         let mut info = Info::default();
         self.sender.fill(self.now, &mut info);
         info
     }
 
-    /// The counts are those of the scoreboard, and the window is open.
+    /// Checks that the counts match the scoreboard, and that the window is open.
     pub fn check(&self) {
         check(&self.sender);
     }
 }
 
-/// The counts are those of the scoreboard, and the window is open.
+/// Checks that the counts match the scoreboard, and that the window is open.
 pub(super) fn check<C>(sender: &Sender<C>) {
     let board = &sender.board;
     let count = |marks: Marks| {
         let numbers = board.first()..board.next();
         u32::try_from(numbers.filter(|number| board.get(*number).marks.has(marks)).count()).unwrap()
     };
-    let vitals = &sender.vitals;
-    assert_eq!(u64::from(vitals.packets_out), board.next() - board.first(), "packets out");
-    assert_eq!(vitals.sacked_out, count(Marks::SACKED), "SACKed");
-    assert_eq!(vitals.lost_out, count(Marks::LOST), "lost");
-    assert_eq!(vitals.retrans_out, count(Marks::RETRANS), "retransmitted");
+    let tp = &sender.tp;
+    assert_eq!(u64::from(tp.packets_out), board.next() - board.first(), "packets out");
+    assert_eq!(tp.sacked_out, count(Marks::SACKED), "SACKed");
+    assert_eq!(tp.lost_out, count(Marks::LOST), "lost");
+    assert_eq!(tp.retrans_out, count(Marks::RETRANS), "retransmitted");
     let is_cut = board.front().is_some_and(|front| !front.marks.has(Marks::FIRST));
     assert_eq!(board.packets(), u64::from(count(Marks::FIRST)) + u64::from(is_cut), "packets");
-    assert!(vitals.cwnd >= 1, "a window of nothing never opens");
+    assert!(tp.cwnd >= 1, "the window is zero");
     check_order(sender);
 }
 
-/// The list holds what is listed, in order of transmission.
+/// Checks that the list has all listed records, in order of transmission.
 fn check_order<C>(sender: &Sender<C>) {
     let board = &sender.board;
     let mut listed = 0;
@@ -161,7 +161,7 @@ fn check_order<C>(sender: &Sender<C>) {
         next = board.newer(number);
     }
     let marked = (board.first()..board.next()).filter(|number| board.get(*number).marks.has(Marks::LISTED)).count();
-    assert_eq!(listed, marked, "all that is listed is in the list");
+    assert_eq!(listed, marked, "all listed records are in the list");
 }
 
 /// First byte of a packet.

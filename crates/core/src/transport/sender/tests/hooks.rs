@@ -1,87 +1,93 @@
-//! What a sender tells its controller beside growth and loss, and what it does when a controller asks for a reduction.
+//! The sender's calls of its controller besides growth and loss, and reductions that a controller requests.
 
 use super::dialogue::{Dialogue, settings};
-use crate::cc::{CaState, Control, Insight, Stamps, Vitals};
+use crate::cc::{CaState, CcInfo, CongestionControl, SenderState, Stamps};
 use crate::packet::Flags;
 use crate::time::Span;
 use alloc::vec::Vec;
 
-/// Writes down what it hears; asks for a reduction once when its window has reached `reduces_at`.
+/// Records its calls; requests a reduction once when its window has reached `reduces_at`.
 #[derive(Clone, Debug, Default)]
-struct Listener {
-    heard: Vec<(Stamps, bool)>,
+struct RecordingController {
+    calls: Vec<(Stamps, bool)>,
     stamps: Stamps,
     reduces_at: u32,
-    asks: bool,
+    cwr_requested: bool,
 }
 
-impl Control for Listener {
+impl CongestionControl for RecordingController {
     fn name(&self) -> &'static str {
         "listener"
     }
 
-    fn start(&mut self, _vitals: &mut Vitals) {}
+    fn init(&mut self, _tp: &mut SenderState) {}
 
-    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
-        vitals.cwnd / 2
+    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+        tp.cwnd / 2
     }
 
-    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
-        vitals.cwnd
+    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+        tp.cwnd
     }
 
-    fn on_stamps(&mut self, stamps: Stamps) {
+    fn on_timestamps(&mut self, stamps: Stamps) {
         self.stamps = stamps;
     }
 
-    fn on_ack(&mut self, _vitals: &mut Vitals, is_plain: bool) {
-        self.heard.push((self.stamps, is_plain));
+    fn in_ack_event(&mut self, _tp: &mut SenderState, is_plain: bool) {
+        self.calls.push((self.stamps, is_plain));
     }
 
-    fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        vitals.cwnd += acked;
-        self.asks = vitals.cwnd == self.reduces_at;
+    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+        tp.cwnd += acked;
+        self.cwr_requested = tp.cwnd == self.reduces_at;
     }
 
-    fn takes_reduction(&mut self) -> bool {
-        core::mem::take(&mut self.asks)
+    fn take_cwr_request(&mut self) -> bool {
+        core::mem::take(&mut self.cwr_requested)
     }
 
-    fn insight(&self, _vitals: &Vitals) -> Insight {
-        Insight::default()
+    fn cc_info(&self, _tp: &SenderState) -> CcInfo {
+        CcInfo::default()
     }
 }
 
-/// A plain one says nothing but how far.
+/// A plain ACK only advances.
 #[test]
 fn an_ack_with_sacks_is_not_plain() {
-    let mut d = Dialogue::of(&settings(), Listener::default(), 40, u64::MAX);
+    let mut d = Dialogue::of(&settings(), RecordingController::default(), 40, u64::MAX);
     d.sends();
     d.wait_ms(40);
     d.echo = Some(d.now - Span::from_millis(40));
     d.acks(2, &[]);
     d.acks(2, &[(3, 4)]);
     d.acks(4, &[]);
-    let heard = &d.sender.controller.heard;
-    assert_eq!(heard.iter().map(|(_, is_plain)| *is_plain).collect::<Vec<_>>(), [true, false, true]);
-    assert!(heard.iter().all(|(stamps, _)| *stamps == Stamps { sent_ms: 0, echo_ms: 1_000 }));
+    let calls = &d.sender.controller.calls;
+    assert_eq!(calls.iter().map(|(_, is_plain)| *is_plain).collect::<Vec<_>>(), [true, false, true]);
+    assert!(calls.iter().all(|(stamps, _)| *stamps == Stamps { sent_ms: 0, echo_ms: 1_000 }));
 }
 
-/// CWR: half, by proportional rate reduction, and Open again when what was out is acknowledged. It can't be undone.
+/// CWR: half, by proportional rate reduction, and Open again when everything outstanding is acknowledged. It cannot be
+/// undone.
 #[test]
-fn a_controller_that_asks_for_it_is_reduced_without_loss() {
-    let mut d = Dialogue::of(&settings(), Listener { reduces_at: 12, ..Listener::default() }, 40, u64::MAX);
+fn a_controllers_request_reduces_the_window_without_loss() {
+    let mut d = Dialogue::of(
+        &settings(),
+        RecordingController { reduces_at: 12, ..RecordingController::default() },
+        40,
+        u64::MAX,
+    );
     d.sends();
     d.wait_ms(40);
     d.ack(2, &[], Flags::default());
     assert_eq!(d.state(), (CaState::Cwr, 12, 6));
     d.sends();
     d.wait_ms(40);
-    let out = u64::from(d.sender.vitals().packets_out);
+    let out = u64::from(d.sender.tp().packets_out);
     d.ack(2 + out / 2, &[], Flags::default());
-    assert!((6..=9).contains(&d.state().1), "on the way down: {}", d.state().1);
+    assert!((6..=9).contains(&d.state().1), "during the reduction: {}", d.state().1);
     d.ack(2 + out, &[], Flags::default());
-    assert_eq!(d.state().0, CaState::Cwr, "the last packet may not have told the receiver");
+    assert_eq!(d.state().0, CaState::Cwr, "the last packet may not have reached the receiver");
     d.sends();
     d.wait_ms(40);
     d.ack(3 + out, &[], Flags::default());

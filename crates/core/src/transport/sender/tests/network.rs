@@ -1,12 +1,12 @@
-//! A small network that loses, duplicates and reorders, with an honest receiver behind it.
+//! A small network that loses, duplicates and reorders packets, with a standard receiver.
 
 use super::dialogue::{check, settings};
 use super::receiver::Receiver;
 use super::reno::{Reno, Steady};
-use crate::cc::Control;
-use crate::dice::Dice;
+use crate::cc::CongestionControl;
 use crate::packet::{Segment, TCP_HEADERS_BYTES};
 use crate::rate::Rate;
+use crate::rng::Rng;
 use crate::time::{Span, Time};
 use crate::transport::sender::{Sender, Transmission};
 use crate::transport::{Settings, testing};
@@ -14,9 +14,9 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
-/// What the network does, in parts of 256, and in microseconds.
+/// The network's impairments, in 1/256, and delays in microseconds.
 #[derive(Clone, Copy, Debug)]
-struct Weather {
+struct Impairments {
     loss: u32,
     ack_loss: u32,
     duplication: u32,
@@ -34,26 +34,26 @@ enum Event {
 struct Network<C> {
     sender: Sender<C>,
     receiver: Receiver,
-    weather: Weather,
-    dice: Dice,
+    impairments: Impairments,
+    rng: Rng,
     now: Time,
     link_free_at: Time,
-    /// By time, then by order of becoming.
+    /// By time, then by order of creation.
     events: BTreeMap<(Time, u64), Event>,
     count: u64,
 }
 
-impl<C: Control> Network<C> {
-    fn new(settings: &Settings, controller: C, weather: Weather, seed: u64) -> Self {
+impl<C: CongestionControl> Network<C> {
+    fn new(settings: &Settings, controller: C, impairments: Impairments, seed: u64) -> Self {
         let mut sender = Sender::new(settings, controller);
         let now = Time::ZERO + Span::from_millis(1);
-        sender.established(now, Some(Span::from_micros(weather.rtt_us)), 1 << 24);
-        let dice = Dice::named(seed, "weather");
+        sender.established(now, Some(Span::from_micros(impairments.rtt_us)), 1 << 24);
+        let rng = Rng::from_name(seed, "weather");
         let (events, receiver) = (BTreeMap::new(), Receiver::new());
-        Self { sender, receiver, weather, dice, now, link_free_at: now, events, count: 0 }
+        Self { sender, receiver, impairments, rng, now, link_free_at: now, events, count: 0 }
     }
 
-    /// Runs until all is acknowledged; panics when nothing could ever happen again.
+    /// Runs until everything is acknowledged; panics when no event is left.
     fn run(&mut self) {
         let (mut steps, mut stuck) = (0, 0);
         while !self.sender.is_done() {
@@ -61,9 +61,9 @@ impl<C: Control> Network<C> {
             let timer = self.sender.next_timer();
             let event = self.events.first_key_value().map(|first| first.0.0);
             let next = event.map_or(timer, |event| event.min(timer));
-            assert!(next.is_set(), "nothing in flight and no timer: {:?}", self.sender.vitals());
+            assert!(next.is_set(), "nothing in flight and no timer: {:?}", self.sender.tp());
             stuck = if next > self.now || event == Some(next) { 0 } else { stuck + 1 };
-            assert!(stuck < 3, "a timer that does not move: {:?}", self.sender.timer);
+            assert!(stuck < 3, "a timer that does not advance: {:?}", self.sender.timer);
             self.now = self.now.max(next);
             if event == Some(next) {
                 let event = self.events.pop_first().unwrap().1;
@@ -73,7 +73,7 @@ impl<C: Control> Network<C> {
             }
             check(&self.sender);
             steps += 1;
-            assert!(steps < 200_000, "no end: {:?}", self.sender.vitals());
+            assert!(steps < 200_000, "no end: {:?}", self.sender.tp());
         }
     }
 
@@ -81,11 +81,11 @@ impl<C: Control> Network<C> {
         while let Some(packet) = testing::poll(&mut self.sender, self.now) {
             check(&self.sender);
             self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, 1);
-            self.link_free_at = self.link_free_at.max(self.now) + Span::from_micros(self.weather.gap_us);
-            for _ in 0..self.copies(self.weather.loss) {
-                let mut at = self.link_free_at + Span::from_micros(self.weather.rtt_us / 2);
-                if self.dice.below(256) < self.weather.reordering {
-                    at += Span::from_micros(self.weather.late_us);
+            self.link_free_at = self.link_free_at.max(self.now) + Span::from_micros(self.impairments.gap_us);
+            for _ in 0..self.copies(self.impairments.loss) {
+                let mut at = self.link_free_at + Span::from_micros(self.impairments.rtt_us / 2);
+                if self.rng.below(256) < self.impairments.reordering {
+                    at += Span::from_micros(self.impairments.late_us);
                 }
                 self.schedule(at, Event::Data(packet, self.now));
             }
@@ -96,8 +96,8 @@ impl<C: Control> Network<C> {
         match event {
             Event::Data(packet, sent_at) => {
                 let ack = self.receiver.take(packet, *sent_at);
-                for _ in 0..self.copies(self.weather.ack_loss) {
-                    self.schedule(self.now + Span::from_micros(self.weather.rtt_us / 2), Event::Ack(ack));
+                for _ in 0..self.copies(self.impairments.ack_loss) {
+                    self.schedule(self.now + Span::from_micros(self.impairments.rtt_us / 2), Event::Ack(ack));
                 }
             }
             Event::Ack(segment) => self.sender.on_ack(self.now, segment, false),
@@ -105,10 +105,10 @@ impl<C: Control> Network<C> {
     }
 
     fn copies(&mut self, loss: u32) -> u32 {
-        if self.dice.below(256) < loss {
+        if self.rng.below(256) < loss {
             return 0;
         }
-        1 + u32::from(self.dice.below(256) < self.weather.duplication)
+        1 + u32::from(self.rng.below(256) < self.impairments.duplication)
     }
 
     fn schedule(&mut self, at: Time, event: Event) {
@@ -117,10 +117,10 @@ impl<C: Control> Network<C> {
     }
 }
 
-fn weather() -> impl Strategy<Value = Weather> {
+fn impairments() -> impl Strategy<Value = Impairments> {
     let parts = (0_u32..80, 0_u32..80, 0_u32..40, 0_u32..80);
     (parts, 100_u64..80_000, 0_u64..60_000, 1_u64..2_000).prop_map(
-        |((loss, ack_loss, duplication, reordering), rtt_us, late_us, gap_us)| Weather {
+        |((loss, ack_loss, duplication, reordering), rtt_us, late_us, gap_us)| Impairments {
             loss,
             ack_loss,
             duplication,
@@ -132,8 +132,14 @@ fn weather() -> impl Strategy<Value = Weather> {
     )
 }
 
-fn deliver<C: Control>(settings: &Settings, controller: C, weather: Weather, seed: u64, pieces: &[u64]) {
-    let mut network = Network::new(settings, controller, weather, seed);
+fn deliver<C: CongestionControl>(
+    settings: &Settings,
+    controller: C,
+    impairments: Impairments,
+    seed: u64,
+    pieces: &[u64],
+) {
+    let mut network = Network::new(settings, controller, impairments, seed);
     for bytes in pieces {
         network.sender.write(network.now, *bytes);
     }
@@ -144,26 +150,26 @@ fn deliver<C: Control>(settings: &Settings, controller: C, weather: Weather, see
     assert_eq!(network.receiver.fin_at, Some(2 + bytes));
     let info = network.sender.counters;
     assert_eq!(info.bytes_sent - info.bytes_retrans, bytes, "each new byte once");
-    assert_eq!(network.sender.vitals().in_flight(), 0);
+    assert_eq!(network.sender.tp().in_flight(), 0);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn every_byte_arrives(weather in weather(), seed in any::<u64>(), pieces in prop::collection::vec(1_u64..200_000, 1..4)) {
-        deliver(&settings(), Reno, weather, seed, &pieces);
+    fn every_byte_arrives(impairments in impairments(), seed in any::<u64>(), pieces in prop::collection::vec(1_u64..200_000, 1..4)) {
+        deliver(&settings(), Reno, impairments, seed, &pieces);
     }
 
     #[test]
-    fn every_byte_arrives_in_super_packets(weather in weather(), seed in any::<u64>(), bytes in 1_u64..400_000) {
+    fn every_byte_arrives_in_super_packets(impairments in impairments(), seed in any::<u64>(), bytes in 1_u64..400_000) {
         let settings = Settings { gso_max_bytes: Some(65_536), ..settings() };
-        deliver(&settings, Reno, weather, seed, &[bytes]);
+        deliver(&settings, Reno, impairments, seed, &[bytes]);
     }
 
     #[test]
-    fn every_byte_arrives_paced(weather in weather(), seed in any::<u64>(), bytes in 1_u64..200_000) {
+    fn every_byte_arrives_paced(impairments in impairments(), seed in any::<u64>(), bytes in 1_u64..200_000) {
         let steady = Steady { cwnd: 40, rate: Rate::from_bytes(3_000_000), samples: Vec::new() };
-        deliver(&settings(), steady, weather, seed, &[bytes]);
+        deliver(&settings(), steady, impairments, seed, &[bytes]);
     }
 }

@@ -1,4 +1,4 @@
-//! Pacing and packet sizes: closed forms.
+//! Pacing and packet sizes, compared with closed forms.
 
 use super::dialogue::{Dialogue, settings};
 use super::reno::{Reno, Steady};
@@ -11,7 +11,7 @@ pub(super) fn steady(rate: Rate) -> Steady {
     Steady { cwnd: 10_000, rate, samples: Vec::new() }
 }
 
-/// Departure times of the first packets, polled whenever the sender asks for it.
+/// Departure times of the first packets, with polling at each timer.
 fn departures(d: &mut Dialogue<Steady>, packets: usize) -> Vec<(Time, u16)> {
     let mut times = Vec::new();
     while times.len() < packets {
@@ -23,7 +23,7 @@ fn departures(d: &mut Dialogue<Steady>, packets: usize) -> Vec<(Time, u16)> {
     times
 }
 
-/// Two segments a packet at 2 MB/s: ten unspaced, then exactly a millisecond between packets of 2000 bytes.
+/// Two segments per packet at 2 MB/s: ten unspaced, then exactly a millisecond between packets of 2000 bytes.
 #[test]
 fn the_gap_is_bytes_over_rate() {
     let mut d = Dialogue::of(&settings(), steady(Rate::from_bytes(2_000_000)), 40, u64::MAX);
@@ -33,7 +33,7 @@ fn the_gap_is_bytes_over_rate() {
     assert_eq!(times, expected);
 }
 
-/// Sent late: half a packet's time is made up for at most.
+/// Lateness is compensated up to half a packet's time.
 #[test]
 fn lateness_is_credited_up_to_half_a_packet() {
     let mut d = Dialogue::of(&settings(), steady(Rate::from_bytes(2_000_000)), 40, u64::MAX);
@@ -47,9 +47,9 @@ fn lateness_is_credited_up_to_half_a_packet() {
     }
 }
 
-/// A packet carries a millisecond of the pacing rate, more on a short path, never more than the device takes.
+/// A packet has a millisecond of the pacing rate, more on a short path, never more than the device takes.
 #[test]
-fn packets_are_as_large_as_rate_and_path_suggest() {
+fn packet_size_follows_rate_and_path() {
     let table = [(40, 1_000_000, 2), (40, 20_480_000, 20), (40, 500_000_000, 65), (1, 1_000_000, 33)];
     for (rtt_ms, rate, segments) in table {
         let settings = Settings { gso_max_bytes: Some(65_536), ..settings() };
@@ -62,15 +62,15 @@ fn packets_are_as_large_as_rate_and_path_suggest() {
 
 /// The socket keeps two packets or a millisecond in the host's queue, not the window.
 #[test]
-fn small_queues_hold_back_what_the_host_has_not_sent() {
+fn small_queues_limit_what_is_in_the_hosts_queue() {
     let settings = Settings { gso_max_bytes: Some(65_536), initial_window: 200, ..settings() };
     let mut d = Dialogue::of(&settings, steady(Rate::from_bytes(8_192_000)), 40, u64::MAX);
-    d.sender.vitals.paced = false;
+    d.sender.tp.paced = false;
     let mut queued = Vec::new();
     while let Some(packet) = d.sender.poll(d.now) {
         queued.push(packet);
     }
-    // 8 segments a packet: 2 * (832 + 8000) bytes are exceeded by the third.
+    // 8 segments per packet: the third exceeds 2 * (832 + 8000) bytes.
     assert_eq!(queued.iter().map(|packet| packet.segments).collect::<Vec<_>>(), [8, 8]);
     d.sender.on_departed(d.now, 8 * 1_066, 1);
     assert_eq!(d.sender.poll(d.now).map(|packet| packet.segments), Some(8));
@@ -86,15 +86,15 @@ fn a_maximum_rate_paces_reno() {
     assert_eq!(d.info().pacing_rate, Some(Rate::from_bytes(500_000)), "2 * 10 * 1000 B / 40 ms");
 }
 
-/// Where the host's queue paces, a socket hands over as much as small queues allow, each packet with its departure
-/// time, and its round trips begin then.
+/// If the host's queue paces, the socket hands over as much as TSQ allows, each packet with its departure time, and
+/// round-trip times start then.
 #[test]
-fn a_queue_that_paces_gets_departure_times_instead_of_a_timer() {
+fn a_pacing_queue_gets_departure_times_instead_of_a_timer() {
     let settings = Settings { queue_paces: true, ..settings() };
     let mut d = Dialogue::of(&settings, steady(Rate::from_bytes(2_000_000)), 40, u64::MAX);
     let mut handed = Vec::new();
     while handed.len() < 12 {
-        let packet = d.sender.poll(d.now).expect("there is no timer to wait for");
+        let packet = d.sender.poll(d.now).expect("no timer is set");
         handed.push(packet.departs_at.since(d.now).as_micros());
         d.sender.on_departed(d.now, 2 * 1_066, 1);
     }
@@ -102,12 +102,12 @@ fn a_queue_that_paces_gets_departure_times_instead_of_a_timer() {
     assert!(d.sender.next_timer() > d.now + Span::from_millis(40), "{:?}", d.sender.next_timer());
 }
 
-/// A standing fq paces controllers that never asked for it.
+/// fq paces controllers that do not pace.
 #[test]
-fn a_queue_that_paces_paces_reno_too() {
+fn a_pacing_queue_paces_reno_too() {
     let settings = Settings { queue_paces: true, ..settings() };
     let mut d = Dialogue::of(&settings, Reno, 40, u64::MAX);
-    assert!(d.sender.vitals().paced);
+    assert!(d.sender.tp().paced);
     d.sends();
     assert_eq!(d.info().pacing_rate, Some(Rate::from_bytes(500_000)), "2 * 10 * 1000 B / 40 ms");
 }

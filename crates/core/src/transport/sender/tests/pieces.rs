@@ -1,4 +1,4 @@
-//! What goes into one packet, and when the program writes: where skbs end shows in what is sent.
+//! What goes into a packet, and when the program writes: the ends of skbs show in what is sent.
 
 use super::dialogue::{Dialogue, byte, settings};
 use super::pace::steady;
@@ -13,10 +13,10 @@ fn lengths(d: &mut Dialogue<Reno>, ack: u64, window: u32) -> Vec<u32> {
     d.transmissions().iter().map(|packet| packet.len).collect()
 }
 
-/// A window's odd end is sent, but while it is out the next one waits, though more data lie behind it
+/// A window's partial segment is sent, but while it is outstanding the next one waits, although more data follows
 /// (`tcp_mss_split_point`, `tcp_nagle_check`).
 #[test]
-fn an_odd_end_waits_for_the_one_that_is_out() {
+fn a_partial_segment_waits_for_the_outstanding_one() {
     let mut d = Dialogue::with(40, 100_000);
     d.sends();
     d.wait_ms(40);
@@ -26,28 +26,28 @@ fn an_odd_end_waits_for_the_one_that_is_out() {
     assert_eq!(lengths(&mut d, byte(10) + 8_500, 3_500), [2_000, 1_500]);
 }
 
-/// What the host's queue has no room for has been cut already: the skb stays as long as it was to be.
+/// An skb is split before the host's queue is found full, and keeps that length.
 #[test]
-fn an_skb_is_cut_before_the_host_s_queue_is_looked_at() {
+fn an_skb_is_split_before_the_hosts_queue_is_checked() {
     let settings = Settings { gso_max_bytes: Some(65_536), initial_window: 200, ..settings() };
     let mut d = Dialogue::of(&settings, steady(Rate::from_bytes(8_192_000)), 40, u64::MAX);
-    d.sender.vitals.paced = false;
+    d.sender.tp.paced = false;
     while d.sender.poll(d.now).is_some() {}
     let next = d.sender.next_seq();
-    assert_eq!(d.sender.supply.head(next), 8_000);
+    assert_eq!(d.sender.app_source.head(next), 8_000);
     assert!(d.sender.unsent_bytes() > 8_000);
 }
 
-/// An ACK makes room: the program is woken by it, and writes when its turn comes.
+/// An ACK makes room: it wakes the program, which writes later.
 #[test]
-fn a_program_writes_when_its_turn_comes() {
+fn a_woken_program_writes_later() {
     let settings = Settings { sndbuf: Some(100_000), ..settings() };
     let mut d = Dialogue::of(&settings, Reno, 40, u64::MAX);
     d.sends();
     let written = d.sender.unsent_bytes() + d.sender.next_seq();
     d.wait_ms(40);
     let mut acked = 0;
-    while !d.sender.wants_turn() {
+    while !d.sender.wants_to_write() {
         acked += 1;
         d.sender.on_ack(d.now, &Segment { seq: 1, ack: byte(acked), window: 1 << 30, ..Segment::default() }, false);
         while d.sender.poll(d.now).is_some() {
@@ -55,7 +55,7 @@ fn a_program_writes_when_its_turn_comes() {
         }
     }
     assert_eq!(d.sender.unsent_bytes() + d.sender.next_seq(), written);
-    d.sender.take_turn(d.now);
+    d.sender.continue_writing(d.now);
     assert!(d.sender.unsent_bytes() + d.sender.next_seq() > written);
-    assert!(d.sender.departs_at_once() && !d.sender.wants_turn());
+    assert!(d.sender.departs_at_once() && !d.sender.wants_to_write());
 }

@@ -1,4 +1,4 @@
-//! An honest receiver without delays: an ACK for each packet, SACKs, DSACKs.
+//! A standard receiver without delays: an ACK for each packet, SACKs, DSACKs.
 
 use crate::packet::{Flags, Sack, Segment};
 use crate::time::Time;
@@ -6,7 +6,7 @@ use crate::transport::sender::Transmission;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// Acknowledges every packet at once, with SACKs of what came last first, and DSACKs.
+/// Acknowledges every packet at once, with the latest SACK first, and DSACKs.
 #[derive(Default)]
 pub(crate) struct Receiver {
     pub next: u64,

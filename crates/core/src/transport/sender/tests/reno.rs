@@ -1,50 +1,50 @@
-//! A controller for tests: Reno as `tcp_cong.c` has it, and one that paces at a rate of its own.
+//! Controllers for tests: Reno as in `tcp_cong.c`, and one with a constant pacing rate.
 
-use crate::cc::{Control, Insight, RateSample, Vitals};
+use crate::cc::{CcInfo, CongestionControl, RateSample, SenderState};
 use crate::rate::Rate;
 
-/// Halves on loss, grows in slow start by what is acknowledged, then by one a window.
+/// Halves on loss, grows by the acknowledged packets in slow start, then by one per window.
 #[derive(Clone, Debug)]
 pub(super) struct Reno;
 
-impl Control for Reno {
+impl CongestionControl for Reno {
     fn name(&self) -> &'static str {
         "reno"
     }
 
-    fn start(&mut self, _vitals: &mut Vitals) {}
+    fn init(&mut self, _tp: &mut SenderState) {}
 
-    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
-        (vitals.cwnd / 2).max(2)
+    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+        (tp.cwnd / 2).max(2)
     }
 
-    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
-        vitals.cwnd.max(vitals.prior_cwnd)
+    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+        tp.cwnd.max(tp.prior_cwnd)
     }
 
-    fn avoid(&mut self, vitals: &mut Vitals, acked: u32) {
-        if !vitals.is_cwnd_limited() {
+    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+        if !tp.is_cwnd_limited() {
             return;
         }
         let mut left = acked;
-        if vitals.in_slow_start() {
-            let cwnd = (vitals.cwnd + acked).min(vitals.ssthresh);
-            left -= cwnd - vitals.cwnd;
-            vitals.cwnd = cwnd;
+        if tp.in_slow_start() {
+            let cwnd = (tp.cwnd + acked).min(tp.ssthresh);
+            left -= cwnd - tp.cwnd;
+            tp.cwnd = cwnd;
         }
-        vitals.cwnd_count += left;
-        if vitals.cwnd_count >= vitals.cwnd {
-            vitals.cwnd_count -= vitals.cwnd;
-            vitals.cwnd += 1;
+        tp.cwnd_count += left;
+        if tp.cwnd_count >= tp.cwnd {
+            tp.cwnd_count -= tp.cwnd;
+            tp.cwnd += 1;
         }
     }
 
-    fn insight(&self, _vitals: &Vitals) -> Insight {
-        Insight::default()
+    fn cc_info(&self, _tp: &SenderState) -> CcInfo {
+        CcInfo::default()
     }
 }
 
-/// A fixed window and rate, as a model-based controller would set them.
+/// A fixed window and rate, as a model-based controller sets them.
 #[derive(Clone, Debug)]
 pub(super) struct Steady {
     pub cwnd: u32,
@@ -52,35 +52,35 @@ pub(super) struct Steady {
     pub samples: alloc::vec::Vec<RateSample>,
 }
 
-impl Control for Steady {
+impl CongestionControl for Steady {
     fn name(&self) -> &'static str {
         "steady"
     }
 
-    fn start(&mut self, vitals: &mut Vitals) {
-        vitals.paced = true;
-        vitals.cwnd = self.cwnd;
-        vitals.pacing_rate = self.rate;
+    fn init(&mut self, tp: &mut SenderState) {
+        tp.paced = true;
+        tp.cwnd = self.cwnd;
+        tp.pacing_rate = self.rate;
     }
 
-    fn ssthresh(&mut self, vitals: &mut Vitals) -> u32 {
-        vitals.ssthresh
+    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+        tp.ssthresh
     }
 
-    fn undo_cwnd(&mut self, vitals: &mut Vitals) -> u32 {
-        vitals.cwnd
+    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+        tp.cwnd
     }
 
-    fn controls(&self) -> bool {
+    fn has_cong_control(&self) -> bool {
         true
     }
 
-    fn control(&mut self, vitals: &mut Vitals, sample: &RateSample) {
-        vitals.cwnd = self.cwnd;
+    fn cong_control(&mut self, tp: &mut SenderState, sample: &RateSample) {
+        tp.cwnd = self.cwnd;
         self.samples.push(*sample);
     }
 
-    fn insight(&self, _vitals: &Vitals) -> Insight {
-        Insight::default()
+    fn cc_info(&self, _tp: &SenderState) -> CcInfo {
+        CcInfo::default()
     }
 }

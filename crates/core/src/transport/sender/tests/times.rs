@@ -1,4 +1,4 @@
-//! Windows and their use: idleness, application limits, the peer's window.
+//! Windows and their use: idle time, application limits, the peer's window.
 
 use super::dialogue::{Dialogue, byte, settings};
 use super::reno::{Reno, Steady};
@@ -21,14 +21,14 @@ fn grow(d: &mut Dialogue, packets: u64) {
     }
 }
 
-/// RFC 2861: after an idle time the window is halved for each RTO, down to the initial one.
+/// RFC 2861: after idle time the window is halved for each RTO, down to the initial one.
 #[test]
-fn an_idle_window_starts_over() {
+fn an_idle_window_restarts() {
     let mut d = Dialogue::with(40, 630_000);
     grow(&mut d, 630);
     let before = d.state().1;
     assert!(before > 300, "{before}");
-    d.wait_ms(550); // Two timeouts of 244 ms and a bit.
+    d.wait_ms(550); // a little more than two timeouts of 244 ms
     d.sender.write(d.now, 1_000_000);
     assert_eq!(d.state().1, before / 4);
     assert!(d.state().2 >= before / 2 + before / 4);
@@ -37,7 +37,7 @@ fn an_idle_window_starts_over() {
     assert!(u64::from(before / 4) == d.counts()[0].into());
 }
 
-/// A window that is not used does not grow.
+/// An unused window does not grow.
 #[test]
 fn a_window_that_does_not_limit_does_not_grow() {
     let mut d = Dialogue::with(40, 2_000);
@@ -50,9 +50,9 @@ fn a_window_that_does_not_limit_does_not_grow() {
     assert_eq!(d.state(), (CaState::Open, 10, INFINITE_SSTHRESH));
 }
 
-/// Samples of a sender that had nothing to send are marked, until the gap is acknowledged.
+/// Samples of a sender without data are marked until the gap is acknowledged.
 #[test]
-fn samples_of_an_idle_application_are_marked() {
+fn app_limited_samples_are_marked() {
     let controller = Steady { cwnd: 100, rate: Rate::from_bytes(10_000_000), samples: Vec::new() };
     let mut d = Dialogue::of(&settings(), controller, 40, 2_000);
     d.sends();
@@ -69,10 +69,10 @@ fn samples_of_an_idle_application_are_marked() {
     assert_eq!((sample.delivered, sample.interval.as_micros()), (Some(2), 40_000));
 }
 
-/// `tcp_info` calls the rate limited by the application before the first sample (`tcp_init_sock`). So is the first flight:
-/// the application wrote into an empty queue.
+/// `tcp_info` reports the rate as application-limited before the first sample (`tcp_init_sock`), and in the first
+/// flight: the application wrote into an empty queue.
 #[test]
-fn before_the_first_sample_the_rate_is_shown_as_limited() {
+fn before_the_first_sample_the_rate_is_app_limited() {
     let mut d = Dialogue::with(40, 1_000_000);
     d.sends();
     let mut shown = vec![d.info().app_limited];
@@ -84,9 +84,9 @@ fn before_the_first_sample_the_rate_is_shown_as_limited() {
     assert_eq!(shown, [true, true, false]);
 }
 
-/// The peer's window is respected; when it is shut, probes keep asking, ever more rarely.
+/// The peer's window is respected; a zero window is probed at growing intervals.
 #[test]
-fn a_shut_window_is_probed() {
+fn a_zero_window_is_probed() {
     let mut d = Dialogue::with(40, 100_000);
     let window = |ack: u64, window: u32| Segment { seq: 1, ack, window, ..Segment::default() };
     d.sends();
@@ -111,25 +111,25 @@ fn a_shut_window_is_probed() {
     assert!(d.info().rwnd_limited > crate::time::Span::ZERO);
 }
 
-/// A fixed send buffer bounds what is outstanding: to 100 packets comes an skb of 65, begun while there was room, and it
-/// is filled up again, without a look at the buffer, as far as it was sent (`tcp_push_one`).
+/// A fixed send buffer limits what is outstanding: 100 packets plus an skb of 65, begun while there was room, which is
+/// refilled, without checking the buffer, as far as it was sent (`tcp_push_one`).
 #[test]
 fn a_small_send_buffer_limits_what_is_outstanding() {
     let settings = Settings { sndbuf: Some(100_000), ..settings() };
     let mut d = Dialogue::of(&settings, Reno, 40, u64::MAX);
     let mut acked = 0;
-    let mut most = 0;
+    let mut maximum = 0;
     for _ in 0..50 {
         d.sends();
-        most = most.max(d.counts()[0]);
+        maximum = maximum.max(d.counts()[0]);
         d.wait_ms(40);
         let sent = (d.sender.next_seq() - 1) / 1_000;
         while acked < sent {
             acked += 1;
             d.acks(acked, &[]);
-            most = most.max(d.counts()[0]);
+            maximum = maximum.max(d.counts()[0]);
         }
     }
-    assert!((50..=100 + 2 * 65).contains(&most), "{most}");
-    assert!(d.info().sndbuf_limited > crate::time::Span::ZERO || most > 90);
+    assert!((50..=100 + 2 * 65).contains(&maximum), "{maximum}");
+    assert!(d.info().sndbuf_limited > crate::time::Span::ZERO || maximum > 90);
 }

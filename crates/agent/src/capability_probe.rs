@@ -1,0 +1,93 @@
+//! Tries what this host supports, in a separate network namespace: reads `trial.json`, writes `result.json`.
+//!
+//! A qdisc or filter is tried with a few `tc` commands on a new veth pair, a controller with a socket.
+//! `dumbbell.engines.host.capability_probe` decides what to try and judges what is missing.
+
+use crate::error::{Attempt, Error, Result};
+use crate::plan::Command;
+use crate::{setup, sys};
+use serde::{Deserialize, Serialize};
+use socket2::{Domain, Socket, Type};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+/// The device on which qdiscs are tried.
+const DEVICE: &str = "trial";
+/// More than the default of `net.core.wmem_max` on any system.
+const LARGE_BYTES: usize = 1 << 24;
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProbeRequest {
+    /// `tc` commands on the device `trial`, by the kind they try.
+    commands: BTreeMap<String, Vec<String>>,
+    /// Congestion controls to try.
+    controllers: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ProbeResult {
+    /// By kind: the reason for a refusal, or None.
+    refused: BTreeMap<String, Option<String>>,
+    /// Those to try that a socket accepted.
+    controllers: Vec<String>,
+    /// All that the kernel lists.
+    available: Vec<String>,
+    /// May socket buffers exceed the system's limit?
+    large_buffers: bool,
+}
+
+/// Tries everything.
+pub fn run(folder: &Path) -> Result<()> {
+    let text = fs::read_to_string(folder.join("trial.json")).attempt(|| "reading trial.json".into())?;
+    let request: ProbeRequest = serde_json::from_str(&text)?;
+    let refused = request.commands.into_iter().map(|(what, lines)| Ok((what, try_commands(&lines)?)));
+    let result = ProbeResult {
+        refused: refused.collect::<Result<_>>()?,
+        controllers: request.controllers.into_iter().filter(|name| has(name)).collect(),
+        available: fs::read_to_string(AVAILABLE)
+            .attempt(|| format!("reading {AVAILABLE}"))?
+            .split_whitespace()
+            .map(String::from)
+            .collect(),
+        large_buffers: buffers_may_be_large(),
+    };
+    fs::write(folder.join("tried.json"), serde_json::to_vec(&result)?).attempt(|| "writing tried.json".into())
+}
+
+/// Why the commands were refused on a new veth pair, or None.
+fn try_commands(lines: &[String]) -> Result<Option<String>> {
+    setup::run(&[command(&format!("ip link add {DEVICE} type veth peer name {DEVICE}-end"))])?;
+    let commands: Vec<Command> = lines.iter().map(|line| command(line)).collect();
+    let outcome = setup::run(&commands);
+    setup::run(&[command(&format!("ip link del {DEVICE}"))])?;
+    match outcome {
+        Ok(()) => Ok(None),
+        Err(Error::Refused { reason, .. }) => Ok(Some(reason)),
+        Err(error) => Err(error),
+    }
+}
+
+fn command(line: &str) -> Command {
+    Command { host: String::new(), argv: line.split_whitespace().map(String::from).collect() }
+}
+
+/// Can a socket use this congestion control?
+pub fn has(controller: &str) -> bool {
+    socket().is_ok_and(|socket| socket.set_tcp_congestion(controller.as_bytes()).is_ok())
+}
+
+fn buffers_may_be_large() -> bool {
+    let force = |socket: Socket| {
+        sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, sys::small(LARGE_BYTES))
+    };
+    socket().is_ok_and(|socket| force(socket).is_ok())
+}
+
+fn socket() -> io::Result<Socket> {
+    Socket::new(Domain::IPV4, Type::STREAM, None)
+}

@@ -1,0 +1,202 @@
+//! Discovers the connections that programs make.
+//!
+//! Every sample dumps all TCP connections of the hosts that run programs. When a socket is destroyed, Linux sends a
+//! notification with its last statistics (`SKNLGRP_INET_TCP_DESTROY`, `net/core/sock_diag.c`), so connections that
+//! live between two samples are not missed. Each end is recorded as a flow;
+//! `dumbbell.engines.program_connections` merges the two.
+
+use crate::error::{Attempt, Result};
+use crate::programs::processes;
+use crate::sample::diag;
+use crate::sample::netlink::Netlink;
+use crate::sample::record::{FlowSample, Records};
+use crate::traffic::info::{receive_space, received_bytes};
+use nix::errno::Errno;
+use nix::sys::socket::SockProtocol;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::SocketAddrV4;
+use std::os::fd::RawFd;
+use std::path::Path;
+
+/// `SKNLGRP_INET_TCP_DESTROY` and `SKNLGRP_INET6_TCP_DESTROY`, groups 1 and 3.
+const DESTROY_GROUPS: u32 = 0b101;
+
+/// One end of a connection, as reported in `end.json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct End {
+    /// Where the socket is.
+    pub host: String,
+    /// Local address.
+    pub local: SocketAddrV4,
+    /// Remote address.
+    pub remote: SocketAddrV4,
+    /// Index of the program that owns the socket, if known.
+    pub program: Option<usize>,
+    /// Congestion control at the last sample.
+    pub cc: Option<String>,
+    /// When a sample first found it.
+    pub seen_ns: u64,
+    /// When it was destroyed.
+    pub gone_ns: Option<u64>,
+    #[serde(skip)]
+    inode: u32,
+}
+
+/// Possible owners of sockets: host, program index, and process group while it runs.
+pub type Owners = Vec<(String, usize, Option<i32>)>;
+
+/// All connections found so far.
+pub struct Connections {
+    hosts: Vec<WatchedHost>,
+    known: BTreeMap<(usize, u64), usize>,
+    ends: Vec<End>,
+    records: Records,
+    sampled_ns: u64,
+}
+
+struct WatchedHost {
+    host: String,
+    query: Netlink,
+    destroyed: Netlink,
+}
+
+impl Connections {
+    /// Subscribes to notifications in the hosts that run programs.
+    pub fn open(hosts: BTreeSet<&String>, folder: &Path) -> Result<Self> {
+        let hosts = hosts.into_iter().map(|host| {
+            let [query, destroyed] = [(); 2].map(|()| Netlink::open(host, SockProtocol::NetlinkSockDiag));
+            let destroyed = destroyed?;
+            destroyed.join(DESTROY_GROUPS)?;
+            destroyed.accept_only_kernel()?;
+            Ok(WatchedHost { host: host.clone(), query: query?, destroyed })
+        });
+        let hosts = hosts.collect::<Result<_>>()?;
+        let records = Records::create(folder, "connections.bin")?;
+        Ok(Self { hosts, known: BTreeMap::new(), ends: Vec::new(), records, sampled_ns: 0 })
+    }
+
+    /// Descriptors of the destroy notifications, one per host.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        self.hosts.iter().map(|watched| watched.destroyed.descriptor())
+    }
+
+    /// Samples all connections except the experiment's own flows; `ours` recognises those by either address.
+    pub fn sample(&mut self, now_ns: u64, ours: impl Fn(&SocketAddrV4) -> bool, owners: &Owners) -> Result<()> {
+        for host_index in 0..self.hosts.len() {
+            let mut found = Vec::new();
+            for family in diag::FAMILIES {
+                self.hosts[host_index]
+                    .query
+                    .dump(&diag::everything(family), |answer| found.extend(diag::socket(&answer)))?;
+            }
+            self.hosts[host_index].query.accept_only_kernel()?;
+            found.retain(|socket| !(ours(&socket.local) || ours(&socket.remote)));
+            for socket in found {
+                let number = self.find_or_add(host_index, &socket, now_ns);
+                self.ends[number].cc.clone_from(&socket.cc);
+                self.record(now_ns, number, &socket)?;
+            }
+        }
+        self.sampled_ns = now_ns;
+        self.find_owners(owners)
+    }
+
+    /// Sockets of a host were destroyed.
+    pub fn sockets_destroyed(
+        &mut self,
+        host_index: usize,
+        now_ns: u64,
+        ours: impl Fn(&SocketAddrV4) -> bool,
+    ) -> Result<()> {
+        let mut found = Vec::new();
+        let lost =
+            self.hosts[host_index].destroyed.drain_notifications(|answer| found.extend(diag::socket(&answer)))?;
+        if lost {
+            return Err(Errno::ENOBUFS).attempt(|| "reading netlink".into());
+        }
+        for socket in found {
+            let known = self.known.remove(&(host_index, socket.cookie));
+            if known.is_none() && (ours(&socket.remote) || ours(&socket.local)) {
+                continue;
+            }
+            let number = known.unwrap_or_else(|| self.add(host_index, &socket, self.sampled_ns));
+            self.ends[number].gone_ns = Some(now_ns);
+            self.record(now_ns, number, &socket)?;
+        }
+        Ok(())
+    }
+
+    /// Closes the file and returns all ends.
+    pub fn finish(self) -> Result<Vec<End>> {
+        self.records.finish()?;
+        Ok(self.ends)
+    }
+
+    fn find_or_add(&mut self, host_index: usize, socket: &diag::Found, now_ns: u64) -> usize {
+        if let Some(&number) = self.known.get(&(host_index, socket.cookie)) {
+            self.ends[number].inode = socket.inode;
+            return number;
+        }
+        let number = self.add(host_index, socket, now_ns);
+        self.known.insert((host_index, socket.cookie), number);
+        number
+    }
+
+    fn add(&mut self, host_index: usize, socket: &diag::Found, seen_ns: u64) -> usize {
+        self.ends.push(End {
+            host: self.hosts[host_index].host.clone(),
+            local: socket.local,
+            remote: socket.remote,
+            program: None,
+            cc: None,
+            seen_ns,
+            gone_ns: None,
+            inode: socket.inode,
+        });
+        self.ends.len() - 1
+    }
+
+    fn record(&mut self, now_ns: u64, number: usize, socket: &diag::Found) -> Result<()> {
+        self.records.flow(&FlowSample {
+            time_ns: now_ns,
+            flow: u32::try_from(number).expect("connections fit"),
+            sender: &socket.tcp_info,
+            cc_kind: socket.cc_kind,
+            cc_info: &socket.cc_info,
+            bytes_received: received_bytes(&socket.tcp_info),
+            rcv_space: receive_space(&socket.tcp_info),
+        })
+    }
+
+    /// Finds each socket's program: the host's only program, or the one with the socket open.
+    fn find_owners(&mut self, owners: &Owners) -> Result<()> {
+        for end in self.ends.iter_mut().filter(|end| end.program.is_none() && end.gone_ns.is_none()) {
+            let here: Vec<_> = owners.iter().filter(|(host, ..)| *host == end.host).collect();
+            end.program = match here.as_slice() {
+                [(_, only, _)] => Some(*only),
+                _ if end.inode == 0 => None, // Not accepted yet.
+                several => {
+                    let groups = several.iter().filter_map(|(_, program, group)| Some((*program, (*group)?)));
+                    owner(end.inode, &groups.collect::<Vec<_>>())?
+                }
+            };
+        }
+        Ok(())
+    }
+}
+
+/// The program with a process that has the socket open.
+fn owner(inode: u32, groups: &[(usize, i32)]) -> Result<Option<usize>> {
+    let link = format!("socket:[{inode}]");
+    for (process, group) in processes::grouped().attempt(|| "listing processes".into())? {
+        let Some(program) = groups.iter().find(|(_, each)| *each == group) else { continue };
+        // The process may have exited: it then has nothing open.
+        let Ok(open) = fs::read_dir(format!("/proc/{process}/fd")) else { continue };
+        if open.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == link.as_str())) {
+            return Ok(Some(program.0));
+        }
+    }
+    Ok(None)
+}

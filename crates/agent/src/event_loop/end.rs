@@ -1,0 +1,81 @@
+//! The end of an experiment: `end.json` reports on it. The file exists only if the run completed.
+
+use super::{EventLoop, Traffic, connections};
+use crate::counters;
+use crate::error::{Attempt, Result};
+use crate::host_load;
+use crate::inside::{RecordingStats, settings};
+use crate::path;
+use crate::programs::running;
+use crate::sample::qdisc::Found;
+use crate::sample::record::Records;
+use crate::traffic::report::Report;
+use serde::Serialize;
+use std::fs;
+use std::path::Path;
+
+#[derive(Serialize)]
+struct End<'a> {
+    duration_ns: u64,
+    flows: Vec<&'a Report>,
+    queues: Vec<Found>,
+    programs: Vec<&'a running::Report>,
+    connections: Vec<connections::End>,
+    counters_before: counters::Counters,
+    counters: counters::Counters,
+    settings: settings::Settings,
+    seen: RecordingStats,
+    #[serde(rename = "machine")]
+    host_load: Option<host_load::TimerLateness>,
+    path: Option<&'a path::Report>,
+}
+
+impl EventLoop<'_> {
+    /// Takes a last sample of everything and stops all flows.
+    pub(super) fn end(&mut self, now_ns: u64) -> Result<()> {
+        self.sample_host_load(now_ns, true)?;
+        self.inside.record(self.clock, now_ns, true)?;
+        for number in 0..self.flows.len() {
+            self.stop(number, now_ns)?;
+        }
+        self.ended_ns = Some(now_ns);
+        Ok(())
+    }
+
+    /// Closes all files and writes `end.json`.
+    pub(super) fn finish(mut self, folder: &Path, counters_before: counters::Counters) -> Result<()> {
+        // Before programs get SIGTERM: what they do afterwards is not part of the experiment.
+        self.read_path_back()?;
+        self.stop_programs()?;
+        for standby in std::mem::take(&mut self.standbys) {
+            let host = standby.port().0.to_string();
+            standby.finish().or_else(|error| self.change_failed(&host, error))?;
+        }
+        let mut records = Records::create(folder, "probes.bin")?;
+        self.probes.iter().try_for_each(|probing| probing.write(&mut records))?;
+        records.finish()?;
+        let flows = self
+            .flows
+            .iter()
+            .map(|flow| match flow {
+                Traffic::Tcp(flow) => &flow.report,
+                Traffic::Udp(flow) => &flow.report,
+            })
+            .collect();
+        let end = End {
+            duration_ns: self.ended_ns.expect("the experiment has ended"),
+            flows,
+            queues: self.sampler.finish()?,
+            programs: self.programs.running.iter().map(|program| &program.report).collect(),
+            connections: self.programs.connections.map_or(Ok(Vec::new()), connections::Connections::finish)?,
+            counters_before,
+            counters: counters::read(&self.plan.hosts)?,
+            settings: settings::read(self.plan)?,
+            seen: self.inside.finish(self.clock)?,
+            host_load: self.host_load.map(host_load::HostLoad::finish).transpose()?,
+            path: self.path.as_ref().map(path::Path::report),
+        };
+        let text = serde_json::to_vec(&end)?;
+        fs::write(folder.join("end.json"), text).attempt(|| "writing end.json".into())
+    }
+}

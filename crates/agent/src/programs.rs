@@ -1,0 +1,19 @@
+//! Programs of the host system that run in the experiment's hosts.
+//!
+//! ```text
+//! plan      types of the plan
+//! running   starts and stops programs, stores their output, reports on them
+//! launch    child process: enters its host and sandbox, then executes the program
+//! artifacts files that a program wrote, copied out at the end
+//! processes process groups
+//! sandbox   what a program can see and write
+//! ```
+//!
+//! `event_loop` decides when programs start and which connections are theirs.
+
+pub mod artifacts;
+pub mod launch;
+pub mod plan;
+pub mod processes;
+pub mod running;
+mod sandbox;

@@ -1,0 +1,33 @@
+//! Flows and probes: the traffic of the experiment.
+//!
+//! ```text
+//! tcp     one TCP flow: bulk, sized, on/off or request/response
+//! udp     one UDP flow at a constant rate
+//! probe   pings and UDP probes
+//! info    the tcp_info fields that flows use
+//! payload data that all senders send
+//! report  a flow's summary at the end
+//! ```
+//!
+//! A flow is a state machine. The event loop calls it when a timer fires or a socket is ready; it does what it can
+//! without blocking and returns a [`FlowStep`].
+
+pub mod info;
+pub mod payload;
+pub mod probe;
+pub mod report;
+pub mod tcp;
+pub mod udp;
+
+/// Result of a call to a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowStep {
+    /// Nothing changed for the caller.
+    Same,
+    /// Its sockets changed: the sampler must update its list.
+    Changed,
+    /// Its last byte was received.
+    Done,
+    /// Call `wake` at this time since the experiment's start.
+    WakeAt(u64),
+}

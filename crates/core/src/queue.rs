@@ -1,0 +1,330 @@
+//! Queue disciplines (qdiscs): which packet leaves a device next and when, and which packets are marked or dropped.
+//!
+//! A [`Queue`] is a tree of qdiscs, nested as tc nests them. The owner enqueues packets, dequeues until the answer is
+//! not a packet, and calls again at the time given. Every dropped packet is appended to `dropped`: packets in = packets
+//! out + dropped + queued, for every queue at every time.
+//!
+//! ```text
+//!            enqueue(packet, now) -> Verdict
+//!                 |          \
+//!                 v           +--> dropped (tail, AQM, netem's loss)
+//!              [ queue ]
+//!                 |
+//!                 v
+//!            dequeue(now) -> Packet | At(time) | Empty
+//! ```
+//!
+//! The device under a queue sends immediately (a veth has no rate); links with a rate are modelled as shapers here.
+//! `dumbbell.spec.qdisc` translates tc's options; this module takes numbers ([`config`]).
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `qdisc`, `stats`, `lookahead` | shared by all: dispatch to children, statistics, peek |
+//! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel` | one qdisc each |
+//! | `cake`, `choke`, `drr`, `dualpi2`, `fq`, `fq_pie`, `head_drop`, `pfifo_fast`, `pie`, `prio`, `sfq` | one qdisc each |
+//! | `bucket`, `control`, `flow_hash` | token buckets, `CoDel`'s control loop, flow hashing |
+//! | `rounds` | deficit round robin of `fq_codel` and `fq_pie` |
+//! | `classify`, `police` | filters and their policers |
+
+pub mod config;
+
+mod bucket;
+mod cake;
+mod choke;
+mod classify;
+mod codel;
+mod control;
+mod drr;
+mod dualpi2;
+mod fifo;
+mod flow_hash;
+mod fq;
+mod fq_codel;
+mod fq_pie;
+mod head_drop;
+mod htb;
+mod lookahead;
+mod netem;
+mod pfifo_fast;
+mod pie;
+mod police;
+mod prio;
+mod qdisc;
+mod red;
+mod rounds;
+mod sfq;
+mod stats;
+mod tbf;
+#[cfg(test)]
+pub(crate) mod tests;
+mod validate;
+
+pub use config::{
+    AckFilter, CakeConfig, ChokeConfig, CodelConfig, Config, Correlated, Distribution, DrrClass, DrrConfig,
+    DualPi2Config, Filter, FqCodelConfig, FqConfig, FqPieConfig, Framing, HtbClass, HtbConfig, Isolation, Link, Loss,
+    NetemConfig, NetemRate, Node, PieConfig, PoliceConfig, PrioConfig, Probability, RedConfig, Rule, SfqConfig,
+    SlotConfig, StepThreshold, TbfConfig,
+};
+
+use crate::packet::Packet;
+use crate::time::Time;
+use alloc::vec::Vec;
+use core::mem;
+use qdisc::{CallContext, Qdisc};
+
+/// Result of enqueueing a packet (Linux's `NET_XMIT_*`). A sender on the same host sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The packet is queued (or netem lost it, which looks the same to the sender).
+    Queued,
+    /// The packet was dropped.
+    Dropped,
+    /// The packet is queued, but another packet was dropped to make room.
+    Congested,
+}
+
+/// Result of dequeueing.
+#[derive(Clone, Copy, Debug)]
+pub enum Next {
+    /// This packet leaves now.
+    Packet(Packet),
+    /// No packet yet; dequeue again at this time.
+    At(Time),
+    /// The queue is empty.
+    Empty,
+}
+
+/// Current backlog, as `tc -s` shows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Bytes.
+    pub bytes: u64,
+    /// Packets; a super-packet counts once.
+    pub packets: u32,
+}
+
+/// Counters since the start, as `tc -s` shows them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Packets sent; a super-packet counts each of its segments, as `bstats_update` does.
+    pub sent_packets: u64,
+    /// Packets dropped here or in a child; a super-packet counts once.
+    pub drops: u64,
+    /// Packets marked CE here.
+    pub marks: u64,
+    /// Times that a shaper held a packet back (or that red selected a packet), counted as the kernel does.
+    pub overlimits: u64,
+    /// Packets that netem duplicated; a super-packet counts each of its segments.
+    pub duplicated_packets: u64,
+    /// Bytes of the packets that netem duplicated.
+    pub duplicated_bytes: u64,
+    /// Packets that netem corrupted. The receiver would drop them: tc counts them as sent, we also append them to
+    /// `dropped`.
+    pub corrupted: u64,
+}
+
+/// A qdisc tree in operation.
+#[derive(Debug)]
+pub struct Queue {
+    root: Qdisc,
+    /// Copies made by netem, to be enqueued at the root.
+    copies: Vec<Packet>,
+    /// Packets and bytes duplicated so far.
+    duplicated: (u64, u64),
+    /// Copies that the caller has not collected yet; None unless [`Queue::keep_copies`] was called.
+    kept_copies: Option<Vec<Packet>>,
+}
+
+/// Path to a qdisc in a tree. Samplers keep it to avoid a search by handle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QdiscPath {
+    /// Index of the child at each level, from the root.
+    path: Vec<usize>,
+}
+
+/// Snapshot of one qdisc.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QdiscSnapshot {
+    /// Its name in tc.
+    pub kind: &'static str,
+    /// Backlog of the qdisc and its children.
+    pub backlog: Backlog,
+    /// Counters.
+    pub counters: Counters,
+    /// Whether this kind of qdisc can mark. If not, `counters.marks` means nothing.
+    pub marks: bool,
+}
+
+/// The device that a queue is attached to, as far as qdiscs need to know it.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceContext<'a> {
+    /// Seed of the run.
+    pub seed: u64,
+    /// Name of the device; it names the random streams.
+    pub name: &'a str,
+    /// Whether packets come from sockets of this host and carry departure times.
+    pub is_home: bool,
+    /// Sender's and receiver's host of every flow, for qdiscs that isolate hosts; may be shorter than the list of
+    /// flows.
+    pub ends: &'a [[u32; 2]],
+}
+
+/// Why a change failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeError {
+    /// No qdisc or class has this handle.
+    Unknown,
+    /// The qdisc is of another kind.
+    OtherKind,
+}
+
+impl QdiscPath {
+    /// Number of qdiscs above it.
+    #[must_use]
+    pub const fn depth(&self) -> usize {
+        self.path.len()
+    }
+}
+
+impl Queue {
+    /// Builds a tree of qdiscs. Each qdisc that needs random numbers has its own stream, named after `name` and its
+    /// handle.
+    ///
+    /// # Panics
+    ///
+    /// If tc would reject the numbers: a rate of zero, a class listed before its parent, an idle damping table whose
+    /// length is not 256.
+    #[must_use]
+    pub fn new(node: &Node, seed: u64, name: &str) -> Self {
+        Self::with_device(node, &DeviceContext { seed, name, is_home: false, ends: &[] })
+    }
+
+    /// Builds a tree on a device whose context is known.
+    ///
+    /// # Panics
+    ///
+    /// As [`Queue::new`] does.
+    #[must_use]
+    pub fn with_device(node: &Node, device: &DeviceContext) -> Self {
+        Self { root: Qdisc::new(node, device), copies: Vec::new(), duplicated: (0, 0), kept_copies: None }
+    }
+
+    /// Enqueues a packet. Dropped packets, possibly including this one, are appended to `dropped`.
+    #[inline]
+    pub fn enqueue(&mut self, packet: &Packet, now: Time, dropped: &mut Vec<Packet>) -> Verdict {
+        let mut ctx = CallContext { now, dropped, copies: &mut self.copies, is_copy: false };
+        let verdict = self.root.enqueue(packet, &mut ctx);
+        if !self.copies.is_empty() {
+            self.enqueue_copies(now, dropped);
+        }
+        verdict
+    }
+
+    /// Dequeues the next packet. Packets dropped on the way out are appended to `dropped`.
+    #[inline]
+    pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Next {
+        loop {
+            let mut ctx = CallContext { now, dropped, copies: &mut self.copies, is_copy: false };
+            let next = self.root.dequeue(&mut ctx);
+            if self.copies.is_empty() {
+                return next;
+            }
+            self.enqueue_copies(now, dropped);
+            if matches!(next, Next::Packet(_)) {
+                return next;
+            }
+        }
+    }
+
+    /// The earliest time at which [`Queue::dequeue`] can return a packet, if that is known without a call that changes
+    /// state ([`Time::NEVER`] when the queue is empty). None: call `dequeue`.
+    #[must_use]
+    #[inline]
+    pub fn next_departure(&self, now: Time) -> Option<Time> {
+        self.root.next_departure(now)
+    }
+
+    /// Backlog of the whole tree.
+    #[must_use]
+    pub const fn backlog(&self) -> Backlog {
+        self.root.stats.backlog
+    }
+
+    /// Packets and bytes that netems in this tree duplicated; a super-packet counts each of its segments. Bytes in +
+    /// duplicated = out + dropped + queued; the same holds for packets when each segment counts.
+    #[must_use]
+    pub const fn duplicated(&self) -> (u64, u64) {
+        self.duplicated
+    }
+
+    /// Starts keeping netem's copies for [`Queue::take_copies`].
+    pub fn keep_copies(&mut self) {
+        self.kept_copies.get_or_insert_default();
+    }
+
+    /// Copies that netems in this tree made since the last call.
+    pub fn take_copies(&mut self) -> Vec<Packet> {
+        self.kept_copies.as_mut().map(mem::take).unwrap_or_default()
+    }
+
+    /// Path to the qdisc with this handle (such as `10:`), or None.
+    #[must_use]
+    pub fn find_path(&self, handle: &str) -> Option<QdiscPath> {
+        self.root.path_to(handle).map(|path| QdiscPath { path })
+    }
+
+    /// Snapshot of the qdisc at `path`.
+    ///
+    /// # Panics
+    ///
+    /// If the path belongs to another queue.
+    #[must_use]
+    pub fn snapshot(&self, path: &QdiscPath) -> QdiscSnapshot {
+        let found = self.root.at(&path.path).expect("a path is used with the queue that returned it");
+        let stats = &found.stats;
+        QdiscSnapshot { kind: found.kind(), backlog: stats.backlog, counters: stats.counters, marks: found.marks() }
+    }
+
+    /// `tc qdisc change`: new settings for the qdisc with this handle. Queued packets stay; children keep their
+    /// settings.
+    ///
+    /// # Errors
+    ///
+    /// If no qdisc has this handle and kind.
+    pub fn change(&mut self, node: &Node) -> Result<(), ChangeError> {
+        self.find(&node.handle)?.change(&node.config)
+    }
+
+    /// `tc class change` on the htb with this handle.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such htb or class.
+    pub fn change_class(&mut self, htb: &str, class: &HtbClass) -> Result<(), ChangeError> {
+        self.find(htb)?.change_class(class)
+    }
+
+    fn find(&mut self, handle: &str) -> Result<&mut Qdisc, ChangeError> {
+        let path = self.root.path_to(handle).ok_or(ChangeError::Unknown)?;
+        self.root.at_mut(&path).ok_or(ChangeError::Unknown)
+    }
+
+    /// Enqueues netem's copies at the root, as `netem_enqueue` does. Their verdicts are ignored.
+    #[cold]
+    fn enqueue_copies(&mut self, now: Time, dropped: &mut Vec<Packet>) {
+        let mut copies = mem::take(&mut self.copies);
+        for packet in copies.drain(..) {
+            self.duplicated.0 += u64::from(packet.segments);
+            self.duplicated.1 += u64::from(packet.bytes);
+            if let Some(kept) = &mut self.kept_copies {
+                kept.push(packet);
+            }
+            let mut ctx = CallContext { now, dropped, copies: &mut self.copies, is_copy: true };
+            self.root.enqueue(&packet, &mut ctx);
+        }
+        assert!(self.copies.is_empty(), "netem does not duplicate a copy");
+        self.copies = copies;
+    }
+}

@@ -1,0 +1,363 @@
+//! One qdisc in a tree: its kind, and how it is called, found and changed.
+//!
+//! The kinds are a closed set with one module each; this module has what they share.
+
+use super::cake::Cake;
+use super::choke::Choke;
+use super::codel::Codel;
+use super::drr::Drr;
+use super::dualpi2::DualPi2;
+use super::fifo::Fifo;
+use super::fq::Fq;
+use super::fq_codel::FqCodel;
+use super::fq_pie::FqPie;
+use super::head_drop::HeadDrop;
+use super::htb::Htb;
+use super::lookahead::Peeked;
+use super::netem::Netem;
+use super::pfifo_fast::PfifoFast;
+use super::pie::Pie;
+use super::prio::Prio;
+use super::red::Red;
+use super::sfq::Sfq;
+use super::stats::QdiscStats;
+use super::tbf::Tbf;
+use super::{ChangeError, Config, DeviceContext, HtbClass, Next, Node, Verdict};
+use crate::packet::Packet;
+use crate::rng::Rng;
+use crate::time::Time;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A qdisc with its handle and statistics.
+#[derive(Debug)]
+pub(super) struct Qdisc {
+    handle: String,
+    /// Backlog and counters, children included.
+    pub stats: QdiscStats,
+    kind: Kind,
+}
+
+/// The kind of qdisc. An explicit tag is read in one step, unlike a niche in a fifo's fields.
+#[derive(Debug)]
+#[repr(u8)]
+enum Kind {
+    Fifo(Fifo),
+    Tbf(Box<Tbf>),
+    Htb(Box<Htb>),
+    Netem(Box<Netem>),
+    Red(Box<Red>),
+    Codel(Box<Codel>),
+    FqCodel(Box<FqCodel>),
+    Choke(Box<Choke>),
+    Drr(Box<Drr>),
+    FqPie(Box<FqPie>),
+    PfifoFast(PfifoFast),
+    HeadDrop(HeadDrop),
+    Pie(Box<Pie>),
+    Prio(Box<Prio>),
+    Sfq(Box<Sfq>),
+    DualPi2(Box<DualPi2>),
+    Fq(Box<Fq>),
+    Cake(Box<Cake>),
+}
+
+/// Context of one call into a tree.
+#[derive(Debug)]
+pub(super) struct CallContext<'a> {
+    pub now: Time,
+    /// Packets dropped by this call.
+    pub dropped: &'a mut Vec<Packet>,
+    /// Copies made by netem; the tree's owner enqueues them at the root.
+    pub copies: &'a mut Vec<Packet>,
+    /// Whether the packet is such a copy. Copies are not duplicated again (Linux's `tc_depth`).
+    pub is_copy: bool,
+}
+
+/// Context from which a qdisc is built.
+pub(super) type QdiscContext<'a> = DeviceContext<'a>;
+
+impl DeviceContext<'_> {
+    /// Random stream of the qdisc with this handle.
+    pub(super) fn rng(&self, handle: &str) -> Rng {
+        Rng::from_name(self.seed, &format!("{}.{handle}", self.name))
+    }
+}
+
+impl Qdisc {
+    /// Builds a qdisc and its children.
+    pub fn new(node: &Node, context: &QdiscContext) -> Self {
+        let handle = node.handle.as_str();
+        let kind = match &node.config {
+            Config::Pfifo { limit } => Kind::Fifo(Fifo::of_packets(*limit)),
+            Config::Bfifo { limit } => Kind::Fifo(Fifo::of_bytes(*limit)),
+            Config::Tbf(config) => Kind::Tbf(Box::new(Tbf::new(config, context))),
+            Config::Htb(config) => Kind::Htb(Box::new(Htb::new(config, context))),
+            Config::Netem(config) => Kind::Netem(Box::new(Netem::new(config, context, handle))),
+            Config::Red(config) => Kind::Red(Box::new(Red::new(config, context, handle))),
+            Config::Codel(config) => Kind::Codel(Box::new(Codel::new(config))),
+            Config::FqCodel(config) => Kind::FqCodel(Box::new(FqCodel::new(config, context, handle))),
+            Config::Choke(config) => Kind::Choke(Box::new(Choke::new(config, context, handle))),
+            Config::Drr(config) => Kind::Drr(Box::new(Drr::new(config, context))),
+            Config::FqPie(config) => Kind::FqPie(Box::new(FqPie::new(config, context, handle))),
+            Config::PfifoFast { limit } => Kind::PfifoFast(PfifoFast::new(*limit)),
+            Config::PfifoHeadDrop { limit } => Kind::HeadDrop(HeadDrop::new(*limit)),
+            Config::Pie(config) => Kind::Pie(Box::new(Pie::new(config, context, handle))),
+            Config::Prio(config) => Kind::Prio(Box::new(Prio::new(config, context))),
+            Config::Sfq(config) => Kind::Sfq(Box::new(Sfq::new(config, context, handle))),
+            Config::DualPi2(config) => Kind::DualPi2(Box::new(DualPi2::new(config, context, handle))),
+            Config::Fq(config) => Kind::Fq(Box::new(Fq::new(config, context, handle))),
+            Config::Cake(config) => Kind::Cake(Box::new(Cake::new(config, context, handle))),
+        };
+        Self { handle: node.handle.clone(), stats: QdiscStats::default(), kind }
+    }
+
+    /// A fifo that its parent creates; it has no handle.
+    pub fn built_in(fifo: Fifo) -> Self {
+        Self { handle: String::new(), stats: QdiscStats::default(), kind: Kind::Fifo(fifo) }
+    }
+
+    /// Enqueues a packet. A fifo, the leaf of most trees, is inlined into the caller.
+    #[inline]
+    pub fn enqueue(&mut self, packet: &Packet, ctx: &mut CallContext) -> Verdict {
+        match &mut self.kind {
+            Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
+            _ => self.enqueue_below(packet, ctx),
+        }
+    }
+
+    /// Dequeues the next packet and counts it.
+    #[inline]
+    pub fn dequeue(&mut self, ctx: &mut CallContext) -> Next {
+        let next = match &mut self.kind {
+            Kind::Fifo(fifo) => fifo.dequeue(&mut self.stats),
+            _ => self.dequeue_below(ctx),
+        };
+        if let Next::Packet(packet) = &next {
+            self.stats.sent(packet);
+        }
+        next
+    }
+
+    fn enqueue_below(&mut self, packet: &Packet, ctx: &mut CallContext) -> Verdict {
+        match &mut self.kind {
+            Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
+            Kind::Tbf(tbf) => tbf.enqueue(packet, &mut self.stats, ctx),
+            Kind::Htb(htb) => htb.enqueue(packet, &mut self.stats, ctx),
+            Kind::Netem(netem) => netem.enqueue(packet, &mut self.stats, ctx),
+            Kind::Red(red) => red.enqueue(*packet, &mut self.stats, ctx),
+            Kind::Codel(codel) => codel.enqueue(*packet, &mut self.stats, ctx),
+            Kind::FqCodel(fq_codel) => fq_codel.enqueue(*packet, &mut self.stats, ctx),
+            Kind::Choke(choke) => choke.enqueue(*packet, &mut self.stats, ctx),
+            Kind::Drr(drr) => drr.enqueue(packet, &mut self.stats, ctx),
+            Kind::FqPie(fq_pie) => fq_pie.enqueue(*packet, &mut self.stats, ctx),
+            Kind::PfifoFast(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
+            Kind::HeadDrop(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
+            Kind::Pie(pie) => pie.enqueue(*packet, &mut self.stats, ctx),
+            Kind::Prio(prio) => prio.enqueue(packet, &mut self.stats, ctx),
+            Kind::Sfq(sfq) => sfq.enqueue(*packet, &mut self.stats, ctx),
+            Kind::DualPi2(dualpi2) => dualpi2.enqueue(*packet, &mut self.stats, ctx),
+            Kind::Fq(fq) => fq.enqueue(*packet, &mut self.stats, ctx),
+            Kind::Cake(cake) => cake.enqueue(packet, &mut self.stats, ctx),
+        }
+    }
+
+    fn dequeue_below(&mut self, ctx: &mut CallContext) -> Next {
+        match &mut self.kind {
+            Kind::Fifo(fifo) => fifo.dequeue(&mut self.stats),
+            Kind::Tbf(tbf) => tbf.dequeue(&mut self.stats, ctx),
+            Kind::Htb(htb) => htb.dequeue(&mut self.stats, ctx),
+            Kind::Netem(netem) => netem.dequeue(&mut self.stats, ctx),
+            Kind::Red(red) => red.dequeue(&mut self.stats, ctx),
+            Kind::Codel(codel) => codel.dequeue(&mut self.stats, ctx),
+            Kind::FqCodel(fq_codel) => fq_codel.dequeue(&mut self.stats, ctx),
+            Kind::Choke(choke) => choke.dequeue(&mut self.stats, ctx),
+            Kind::Drr(drr) => drr.dequeue(&mut self.stats, ctx),
+            Kind::FqPie(fq_pie) => fq_pie.dequeue(&mut self.stats, ctx),
+            Kind::PfifoFast(fifo) => fifo.dequeue(&mut self.stats),
+            Kind::HeadDrop(fifo) => fifo.dequeue(&mut self.stats),
+            Kind::Pie(pie) => pie.dequeue(&mut self.stats, ctx),
+            Kind::Prio(prio) => prio.dequeue(&mut self.stats, ctx),
+            Kind::Sfq(sfq) => sfq.dequeue(&mut self.stats, ctx),
+            Kind::DualPi2(dualpi2) => dualpi2.dequeue(&mut self.stats, ctx),
+            Kind::Fq(fq) => fq.dequeue(&mut self.stats, ctx),
+            Kind::Cake(cake) => cake.dequeue(&mut self.stats, ctx),
+        }
+    }
+
+    /// The earliest time at which [`Self::dequeue`] can return a packet, if known without changing state. Most kinds
+    /// count each call or change state while they are empty.
+    #[inline]
+    pub fn next_departure(&self, now: Time) -> Option<Time> {
+        match &self.kind {
+            Kind::Htb(_) if self.is_empty() => Some(Time::NEVER),
+            Kind::Htb(htb) => htb.next_departure(now),
+            Kind::Netem(netem) => netem.next_departure(now),
+            _ => None,
+        }
+    }
+
+    /// The next packet's size, for kinds that can tell it without dequeueing.
+    pub fn peek(&mut self, ctx: &mut CallContext) -> Option<Peeked> {
+        match &mut self.kind {
+            Kind::Fifo(fifo) => Some(fifo.peek()),
+            Kind::Red(red) => Some(red.peek(&mut self.stats, ctx)),
+            Kind::Choke(choke) => Some(choke.peek()),
+            Kind::PfifoFast(fifo) => Some(fifo.peek()),
+            Kind::HeadDrop(fifo) => Some(fifo.peek()),
+            _ => None,
+        }
+    }
+
+    /// Calls this qdisc and adds its changes to the parent's statistics.
+    #[inline]
+    pub fn with_parent_stats<T>(&mut self, parent: &mut QdiscStats, call: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.stats.read();
+        let answer = call(self);
+        parent.follow(before, self.stats.read());
+        answer
+    }
+
+    /// Whether the backlog is empty.
+    pub const fn is_empty(&self) -> bool {
+        self.stats.backlog.packets == 0
+    }
+
+    /// Name in tc.
+    pub const fn kind(&self) -> &'static str {
+        match &self.kind {
+            Kind::Fifo(fifo) => fifo.kind(),
+            Kind::Tbf(_) => "tbf",
+            Kind::Htb(_) => "htb",
+            Kind::Netem(_) => "netem",
+            Kind::Red(_) => "red",
+            Kind::Codel(_) => "codel",
+            Kind::FqCodel(_) => "fq_codel",
+            Kind::Choke(_) => "choke",
+            Kind::Drr(_) => "drr",
+            Kind::FqPie(_) => "fq_pie",
+            Kind::PfifoFast(_) => "pfifo_fast",
+            Kind::HeadDrop(_) => "pfifo_head_drop",
+            Kind::Pie(_) => "pie",
+            Kind::Prio(_) => "prio",
+            Kind::Sfq(_) => "sfq",
+            Kind::DualPi2(_) => "dualpi2",
+            Kind::Fq(_) => "fq",
+            Kind::Cake(_) => "cake",
+        }
+    }
+
+    /// Whether this kind can mark packets.
+    pub const fn marks(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Red(_)
+                | Kind::Codel(_)
+                | Kind::FqCodel(_)
+                | Kind::Choke(_)
+                | Kind::DualPi2(_)
+                | Kind::FqPie(_)
+                | Kind::Pie(_)
+                | Kind::Fq(_)
+                | Kind::Cake(_)
+        )
+    }
+
+    /// Applies new settings; children keep theirs.
+    pub fn change(&mut self, config: &Config) -> Result<(), ChangeError> {
+        match (&mut self.kind, config) {
+            (Kind::Fifo(fifo), Config::Pfifo { .. } | Config::Bfifo { .. }) => return fifo.change(config),
+            (Kind::Tbf(tbf), Config::Tbf(config)) => tbf.change(config),
+            (Kind::Htb(htb), Config::Htb(config)) => return htb.change(config),
+            (Kind::Netem(netem), Config::Netem(config)) => netem.change(config),
+            (Kind::Red(red), Config::Red(config)) => red.change(config),
+            (Kind::Codel(codel), Config::Codel(config)) => codel.change(config),
+            (Kind::FqCodel(fq_codel), Config::FqCodel(config)) => fq_codel.change(config),
+            (Kind::Choke(choke), Config::Choke(config)) => choke.change(config),
+            (Kind::Drr(drr), Config::Drr(config)) => drr.change(config),
+            (Kind::FqPie(fq_pie), Config::FqPie(config)) => fq_pie.change(config),
+            (Kind::HeadDrop(fifo), Config::PfifoHeadDrop { limit }) => fifo.change(*limit),
+            (Kind::Pie(pie), Config::Pie(config)) => pie.change(config),
+            (Kind::Prio(prio), Config::Prio(config)) => prio.change(config),
+            (Kind::DualPi2(dualpi2), Config::DualPi2(config)) => dualpi2.change(config),
+            (Kind::Fq(fq), Config::Fq(config)) => fq.change(config),
+            (Kind::Cake(cake), Config::Cake(config)) => cake.change(config),
+            _ => return Err(ChangeError::OtherKind),
+        }
+        Ok(())
+    }
+
+    /// Applies new settings to a class of an htb.
+    pub fn change_class(&mut self, class: &HtbClass) -> Result<(), ChangeError> {
+        match &mut self.kind {
+            Kind::Htb(htb) => htb.change_class(class),
+            _ => Err(ChangeError::OtherKind),
+        }
+    }
+
+    /// Sets the limit of a fifo on behalf of its parent (`fifo_set_limit`).
+    pub fn set_fifo_limit(&mut self, limit: u64) {
+        if let Kind::Fifo(fifo) = &mut self.kind {
+            fifo.set_limit(limit);
+        }
+    }
+
+    /// Path from here to the qdisc with this handle.
+    pub fn path_to(&self, handle: &str) -> Option<Vec<usize>> {
+        if self.handle == handle && !handle.is_empty() {
+            return Some(Vec::new());
+        }
+        (0..self.children()).find_map(|index| {
+            let mut path = self.child(index)?.path_to(handle)?;
+            path.insert(0, index);
+            Some(path)
+        })
+    }
+
+    /// The qdisc at the end of a path.
+    pub fn at(&self, path: &[usize]) -> Option<&Self> {
+        path.iter().try_fold(self, |here, index| here.child(*index))
+    }
+
+    /// The qdisc at the end of a path.
+    pub fn at_mut(&mut self, path: &[usize]) -> Option<&mut Self> {
+        path.iter().try_fold(self, |here, index| here.child_mut(*index))
+    }
+
+    /// Number of child slots; some may be empty.
+    fn children(&self) -> usize {
+        match &self.kind {
+            Kind::Tbf(_) | Kind::Netem(_) | Kind::Red(_) => 1,
+            Kind::Htb(htb) => htb.classes(),
+            Kind::Drr(drr) => drr.classes(),
+            Kind::Prio(prio) => prio.bands(),
+            _ => 0,
+        }
+    }
+
+    fn child(&self, index: usize) -> Option<&Self> {
+        match &self.kind {
+            Kind::Tbf(tbf) => Some(tbf.inner()),
+            Kind::Red(red) => Some(red.inner()),
+            Kind::Netem(netem) => netem.inner(),
+            Kind::Htb(htb) => htb.leaf(index),
+            Kind::Drr(drr) => drr.leaf(index),
+            Kind::Prio(prio) => prio.band(index),
+            _ => None,
+        }
+    }
+
+    fn child_mut(&mut self, index: usize) -> Option<&mut Self> {
+        match &mut self.kind {
+            Kind::Tbf(tbf) => Some(tbf.inner_mut()),
+            Kind::Red(red) => Some(red.inner_mut()),
+            Kind::Netem(netem) => netem.inner_mut(),
+            Kind::Htb(htb) => htb.leaf_mut(index),
+            Kind::Drr(drr) => drr.leaf_mut(index),
+            Kind::Prio(prio) => prio.band_mut(index),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! The sending half of a TCP connection, as in Linux 6.12 with default sysctls.
+//!
+//! ```text
+//!   write, close          on_ack                 on_timer, on_departed
+//!       |                   |                            |
+//!       v                   v                            v
+//!   [app_source] sack -> ack -> rack -> recovery -> [controller]  measurements and decisions
+//!       |                                            |
+//!       +------> tasks: transmit, retransmit, probes <+           poll: one packet at a time
+//!                  pacing, window, tso, host                      limits
+//! ```
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | [`scoreboard`], [`record`], [`pending_set`] | outstanding segments and their state |
+//! | [`ack`], [`sack`] | ACK processing |
+//! | [`rack`], [`probe`], [`rto`] | loss detection: by time, by a probe, by timeout |
+//! | [`recovery`], [`undo`] | states, window reduction (PRR), and its undo (DSACK, Eifel, F-RTO) |
+//! | [`rtt`], [`rate`], [`timer`] | measurements and the timer |
+//! | [`transmit`], [`retransmit`], [`tso`], [`window`], [`pacing`], [`host`] | what to send, in which packets, when |
+//! | [`mod@initial_state`], [`app_source`], [`fragments`], [`writing`], [`info`] | start, application, `tcp_info` |
+//!
+//! The endpoint handles the handshake and headers, the controller ([`crate::cc`]) the size of the window. TCP builds
+//! super-packets even without offloads; the device segments them.
+
+mod ack;
+mod app_source;
+mod fragments;
+mod host;
+mod info;
+mod initial_state;
+mod number;
+mod pacing;
+mod pending_set;
+mod probe;
+mod rack;
+mod rate;
+mod record;
+mod recovery;
+mod retransmit;
+mod rto;
+mod rtt;
+mod sack;
+mod scoreboard;
+mod tasks;
+#[cfg(test)]
+mod test_access;
+#[cfg(test)]
+pub(super) mod tests;
+mod timer;
+mod transmit;
+mod tso;
+mod undo;
+mod window;
+mod writing;
+
+use super::Settings;
+use crate::cc::{CaState, CongestionControl, Controller, EcnUse, SenderState};
+use crate::packet::Layout;
+use crate::telemetry::Stack;
+use crate::time::{Span, Time};
+use app_source::AppSource;
+use host::HostQueue;
+use info::{Chrono, Counters};
+use initial_state::{FIRST_BYTE, initial_state};
+use rack::Rack;
+use rate::RateTracker;
+use recovery::Recovery;
+use retransmit::RetransmitCursor;
+use rtt::Rtt;
+use scoreboard::Scoreboard;
+use tasks::{Task, TaskSet};
+use timer::{Pending, Timer};
+use transmit::Burst;
+use tso::Tso;
+use window::{Peer, Usage};
+
+/// A data packet to send now. Sequence numbers are those of [`crate::packet::Segment`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "bits of two headers")]
+pub(crate) struct Transmission {
+    /// First byte.
+    pub seq: u64,
+    /// Payload bytes; 0 for a FIN alone, and for the probe of a zero window, whose `seq` is an old one.
+    pub len: u32,
+    /// TCP segments inside.
+    pub segments: u16,
+    /// Carries FIN.
+    pub fin: bool,
+    /// Carries PSH.
+    pub psh: bool,
+    /// Carries CWR.
+    pub cwr: bool,
+    /// Is ECN-capable.
+    pub ect: bool,
+    /// Is it a retransmission?
+    pub retransmission: bool,
+    /// Departure time: now, or later if the host's queue paces.
+    pub departs_at: Time,
+}
+
+/// The sending half of a connection. Usage as for the endpoint: pass in each event, poll until there is nothing more,
+/// then ask for the next timer.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
+pub(crate) struct Sender<C = Controller> {
+    tp: SenderState,
+    controller: C,
+    /// [`CongestionControl::has_cong_control`], read before and when the connection is established.
+    has_cong_control: bool,
+    board: Scoreboard,
+    app_source: AppSource,
+    peer: Peer,
+    rtt: Rtt,
+    rate: RateTracker,
+    rack: Rack,
+    recovery: Recovery,
+    usage: Usage,
+    timer: Timer,
+    /// When the pacing timer fires.
+    paced_until: Time,
+    host: HostQueue,
+    tso: Tso,
+    burst: Burst,
+    retransmit_cursor: RetransmitCursor,
+    /// The last polled packet, in case the host's queue refuses it.
+    polled: Transmission,
+    tasks: TaskSet,
+    ecn: Ecn,
+    counters: Counters,
+    chrono: Chrono,
+    is_established: bool,
+    /// Is the application's program running, not the network's softirq? A program's packets are delivered one by one; a
+    /// softirq's wait for its end.
+    in_process: bool,
+    slow_start_after_idle: bool,
+    initial_window: u32,
+    syn_retransmissions: u32,
+    /// Microseconds since the start, plus one: 0 means never.
+    now_us: u64,
+    /// Jiffies since the start.
+    jiffy: u64,
+}
+
+/// ECN as a sender keeps it (RFC 3168 section 6.1).
+#[derive(Clone, Copy, Debug, Default)]
+struct Ecn {
+    negotiated: bool,
+    /// Is a reduction answered with CWR? Not with counted marks.
+    answers: bool,
+    /// Counted marks (RFC 9768's `s.cep`, less its initial value).
+    marks: u32,
+    /// The next new data carries CWR.
+    cwr_queued: bool,
+}
+
+impl<C: CongestionControl> Sender<C> {
+    /// A sender of a connection that is not established yet.
+    pub(crate) fn new(settings: &Settings, controller: C) -> Self {
+        let tso = Tso::new(settings, controller.max_segments());
+        Self {
+            tp: initial_state(settings, &tso),
+            has_cong_control: controller.has_cong_control(),
+            controller,
+            board: Scoreboard::new(settings.mss),
+            app_source: AppSource::new(settings),
+            peer: Peer::default(),
+            rtt: Rtt::new(),
+            rate: RateTracker::new(),
+            rack: Rack::new(),
+            recovery: Recovery::new(),
+            usage: Usage::default(),
+            timer: Timer::new(),
+            paced_until: Time::NEVER,
+            host: HostQueue::new(settings.mss, settings.queue_paces),
+            tso,
+            burst: Burst::default(),
+            retransmit_cursor: RetransmitCursor::default(),
+            polled: Transmission::default(),
+            tasks: TaskSet::default(),
+            ecn: Ecn::default(),
+            counters: Counters::default(),
+            chrono: Chrono::default(),
+            is_established: false,
+            in_process: false,
+            slow_start_after_idle: settings.slow_start_after_idle,
+            initial_window: settings.initial_window,
+            syn_retransmissions: 0,
+            now_us: 1,
+            jiffy: 0,
+        }
+    }
+
+    /// The number of retransmissions of the SYN (or SYN-ACK); call it before [`Sender::established`].
+    pub(crate) const fn handshake_retransmissions(&mut self, times: u32) {
+        self.syn_retransmissions = times;
+    }
+
+    /// Sets whether ECN was negotiated, and how it is used.
+    pub(crate) fn set_ecn(&mut self, negotiated: bool, ecn_use: EcnUse) {
+        self.ecn.negotiated = negotiated;
+        self.ecn.answers = negotiated && ecn_use != EcnUse::Counted;
+        self.tp.ecn = negotiated;
+    }
+
+    /// The handshake is complete; `handshake_rtt` is its round-trip time, if measured.
+    pub(crate) fn established(&mut self, now: Time, handshake_rtt: Option<Span>, peer_window: u32) {
+        self.enter(now);
+        self.board.begin(FIRST_BYTE);
+        self.peer = Peer::new(peer_window);
+        self.tso.fit_window(self.peer.largest);
+        if let Some(rtt) = handshake_rtt {
+            self.rtt.sample_min(rtt.as_micros(), self.jiffy);
+            self.rtt.sample(rtt.as_micros(), FIRST_BYTE, FIRST_BYTE);
+            self.show_rtt();
+        }
+        // tcp_init_transfer: one retransmission may be the network's first-packet delay, two are congestion.
+        self.tp.cwnd = if self.syn_retransmissions > 1 { 1 } else { self.initial_window };
+        if !self.has_cong_control {
+            pacing::update_rate(&mut self.tp);
+        }
+        self.tp.last_sent_at = now;
+        self.usage.stamp = self.jiffy;
+        self.controller.init(&mut self.tp);
+        self.has_cong_control = self.controller.has_cong_control();
+        self.grow_sndbuf();
+        self.is_established = true;
+        self.begin_writing();
+    }
+
+    /// The application writes `bytes` more; `u64::MAX` means unlimited data, and 0 ends unlimited data.
+    pub(crate) fn write(&mut self, now: Time, bytes: u64) {
+        self.enter(now);
+        self.app_source.write(bytes);
+        if self.is_established {
+            self.begin_writing();
+        }
+    }
+
+    /// The application has written everything: FIN follows the last byte.
+    pub(crate) fn close(&mut self, now: Time) {
+        self.enter(now);
+        self.app_source.close();
+        // It closes after writing everything (the agent's `shutdown`), and until then writes as before.
+        if self.is_established && !self.app_source.has_more() {
+            self.begin_writing();
+        }
+    }
+
+    /// Is everything acknowledged, FIN included?
+    pub(crate) const fn is_done(&self) -> bool {
+        self.app_source.has_fin() && self.tp.snd_una == self.app_source.end()
+    }
+
+    /// The telemetry that the next ACK carries.
+    pub(crate) fn on_telemetry(&mut self, stack: &Stack) {
+        self.controller.on_telemetry(stack);
+    }
+
+    /// A data packet of this size (as a queue counts it) left the host, or was dropped there silently; it was the last
+    /// of `pieces`. Returns whether the sender continues because of it.
+    #[inline]
+    pub(crate) fn on_departed(&mut self, now: Time, packet_bytes: u32, pieces: u16) -> bool {
+        let goes_on = self.host.depart(packet_bytes, pieces);
+        if goes_on {
+            self.enter(now);
+            self.resume();
+        }
+        goes_on
+    }
+
+    /// The device segments the packet that was just polled into `segments` pieces.
+    pub(crate) const fn on_cut(&mut self, segments: u16) {
+        self.host.cut(segments);
+    }
+
+    /// The host's queue accepted the packet that was just polled, but dropped another for it (`NET_XMIT_CN`).
+    pub(crate) fn on_congested(&mut self, now: Time) {
+        self.enter(now);
+        self.enter_cwr();
+    }
+
+    /// The host's queue refused the packet that was just polled (`NET_XMIT_DROP`): it counts as never sent, and the
+    /// window is reduced.
+    pub(crate) fn on_refused(&mut self, now: Time, _packet_bytes: u32) {
+        self.enter(now);
+        self.enter_cwr();
+        self.take_back();
+    }
+
+    /// Handles the timer of [`Sender::next_timer`]. Does nothing if called early.
+    pub(crate) fn on_timer(&mut self, now: Time) {
+        self.enter(now);
+        self.in_process = false;
+        if self.paced_until <= now {
+            self.paced_until = Time::NEVER;
+            self.resume();
+        }
+        if self.timer.at > now {
+            return;
+        }
+        match self.timer.fire() {
+            Pending::Nothing => {}
+            Pending::Retransmit => self.on_retransmission_timeout(),
+            Pending::LossProbe => self.tasks.schedule(Task::LossProbe),
+            Pending::Reordering => self.on_reordering_timeout(),
+            Pending::WindowProbe => self.on_window_probe_timeout(),
+        }
+    }
+
+    /// Was the application woken to continue writing? Then call [`Sender::continue_writing`] after the softirqs of this
+    /// instant.
+    pub(crate) const fn wants_to_write(&self) -> bool {
+        self.app_source.woken
+    }
+
+    /// The application continues writing.
+    pub(crate) fn continue_writing(&mut self, now: Time) {
+        self.enter(now);
+        self.in_process = true;
+        if self.resume_writing() {
+            self.tasks.schedule(Task::Push);
+        }
+    }
+
+    /// Is the packet that was just polled delivered before anything else is polled?
+    pub(crate) const fn departs_at_once(&self) -> bool {
+        self.in_process
+    }
+
+    /// When to call [`Sender::on_timer`].
+    pub(crate) fn next_timer(&self) -> Time {
+        self.timer.at.min(self.paced_until)
+    }
+
+    /// The next data packet to send now, if any. Call until it returns None.
+    #[inline]
+    pub(crate) fn poll(&mut self, now: Time) -> Option<Transmission> {
+        if self.tasks.is_empty() { None } else { self.work(now) }
+    }
+
+    /// The controller's name as the socket reports it.
+    pub(crate) fn controller(&self) -> &'static str {
+        self.controller.name()
+    }
+
+    /// Layout of these bytes on the application's pages.
+    #[inline]
+    pub(crate) fn layout(&self, seq: u64, len: u32) -> Layout {
+        self.app_source.layout(seq, len)
+    }
+
+    /// The next sequence number to send: that of an ACK without data.
+    pub(crate) const fn next_seq(&self) -> u64 {
+        self.tp.snd_nxt
+    }
+
+    /// Runs one task after another until one yields a packet.
+    fn work(&mut self, now: Time) -> Option<Transmission> {
+        self.enter(now);
+        while let Some(task) = self.tasks.next() {
+            let transmission = match task {
+                Task::Head => self.retransmit_head(),
+                Task::LossProbe => self.send_loss_probe(),
+                Task::WindowProbe => self.send_window_probe(),
+                Task::Retransmit => self.retransmit_next(),
+                Task::NewData | Task::Push => self.push_next(task),
+            };
+            if let Some(transmission) = transmission {
+                self.polled = transmission;
+                return Some(transmission);
+            }
+        }
+        None
+    }
+
+    /// Most calls come at the same instant as the previous one: the clock is already set.
+    #[inline]
+    fn enter(&mut self, now: Time) {
+        if self.tp.now == now {
+            return;
+        }
+        self.tp.now = now;
+        self.now_us = now.as_micros() + 1;
+        self.jiffy = now.jiffies();
+    }
+
+    fn show_rtt(&mut self) {
+        self.tp.srtt_us8 = self.rtt.srtt_us8;
+        self.tp.min_rtt_us = self.rtt.min_us();
+    }
+
+    fn set_state(&mut self, state: CaState) {
+        self.controller.set_state(&mut self.tp, state);
+        self.tp.state = state;
+    }
+}

@@ -1,0 +1,305 @@
+//! The data to send: the application's data, the send buffer's limit, and the FIN.
+//!
+//! Unlimited data is a buffer that is filled again and again; [`super::writing`] decides when. The buffer grows with
+//! the window (`tcp_sndbuf_expand`) up to `tcp_wmem`'s maximum unless `SO_SNDBUF` fixes it.
+
+#[cfg(test)]
+mod tests;
+
+use super::fragments::Fragments;
+use super::host::{MAX_TCP_HEADER, SHARED_INFO, SK_BUFF, SKB_OVERHEAD};
+use crate::packet::Layout;
+use crate::transport::Settings;
+use alloc::collections::VecDeque;
+
+/// The application's data.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
+pub(super) struct AppSource {
+    /// Bytes still to be written by the application; `u64::MAX` is unlimited.
+    backlog: u64,
+    /// Sequence number after the data in the socket, without FIN (`write_seq`).
+    written: u64,
+    /// End of each skb that was not sent yet (`sk_write_queue`).
+    ends: VecDeque<u64>,
+    fragments: Fragments,
+    /// Has the application closed?
+    closing: bool,
+    /// Is the FIN in the socket?
+    fin: bool,
+    /// Is the application in a write call?
+    writing: bool,
+    /// Is data pushed because the pipe is empty, with more to follow at once (`MSG_MORE`)?
+    pub corked: bool,
+    /// Does the next push send one packet without any wait (`tcp_push_one`)?
+    pub push_one: bool,
+    /// Position of the last push while writing (`pushed_seq`).
+    pushed: u64,
+    /// Is it waiting for room (`SOCK_NOSPACE`)?
+    pub nospace: bool,
+    /// Was it woken, and has not written since?
+    pub woken: bool,
+    /// Memory limit of the socket in bytes (`sk_sndbuf`).
+    limit: u64,
+    fixed: bool,
+    maximum: u64,
+    /// Growth of the buffer per segment of the window.
+    per_segment: u64,
+    /// End of the last segment below the MSS (`snd_sml`).
+    pub small_end: u64,
+}
+
+impl AppSource {
+    /// Nothing written.
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            backlog: 0,
+            written: 1,
+            ends: VecDeque::new(),
+            fragments: Fragments::new(1),
+            closing: false,
+            fin: false,
+            writing: false,
+            corked: false,
+            push_one: false,
+            pushed: 1,
+            nospace: false,
+            woken: false,
+            limit: settings.sndbuf.unwrap_or(FIRST_SNDBUF),
+            fixed: settings.sndbuf.is_some(),
+            maximum: settings.wmem_max,
+            per_segment: (u64::from(settings.mss) + TIMESTAMP_BYTES + MAX_TCP_HEADER + SHARED_INFO).next_power_of_two()
+                + SK_BUFF,
+            small_end: 0,
+        }
+    }
+
+    /// The application writes `bytes` more; `u64::MAX` means unlimited data, 0 ends it.
+    pub const fn write(&mut self, bytes: u64) {
+        self.backlog = match bytes {
+            0 if self.backlog == u64::MAX => 0,
+            _ => self.backlog.saturating_add(bytes),
+        };
+    }
+
+    /// The application closes: FIN follows the last byte.
+    pub const fn close(&mut self) {
+        if self.backlog == u64::MAX {
+            self.backlog = 0;
+        }
+        self.closing = true;
+    }
+
+    /// Sequence number after everything in the socket, FIN included.
+    pub const fn end(&self) -> u64 {
+        self.written + self.fin as u64
+    }
+
+    /// Sequence number after the data in the socket.
+    pub const fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Bytes of data from `next` on, without the FIN.
+    pub const fn unsent(&self, next: u64) -> u64 {
+        self.written.saturating_sub(next)
+    }
+
+    /// Is the FIN in the socket?
+    pub const fn has_fin(&self) -> bool {
+        self.fin
+    }
+
+    /// Is everything that the application wrote in the socket?
+    pub const fn is_complete(&self) -> bool {
+        self.backlog == 0
+    }
+
+    /// Has the application more to write?
+    pub const fn has_more(&self) -> bool {
+        self.backlog > 0
+    }
+
+    /// Is it in a write call?
+    pub const fn is_writing(&self) -> bool {
+        self.writing
+    }
+
+    /// Starts a write call. Data before `una` was acknowledged.
+    pub fn wake(&mut self, una: u64) {
+        self.fragments.begin(self.written, una);
+        self.writing = true;
+        (self.nospace, self.woken) = (false, false);
+    }
+
+    /// Do these bytes' pages fit the fragment slots of one skb?
+    pub fn fit(&self, start: u64, end: u64) -> bool {
+        self.fragments.fit(start, end)
+    }
+
+    /// Layout of these bytes on pages.
+    pub fn layout(&self, seq: u64, len: u32) -> Layout {
+        self.fragments.layout(seq, seq + u64::from(len))
+    }
+
+    /// Bytes from `next` to the end of its skb.
+    pub fn head(&self, next: u64) -> u64 {
+        self.ends.front().map_or(0, |end| end - next)
+    }
+
+    /// Grows the skb at `next` to `length` bytes: takes them from the next skb, if it has fragment slots for them
+    /// (`tcp_grow_skb`, `skb_shift`).
+    pub fn grow_head(&mut self, next: u64, length: u64) {
+        let (Some(end), Some(behind)) = (self.ends.front().copied(), self.ends.get(1).copied()) else { return };
+        let grown = behind.min(next + length);
+        if end >= grown || !self.fragments.fit(next, grown) {
+            return;
+        }
+        self.ends.pop_front();
+        if behind > next + length {
+            self.ends.push_front(next + length);
+        }
+    }
+
+    /// Splits the first skb at `end` although it is not sent: Linux splits before it checks whether the host's queue
+    /// has room.
+    pub fn cut_head(&mut self, end: u64) {
+        if self.ends.front().is_some_and(|front| *front > end) {
+            self.ends.push_front(end);
+        }
+    }
+
+    /// Is there at most one skb?
+    pub fn is_tail(&self) -> bool {
+        self.ends.len() <= 1
+    }
+
+    /// Number of skbs.
+    pub fn skbs(&self) -> u64 {
+        self.ends.len() as u64
+    }
+
+    /// Everything before `next` was sent.
+    pub fn sent(&mut self, next: u64) {
+        while self.ends.front().is_some_and(|end| *end <= next) {
+            self.ends.pop_front();
+        }
+    }
+
+    /// Data that ends here was not sent after all: it stays a separate skb.
+    pub fn take_back(&mut self, end: u64) {
+        if self.ends.front() != Some(&end) {
+            self.ends.push_front(end);
+        }
+    }
+
+    /// Fills the last skb up to `goal` bytes, limited by the pipe's load and its fragment slots; `next` is the first
+    /// unsent byte. Returns whether it had room.
+    pub fn fill(&mut self, next: u64, goal: u64) -> bool {
+        let room = goal.saturating_sub(self.tail(next)).min(self.backlog);
+        if self.ends.is_empty() || room == 0 {
+            return false;
+        }
+        let start = self.start_of_last(next);
+        let room = room.min(self.fragments.free_bytes(start, self.written));
+        if room == 0 {
+            self.note_push(); // Its fragment slots are used up (-EMSGSIZE).
+            return false;
+        }
+        self.extend(room);
+        true
+    }
+
+    /// What to push after a write with more to come: everything if the pipe is empty, or if half of the largest window
+    /// was written since the last push (`forced_push`) and an skb is full; one packet if the full skb is the only one.
+    pub fn pushes(&mut self, next: u64, goal: u64, largest_window: u32) -> bool {
+        let is_forced = self.written > self.pushed + u64::from(largest_window >> 1);
+        self.corked = self.fragments.handed_over(self.written) == 0;
+        let is_full = self.tail(next) >= goal;
+        self.push_one = !self.corked && is_full && !is_forced && self.is_tail();
+        let all = self.corked || (is_full && is_forced);
+        if all && is_forced {
+            self.note_push();
+        }
+        all || self.push_one
+    }
+
+    /// Bytes of the last skb.
+    pub fn tail(&self, next: u64) -> u64 {
+        if self.ends.is_empty() { 0 } else { self.written - self.start_of_last(next) }
+    }
+
+    /// Marks everything so far as pushed (`tcp_mark_push`).
+    pub const fn note_push(&mut self) {
+        self.pushed = self.written;
+    }
+
+    /// Adds an skb of up to `bytes` if there is any room besides `memory` (`sk_stream_memory_free`); otherwise the
+    /// application waits.
+    pub fn add(&mut self, bytes: u64, memory: u64) -> bool {
+        if memory >= self.limit {
+            if self.fragments.handed_over(self.written) > 0 {
+                self.note_push();
+            }
+            self.nospace = true;
+            self.writing = false;
+            return false;
+        }
+        let added = bytes.min(self.backlog).min(self.fragments.free_bytes(self.written, self.written));
+        if added > 0 {
+            self.ends.push_back(self.written);
+            self.extend(added);
+        }
+        added > 0
+    }
+
+    /// Extends the last skb by `bytes`, limited by what is left in the pipe.
+    fn extend(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.fragments.left(self.written));
+        self.count(bytes);
+        if let Some(end) = self.ends.back_mut() {
+            *end = self.written;
+        }
+    }
+
+    fn start_of_last(&self, next: u64) -> u64 {
+        let before = self.ends.len().checked_sub(2).and_then(|index| self.ends.get(index));
+        before.copied().unwrap_or(next)
+    }
+
+    const fn count(&mut self, bytes: u64) {
+        self.written += bytes;
+        self.backlog -= if self.backlog == u64::MAX { 0 } else { bytes };
+        self.writing = self.backlog > 0;
+    }
+
+    /// Queues the FIN after the last data; returns whether it did.
+    pub const fn queue_fin(&mut self) -> bool {
+        let is_time = self.closing && self.backlog == 0 && !self.fin;
+        self.fin |= is_time;
+        is_time
+    }
+
+    /// Is enough memory free to wake the application (`sk_stream_is_writeable`)?
+    pub const fn has_room(&self, memory: u64) -> bool {
+        memory + memory / 2 <= self.limit
+    }
+
+    /// Grows the buffer with the window: twice the window's skbs (`tcp_sndbuf_expand`).
+    pub fn grow(&mut self, segments: u64, factor: u64) {
+        if self.fixed {
+            return;
+        }
+        self.limit = self.limit.max((factor * segments * self.per_segment).min(self.maximum));
+    }
+
+    /// Memory of `skbs` skbs that hold `bytes`.
+    pub const fn memory(skbs: u64, bytes: u64) -> u64 {
+        skbs * SKB_OVERHEAD + bytes
+    }
+}
+
+/// `tcp_wmem`'s second number.
+const FIRST_SNDBUF: u64 = 16_384;
+/// The negotiated MSS counts the timestamp option as payload.
+const TIMESTAMP_BYTES: u64 = 12;

@@ -1,0 +1,123 @@
+"""Samples of a run's tables as numpy arrays, by flow and time.
+
+For small tables this takes microseconds, where a query takes most of a millisecond; large tables are sorted by flow
+once. The other modules of this package interpret the samples.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from itertools import pairwise
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from dumbbell.analysis.window import Window
+from dumbbell.results.columns import Bools, Column, Floats, Places, Table
+from dumbbell.results.result import Run
+
+__all__ = ["Bools", "Floats", "Rows", "by_flow", "during", "known", "remembered", "rows_by_flow", "where"]
+
+Params = ParamSpec("Params")
+Found = TypeVar("Found")
+Rows = slice | npt.NDArray[np.intp]
+
+
+def remembered(find: Callable[Concatenate[Run, Params], Found]) -> Callable[Concatenate[Run, Params], Found]:
+    """Cache a pure function of a run, per run and arguments; callers must not modify the results."""
+
+    @wraps(find)
+    def answer(run: Run, *args: Params.args, **more: Params.kwargs) -> Found:
+        question = (find, args, *more.items())
+        found = run.remembered.get(question, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = run.remembered[question] = find(run, *args, **more)
+        return cast("Found", found)
+
+    return cast("Callable[Concatenate[Run, Params], Found]", answer)
+
+
+def by_flow(run: Run, column: str) -> dict[str, tuple[Floats, Floats]]:
+    """Times in ns and values of a column of `flows`, in row order, for each flow of the manifest.
+
+    Rows with unknown value or time are omitted; a flow without rows has empty arrays.
+    """
+    rows, column_ = _rows(run), run.table("flows").column(column)
+    times, values, starts = rows.times, column_.floats(), rows.starts
+    if rows.order is not None:
+        values = values[rows.order]
+    if column_.known is not None or rows.dated is not None:
+        kept = _both(column_.known, rows.dated)
+        at = (kept if rows.order is None else kept[rows.order]).nonzero()[0]
+        times, values, starts = times[at], values[at], at.searchsorted(starts)
+    return {
+        name: (times[start:stop], values[start:stop])
+        for name, start, stop in zip(rows.names, starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+    }
+
+
+def rows_by_flow(run: Run) -> dict[str, Rows]:
+    """The rows of `flows` of each flow of the manifest, in order."""
+    rows = _rows(run)
+    parts = [slice(start, stop) for start, stop in pairwise(rows.starts.tolist())]
+    return dict(zip(rows.names, parts if rows.order is None else [rows.order[part] for part in parts], strict=True))
+
+
+def where(table: Table, column: str, name: str) -> Bools:
+    """The rows in which a text column has this value."""
+    return np.asarray(table.positions(column, [name]) == 0)
+
+
+def during(times: Column, bounds: Window) -> Bools:
+    """Which times, in ns, are in a window, both ends included."""
+    inside = (times.values >= bounds[0]) & (times.values <= bounds[1])
+    return np.asarray(inside if times.known is None else inside & times.known)
+
+
+def known(column: Column, rows: Bools) -> Floats:
+    """The known values of a column in these rows."""
+    return column.floats()[rows if column.known is None else rows & column.known]
+
+
+_UNKNOWN = object()
+"""A sentinel, because None is a valid result."""
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of `flows` sorted by flow."""
+
+    names: list[str]
+    starts: npt.NDArray[np.intp]
+    """Start of each flow's rows, plus the end of the last one's."""
+    order: npt.NDArray[np.intp] | None
+    """The sorted order; None if the rows are already sorted."""
+    times: Floats
+    """The rows' times, sorted."""
+    dated: Bools | None
+    """Which rows have a known time, in original order; None: all."""
+
+
+@remembered
+def _rows(run: Run) -> _Rows:
+    names = list(dict.fromkeys(flow["name"] for flow in run.manifest["flows"]))
+    places = run.table("flows").positions("flow", names)
+    order = None if (places[1:] >= places[:-1]).all() else np.argsort(_narrow(places, len(names)), kind="stable")
+    risen = places if order is None else places[order]
+    starts = risen.searchsorted(np.arange(len(names) + 1, dtype=risen.dtype))
+    taken = run.table("flows").column("time_ns")
+    times = taken.floats()
+    return _Rows(names, starts, order, times if order is None else times[order], taken.known)
+
+
+def _both(some: Bools | None, others: Bools | None) -> Bools:
+    """The intersection of two row masks, where None is all; not for two None."""
+    if some is None or others is None:
+        return cast("Bools", others if some is None else some)
+    return some & others
+
+
+def _narrow(places: Places, most: int) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """Use sixteen bits if they suffice: numpy then sorts by radix, in one pass."""
+    return places.astype(np.uint16) if most < 2**16 else places

@@ -1,0 +1,127 @@
+"""Assign result folders to the two arms of each case; raise an error if they can't be compared.
+
+`dumbbell.analysis` compares the arms.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dumbbell.analysis import unlike
+from dumbbell.errors import ResultError
+from dumbbell.results.result import is_import, load_manifest
+
+__all__ = ["Folders", "Pair", "paired", "two_arms"]
+
+Manifest = Mapping[str, Any]
+Folders = dict[Path, Manifest]
+"""The run folders of one arm, with their manifests."""
+Pair = tuple[str, Folders, Folders]
+"""A case's name and its two arms."""
+
+
+def two_arms(first: Path, second: Path) -> tuple[Folders, Folders]:
+    """The runs of two folders, each a result folder or a folder of such.
+
+    Raises `ResultError` for a folder without runs, and for runs in both arms.
+    """
+    sides = _runs_in(first), _runs_in(second)
+    both = {folder.resolve() for folder in sides[0]} & {folder.resolve() for folder in sides[1]}
+    if both:
+        raise ResultError(f"{min(both)}: is in both arms; name two different results")
+    return sides
+
+
+def paired(first: Folders, second: Folders) -> tuple[list[Pair], list[str]]:
+    """The cases of both arms, in the order of the first arm; and messages about the cases left out.
+
+    Two folders with one case each are compared even if the names differ. An imported log has no cases and is compared
+    with each case. Raises `ResultError` if no case is in both arms, or if the runs of an arm differ in more than the
+    seed.
+    """
+    left, right = _by_case(first), _by_case(second)
+    if len(left) == len(right) == 1:
+        (name, first_runs), (other, second_runs) = *left.items(), *right.items()
+        return [(name if name == other else "", first_runs, second_runs)], []
+    if len(left) == 1 and _is_log(first_runs := left.get("", {})):
+        return [(name, first_runs, second_runs) for name, second_runs in right.items()], []
+    if len(right) == 1 and _is_log(second_runs := right.get("", {})):
+        return [(name, first_runs, second_runs) for name, first_runs in left.items()], []
+    common = [name for name in left if name in right]
+    if not common:
+        raise ResultError(f"no case is in both arms: {_listed(left)} in the first, {_listed(right)} in the second")
+    unmatched = [name for name in (*left, *right) if name not in common]
+    return [(name, left[name], right[name]) for name in common], [
+        f"the case '{name}' is only in the {'first' if name in left else 'second'} arm" for name in unmatched
+    ]
+
+
+def _is_log(side: Folders) -> bool:
+    return bool(side) and all(is_import(manifest) for manifest in side.values())
+
+
+def _runs_in(folder: Path) -> Folders:
+    if not folder.is_dir():
+        if folder.is_file():
+            raise ResultError(f"{folder}: a file; import a log first: dumbbell import {folder} -o log")
+        raise ResultError(f"{folder}: no such result folder")
+    if (folder / "run.json").exists():
+        return {folder: load_manifest(folder)}
+    inner = sorted(each.parent for each in folder.glob("*/run.json") if not each.parent.name.startswith("."))
+    if not inner:
+        raise ResultError(f"{folder}: neither a result folder nor a folder of result folders: it has no run.json")
+    return {each: load_manifest(each) for each in inner}
+
+
+def _by_case(side: Folders) -> dict[str, Folders]:
+    cases: dict[str, Folders] = {}
+    for folder, manifest in side.items():
+        cases.setdefault(manifest.get("case") or "", {})[folder] = manifest
+    for runs in cases.values():
+        _check_sample(runs)
+    return {name: dict(sorted(runs.items(), key=lambda run: _seed(run[1]))) for name, runs in cases.items()}
+
+
+def _check_sample(runs: Folders) -> None:
+    """Check that the runs have the same experiment, engine and kernel, and distinct seeds."""
+    (folder, manifest), *others = runs.items()
+    for other, other_manifest in others:
+        if differences := unlike(manifest, other_manifest):
+            raise ResultError(f"{folder} and {other} are different experiments in one arm: {'; '.join(differences)}")
+        if _engine_and_kernel(manifest) != _engine_and_kernel(other_manifest):
+            raise ResultError(
+                f"{folder} and {other} are in one arm, but ran on {_engine_and_kernel(manifest)} and "
+                f"{_engine_and_kernel(other_manifest)}"
+            )
+    _check_logs(runs)
+    seeds = Counter(_seed(manifest) for manifest in runs.values() if not is_import(manifest))
+    seed, times = next(iter(seeds.most_common(1)), (0, 0))
+    if times > 1:
+        raise ResultError(
+            f"{folder.parent}: seed {seed} occurs {times} times; the same seed gives the same run, "
+            "so repeating it does not enlarge the sample"
+        )
+
+
+def _check_logs(runs: Folders) -> None:
+    """Check that no log was imported twice; imports have no seeds."""
+    known: dict[tuple[str, ...], Path] = {}
+    for folder, manifest in runs.items():
+        if logs := tuple(sorted(file["sha256"] for file in manifest.get("import", {}).get("files", []))):
+            if logs in known:
+                raise ResultError(f"{known[logs]} and {folder} were imported from the same logs; count them once")
+            known[logs] = folder
+
+
+def _engine_and_kernel(manifest: Manifest) -> str:
+    kernel = manifest.get("kernel") or {}
+    return " ".join(str(part) for part in (manifest["engine"], kernel.get("name"), kernel.get("release")) if part)
+
+
+def _seed(manifest: Manifest) -> int:
+    return int(manifest.get("seed") or 0)
+
+
+def _listed(cases: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" if name else "a single experiment" for name in cases)

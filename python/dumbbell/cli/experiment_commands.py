@@ -1,0 +1,264 @@
+"""The commands `run`, `compare`, `plan` and `scenarios`."""
+# Modules are imported inside the commands: help and usage errors don't wait for them.
+# ruff: noqa: PLC0415
+# Modules are imported inside the commands: `--help` and a mistake in an option answer without them.
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dumbbell.cli.options import PATH, json_option, set_option
+
+__all__ = ["compare", "plan", "run", "scenarios"]
+
+
+@click.command("run")
+@click.argument("scenario", metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")
+@click.option(
+    "--engine",
+    metavar="sim|kernel|host",
+    help="Engine: packet simulator (default), Linux in virtual time, or this host's Linux in real time.",
+)
+@click.option("--hosts", metavar="NAME,NAME", help="Hosts of the file that Dumbbell may reach by ssh.")
+@click.option("--seed", metavar="N", help="Random seed, or a range such as 1..5.")
+@click.option(
+    "--case", multiple=True, metavar="NAME", help="Run only this case of the experiment. Repeatable; default: all."
+)
+@set_option
+@click.option("--out", "folder", type=PATH, metavar="DIR", help="Result folder; default: runs/NAME.")
+@click.option("--kernel", metavar="NAME", help="Kernel to run; see `dumbbell kernel list`.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Parallel runs; default: number of CPUs, or 1 with the host engine.",
+)
+@click.option(
+    "--wall-limit",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="Abort a run that takes longer in real time (kernel, host).",
+)
+@click.option("--pcap", type=PATH, metavar="FILE", help="Also capture packets to a pcap file.")
+@click.option(
+    "--pcap-device", metavar="NAME|all", help="Capture point: HOST.DEVICE, a queue, or all; default: the bottleneck."
+)
+@click.option(
+    "--pcap-snaplen",
+    type=click.IntRange(min=96, max=65_535),
+    default=96,
+    metavar="N",
+    help="Bytes captured per packet.",
+)
+@click.option("--sockets", metavar="TIME", help="Sample every socket at this interval (kernel, host).")
+@click.option("--counters", metavar="TIME", help="Sample all kernel counters at this interval (kernel, host).")
+@click.option(
+    "--trace", multiple=True, metavar="EVENT", help="Record a trace event such as tcp:tcp_probe. Repeatable (kernel)."
+)
+@json_option
+def run(  # noqa: PLR0913, PLR0917 — a command has many options
+    scenario: str,
+    engine: str | None = None,
+    hosts: str | None = None,
+    seed: str | None = None,
+    case: tuple[str, ...] = (),
+    settings: tuple[str, ...] = (),
+    folder: Path | None = None,
+    kernel: str | None = None,
+    jobs: int | None = None,
+    wall_limit: float | None = None,
+    pcap: Path | None = None,
+    pcap_device: str | None = None,
+    pcap_snaplen: int = 96,
+    sockets: str | None = None,
+    counters: str | None = None,
+    trace: tuple[str, ...] = (),
+    as_json: bool = False,
+) -> None:
+    """Run an experiment and print its results."""
+    from dumbbell.cli.console import out, print_json
+    from dumbbell.cli.run_summary import show_cases, show_run
+    from dumbbell.cli.runs import run_all
+    from dumbbell.errors import ExperimentError
+    from dumbbell.plan.inside import inside_of
+
+    if pcap is None and pcap_device is not None:
+        raise ExperimentError(
+            "--pcap-device needs a capture", key="--pcap-device", value=pcap_device, right="add --pcap FILE"
+        )
+    inside = inside_of(pcap_device, pcap_snaplen, sockets, counters, tuple(trace))
+    engine = engine or ("kernel" if kernel else "sim")
+    done = run_all(
+        scenario, engine=engine, seed=seed, settings=settings, out=folder, kernel=kernel, jobs=jobs, capture=pcap,
+        inside=inside, wall_limit_s=wall_limit, hosts=hosts, only=case,
+    )  # fmt: skip
+    if as_json:
+        print_json(done.as_json())
+    elif len(done.runs) == 1 and not done.several:
+        show_run(out, done.runs[0], done.summaries[0])
+    else:
+        show_cases(out, done)
+    raise click.exceptions.Exit(0 if done.good else 1)
+
+
+@click.command("compare")
+@click.argument(
+    "targets", nargs=-1, required=True, metavar="SCENARIO|FILE|RUN RUN", help="An experiment, or two result folders."
+)
+@click.option("--engines", metavar="A,B", help="Two engines; default: sim,kernel.")
+@click.option("--hosts", metavar="NAME,NAME", help="Hosts of the file that Dumbbell may reach by ssh.")
+@click.option("--kernels", metavar="A,B", help="Two kernels; see `dumbbell kernel list`.")
+@click.option("--seeds", metavar="N..M", help="Random seeds, for a spread and a confidence interval.")
+@set_option
+@click.option("--out", "folder", type=PATH, metavar="DIR", help="Folder for the results of the runs.")
+@click.option(
+    "--tolerance",
+    "tolerances",
+    multiple=True,
+    metavar="METRIC=3%",
+    help="Tolerance of a metric: METRIC=3%, METRIC=1 in its unit, or both. Repeatable.",
+)
+@click.option(
+    "--interval",
+    metavar="welch|bootstrap|paired",
+    help="Method of the 95 % confidence interval; paired needs equal seeds and experiments.",
+)
+@click.option("--from", "start", metavar="TIME", help="Ignore samples before this time.")
+@click.option("--to", "end", metavar="TIME", help="Ignore samples after this time.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel runs; default: number of CPUs.")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="Also write an HTML report.")
+@json_option
+def compare(  # noqa: PLR0913, PLR0917 — a command has many options
+    targets: tuple[str, ...],
+    engines: str | None = None,
+    hosts: str | None = None,
+    kernels: str | None = None,
+    seeds: str | None = None,
+    settings: tuple[str, ...] = (),
+    folder: Path | None = None,
+    tolerances: tuple[str, ...] = (),
+    interval: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    jobs: int | None = None,
+    output: Path | None = None,
+    as_json: bool = False,
+) -> None:
+    """Compare two engines, two kernels or two results.
+
+    Given an experiment, runs it on both. The exit status is 0 if they agree and all runs are valid.
+    """
+    from dumbbell.cli.compare import CompareOptions, compare_all
+    from dumbbell.cli.console import err, out, print_json
+
+    asked = CompareOptions(
+        targets, engines, kernels, seeds, settings, folder, tolerances, interval, start, end, jobs, page=output,
+        hosts=hosts,
+    )  # fmt: skip
+    done = compare_all(asked)
+    if output is not None:
+        from dumbbell.reports import write_comparison
+
+        write_comparison(done.comparisons, done.series, output, asked.window, done.left_out)
+        err.print(f"wrote {output}")
+    if as_json:
+        print_json(done.as_json())
+    else:
+        from dumbbell.cli.comparison_table import show_compared
+
+        show_compared(out, done, asked.window)
+    raise click.exceptions.Exit(0 if done.agrees and done.valid else 1)
+
+
+@click.command("plan")
+@click.argument("scenario", metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    metavar="N",
+    help="Random seed; only Poisson arrivals depend on it.",
+)
+@set_option
+@click.option("--case", metavar="NAME", help="Case of the experiment; default: the first.")
+def plan(
+    scenario: str,
+    seed: int = 1,
+    settings: tuple[str, ...] = (),
+    case: str | None = None,
+) -> None:
+    """Print an experiment as a shell script of tc and ip commands.
+
+    The script runs on any Linux host, as root.
+    """
+    from dumbbell.cli.console import err
+    from dumbbell.plan import as_script, plan_case
+    from dumbbell.plan.remote import plan_remote
+    from dumbbell.plan.remote_shell import as_remote_script
+    from dumbbell.plan.shell import buffers_note
+    from dumbbell.spec import find, load
+    from dumbbell.spec.document import chosen
+
+    cases = load(find(scenario), settings)
+    one = chosen(cases, case, scenario)
+    if case is None and len(cases) > 1:
+        names = "; ".join(each.name for each in cases)
+        err.print(f"printing the first of {len(cases)} cases; choose another with --case: {names}")
+    title = ": ".join(part for part in (one.experiment.title, one.name) if part)
+    notes = [buffers_note(one.experiment.tcp)]
+    if one.experiment.hosts is None:
+        sys.stdout.write(as_script(plan_case(one, seed), title, notes))
+    else:
+        sys.stdout.write(as_remote_script(plan_remote(one, seed), title, notes))
+
+
+@click.command("scenarios")
+@json_option
+def scenarios(
+    as_json: bool = False,
+) -> None:
+    """List the built-in experiments and their sources."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from dumbbell.cli.console import out, print_json
+    from dumbbell.cli.sweep_estimate import list_sweeps
+    from dumbbell.spec import load, published, with_programs
+    from dumbbell.spec import scenarios as known
+
+    cases = {name: load(file) for name, file in (known() | with_programs()).items()}
+    if as_json:
+        print_json({"scenarios": [_scenario_entry(name, case[0], len(case)) for name, case in cases.items()]})
+        return
+    for heading, names in (
+        ("laboratory experiments", known().keys() - published()),
+        ("published results", published()),
+        ("with programs of this host (kernel engine only)", with_programs()),
+    ):
+        out.print(heading, style="bold")
+        table = Table(box=None, padding=(0, 2, 0, 0), expand=True)
+        for column in ("scenario", "cases", "title", "source"):
+            narrow = column in ("scenario", "cases")
+            table.add_column(
+                column, justify="right" if column == "cases" else "left", no_wrap=True, ratio=None if narrow else 1
+            )
+        for name in sorted(names):
+            entry = _scenario_entry(name, cases[name][0], len(cases[name]))
+            table.add_row(name, str(entry["cases"]), entry["title"], entry["source"] or "")
+        out.print(table)
+    out.print(Text.assemble(("sweeps", "bold"), " (dumbbell sweep NAME)"))
+    list_sweeps()
+
+
+def _scenario_entry(name: str, case: Any, cases: int) -> dict[str, Any]:
+    source = case.experiment.source
+    return {
+        "name": name,
+        "title": case.experiment.title,
+        "cases": cases,
+        "duration_s": case.experiment.duration / 1e9,
+        "source": source.title if source else None,
+        "file": str(case.file),
+    }

@@ -1,0 +1,212 @@
+"""Commands on a finished sweep: `map`, `sql`, and the sweep parts of `stats`, `report` and `export`."""
+# Modules are imported inside the commands: help and usage errors don't wait for them.
+# ruff: noqa: PLC0415
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dumbbell.cli.options import PATH, json_option
+
+__all__ = ["export_swept", "map_", "report_swept", "show_swept", "sql"]
+
+
+@click.command("map")
+@click.argument("folder", type=PATH, metavar="SWEEP", help="A finished sweep's folder.")
+@click.option(
+    "--value", required=True, metavar="METRIC", help="Metric to plot, or an arithmetic expression (+ - * /) of metrics."
+)
+@click.option("--x", required=True, metavar="KEY", help="Key for the x axis.")
+@click.option("--y", metavar="KEY", help="Key for the y axis; without it the values are drawn as lines.")
+@click.option(
+    "--panels", default="", show_default=False, metavar="KEY[,KEY]", help="One panel per value of these keys."
+)
+@click.option("--lines", metavar="KEY", help="One line per value of this key; only without --y.")
+@click.option("--where", metavar="SQL", help="Select runs by an SQL condition, such as 'seed <= 3'.")
+@click.option("--difference", metavar="KEY[=A,B]", help="Plot the difference B - A, such as engine=sim,kernel.")
+@click.option(
+    "--contour",
+    default="",
+    show_default=False,
+    metavar="NUMBER,…",
+    help="Contour levels; cells whose interval includes a level are marked.",
+)
+@click.option("--middle", type=float, metavar="NUMBER", help="Center of a diverging colour scale.")
+@click.option("--within", type=float, metavar="NUMBER", help="Mark cells whose interval is wider than ± this.")
+@click.option("--log", is_flag=True, help="Logarithmic scale for the value.")
+@click.option("--title", metavar="TEXT", help="Title; default: the sweep's.")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="File to write: .svg, .png, .pdf, .html or .json.")
+@click.option("--width", type=click.IntRange(min=200, max=4000), default=760, metavar="N", help="Width in pixels.")
+@click.option(
+    "--scale", type=click.FloatRange(min=0.5, max=8), default=2, metavar="N", help="PNG only: pixels per unit of width."
+)
+def map_(  # noqa: PLR0913, PLR0917 — a command has many options
+    folder: Path,
+    value: str,
+    x: str,
+    y: str | None = None,
+    panels: str = "",
+    lines: str | None = None,
+    where: str | None = None,
+    difference: str | None = None,
+    contour: str = "",
+    middle: float | None = None,
+    within: float | None = None,
+    log: bool = False,
+    title: str | None = None,
+    output: Path | None = None,
+    width: int = 760,
+    scale: float = 2,
+) -> None:
+    """Draw a sweep's metric over one or two parameters.
+
+    Two axes give a map, one axis gives lines; both show the uncertainty.
+    """
+    from dumbbell.cli.console import err
+    from dumbbell.engines.requests import plain
+    from dumbbell.plots import save
+    from dumbbell.plots.sweep_map import draw_map
+    from dumbbell.spec.sweep import Map
+    from dumbbell.sweeps.folder import load
+
+    figure = Map(
+        value=value, x=x, y=y, panels=_split(panels), lines=lines, difference=difference, contour=_numbers(contour),
+        middle=middle, within=within if within is None else _positive(within), where=where, log=log,
+        title=title,
+    )  # fmt: skip
+    path = output or Path(f"{plain(folder.resolve().name)}-{plain(value)}.svg")
+    save(draw_map(load(folder), figure, width), path, scale)
+    err.print(f"wrote {path}")
+
+
+@click.command("sql")
+@click.argument("folder", type=PATH, metavar="SWEEP", help="A finished sweep's folder.")
+@click.argument("text", metavar="QUERY", help="SQL query, such as: select status, count(*) from runs group by status")
+@click.option(
+    "-o", "--output", type=PATH, metavar="FILE", help="Write .csv, .jsonl or .parquet instead of printing a table."
+)
+@json_option
+def sql(
+    folder: Path,
+    text: str,
+    output: Path | None = None,
+    as_json: bool = False,
+) -> None:
+    """Query a sweep's `runs` table with SQL."""
+    from dumbbell.cli.console import err, out, print_json
+    from dumbbell.cli.number_text import digits, grid
+    from dumbbell.exporters.sweep_table import write_table
+    from dumbbell.sweeps.folder import load
+    from dumbbell.sweeps.query import query
+
+    found = query(load(folder).runs, text)
+    if output is not None:
+        write_table(found, output)
+        err.print(f"wrote {output}: {found.height} rows")
+    if as_json:
+        print_json({"columns": found.columns, "rows": [[_plain(each) for each in row] for row in found.iter_rows()]})
+    elif output is None:
+        numeric = [kind.is_numeric() for kind in found.dtypes]
+        table = grid([], [])
+        for name, right in zip(found.columns, numeric, strict=True):
+            table.add_column(name, justify="right" if right else "left", overflow="fold")
+        for row in found.iter_rows():
+            table.add_row(
+                *(digits(each) if isinstance(each, float) else "" if each is None else str(each) for each in row)
+            )
+        out.print(table)
+
+
+def show_swept(folder: Path, *, as_json: bool) -> None:
+    """Print counts, axes, failures and the range of every metric."""
+    from dumbbell.cli.console import out, print_json
+    from dumbbell.cli.number_text import digits, grid
+    from dumbbell.sweeps.folder import load
+    from dumbbell.sweeps.ranges import summary
+
+    numbers = summary(load(folder))
+    if as_json:
+        print_json(numbers)
+        return
+    counts = numbers["counts"]
+    out.print(numbers["title"], style="bold")
+    counted = ", ".join(f"{counts[name]} {name}" for name in ("ok", "invalid", "failed"))
+    out.print(
+        f"{numbers['points']} points, {counts['wanted']} runs planned on {' and '.join(numbers['engines'])}: {counted}",
+    )
+    for entry in numbers["reasons"]:
+        out.print(f"  {entry['runs']} {entry['status']}: {entry['reason']}", style="red")
+    axes = grid(["axis", "values", "scale"], [])
+    for axis in numbers["axes"]:
+        axes.add_row(axis["key"], _listed(axis["values"]), axis["scale"])
+    out.print(axes)
+    table = grid(["metric"], ["runs", "min", "mean", "max"])
+    for name, span in numbers["metrics"].items():
+        table.add_row(name, str(span["n"]), *(digits(span[key]) for key in ("min", "mean", "max")))
+    out.print(table)
+
+
+def report_swept(folder: Path, output: Path, values: Sequence[str], *, runs: bool) -> None:
+    """Write a sweep's page; with `runs` also a page per kept run."""
+    from dumbbell.cli.console import err
+    from dumbbell.errors import ExperimentError
+    from dumbbell.reports.sweep_page import write_sweep
+    from dumbbell.sweeps.folder import load
+
+    counted = load(folder)
+    if runs and counted.manifest.get("keep") != "runs":
+        right = 'a sweep with keep = "runs"'
+        raise ExperimentError("this sweep kept no runs", key="--runs", value=str(folder), right=right)
+    pages = write_sweep(counted, output, values, runs=runs)
+    err.print(f"wrote {output}{f' and {pages}/' if pages else ''}")
+
+
+def export_swept(folder: Path, output: Path | None, format_: str | None) -> Path:
+    """Export a sweep's table."""
+    from dumbbell.exporters.sweep_table import export_sweep
+    from dumbbell.sweeps.folder import load
+
+    return export_sweep(load(folder), output, format_)
+
+
+SHOWN_MAX = 12
+
+
+def _listed(values: Sequence[Any]) -> str:
+    text = ", ".join(str(value) for value in values[:SHOWN_MAX])
+    return f"{text}, … ({len(values)})" if len(values) > SHOWN_MAX else text
+
+
+def _plain(value: Any) -> Any:
+    """A value for JSON: NaN and infinity become null, other types text."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, int | str) else str(value)
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    from dumbbell.errors import ExperimentError
+
+    try:
+        return tuple(float(word) for word in _split(text))
+    except ValueError:
+        raise ExperimentError(
+            "not a number", key="--contour", value=text, right="such as 0.5, or 0.25,0.5,0.75"
+        ) from None
+
+
+def _positive(number: float) -> float:
+    from dumbbell.errors import ExperimentError
+
+    if not 0 < number < float("inf"):
+        raise ExperimentError("must be positive", key="--within", value=number, right="such as 0.05")
+    return number

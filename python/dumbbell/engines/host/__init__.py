@@ -1,0 +1,1 @@
+"""The host engine: the kernel of this host, in network namespaces."""

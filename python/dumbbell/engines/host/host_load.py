@@ -1,0 +1,201 @@
+"""Was the host, not the path, the limit of a real-time run?
+
+Pure functions of the agent's load samples (`crates/agent/src/host_load.rs`: timer lateness, CPU use), of
+/proc/net/softnet_stat before and after, and of the queues' records, which show whether a shaper kept its rate. Not
+needed in virtual time.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dumbbell.engines.validity import Verdict, softnet
+from dumbbell.plan import Plan, QueuePlan
+
+__all__ = ["LOAD_SAMPLE_NS", "LoadSamples", "judge_host", "load_statistics", "read_load_samples", "shaper_shares"]
+
+LOAD_SAMPLE_NS = 100_000_000
+"""Interval of load samples: /proc/stat counts ticks of 10 ms (USER_HZ), so a sample has a resolution of a tenth."""
+WINDOW_NS = 1_000_000_000
+"""Shares are computed over seconds; shorter windows would be too coarse."""
+FULL = 0.95
+"""Share of a window above which a core counts as full."""
+OFTEN = 0.1
+"""Share of full windows above which a run is invalid: slow start may briefly fill a core."""
+RTT_FRACTION = 0.1
+"""p99 timer lateness as a share of the flows' median RTT above which lateness affects the control loop."""
+FAITHFUL = 0.97
+"""Share of its rate that a shaper must send while packets are queued. HTB compensates for a lateness of one packet's
+transmission time (its bucket) and loses more than that; a guest's shapers, with exact timers, send 1.000."""
+SHORTEST_BUSY_S = 0.3
+"""Minimum queueing time before a shaper's rate is judged."""
+STOLEN = 0.05
+SQUEEZED_PER_S = 10
+"""time_squeeze per second: how often net_rx_action exhausted its budget and delayed packets."""
+HELP = "a lower rate, fewer flows, path.offloads = true, a less busy host or --engine kernel would help"
+
+
+@dataclass(frozen=True)
+class LoadSamples:
+    """Load samples: arrays over time, with cores in the second dimension."""
+
+    time_ns: np.ndarray
+    late_ns: np.ndarray
+    agent_ns: np.ndarray
+    busy: np.ndarray
+    softirq: np.ndarray
+    steal: np.ndarray
+    all: np.ndarray
+
+
+def read_load_samples(file: Path) -> LoadSamples:
+    """Read `machine.jsonl`; leaves out cores that were not always online."""
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    cores = min((len(line["cores"]) for line in lines), default=0)
+    ticks = np.array([line["cores"][:cores] for line in lines], dtype=np.int64).reshape(len(lines), cores, 4)
+    plain = [np.array([line[key] for line in lines], dtype=np.int64) for key in ("time_ns", "late_ns", "agent_ns")]
+    return LoadSamples(*plain, *(ticks[:, :, kind] for kind in range(4)))
+
+
+def load_statistics(samples: LoadSamples, end: Mapping[str, Any], shares: Mapping[str, float]) -> dict[str, Any]:
+    """The `machine` entry of `run.json`: shares between 0 and 1, times in seconds."""
+    agent, softirq, busy = _windows(samples)
+    late = end["machine"]
+    return {
+        "timers": late["timers"],
+        "late_p50_s": late["p50_ns"] / 1e9,
+        "late_p99_s": late["p99_ns"] / 1e9,
+        "late_max_s": late["max_ns"] / 1e9,
+        "agent_share": _share(samples.agent_ns, samples.time_ns),
+        "agent_share_max": _max(agent),
+        "agent_full_share": _mean(agent >= FULL),
+        "cores": [
+            {
+                kind: _share(getattr(samples, kind)[:, core], samples.all[:, core])
+                for kind in ("busy", "softirq", "steal")
+            }
+            for core in range(samples.all.shape[1])
+        ],
+        "softirq_share_max": _max(softirq),
+        "softirq_full_share": _mean((softirq >= FULL).any(axis=1)) if softirq.size else None,
+        "all_cores_full_share": _mean((busy >= FULL).all(axis=1)) if busy.size else None,
+        "softnet_dropped": softnet(end, 1),
+        "softnet_time_squeeze": softnet(end, 2),
+        "shaper_shares": dict(shares),
+    }
+
+
+def judge_host(plan: Plan, measured: Mapping[str, Any], flows: pl.DataFrame, duration_ns: int) -> Verdict:
+    """Reasons why the host was the limit, and warnings."""
+    invalid, warnings = [], []
+    late_ns = measured["late_p99_s"] * 1e9
+    if late_ns > plan.sample_ns:
+        invalid.append(
+            f"the agent was late: 1 % of its timers by more than {_ms(late_ns)}, which exceeds the sampling interval "
+            f"({_ms(plan.sample_ns)}), so sample times are wrong; {HELP}"
+        )
+    elif (rtt_ns := _median_rtt_ns(flows)) is not None and late_ns > RTT_FRACTION * rtt_ns:
+        warnings.append(
+            f"1 % of the agent's timers were late by more than {_ms(late_ns)}, more than {RTT_FRACTION:.0%} of the "
+            f"flows' median RTT ({_ms(rtt_ns)}): senders and receivers may have been as late"
+        )
+    for name, share in measured["shaper_shares"].items():
+        if share < FAITHFUL:
+            invalid.append(
+                f"the shaper of '{name}' sent {share:.1%} of its rate while packets were queued: the host's timers "
+                f"were too late; {HELP}"
+            )
+    for key, who in (("agent_full_share", "the agent"), ("softirq_full_share", "packet processing (softirq)")):
+        if full := measured[key]:
+            text = f"{who} used a full core in {full:.0%} of the run's seconds"
+            (invalid if full > OFTEN else warnings).append(
+                text + (f": the host was the limit, not the path; {HELP}" if full > OFTEN else "")
+            )
+    if (full := measured["all_cores_full_share"]) and full > OFTEN:
+        warnings.append(f"all cores were busy in {full:.0%} of the run's seconds: other programs were running")
+    stolen = [core["steal"] for core in measured["cores"] if core["steal"] is not None]
+    if stolen and max(stolen) > STOLEN:
+        warnings.append(f"the hypervisor gave {max(stolen):.0%} of a core's time to other virtual machines (steal)")
+    if measured["softnet_dropped"]:
+        warnings.append("softnet_stat is system-wide: the dropped packets may belong to another program")
+    if measured["softnet_time_squeeze"] > SQUEEZED_PER_S * duration_ns / 1e9:
+        warnings.append(
+            f"the kernel exhausted its packet budget {measured['softnet_time_squeeze']:,} times "
+            "(time_squeeze in softnet_stat, system-wide)"
+        )
+    return Verdict(invalid, warnings)
+
+
+def shaper_shares(plan_queues: Sequence[QueuePlan], queues: pl.DataFrame) -> dict[str, float]:
+    """For each shaped queue: the share of its rate that it sent while it can't have been empty.
+
+    sum(sent) / sum(rate × time) over pairs of adjacent samples whose first had a backlog of at least rate × time,
+    so that there was always a packet to send.
+    """
+    found = {}
+    for queue in plan_queues:
+        if not queue.rates or queue.name.endswith(".shaper"):
+            continue
+        records = queues.filter(pl.col("queue") == queue.name).select(
+            "time_ns", "backlog_bytes", "sent_bytes", "rate_bps"
+        )
+        following = records.shift(-1)
+        pairs = pl.DataFrame(
+            {
+                "seconds": (following["time_ns"] - records["time_ns"]) / 1e9,
+                "backlog": records["backlog_bytes"] * 8,
+                "sent": (following["sent_bytes"] - records["sent_bytes"]) * 8,
+                "rate": records["rate_bps"],
+                "next_rate": following["rate_bps"],
+            }
+        )
+        able = pl.col("rate") * pl.col("seconds")
+        pairs = pairs.filter((pl.col("rate") == pl.col("next_rate")) & (pl.col("backlog") >= able)).with_columns(
+            able=able
+        )
+        if pairs["seconds"].sum() >= SHORTEST_BUSY_S:
+            sent, could = pairs.select(pl.col("sent", "able").sum().cast(pl.Float64)).row(0)
+            found[queue.name] = sent / could
+    return found
+
+
+def _windows(samples: LoadSamples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shares of each second between two samples: the agent's; softirq and busy, by core."""
+    if len(samples.time_ns) < 2:
+        nothing = np.zeros((0, samples.all.shape[1]))
+        return np.zeros(0), nothing, nothing
+    window = min(WINDOW_NS, int(samples.time_ns[-1] - samples.time_ns[0]))
+    ends = np.searchsorted(samples.time_ns, samples.time_ns + window)
+    begins = np.flatnonzero(ends < len(samples.time_ns))
+    ends = ends[begins]
+    ticks = np.maximum(samples.all[ends] - samples.all[begins], 1)
+    agent = (samples.agent_ns[ends] - samples.agent_ns[begins]) / (samples.time_ns[ends] - samples.time_ns[begins])
+    return agent, *((kind[ends] - kind[begins]) / ticks for kind in (samples.softirq, samples.busy))
+
+
+def _share(used: np.ndarray, total: np.ndarray) -> float | None:
+    if len(used) < 2 or total[-1] <= total[0]:
+        return None
+    return float((used[-1] - used[0]) / (total[-1] - total[0]))
+
+
+def _max(values: np.ndarray) -> float | None:
+    return float(values.max()) if values.size else None
+
+
+def _mean(values: Any) -> float | None:
+    return float(values.mean()) if values.size else None
+
+
+def _median_rtt_ns(flows: pl.DataFrame) -> float | None:
+    median = flows["rtt_ns"].drop_nulls().median()
+    return float(median) if isinstance(median, int | float) else None
+
+
+def _ms(ns: float) -> str:
+    return f"{ns / 1e6:.3g} ms"

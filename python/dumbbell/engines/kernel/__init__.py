@@ -1,0 +1,1 @@
+"""The Linux kernel in virtual time as an engine."""

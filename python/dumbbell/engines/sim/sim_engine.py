@@ -1,0 +1,212 @@
+"""The simulator as an engine: the kernel engine's plan as numbers instead of commands.
+
+It passes the plan to `dumbbell._sim`, checks validity, and writes the result folder or returns the result.
+`sim_tables` adds columns that follow from the plan. `crates/core` has protocols and queues, `crates/sim` the event
+loop.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from dumbbell import _sim, limits
+from dumbbell.engines.base import Progress, Request, check_controllers
+from dumbbell.engines.run_manifest import RunOutcome, base_manifest, queue_entries, sha256
+from dumbbell.engines.sim.sim_tables import flow_table, probe_table, queue_table
+from dumbbell.engines.validity import judge_flows
+from dumbbell.errors import EngineError, ExperimentError, PlanError
+from dumbbell.plan import Plan, as_world, plan_case
+from dumbbell.plan.inside import ALL, Place, tap
+from dumbbell.plan.size import refuse_too_much
+from dumbbell.plan.world import ELSEWHERE
+from dumbbell.publish import captured, staged
+from dumbbell.results import result
+from dumbbell.results.result import Run
+
+__all__ = ["Ready", "SimulatedRun", "Simulator", "refusals"]
+
+
+class Simulator:
+    """Runs experiments in this process; threads may run several at once."""
+
+    name = "sim"
+    real_time = False
+
+    def __init__(self, most_bytes: int | None = None) -> None:
+        """`most_bytes`: memory limit of a run, if lower than that of `dumbbell.limits`."""
+        self._most_bytes = most_bytes
+
+    @staticmethod
+    def controllers() -> tuple[str, ...]:
+        """Names of its congestion controls."""
+        return tuple(_sim.CONTROLLERS)
+
+    @staticmethod
+    def parameters(controller: str) -> list[tuple[str, str, str]]:
+        """A controller's parameters: name, default, type; empty if it is unknown."""
+        return _sim.parameters(controller)
+
+    def check(self, request: Request) -> None:
+        """See `Engine.check`."""
+        self.prepare(request)
+
+    def run(self, request: Request, progress: Progress) -> Path:
+        """Run one experiment; see `Engine.run`."""
+        ready = self.prepare(request)
+        with staged(request.out) as folder, captured(request.capture) as packets:
+            run = ready.run_simulation(progress, packets).run()
+            result.write(folder, run.manifest, run.frames)
+        return request.out
+
+    def simulate(self, request: Request, progress: Progress = lambda _seconds: None) -> Run:
+        """Run in memory: returns what `result.load` would read from the folder, which is not written.
+
+        `Run.folder` is where it would be. Raises the same errors as `run`.
+        """
+        ready = self.prepare(request)
+        with captured(request.capture) as packets:
+            return ready.run_simulation(progress, packets).run()
+
+    def prepare(self, request: Request) -> "Ready":
+        """The first of a run's three steps; with many runs, do each step for several of them.
+
+        Repeating a step keeps caches warm and is several times faster. Raises the errors that `run` raises first.
+        """
+        began = time.perf_counter()
+        check_controllers(request, self.controllers(), "the simulator", ELSEWHERE)
+        plan = plan_case(request.case, request.seed)
+        if self._most_bytes is not None:
+            refuse_too_much(plan, self._most_bytes)
+        _refuse_programs(request)
+        try:
+            world = to_json(as_world(plan, request.seed, capture=_tap(request, plan))).decode()
+        except ExperimentError as error:
+            raise error.within(str(request.case.file)) from None
+        most_bytes = limits.most("memory") if self._most_bytes is None else self._most_bytes
+        return Ready(request, plan, world, began, time.perf_counter() - began, most_bytes)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """An experiment that is ready to simulate."""
+
+    request: Request
+    plan: Plan
+    world: str
+    """The plan as `_sim` reads it."""
+    began_s: float
+    """Start, on the performance counter."""
+    planned_s: float
+    """Duration of planning."""
+    most_bytes: int
+    """Memory limit of the run."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory limit of the simulation; the rest is for tables."""
+        return self.most_bytes * 3 // 4
+
+    def run_simulation(self, progress: Progress = lambda _seconds: None, capture: Path | None = None) -> "SimulatedRun":
+        """The second step, the simulation; other threads can run meanwhile."""
+        began = time.perf_counter()
+        with refusals(self.most_bytes):
+            tables = _sim.simulate(self.world, progress, capture, self.held_bytes)
+        took_s = time.perf_counter() - began
+        progress(self.plan.duration_ns / 1e9)
+        return SimulatedRun(self, tables, took_s)
+
+
+@dataclass(frozen=True)
+class SimulatedRun:
+    """The simulator's output."""
+
+    ready: Ready
+    tables: tuple[_sim.Arrow, _sim.Arrow, _sim.Arrow, str]
+    """Flows, queues and probes, and a report in JSON."""
+    simulated_s: float
+    """Duration of the simulation."""
+
+    def run(self) -> Run:
+        """The third step: complete tables, validity, manifest."""
+        began, plan, request = time.perf_counter(), self.ready.plan, self.ready.request
+        flows, queues, probes = (
+            flow_table(self.tables[0], plan),
+            queue_table(self.tables[1], plan.queues),
+            probe_table(self.tables[2], plan),
+        )
+        report = from_json(self.tables[3])
+        entries = queue_entries(plan.queues, queues)
+        drops = {queue["name"]: queue["drops"] for queue in entries if queue["drops"] is not None}
+        verdict = judge_flows(plan, report["flows"], plan.queues, drops)
+        outcome = RunOutcome(report["duration_ns"], report["flows"], entries)
+        manifest = base_manifest(Simulator.name, request, plan, outcome, verdict) | _kernel_manifest(report)
+        now = time.perf_counter()
+        manifest["phases_s"] = {"plan": self.ready.planned_s, "simulate": self.simulated_s, "decode": now - began}
+        manifest["wall_s"] = now - self.ready.began_s
+        return Run(request.out, manifest, flows, queues, probes)
+
+
+def _refuse_programs(request: Request) -> None:
+    for number, program in enumerate(request.case.experiment.programs):
+        raise ExperimentError(
+            "the simulator runs no programs",
+            file=str(request.case.file), key=f"programs.{number}", value=program.name, right="use --engine kernel",
+        )  # fmt: skip
+
+
+def _tap(request: Request, plan: Plan) -> Place | None:
+    """Where packets are captured, if anywhere. Raises `ExperimentError` for recordings that need a kernel."""
+    wanted = request.inside
+    for key, value in (("--sockets", wanted.sockets_ns), ("--counters", wanted.counters_ns), ("--trace", wanted.trace)):
+        if value:
+            raise ExperimentError("the simulator has no kernel to record from", key=key, right="use --engine kernel")
+    if request.capture is None:
+        return None
+    if wanted.device == ALL:
+        raise ExperimentError(
+            "the simulator captures at one device only",
+            key="--pcap-device",
+            value=ALL,
+            right="name one, or --engine kernel",
+        )
+    return tap(plan, wanted.device)
+
+
+@contextmanager
+def refusals(most_bytes: int) -> Iterator[None]:
+    """Convert the extension's exceptions."""
+    try:
+        yield
+    except _sim.Outgrown as outgrown:
+        seconds, held = outgrown.args
+        is_own = most_bytes < limits.most("memory")
+        raise PlanError(
+            f"after {seconds:.3g} s packets and samples use {held / 1e9:.3g} GB, more than 3/4 of the run's limit "
+            f"({most_bytes / 1e9:.3g} GB): use a shorter duration, a lower rate, shorter queues or fewer "
+            f"samples, {'or use dumbbell run' if is_own else limits.raised('memory', 2 * most_bytes)}"
+        ) from None
+    except _sim.Refused as refused:
+        raise PlanError(f"the simulator can't run this: {refused}") from None
+    except _sim.Fault as fault:
+        raise EngineError(str(fault)) from None
+
+
+def _kernel_manifest(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Manifest entries of the simulator."""
+    return {
+        "simulator": dict(_simulator()),
+        "generator": "the simulator's own",
+        "simulated": report["cost"],
+        "device_drops": report["drops"],
+    }
+
+
+@cache
+def _simulator() -> dict[str, str]:
+    return {"version": _sim.VERSION, "sha256": sha256(Path(_sim.__file__))}

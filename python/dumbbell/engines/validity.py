@@ -1,0 +1,230 @@
+"""Did the run measure what the experiment asks for?
+
+A run is invalid if a packet was dropped outside the queues that may drop, a flow used another controller or
+never connected, a socket dropped data, or a program changed the path. `judge_flows` serves every engine; `judge` also
+reads a kernel's counters (proc_net_dev, softnet_stat, snmp and netstat).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from dumbbell.plan.model import FlowPlan, Plan
+from dumbbell.plan.queues import QueuePlan
+
+__all__ = [
+    "Verdict",
+    "closed_windows",
+    "device_drops",
+    "judge",
+    "judge_flows",
+    "machine_drops",
+    "memory_ran_out",
+    "softnet",
+]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Reasons why a run is invalid, and warnings."""
+
+    invalid: list[str]
+    warnings: list[str]
+
+    def combined(self, other: "Verdict") -> "Verdict":
+        """Both verdicts combined."""
+        return Verdict([*self.invalid, *other.invalid], [*self.warnings, *other.warnings])
+
+
+SOCKET_DROPS = {
+    "TCPBacklogDrop": "segments that a busy socket dropped",
+    "TCPRcvQDrop": "segments that did not fit into a receive buffer",
+    "TCPOFODrop": "out-of-order segments that did not fit into a receive buffer",
+    "RcvPruned": "segments pruned from a full receive queue",
+    "OfoPruned": "out-of-order queues pruned for memory",
+    "ListenDrops": "connections dropped at a listening socket",
+    "PFMemallocDrop": "packets dropped for lack of memory",
+    "TCPAbortOnMemory": "connections aborted for lack of memory",
+}
+PRESSURE = "TCPMemoryPressures"
+NAMES_SHOWN = 5
+ESTABLISHED = 1
+"""State number in tcp_info (include/net/tcp_states.h)."""
+
+
+def judge(plan: Plan, end: Mapping[str, Any], named: Sequence[QueuePlan], drops: Mapping[str, int]) -> Verdict:
+    """Check everything that can invalidate a run on a kernel. `drops`: by queue name, at the end."""
+    shared = judge_flows(plan, end["flows"], named, drops)
+    invalid = list(shared.invalid)
+    for host in end["counters"]:
+        invalid += device_drops(end, host, named)
+        invalid += _socket_drops(end, host)
+    invalid += [*_softnet_drops(end), *_path_changes(end)]
+    warnings = list(shared.warnings)
+    for host, now in end["counters"].items():
+        if _tcp_counters(now).get(PRESSURE, 0) > _tcp_counters(end["counters_before"][host]).get(PRESSURE, 0):
+            warnings.append(f"TCP in '{host}' was under memory pressure, which limits windows")
+    return Verdict(invalid, warnings)
+
+
+def _path_changes(end: Mapping[str, Any]) -> list[str]:
+    """Changes of the path that the plan did not make, from the agent's `path`."""
+    if not (seen := end.get("path")):
+        return []
+    reasons = [_path_change(change) for change in seen["changes"]]
+    more = f"{seen['further']:,} further changes of the path"
+    return [*reasons, more] if seen["further"] else reasons
+
+
+def _path_change(change: Mapping[str, Any]) -> str:
+    when = "during the run" if change["time_ns"] is None else f"at {change['time_ns'] / 1e9:g} s"
+    names = ", ".join(f"'{name}'" for name in change["programs"])
+    who = f", while program{'s' * (len(change['programs']) > 1)} {names} ran there" if names else ""
+    became = f"{change['before']} → {change['after']}" if change["before"] else change["after"]
+    return f"unexpected change of the path: {change['object']} in '{change['host']}' changed {when}{who}: {became}"
+
+
+def machine_drops(end: Mapping[str, Any]) -> list[str]:
+    """System-wide drops: segments dropped by sockets, packets dropped by the input backlog."""
+    return [*(text for host in end["counters"] for text in _socket_drops(end, host)), *_softnet_drops(end)]
+
+
+def judge_flows(
+    plan: Plan, reports: Sequence[Mapping[str, Any]], named: Sequence[QueuePlan], drops: Mapping[str, int]
+) -> Verdict:
+    """Checks for every engine: unexpected drops, and flows that deviate from the plan."""
+    invalid = [
+        f"{count} packets were dropped in '{queue.name}' ({queue.text}), which is not under test"
+        for queue in named
+        # A shaper's drops include those of the queue below it.
+        if (count := _own_drops(queue.name, drops)) and not queue.may_drop
+    ]
+    return Verdict(invalid + _flows(plan, reports), [*plan.warnings, *_unfinished(plan, reports)])
+
+
+def device_drops(
+    end: Mapping[str, Any], host: str, named: Sequence[QueuePlan], devices: Sequence[str] | None = None
+) -> list[str]:
+    """Drops counted by a device but not by a qdisc: a receiver's backlog, a veth without a peer.
+
+    `devices`: check only these; by default all of the host.
+    """
+    problems = []
+    old = _devices(end["counters_before"][host]["dev"])
+    for device, counts in _devices(end["counters"][host]["dev"]).items():
+        if devices is not None and device not in devices:
+            continue
+        for name, column in (("received", 3), ("sent", 11)):
+            lost = counts[column] - old.get(device, [0] * 16)[column]
+            # A device's count of unsent packets includes its qdiscs' drops.
+            excused = name == "sent" and any(
+                (queue.host, queue.device) == (host, device) and queue.may_drop for queue in named
+            )
+            if lost > 0 and not excused:
+                problems.append(f"device '{device}' of '{host}' dropped {lost} packets that it {name}")
+    return problems
+
+
+def memory_ran_out(console: str) -> list[str]:
+    """Processes that a guest killed for lack of memory; packets may have been dropped for the same reason."""
+    return [
+        f"the guest ran out of memory and killed process '{name}': let programs write less to /tmp, /run and the like, "
+        "or use fewer flows"
+        for name in re.findall(r"^Out of memory: Killed process \d+ \((.*?)\)", console, re.MULTILINE)
+    ]
+
+
+def closed_windows(flows: pl.DataFrame) -> list[str]:
+    """Flows whose controller set a window of 0: a fault of the controller, not of the run."""
+    closed = flows.filter((pl.col("cwnd_packets") == 0) & (pl.col("state") == ESTABLISHED))
+    return [
+        f"flow '{name}' had a cwnd of 0 in {count} samples, first at {first / 1e9:g} s, set by its controller; "
+        "Linux sends nothing with a cwnd of 0"
+        for name, count, first in closed.group_by("flow", maintain_order=True)
+        .agg(pl.len(), pl.col("time_ns").min())
+        .iter_rows()
+    ]
+
+
+def _own_drops(name: str, drops: Mapping[str, int]) -> int:
+    below = drops.get(name.removesuffix(".shaper"), 0) if name.endswith(".shaper") else 0
+    return drops.get(name, 0) - below
+
+
+def _flows(plan: Plan, reports: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Flows that deviate from the plan, grouped by reason: thousands of 10,000 flows may fail in the same way."""
+    reasons: dict[str, list[str]] = {}
+    for flow, report in zip(plan.flows, reports, strict=True):
+        for reason in _flow(flow, report):
+            reasons.setdefault(reason, []).append(flow.name)
+    return [f"{_listed(names)} {reason}" for reason, names in reasons.items()]
+
+
+def _flow(flow: FlowPlan, report: Mapping[str, Any]) -> list[str]:
+    if report["started_ns"] is None:
+        return []
+    problems = []
+    if report["connected_ns"] is None:
+        problems.append("never connected" + (f": {report['error']}" if report["error"] else ""))
+    elif report["error"]:
+        problems.append(f"broke: {report['error']}")
+    if flow.transport == "tcp" and report["cc"] is not None and report["cc"] != flow.cc:
+        problems.append(f"ran '{report['cc']}', not '{flow.cc}'")
+    return problems
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"flow '{names[0]}'"
+    shown = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
+    return f"{len(names):,} flows ({shown})"
+
+
+def _unfinished(plan: Plan, reports: Sequence[Mapping[str, Any]]) -> list[str]:
+    sized = [(flow, report) for flow, report in zip(plan.flows, reports, strict=True) if flow.bytes is not None]
+    late = [flow.name for flow, report in sized if report["started_ns"] is not None and report["completed_ns"] is None]
+    return [f"{_listed(late)} not done when the experiment ended"] if late else []
+
+
+def _devices(text: str) -> dict[str, list[int]]:
+    lines = (line.partition(":") for line in text.splitlines()[2:])
+    return {name.strip(): [int(word) for word in counts.split()] for name, _, counts in lines}
+
+
+def _socket_drops(end: Mapping[str, Any], host: str) -> list[str]:
+    old, new = _tcp_counters(end["counters_before"][host]), _tcp_counters(end["counters"][host])
+    return [
+        f"{new[key] - old.get(key, 0)} {what} in '{host}' ({key})"
+        for key, what in SOCKET_DROPS.items()
+        if new.get(key, 0) > old.get(key, 0)
+    ]
+
+
+def _tcp_counters(texts: Mapping[str, str]) -> dict[str, int]:
+    counters: dict[str, int] = {}
+    for text in (texts["snmp"], texts["netstat"]):
+        lines = text.splitlines()
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            counters |= {key: int(value) for key, value in zip(names.split()[1:], values.split()[1:], strict=True)}
+    return counters
+
+
+def softnet(end: Mapping[str, Any], column: int) -> int:
+    """Increase of a column of /proc/net/softnet_stat, which is system-wide and the same in every host.
+
+    1: packets dropped; 2: time_squeeze, the packet budget was exhausted.
+    """
+
+    def total(counters: Mapping[str, Mapping[str, str]]) -> int:
+        text = next(iter(counters.values()))["softnet_stat"]
+        return sum(int(line.split()[column], 16) for line in text.splitlines())
+
+    return total(end["counters"]) - total(end["counters_before"])
+
+
+def _softnet_drops(end: Mapping[str, Any]) -> list[str]:
+    lost = softnet(end, 1)
+    return [f"{lost} packets were dropped in the system's input backlog (net.core.netdev_max_backlog)"] if lost else []

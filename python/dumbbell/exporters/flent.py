@@ -1,0 +1,176 @@
+"""A run as a Flent data file, format 4: the test `tcp_nup` with a ping and the queue's statistics.
+
+Series are those that Flent's own runners produce: `TCP upload::N` (Mbit/s, with the window, the RTT and the rates of
+its `ss` loop), `Ping (ms) ICMP`, `qdisc_stats_bottleneck`. The complete run is in the key `dumbbell`, which Flent
+ignores. Format: Flent's manual, "The Data File Format", and `flent/resultset.py` of version 2.2.
+"""
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dumbbell import __version__
+from dumbbell.analysis import of_bottleneck, throughput
+from dumbbell.analysis.window import bounds_ns
+from dumbbell.importers.dumbbell_export import CARRIER
+from dumbbell.results.result import TABLES, Run
+
+__all__ = ["write_flent"]
+
+VERSION = 4
+NS = 1_000_000_000
+STEP_NS = NS // 5
+STEPS_MAX = 200_000
+"""Eleven hours of steps; longer runs get longer steps, so that the file fits into memory."""
+"""Flent's own step."""
+BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
+"""Date of runs in virtual time."""
+PING = "Ping (ms) ICMP"
+QUEUE = "qdisc_stats_bottleneck"
+STATES = {
+    "cwnd_packets": ("tcp_cwnd", 1),
+    "rtt_ns": ("tcp_rtt", 1e6),
+    "rttvar_ns": ("tcp_rtt_var", 1e6),
+    "pacing_rate_bps": ("tcp_pacing_rate", 1e6),
+    "delivery_rate_bps": ("tcp_delivery_rate", 1e6),
+    "bbr_bw_bps": ("tcp_bbr_bw", 1e6),
+    "bbr_min_rtt_ns": ("tcp_bbr_mrtt", 1e6),
+    "bbr_pacing_gain": ("tcp_bbr_pacing_gain", 1),
+    "bbr_cwnd_gain": ("tcp_bbr_cwnd_gain", 1),
+}
+
+Raw = list[dict[str, Any]]
+Series = list[float | None]
+
+
+def write_flent(run: Run, file: Path) -> None:
+    """Write the file, gzipped without a timestamp: the same run gives the same bytes."""
+    text = json.dumps(_document(run), ensure_ascii=True, allow_nan=False)
+    with file.open("wb") as out, gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed:
+        packed.write(text.encode())
+
+
+def _document(run: Run) -> dict[str, Any]:
+    began = _began(run)
+    t0 = began.timestamp()
+    flows = [flow for flow in run.manifest["flows"] if flow.get("kind") != "udp"]
+    names = {flow["name"]: f"TCP upload::{number}" for number, flow in enumerate(flows, 1)}
+    step_ns = _step_ns(run)
+    axis = np.arange(0, max(round(run.manifest["duration_s"] * NS), 1) + 1, step_ns, dtype=np.int64)
+    raw: dict[str, Raw] = {}
+    results: dict[str, Series] = {}
+    rates = throughput(run, step_ns)
+    for name, series in names.items():
+        mine = rates.filter(pl.col("flow") == name)
+        raw[series] = sorted([*_rates(mine, t0, step_ns), *_states(run, name, t0)], key=lambda row: row["t"])
+        results[series] = _on_axis(mine["time_ns"], mine["throughput_bps"] / 1e6, axis)
+    raw[PING], results[PING] = _pings(run, t0, axis)
+    raw[QUEUE] = list(_queue(run, t0))
+    tables = {name: getattr(run, name) for name in TABLES}
+    return {
+        "version": VERSION,
+        "metadata": _metadata(run, began, names, len(axis)),
+        "x_values": [time / NS for time in axis.tolist()],
+        "results": results,
+        "raw_values": {name: rows for name, rows in raw.items() if rows},
+        CARRIER: {
+            "run": run.manifest,
+            "tables": {
+                name: {column: table[column].to_list() for column in table.columns} for name, table in tables.items()
+            },
+        },
+    }
+
+
+def _step_ns(run: Run) -> int:
+    return max(STEP_NS, bounds_ns(run)[1] // STEPS_MAX)
+
+
+def _began(run: Run) -> datetime:
+    """The time of the run, if a log recorded it."""
+    files = (run.manifest.get("import") or {}).get("files") or []
+    known = [each["epoch_s"] - each["begins_s"] for each in files if each.get("epoch_s") is not None]
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=known[0]) if known else BEGIN
+
+
+def _metadata(run: Run, began: datetime, names: Mapping[str, str], steps: int) -> dict[str, Any]:
+    moment = began.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    duration = run.manifest["duration_s"]
+    series: dict[str, dict[str, Any]] = {
+        name: {"UNITS": "Mbits/s", "RUNNER": "Dumbbell", "IDX": number} for number, name in enumerate(names.values())
+    }
+    for flow in run.manifest["flows"]:
+        if flow["name"] in names:
+            series[names[flow["name"]]] |= {"CONG_CONTROL": flow.get("cc"), "FLOW": flow["name"]}
+    series[PING] = {"UNITS": "ms", "RUNNER": "Dumbbell", "IDX": len(names)}
+    return {
+        "NAME": "tcp_nup", "TITLE": run.manifest.get("title") or run.manifest.get("name") or "", "TIME": moment,
+        "T0": moment,
+        "HOSTS": ["receiver"], "HOST": "receiver", "LOCAL_HOST": "sender", "LENGTH": max(round(duration), 1),
+        "TOTAL_LENGTH": max(round(duration), 1), "STEP_SIZE": _step_ns(run) / NS, "IP_VERSION": 4,
+        "NOTE": f"Dumbbell {__version__}, engine {run.manifest['engine']}",
+        "FLENT_VERSION": "2.2.0", "TEST_PARAMETERS": {"upload_streams": str(len(names))}, "FAILED_RUNNERS": 0,
+        "DATA_FILENAME": None, "BATCH_NAME": None, "BATCH_TIME": None, "BATCH_TITLE": None, "BATCH_UUID": None,
+        "REMOTE_METADATA": {}, "SERIES_META": series, "STEPS": steps,
+    }  # fmt: skip
+
+
+def _rates(mine: pl.DataFrame, t0: float, step_ns: int) -> Raw:
+    """A bin's rate at its end, as netperf's demo mode prints it."""
+    half = step_ns // 2
+    return [
+        {"t": t0 + (time + half) / NS, "dur": step_ns / NS, "val": rate / 1e6}
+        for time, rate in mine.select("time_ns", "throughput_bps").iter_rows()
+        if rate is not None
+    ]
+
+
+def _states(run: Run, name: str, t0: float) -> Iterator[dict[str, Any]]:
+    rows = run.flows.filter(pl.col("flow") == name).select("time_ns", *STATES)
+    for row in rows.iter_rows(named=True):
+        known = {key: row[column] / scale for column, (key, scale) in STATES.items() if row[column] is not None}
+        if known:
+            yield {"t": t0 + row["time_ns"] / NS, **known}
+
+
+def _pings(run: Run, t0: float, axis: np.ndarray) -> tuple[Raw, Series]:
+    """Each answer at its arrival time."""
+    rows = run.probes.filter(pl.col("kind") == "ping").drop_nulls("rtt_ns").sort("sent_ns")
+    raw = [
+        {"t": t0 + (sent + rtt) / NS, "val": rtt / 1e6, "seq": seq}
+        for sent, rtt, seq in rows.select("sent_ns", "rtt_ns", pl.col("seq").cast(pl.Float64)).iter_rows()
+    ]
+    return raw, _on_axis(rows["sent_ns"] + rows["rtt_ns"], rows["rtt_ns"] / 1e6, axis)
+
+
+def _queue(run: Run, t0: float) -> Iterator[dict[str, Any]]:
+    """The bottleneck's samples; drops and marks since the last one, as in Flent 1.2 and later."""
+    rows = run.queues.filter(of_bottleneck(run))
+    before = {"drops_packets": 0, "marks_packets": 0}
+    for row in rows.iter_rows(named=True):
+        found = {"t": t0 + row["time_ns"] / NS}
+        for key, column in (("sent_bytes", "sent_bytes"), ("sent_pkts", "sent_packets"), ("overlimits", "overlimits"),
+                            ("backlog_bytes", "backlog_bytes"), ("backlog_pkts", "backlog_packets")):  # fmt: skip
+            if row[column] is not None:
+                found[key] = float(row[column])
+        for key, column in (("dropped", "drops_packets"), ("ecn_mark", "marks_packets")):
+            if row[column] is not None:
+                found[key] = float(row[column] - before[column])
+                before[column] = row[column]
+        yield found
+
+
+def _on_axis(times: pl.Series, values: pl.Series, axis: np.ndarray) -> Series:
+    """Values interpolated linearly, as Flent puts its series on one axis; null outside their range."""
+    known = values.is_not_null()
+    x, y = times.filter(known).to_numpy(), values.filter(known).to_numpy()
+    if not x.size:
+        return [None] * axis.size
+    line = np.interp(axis, x, y)
+    return [value if x[0] <= time <= x[-1] else None for time, value in zip(axis.tolist(), line.tolist(), strict=True)]

@@ -1,0 +1,245 @@
+"""A file for readers: bytes, lines or JSON, and errors that name the position.
+
+Unpacks gzip. A last line without its end may be truncated within a number, so it is skipped with a warning. Each
+format's module interprets the lines.
+"""
+
+import gzip
+import hashlib
+import io
+import json
+import re
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dumbbell import limits
+from dumbbell.control_characters import check_unicode
+from dumbbell.errors import ImportProblem
+from dumbbell.importers.magic import is_capture
+from dumbbell.importers.quantity import Unreadable
+
+__all__ = ["STDIN", "Line", "Source", "open_source"]
+
+STDIN = Path("-")
+"""The usual name of standard input."""
+PIECE = 1 << 20
+MOST_LINE = 100_000
+"""Bytes; regular expressions may take quadratic time in a line's length."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line without its end, and its number, from 1."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file."""
+
+    path: Path
+    data: bytes
+    """Its content, unpacked."""
+    sha256: str
+    """Hash of the file as stored."""
+    size_bytes: int
+
+    @property
+    def name(self) -> str:
+        """The file's name without suffixes that programs append."""
+        return self.path.name.removesuffix(".gz").rsplit(".", 1)[0] or self.path.name
+
+    @cached_property
+    def is_text(self) -> bool:
+        """Is it UTF-8 without control characters other than those of logs?"""
+        try:
+            return "\0" not in self.data[:PIECE].decode(
+                "utf-8", errors="strict" if len(self.data) <= PIECE else "ignore"
+            )
+        except UnicodeDecodeError:
+            return False
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """All complete lines. Raises `ImportProblem` for a line that is not UTF-8, and for too many."""
+        self._refuse_long()
+        if (count := self.data.count(b"\n")) > limits.most("lines"):
+            self.fail(f"{count:,} lines exceed {limits.shown('lines')}", right=_split_it("lines", count))
+        if not self.detect_json and (longest := _longest(self.data)) > MOST_LINE:
+            self.fail(f"a line of {longest:,} bytes exceeds {MOST_LINE:,}")
+        return self._split(self.data.split(b"\n")[:-1])
+
+    def through(self, take: Callable[[Line], None]) -> None:
+        """Pass every complete line to `take`; an unreadable one is an `ImportProblem` with its number."""
+        for line in self.lines:
+            with self.reading(line.number, line.text):
+                take(line)
+
+    @contextmanager
+    def reading(self, line: int, text: str | None = None) -> Iterator[None]:
+        """Convert `Unreadable` from a format's reader to an error with this file and line."""
+        try:
+            yield
+        except Unreadable as error:
+            self.fail(str(error), line=line, value=None if text is None else text.strip())
+
+    @cached_property
+    def head(self) -> list[Line]:
+        """The first lines, complete or not, for format recognition."""
+        pieces = self.data[:PIECE].split(b"\n")[:200]
+        return [Line(number, piece.decode("utf-8", "replace").rstrip("\r")) for number, piece in enumerate(pieces, 1)]
+
+    @cached_property
+    def unfinished(self) -> str | None:
+        """A warning about a last line without an end."""
+        last = self.data.rsplit(b"\n", 1)[-1]
+        if not last.strip():
+            return None
+        return f"{self.path}: skipped line {self.data.count(10) + 1}: it has no line end and may be truncated"
+
+    @property
+    def detect_json(self) -> bool:
+        """Does it start like JSON?"""
+        return self.data[:PIECE].lstrip()[:1] in (b"{", b"[")
+
+    @cached_property
+    def document(self) -> Any:
+        """The file as one JSON value. Raises `ImportProblem` with the line of the first error."""
+        self._refuse_long()
+        return self.parsed(self.data, 1)
+
+    @cached_property
+    def text(self) -> str:
+        """The whole file including an incomplete last line, for formats with their own end marks."""
+        self._refuse_long()
+        try:
+            return self.data.decode("utf-8").replace("\r\n", "\n")
+        except UnicodeDecodeError as error:
+            self.fail("not UTF-8", line=self.data[: error.start].count(b"\n") + 1)
+
+    def value(self, begin: int) -> tuple[Any, int]:
+        """The JSON value at a position of `text`, and its end."""
+        try:
+            value, end = _DECODER.raw_decode(self.text, begin)
+            check_unicode(self.text[begin:end], value)
+        except json.JSONDecodeError as error:
+            self.fail(f"invalid JSON: {error.msg}", line=error.lineno, right=COMPLETE)
+        except (RecursionError, ValueError) as error:
+            self.fail(f"unsupported JSON: {error}", line=self.text.count("\n", 0, begin) + 1)
+        return value, int(end)
+
+    def values(self) -> Iterator[tuple[int, Any]]:
+        """All JSON values of a file that contains nothing else, with their lines."""
+        position, line = 0, 1
+        while rest := _BLANK.match(self.text, position):
+            line += rest[0].count("\n")
+            if rest.end() == len(self.text):
+                return
+            value, end = self.value(rest.end())
+            yield line, value
+            line += self.text.count("\n", rest.end(), end)
+            position = end
+
+    def parsed(self, data: bytes, line: int) -> Any:
+        """Parse JSON that starts at a line."""
+        try:
+            text = data.decode("utf-8")
+            value = json.loads(text, parse_constant=_refuse)
+            check_unicode(text, value)
+        except json.JSONDecodeError as error:
+            self.fail(f"invalid JSON: {error.msg}", line=line + error.lineno - 1, right=COMPLETE)
+        except UnicodeDecodeError as error:
+            self.fail("not UTF-8", line=line + data[: error.start].count(b"\n"))
+        except RecursionError:
+            self.fail("nested too deeply", line=line)
+        except ValueError as error:
+            self.fail(f"invalid JSON: {error}", line=line)
+        return value
+
+    def fail(
+        self, problem: str, *, line: int | None = None, place: str = "", value: object = None, right: str = ""
+    ) -> NoReturn:
+        """Raise an `ImportProblem` about this file."""
+        raise ImportProblem(problem, file=str(self.path), line=line, place=place, value=value, right=right)
+
+    def _refuse_long(self) -> None:
+        """Text and JSON take many times their size in memory. Raises `ImportProblem`."""
+        if (size := len(self.data)) > limits.most("log"):
+            self.fail(f"{size:,} bytes of text exceed {limits.shown('log')}", right=_split_it("log", size))
+
+    def _split(self, pieces: list[bytes]) -> list[Line]:
+        lines = []
+        for number, piece in enumerate(pieces, 1):
+            try:
+                lines.append(Line(number, piece.decode("utf-8").rstrip("\r")))
+            except UnicodeDecodeError:
+                self.fail("not UTF-8", line=number)
+        return lines
+
+
+COMPLETE = "complete JSON: was the program stopped, or the file truncated?"
+
+
+def open_source(path: Path) -> Source:
+    """Read a file, or standard input for `-`, which is then called `stdin`.
+
+    Raises `ImportProblem` when it can't be read, or is too large.
+    """
+    piped = path == STDIN
+    path = Path("stdin") if piped else path
+    try:
+        packed = limits.read_open(sys.stdin.buffer, "capture") if piped else limits.read(path, "capture")
+    except OSError as error:
+        raise ImportProblem(f"can't be read: {error.strerror or error}", file=str(path)) from None
+    data = _unpacked(packed, path) if packed[:2] == b"\x1f\x8b" else packed
+    return Source(path, data, hashlib.sha256(packed).hexdigest(), len(packed))
+
+
+def _unpacked(packed: bytes, path: Path) -> bytes:
+    """Unpack in pieces, because the size in a gzip file is not reliable."""
+    most, made = limits.most("capture"), bytearray()
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+            while piece := file.read(PIECE):
+                made += piece
+                if not is_capture(made):
+                    most = min(most, limits.most("log"))
+                if len(made) > most:
+                    name = "capture" if is_capture(made) else "log"
+                    right = _split_it(name, len(made) * 2)
+                    raise ImportProblem(f"exceeds {limits.shown(name)} when unpacked", file=str(path), right=right)
+    except (OSError, EOFError, zlib.error):
+        raise ImportProblem(
+            "its gzip data is truncated or damaged", file=str(path), right="a complete .gz file"
+        ) from None
+    return bytes(made)
+
+
+def _longest(data: bytes) -> int:
+    """Bytes of the longest line."""
+    longest = begin = 0
+    while (end := data.find(b"\n", begin)) >= 0:
+        longest, begin = max(longest, end - begin), end + 1
+    return longest
+
+
+def _split_it(name: str, needed: int) -> str:
+    return f"a part of it, {limits.raised(name, needed)}"
+
+
+_BLANK = re.compile(r"\s*")
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a JSON number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)

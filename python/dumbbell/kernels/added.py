@@ -1,0 +1,239 @@
+"""Compile the user's congestion control, one C file, into a new kernel: `dumbbell kernel add`.
+
+```text
+the file ── csource ──▶ its names ── twin ──▶ a tree like the kernel's, the file in net/ipv4 ── make ──▶ linux
+                                                                                                 │ boot: is it there?
+<cache>/kernels/<kernel>+<name>/added/tcp_<name>.c  ◀── the store, by one rename ◀───────────────┘
+```
+
+The original kernel is not changed. Files added earlier are taken from the store, so the copied tree is only temporary,
+and the next call overwrites the remains of a failure.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dumbbell.errors import KernelError
+from dumbbell.kernels import features, process, store, tools
+from dumbbell.kernels.boot import BootReport, boot
+from dumbbell.kernels.build import collect, cpus, environment, install
+from dumbbell.kernels.configure import MAKE
+from dumbbell.kernels.csource import REGISTER, controllers_in
+from dumbbell.kernels.lock import locked
+from dumbbell.kernels.process import Progress
+from dumbbell.kernels.store import Added, Kernel
+from dumbbell.kernels.tree_copy import FOLDER, tree_copy, work_of, write_sources
+from dumbbell.publish import cache_dir
+
+__all__ = ["Addition", "add"]
+
+
+@dataclass(frozen=True)
+class Addition:
+    """The result of adding a file."""
+
+    kernel: Kernel
+    added: Added
+    fresh: bool
+    """Was anything compiled?"""
+    warnings: str = ""
+    """Compiler warnings."""
+
+
+def add(file: Path, *, to: str | None = None, name: str | None = None, progress: Progress | None = None) -> Addition:
+    """Compile a file into the kernel `to` (by default the default kernel) and store the result as a new kernel.
+
+    `name` is `<to>+<controller>` by default; a kernel that already has the controller is replaced if its file changed.
+    `progress` gets the phases copy (files), build (files compiled) and boot. Raises KernelError for a file that
+    registers no congestion control, for a name in use, and for compiler errors.
+    """
+    content = _content(file)
+    names = controllers_in(content.decode("latin-1"), str(file))
+    onto = store.find(to)
+    root = store.find(onto.base) if onto.base else onto
+    added = Added(names, file.name, store.hash_of(content))
+    wanted = _files_to_add(onto, root, added, str(file))
+    called = store.check_name(name or (onto.name if _has(onto, added) else f"{onto.name}+{added.name}"))
+    known = _known(called)
+    if known and (known.base_sha256, _plain(known.added)) == (root.binary_sha256, _plain(wanted)):
+        return Addition(known, added, fresh=False)
+    tools.check()
+    sources = {each.module_file: _stored(onto, each) for each in wanted if each != added}
+    sources[added.module_file] = content
+    try:
+        with locked(work_of(root), "built"):
+            return _build(called, root, wanted, sources, added, file, progress or process.silence)
+    except OSError as error:
+        raise KernelError(f"{error.filename or called}: the kernel can't be stored: {error.strerror}") from error
+
+
+def _content(file: Path) -> bytes:
+    right = "use a C file that registers a congestion control, such as examples/tcp_target.c"
+    if file.suffix != ".c":
+        raise KernelError(f"{file}: not a .c file; {right}")
+    try:
+        content = file.read_bytes()
+    except OSError as problem:
+        raise KernelError(f"{file}: can't be read ({problem.strerror}); {right}") from problem
+    if b"\0" in content:
+        raise KernelError(f"{file}: not a text file; {right}")
+    return content
+
+
+def _files_to_add(onto: Kernel, root: Kernel, added: Added, file: str) -> tuple[Added, ...]:
+    """All files to add to the root kernel; this file replaces its predecessor, or comes last."""
+    others = [each for each in onto.added if not set(each.names) & set(added.names)]
+    taken = {*(features.controllers(root) or ()), *(name for each in others for name in each.names)}
+    if clash := [name for name in added.names if name in taken]:
+        raise KernelError(
+            f"{file}: kernel '{onto.name}' already has a congestion control '{clash[0]}'; "
+            f'choose another name, such as .name = "{clash[0][:10]}_mine"'
+        )
+    if (cache_dir() / "build" / root.name / "tree" / FOLDER / added.module_file).exists():
+        raise KernelError(
+            f"{file}: '{added.name}' would overwrite Linux's {FOLDER / added.module_file}; choose another name"
+        )
+    places = [added if set(each.names) & set(added.names) else each for each in onto.added]
+    return tuple(dict.fromkeys(places if added in places else [*places, added]))
+
+
+def _has(kernel: Kernel, added: Added) -> bool:
+    return any(set(each.names) & set(added.names) for each in kernel.added)
+
+
+def _plain(added: tuple[Added, ...]) -> list[tuple[str, ...]]:
+    return [(*each.names, each.sha256) for each in added]
+
+
+def _known(called: str) -> Kernel | None:
+    """The existing kernel of that name. Raises KernelError if it has no added files, so that it isn't replaced."""
+    if not (store.kernels_dir() / called / store.MANIFEST).is_file():
+        return None
+    try:
+        known = store.find(called)
+    except KernelError:
+        # A damaged kernel is rebuilt.
+        return None
+    if not known.added:
+        raise KernelError(f"'{called}' is a kernel without added files and is not replaced; choose another --name")
+    return known
+
+
+def _stored(kernel: Kernel, added: Added) -> bytes:
+    try:
+        content = (kernel.folder / SOURCES / added.module_file).read_bytes()
+    except OSError as problem:
+        raise KernelError(f"{problem.filename}: the added file can't be read: {problem.strerror}") from problem
+    return content
+
+
+def _build(
+    called: str, root: Kernel, wanted: tuple[Added, ...], sources: Mapping[str, bytes], added: Added, file: Path,
+    progress: Progress,
+) -> Addition:  # fmt: skip
+    work = work_of(root)
+    work.mkdir(parents=True, exist_ok=True)
+    log = work / "build.log"
+    log.write_text(f"{called}: {', '.join(sources)}\n", encoding="utf-8")
+    tree = tree_copy(root, progress=progress)
+    write_sources(tree, sources)
+    warnings = _compile(tree, added, file, log=log, progress=progress)
+    progress("boot", 0, 1)
+    report = _boot_report(tree, root, wanted, added, file)
+    progress("boot", 1, 1)
+    result = work / "result"
+    shutil.rmtree(result, ignore_errors=True)
+    (result / SOURCES).mkdir(parents=True)
+    collect(tree, result, log=log)
+    for name, content in sources.items():
+        (result / SOURCES / name).write_bytes(content)
+    complete = tuple(replace(each, parameters=report.parameters.get(each.module, {})) for each in wanted)
+    _describe(called, root, complete, result)
+    store.keep_default()
+    install(result, store.kernels_dir() / called, work / "replaced")
+    kernel = store.find(called)
+    return Addition(kernel, next(each for each in kernel.added if each.names == added.names), True, warnings)
+
+
+def _compile(tree: Path, added: Added, file: Path, *, log: Path, progress: Progress) -> str:
+    """Run make; returns the compiler's messages, with the user's file name."""
+    messages: list[str] = []
+    compiled = 0
+
+    def on_line(line: str) -> None:
+        nonlocal compiled
+        if _STEP.match(line):
+            compiled += 1
+            progress("build", compiled, max(compiled, STEPS))
+        elif line.strip() and not _MAKES_OWN.match(line):
+            messages.append(line)
+
+    progress("build", 0, STEPS)
+    try:
+        process.stream([*MAKE, f"-j{cpus()}", "linux"], log=log, cwd=tree, env=environment(), on_line=on_line)
+    except KernelError as problem:
+        if not any(added.module_file in line or added.module in line for line in messages):
+            raise
+        how = "compiles, but doesn't link" if any(line.startswith("ld:") for line in messages) else "does not compile"
+        raise KernelError(f"{file}: {how}\n{_by_its_own_name(messages, added, file)}") from problem
+    finally:
+        progress("build", compiled, compiled)
+    return _by_its_own_name(messages, added, file)
+
+
+def _by_its_own_name(messages: list[str], added: Added, file: Path) -> str:
+    inside = re.escape(str(FOLDER / added.module_file))
+    return re.sub(rf"(?<![\w/]){inside}(?=:)", lambda _: str(file), "\n".join(messages))
+
+
+def _boot_report(tree: Path, root: Kernel, wanted: tuple[Added, ...], added: Added, file: Path) -> BootReport:
+    """Boot the kernel and check that all congestion controls are registered. Raises KernelError if one is missing."""
+    store.check_binary(tree / store.BINARY)
+    try:
+        report = boot(tree / store.BINARY, root.arguments)
+    except KernelError as problem:
+        raise KernelError(f"{file}: compiles, but {problem}") from problem
+    absent = [name for each in wanted for name in each.names if name not in report.controllers]
+    if not absent:
+        return report
+    missing = f"the booted kernel has no '{absent[0]}'"
+    undefined = process.output(["nm", "-u", str(tree / FOLDER / f"{added.module}.o")])
+    if REGISTER not in undefined:
+        raise KernelError(
+            f"{file}: compiles, but never calls {REGISTER}, so {missing}; "
+            "call it from an init function, and pass that to module_init()"
+        )
+    why = "; kernel log: " + " ".join(report.complaints) if report.complaints else ""
+    raise KernelError(
+        f"{file}: compiles and calls {REGISTER}, but {missing}{why}; the structure needs ssthresh, undo_cwnd and "
+        "cong_avoid or cong_control, and the function passed to module_init() must return the result of the call"
+    )
+
+
+def _describe(called: str, root: Kernel, added: tuple[Added, ...], result: Path) -> None:
+    """Write the manifest: the root's, with the changes."""
+    report: dict[str, Any] = json.loads((root.folder / store.MANIFEST).read_text(encoding="utf-8"))
+    report |= {
+        "name": called,
+        "version": store.banner(result / store.BINARY)[1],
+        "config_sha256": store.sha256(result / store.CONFIG),
+        "binary_sha256": store.sha256(result / store.BINARY),
+        "built_at": store.now(),
+        "base": root.name,
+        "base_sha256": root.binary_sha256,
+        "added": [asdict(each) for each in added],
+        "builders": tools.versions(),
+    }
+    (result / store.MANIFEST).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
+SOURCES = "added"
+STEPS = 12
+"""Steps of make for one file: compile it, rebuild four archives, link, and some small ones."""
+_STEP = re.compile(r"  [A-Z]+ ")
+_MAKES_OWN = re.compile(r"make(\[\d+\])?: ")

@@ -1,0 +1,157 @@
+"""Edits of the Linux source before it is configured, each with a check.
+
+Virtual time and new CPUs need a few changes to arch/um that depend on the version; `syscall_cost` and `polling` have
+further ones. Each edit searches for the code that it changes, not for a version. If it finds nothing to change, its
+check decides whether the tree needs the edit; if so, the missing edit is reported.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dumbbell.errors import KernelError
+from dumbbell.kernels import polling, syscall_cost
+
+__all__ = ["EDITED", "EDITS", "HZ_FILE", "Edit", "arguments", "edit", "set_hz"]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change to one file."""
+
+    file: str
+    change: Callable[[str], str]
+    holds: Callable[[str], bool]
+    """Whether a text, edited or not, is correct."""
+    otherwise: str
+    """The consequence for runs if it isn't."""
+
+    def on(self, tree: Path) -> str:
+        """Edit the file; returns a message if the code to edit wasn't found, else an empty string."""
+        file = tree / self.file
+        if not file.is_file():
+            return f"{self.file} is missing: {self.otherwise}"
+        text = file.read_text(encoding="utf-8")
+        edited = self.change(text)
+        if edited != text:
+            file.write_text(edited, encoding="utf-8")
+        return "" if self.holds(edited) else f"{self.file} lacks the lines to edit: {self.otherwise}"
+
+
+def edit(tree: Path) -> tuple[str, ...]:
+    """Make every edit; returns messages about edits whose code wasn't found.
+
+    Raises KernelError if the timer frequency can't be set.
+    """
+    set_hz(tree / HZ_FILE)
+    return tuple(missing for each in EDITS if (missing := each.on(tree)))
+
+
+def arguments(tree: Path) -> tuple[str, ...]:
+    """Boot arguments that this kernel needs in addition to the common ones.
+
+    Older kernels mount a root file system without a device only if `root=` names no device, and arch/um's default is
+    `root=98:0` (`mount_root` in init/do_mounts.c). Newer kernels try the name first. The command line affects the
+    kernel's RNG, so other kernels don't get this argument.
+    """
+    file = tree / "init/do_mounts.c"
+    old = file.is_file() and "mount_nodev_root(void)" in file.read_text(encoding="utf-8")
+    return ("root=/dev/root",) if old else ()
+
+
+def set_hz(kconfig: Path) -> None:
+    """Set the timer frequency of arch/um to 250 Hz, as in distributions, instead of 100 in its Kconfig.
+
+    Trees that use kernel/Kconfig.hz are not edited: our fragment selects the frequency.
+    Raises KernelError if neither applies.
+    """
+    text = kconfig.read_text(encoding="utf-8")
+    if re.search(r'^source "kernel/Kconfig.hz"', text, re.MULTILINE):
+        return
+    edited, count = re.subn(r"(?m)^(config HZ\n(?:[ \t]+(?!default).*\n)*[ \t]+default )\d+$", r"\g<1>250", text)
+    if count != 1:
+        raise KernelError(
+            f"{kconfig}: has neither 'config HZ' with a default nor kernel/Kconfig.hz, so the timer frequency "
+            "can't be set; use a tree of Linux 5.15 or later"
+        )
+    if edited != text:
+        kconfig.write_text(edited, encoding="utf-8")
+
+
+def _enlarge_fp_area(text: str) -> str:
+    return re.sub(r"(DEFINE_LONGS\(HOST_FP_SIZE, )\d+(\);)", rf"\g<1>{REGISTERS_BYTES}\g<2>", text)
+
+
+def _fp_area_is_large(text: str) -> bool:
+    return "HOST_FP_SIZE" not in text or f"(HOST_FP_SIZE, {REGISTERS_BYTES})" in text
+
+
+def _one_page_on(text: str) -> str:
+    return text.replace("pte_val(pte) + (nr << PFN_PTE_SHIFT)", "pte_val(pte) + (1UL << PFN_PTE_SHIFT)")
+
+
+def _goes_page_by_page(text: str) -> bool:
+    return not re.search(r"\bnr\s*<<\s*PFN_PTE_SHIFT", text)
+
+
+def _nanoseconds(text: str) -> str:
+    return re.sub(r"(#define TIMER_(?:MULTIPLIER|MIN_DELTA)\s+)\d+", r"\g<1>1", text)
+
+
+def _counts_nanoseconds(text: str) -> bool:
+    return bool(re.search(r"#define TIMER_MULTIPLIER\s+1$", text, re.MULTILINE))
+
+
+REGISTERS_BYTES = 11_008
+"""End of AMX's tile data, the last component, in the XSAVE area (Intel SDM volume 1, section 13.5)."""
+HZ_FILE = "arch/um/Kconfig"
+REGISTERS = Edit(
+    "arch/x86/um/user-offsets.c", _enlarge_fp_area, _fp_area_is_large, "on a CPU with AMX its guests die at their start"
+)
+"""Enlarge the area for vector registers; up to Linux 6.12 it ends after AVX-512.
+
+The host accepts a process's registers only as a whole (`xstateregs_set`), so on a CPU with AMX a guest crashes at its
+first process. Newer trees query the size from the host and need no edit.
+"""
+PAGES = Edit("arch/um/include/asm/pgtable.h", _one_page_on, _goes_page_by_page, "a guest's fork may map wrong pages")
+"""Make arch/um's `set_ptes` advance by one page per entry; in Linux 6.12 it advances by the number of remaining pages.
+
+For folios of three pages or more, a fork then maps unrelated pages and frees them at exit; the agent's rings are such
+folios. Trees without this step (6.1 has no `set_ptes`) need no edit.
+"""
+CLOCK = Edit(
+    "arch/um/include/linux/time-internal.h",
+    _nanoseconds,
+    _counts_nanoseconds,
+    "its clock may count in steps, and times of packets be cut to them",
+)
+"""Give the guest's clock a resolution of 1 ns, as on hardware, instead of arch/um's 256 ns.
+
+Reading the clock outside an interrupt advances it by a step (`timer_read`). With long steps, packets sent by programs
+leave later than those sent by interrupts, and packet times are rounded. Timers don't become later.
+"""
+ALARM = Edit(
+    syscall_cost.ALARM_FILE,
+    syscall_cost.clear_what_is_read,
+    syscall_cost.clears_little,
+    "every timer interrupt clears 11 KB needlessly",
+)
+"""Make timer interrupts clear only the registers that are read, not the whole area enlarged by `REGISTERS`."""
+STOPS = Edit(
+    syscall_cost.STOPS_FILE,
+    syscall_cost.leave_in_place,
+    syscall_cost.leaves_in_place,
+    "every system call of a guest takes longer",
+)
+"""Keep a process's vector registers in place during a system call instead of restoring them."""
+POLLING = Edit(
+    polling.FILE,
+    polling.charge,
+    polling.charges,
+    "a program that polls without sleeping keeps virtual time from moving",
+)
+"""Let virtual time pass for a program that polls without sleeping, as on a CPU of finite speed."""
+EDITS = (REGISTERS, PAGES, CLOCK, ALARM, STOPS, POLLING)
+EDITED = (HZ_FILE, *(each.file for each in EDITS))
+"""All edited files."""

@@ -1,0 +1,196 @@
+"""Kernel sources: the distribution's source package, a tarball or a folder.
+
+`identify` is fast, so that an existing kernel isn't built again. `fetch` then
+provides a tree to build in.
+"""
+
+import hashlib
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from dumbbell.errors import KernelError
+from dumbbell.kernels import process, store, tools, tree
+from dumbbell.kernels.process import Progress
+
+__all__ = ["Source", "fetch", "identify"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel's source."""
+
+    kind: Literal["package", "tarball", "folder"]
+    identity: str
+    """Changes with the source; stored in the kernel's manifest."""
+    name: str
+    """The default name of the kernel."""
+    path: Path
+    """The tarball or folder; for a package, apt's file name."""
+    size: int = 0
+    """Bytes to download."""
+
+    @property
+    def origin(self) -> str:
+        """The part of the identity that stays the same when the source changes; its prefix."""
+        return {"folder": str(self.path), "tarball": self.path.name}.get(self.kind, self.identity.split(" ")[0])
+
+
+def identify(path: Path | None, package: str | None = None) -> Source:
+    """Identify the source at `path`, or the distribution's package, by name or the preferred one.
+
+    Raises KernelError if it doesn't exist or isn't Linux.
+    """
+    if path is not None and package is not None:
+        raise KernelError(f"--source {path} and --package {package} exclude each other; use one of them")
+    if path is None:
+        return _package(package)
+    path = path.expanduser().resolve()
+    if path.is_dir():
+        return _folder(path)
+    if path.is_file():
+        name = re.sub(r"\.tar(\.\w+)?$|\.t[gx]z$", "", path.name)
+        return Source("tarball", f"{path.name} sha256:{store.sha256(path)}", name, path)
+    raise KernelError(f"{path}: neither a folder nor a file; use a Linux source tree or a tarball of one")
+
+
+def fetch(source: Source, work: Path, *, log: Path, progress: Progress) -> Path:
+    """Provide the source below `work` and return the tree to build in.
+
+    A complete tree of the same source is reused. apt resumes an interrupted download;
+    an interrupted extraction is repeated.
+    """
+    laid_out, done = work / "tree", work / "tree.done"
+    _start_afresh_unless_same(source, work)
+    if source.kind == "folder":
+        tree.shadow(source.path, tree.files_of(source.path), laid_out, progress=progress)
+    elif not done.is_file():
+        tarball = source.path if source.kind == "tarball" else _download(source, work, log=log, progress=progress)
+        tree.extract(tarball, laid_out, log=log, progress=progress)
+        done.touch()
+        shutil.rmtree(work / "package", ignore_errors=True)
+    return laid_out
+
+
+def _package(requested: str | None) -> Source:
+    """The distribution's kernel source package; needs apt's package lists, not root."""
+    for program in ("apt-cache", "apt-get", "dpkg-deb"):
+        if shutil.which(program) is None:
+            raise KernelError(f"'{program}' is not installed, so this isn't Debian or Ubuntu; {_WAY_OUT}")
+    found = process.output(["apt-cache", "search", "--names-only", r"^linux-source-[0-9]"])
+    package = _chosen(re.findall(r"^(linux-source-[0-9.]+) ", found, re.MULTILINE), requested)
+    values = process.output(["apt-get", "download", "--print-uris", package]).strip()
+    match = re.search(r"^'[^']+' (\S+_([^_]+)_\S+\.deb) (\d+)", values, re.MULTILINE)
+    if not match:
+        raise KernelError(
+            f"apt-get knows {package} but can't download it ({values}); run sudo apt-get update, {_WAY_OUT}"
+        )
+    file, version, size = match.group(1), match.group(2).replace("%3a", ":"), int(match.group(3))
+    return Source("package", f"{package} {version}", f"linux-{_upstream(version)}", Path(file), size)
+
+
+def _chosen(packages: list[str], requested: str | None) -> str:
+    """The requested package, by name or version; else 6.12, which validated our results, or the newest."""
+    if requested is not None:
+        if (full := f"linux-source-{requested.removeprefix('linux-source-')}") in packages:
+            return full
+        raise KernelError(
+            f"apt has no package {full}; available: {', '.join(sorted(packages)) or 'none'}; "
+            f"update the package lists with: sudo apt-get update; {_WAY_OUT}"
+        )
+    by_version = {tuple(int(part) for part in name.split("-")[-1].split(".")): name for name in packages}
+    good = {version: name for version, name in by_version.items() if version >= (5, 15)}
+    if not good:
+        raise KernelError(
+            f"apt has no package linux-source-5.15 or later; available: {', '.join(packages) or 'none'}; "
+            f"update the package lists with: sudo apt-get update; {_WAY_OUT}"
+        )
+    return next((name for version, name in good.items() if version[:2] == (6, 12)), good[max(good)])
+
+
+def _upstream(version: str) -> str:
+    """6.12.117-1~deb12u1 is 6.12.117."""
+    return version.rpartition(":")[2].rpartition("-")[0] or version
+
+
+def _download(source: Source, work: Path, *, log: Path, progress: Progress) -> Path:
+    """The tarball in the package; both stay in `work/package` until it is extracted."""
+    private = work / "package"
+    private.mkdir(parents=True, exist_ok=True)
+    ready = private / "ready"
+    if not ready.is_file():
+        package, version = source.identity.split(" ")
+        file = private / source.path
+        command = ["apt-get", "download", f"{package}={version}"]
+        process.watch(command, log=log, cwd=private, tick=lambda: progress("download", _size(file), source.size))
+        progress("download", source.size, source.size)
+        process.watch(["dpkg-deb", "-x", str(file), "contents"], log=log, cwd=private, tick=lambda: None)
+        file.unlink()
+        ready.touch()
+    tarballs = [path for path in (private / "contents").rglob("linux-source-*.tar*") if not path.is_symlink()]
+    if not tarballs:
+        raise KernelError(f"{source.identity}: holds no linux-source-*.tar.*; {_WAY_OUT}")
+    return tarballs[0]
+
+
+def _folder(path: Path) -> Source:
+    tree.check_tree(path, called=path)
+    makefile = (path / "Makefile").read_text(encoding="utf-8")
+    values = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) *= *(\S+)", makefile, re.MULTILINE))
+    numbers = [values[key] for key in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if key in values]
+    name = f"linux-{'.'.join(numbers)}{values.get('EXTRAVERSION', '')}"
+    return Source("folder", f"{path} {_state(path)}", name, path)
+
+
+def _state(path: Path) -> str:
+    """The state of a tree: its git commit, and a hash of changed files."""
+    if not (path / ".git").exists():
+        return f"files:{_fingerprint(path, tree.files_of(path))}"
+    tools.require_git()
+    git = ["git", "-C", str(path)]
+    commit = process.output([*git, "rev-parse", "HEAD"]).strip()
+    others = process.output([*git, "ls-files", "-z", "-mo", "--exclude-standard"]).split("\0")
+    changed = process.output([*git, "diff", "--name-only", "-z", "HEAD"]).split("\0")
+    touched = sorted({*others, *changed} - {""})
+    return f"commit:{commit}" + (f" changed:{_contents(path, touched)}" if touched else "")
+
+
+def _contents(path: Path, files: list[str]) -> str:
+    """A hash of names and contents, for few files; saving a file without changes doesn't affect it."""
+    hashed = hashlib.sha256()
+    for file in files:
+        at = path / file
+        content = bytes(at.readlink()) if at.is_symlink() else at.read_bytes() if at.is_file() else b""
+        hashed.update(f"{file}\0{at.is_file()}\0{len(content)}\0".encode() + content)
+    return hashed.hexdigest()[:16]
+
+
+def _fingerprint(path: Path, files: list[str]) -> str:
+    """A hash of names, sizes and times; reading 1.5 GB would be too slow."""
+    hashed = hashlib.sha256()
+    for file in sorted(files):
+        at = path / file
+        facts = at.stat() if at.exists() else None
+        hashed.update(f"{file}\0{facts.st_size if facts else ''}\0{facts.st_mtime_ns if facts else ''}\n".encode())
+    return hashed.hexdigest()[:16]
+
+
+def _start_afresh_unless_same(source: Source, work: Path) -> None:
+    """Delete the tree if it belongs to another source; a folder counts as one source when its files change."""
+    begun = work / "tree.begun"
+    what = f"folder {source.path}" if source.kind == "folder" else f"{source.identity} without {tree.BULK}"
+    if not begun.is_file() or begun.read_text(encoding="utf-8") != what:
+        for old in ("tree", "package"):
+            shutil.rmtree(work / old, ignore_errors=True)
+        (work / "tree.done").unlink(missing_ok=True)
+        (work / "tree").mkdir()
+        begun.write_text(what, encoding="utf-8")
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
+
+
+_WAY_OUT = "or provide the Linux source with: dumbbell kernel build --source FOLDER|TARBALL"

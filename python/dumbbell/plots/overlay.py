@@ -1,0 +1,156 @@
+"""Several runs on one time axis: the same metric of each run, a line per run.
+
+A run with several flows has a line for each flow, or for each group if there are many; more than eight lines become
+small multiples, a panel per run. `lines` and the panels supply the values, `labels` the names.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from dumbbell.errors import ResultError
+from dumbbell.plots.chart_axes import named_lines, noted
+from dumbbell.plots.chart_style import framed, runs_title
+from dumbbell.plots.charts import table
+from dumbbell.plots.downsample import POINTS
+from dumbbell.plots.flow_panels import fairness_lines, rtt_lines
+from dumbbell.plots.labels import labels
+from dumbbell.plots.layers import Curve, Trace
+from dumbbell.plots.lines import FLOWS_MAX, NS, cwnd_of, names, rate_lines, sample_lines, step_ns
+from dumbbell.plots.panel_stack import stacked, view_names
+from dumbbell.plots.path_panels import ping_lines, queue_lines
+from dumbbell.results.result import Run
+
+__all__ = ["OVERLAYS", "Overlay", "overlay", "overlay_lines"]
+
+MULTIPLE_HEIGHT = 110
+"""Height of one of the small multiples, in pixels."""
+BINNED = ("throughput", "fairness")
+"""Overlays of rates in bins."""
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """A metric that several runs can show on one axis."""
+
+    about: str
+    title: str
+    lines: Callable[[Run, int], dict[str, Trace]]
+    log: bool = False
+
+
+OVERLAYS: dict[str, Overlay] = {
+    "throughput": Overlay("goodput of several runs", "Throughput, Mbit/s", lambda run, _: rate_lines(run)),
+    "cwnd": Overlay(
+        "congestion windows of several runs", "cwnd, packets",
+        lambda run, points: sample_lines(run, "cwnd_packets", add=True, points=points),
+    ),
+    "rtt": Overlay("RTT of several runs, on a log axis", "Smoothed RTT, ms", rtt_lines, log=True),
+    "queue": Overlay("bottleneck queues of several runs", "Queue, packets", queue_lines),
+    "ping": Overlay("pings of several runs, on a log axis", "Ping RTT, ms", ping_lines, log=True),
+    "fairness": Overlay("Jain's index of several runs", "Jain's index", lambda run, _: fairness_lines(run)),
+}  # fmt: skip
+"""By the name of the panel that shows the same for one run."""
+
+
+def overlay(runs: Sequence[Run], name: str, width: int, points: int = POINTS) -> alt.LayerChart | alt.VConcatChart:
+    """The metric of all runs on one time axis; with more than `FLOWS_MAX` lines a panel per run."""
+    kind = OVERLAYS[name]
+    lines, members = overlay_lines(runs, name, points)
+    title = cwnd_of(runs)[2] if name == "cwnd" else kind.title
+    if name == "queue" and len(members) > FLOWS_MAX:
+        title, members = "Bottleneck's queue, packets", _of_bottlenecks(runs, members)
+        lines = lines.filter(pl.col("flow").is_in([member["name"] for member in members]))
+    end_s = max(run.manifest["duration_s"] for run in runs)
+    x = alt.X("s:Q", title="Time, s", scale=alt.Scale(domain=[0, end_s], nice=False))
+    scale = alt.Scale(type="log", nice=True) if kind.log else alt.Scale(zero=True, nice=True)
+    # Without explicit ticks, a log axis prints overlapping labels 1, 2, 3 … 9.
+    axis = alt.Axis(labelExpr=_ROUND, tickCount=10) if kind.log else alt.Axis()
+    y = alt.Y("v:Q", title=noted(title, _bins(runs, name)), scale=scale, axis=axis)
+    curve: Curve = "step" if name == "throughput" else "linear"
+    shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.9), alt.value(0.06))
+    if len(members) <= FLOWS_MAX:
+        chart = named_lines(members, lines, x, y, curve)
+        return framed([chart.encode(opacity=shown)], runs_title(runs, kind.about), width)
+    return _multiples(members, lines, _Axes(x, title, scale, axis, curve), width, runs_title(runs, kind.about))
+
+
+def _of_bottlenecks(runs: Sequence[Run], members: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """If runs have several queues, only the bottleneck's, instead of a panel per run."""
+    names = {run.manifest.get("bottleneck") for run in runs}
+    return [member for member in members if member["flow"] in names]
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """The common properties of all small multiples."""
+
+    x: alt.X
+    title: str
+    scale: alt.Scale
+    axis: alt.Axis
+    curve: Curve
+
+
+def _multiples(
+    members: Sequence[Mapping[str, Any]], lines: pl.DataFrame, axes: _Axes, width: int, title: alt.TitleParams
+) -> alt.VConcatChart:
+    """A panel for each run (`group`), stacked, with a common value range."""
+    end = float(lines["v"].max() or 1.0)  # type: ignore[arg-type]
+    start = float(lines["v"].min() or 1.0) if axes.scale["type"] == "log" else 0.0  # type: ignore[arg-type]
+    scale = axes.scale.copy()
+    scale.domain = [start, end]
+    charts = []
+    for group in dict.fromkeys(member["group"] for member in members):
+        mine = [member for member in members if member["group"] == group]
+        renamed = {member["name"]: member["flow"] for member in mine}
+        part = lines.filter(pl.col("flow").is_in(list(renamed))).with_columns(pl.col("flow").replace(renamed))
+        y = alt.Y("v:Q", title=[axes.title, group], scale=scale, axis=axes.axis)
+        inner = [{**member, "name": member["flow"], "group": member["run_group"]} for member in mine]
+        chart = named_lines(inner, part, axes.x.copy(), y, axes.curve)
+        charts.append(alt.LayerChart(layer=[chart]).properties(width=width, height=MULTIPLE_HEIGHT))
+    return stacked(charts, view_names(["overlay"] * len(charts))).properties(title=title)
+
+
+def _bins(runs: Sequence[Run], name: str) -> str:
+    """The bin length of rates: one, or its range if longer runs have longer bins."""
+    if name not in BINNED:
+        return ""
+    steps = sorted({step_ns(run) / NS for run in runs})
+    return f"bins of {steps[0]:g} s" if len(steps) == 1 else f"bins of {steps[0]:g} to {steps[-1]:g} s"
+
+
+def overlay_lines(runs: Sequence[Run], name: str, points: int) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
+    """A line table of all runs, and the members of its lines: the hue of their controller, or a hue per run.
+
+    A member has `name`, `group` (the run), `cc`, and its name and group within the run: `flow`, `run_group`.
+    """
+    kind, parts = OVERLAYS[name], []
+    members: list[dict[str, Any]] = []
+    column, per, _ = cwnd_of(runs)  # One unit for all.
+    for run, label in zip(runs, labels(runs), strict=True):
+        cwnd = name == "cwnd"
+        inner = sample_lines(run, column, per, add=True, points=points) if cwnd else kind.lines(run, points)
+        if not any(s.size for s, _ in inner.values()):
+            raise ResultError(f"{run.folder}: lacks the metric of '{name}' in the unit of the other runs")
+        renamed = {f"{label}: {flow}" if len(inner) > 1 else label: trace for flow, trace in inner.items()}
+        known = {member["name"]: member for member in names(run)}
+        controllers = {member.get("cc") for member in known.values()}
+        alone = {"group": label, "cc": next(iter(controllers)) if len(controllers) == 1 else None}
+        for line, flow in zip(renamed, inner, strict=True):
+            own = known.get(flow, alone)
+            place = {"flow": flow, "run_group": own["group"], "cc": own.get("cc")}
+            members.append({"name": line, "group": label, **place})
+        parts.append(table(renamed))
+    table_ = pl.concat(parts)
+    return (table_.filter(pl.col("v") > 0) if kind.log else table_), members
+
+
+_ROUND = (
+    "indexof(['1', '2', '5'], format(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9)), '.2~f')) >= 0"
+    " ? format(datum.value, '~g') : ''"
+)
+"""Vega expression for the labels 1, 2, 5, 10, 20, 50 …"""

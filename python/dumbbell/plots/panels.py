@@ -1,0 +1,131 @@
+"""The panels by name: what each shows, the data it needs, and the function that makes it.
+
+The functions are in `flow_panels`, `path_panels` and `state_bands` and return `layers`. `figure` stacks panels.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from dumbbell.analysis.queueing import rows_of_bottleneck
+from dumbbell.analysis.sample_arrays import where
+from dumbbell.analysis.states import phases
+from dumbbell.errors import ResultError
+from dumbbell.plots import flow_panels, path_panels, state_bands
+from dumbbell.plots.layers import Drawn
+from dumbbell.plots.lines import rate_lines
+from dumbbell.plots.panel_stack import HEIGHT
+from dumbbell.results.result import TABLES, Run, is_import
+
+__all__ = ["PANELS", "Panel", "available", "drawn", "lacks"]
+
+Draw = Callable[[Run, int], Drawn]
+"""Takes the run and the number of points per line."""
+
+ROW = 20
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel."""
+
+    about: str
+    draw: Draw
+    needs: str = ""
+    """Columns (`table.column`), of which one must have values; after a semicolon, other requirements as text."""
+    rows: bool = False
+    """Does its height depend on the number of flows?"""
+
+    def height(self, run: Run) -> int:
+        """The height in pixels."""
+        return max(ROW * (min(len(run.manifest["flows"]), 30) + 2), 60) if self.rows else HEIGHT
+
+
+BBR = "; only BBR reports it, and no flow ran BBR"
+
+PANELS: dict[str, Panel] = {
+    "throughput": Panel("goodput of each flow at its receiver", flow_panels.throughput),
+    "cwnd": Panel("congestion window", flow_panels.cwnd, "flows.cwnd_packets flows.cwnd_bytes"),
+    "rtt": Panel("smoothed round-trip time", flow_panels.rtt, "flows.rtt_ns"),
+    "queue": Panel(
+        "packets in the bottleneck's queue, its limit, drops and marks", path_panels.queue,
+        "queues.backlog_packets",
+    ),
+    "rates": Panel("delivery rate, and pacing rate behind it", flow_panels.rates, "flows.delivery_rate_bps"),
+    "retransmits": Panel("retransmitted segments per second", flow_panels.retransmits, "flows.retrans_packets"),
+    "inflight": Panel("packets in flight against the path's BDP", flow_panels.inflight, "flows.inflight_packets"),
+    "ping": Panel("round-trip time of pings", path_panels.ping, "probes.rtt_ns; the run had no ping probe"),
+    "groups": Panel("goodput of each group: the sum of its flows", flow_panels.groups),
+    "states": Panel(
+        "bands: state of each flow's controller", state_bands.states,
+        "flows.cc_phase flows.bbr_pacing_gain; reported by the simulator, and by a kernel for BBR", rows=True,
+    ),
+    "bandwidth": Panel("BBR's estimate of its bandwidth against the link's rate", flow_panels.bandwidth,
+                       "flows.bbr_bw_bps" + BBR),
+    "gains": Panel("BBR's pacing gain and cwnd gain", flow_panels.gains, "flows.bbr_pacing_gain" + BBR),
+    "loss": Panel(
+        "ticks: retransmissions of each flow, and drops and marks of the queue", path_panels.loss,
+        "flows.retrans_packets", rows=True,
+    ),
+    "loss-rate": Panel(
+        "share of the packets that the bottleneck dropped", path_panels.loss_rate,
+        "queues.drops_packets",
+    ),
+    "fairness": Panel(
+        "Jain's index of the long-lived flows", flow_panels.fairness, "; fewer than two long-lived flows ran",
+    ),
+}  # fmt: skip
+"""All panels by the names that `--panels` accepts."""
+
+
+def drawn(run: Run, names: Sequence[str], points: int) -> list[Drawn]:
+    """The named panels. Raises `ResultError` for an unknown name, or a panel without data in this run."""
+    if not names:
+        raise ResultError(f"a figure needs at least one panel; choose from: {', '.join(PANELS)}")
+    for name in names:
+        if name not in PANELS:
+            raise ResultError(f"unknown panel '{name}'; choose from: {', '.join(PANELS)}")
+        if (missing := lacks(run, name)) is not None:
+            raise ResultError(f"{run.folder}: can't draw '{name}': {missing}")
+    return [PANELS[name].draw(run, points) for name in names]
+
+
+def lacks(run: Run, name: str) -> str | None:
+    """The data that the run lacks for this panel, with a possible reason; None if the panel can be drawn."""
+    panel = PANELS[name]
+    columns, _, why = panel.needs.partition(";")
+    if is_import(run.manifest):
+        if name in {"throughput", "groups"} and not any(s.size for s, _ in rate_lines(run).values()):
+            return "the logs have no byte counts over time"
+        why = "the logs don't record it" if columns else why
+    if name == "fairness":
+        return why.strip() if not flow_panels.fairness_lines(run) else None
+    if name == "states" and not phases(run).is_empty():
+        return None  # Reported or inferred.
+    if not columns or any(_has_values(run, column) for column in columns.split()):
+        return None
+    text = " and ".join(columns.split())
+    return f"the run has no values in {text}" + (f" ({why.strip()})" if why else "")
+
+
+def available(run: Run, names: Sequence[str]) -> list[str]:
+    """The named panels for which this run has data."""
+    return [name for name in names if lacks(run, name) is None]
+
+
+def _has_values(run: Run, column: str) -> bool:
+    table, _, name = column.partition(".")
+    rows = run.table(table)
+    if TABLES[table][name] is pl.String:
+        return bool(getattr(run, table).get_column(name).drop_nulls().len())
+    values = rows.column(name)
+    if not values.is_known.any():
+        return False
+    if table == "queues":  # Other queues are not drawn; drops are drawn only for the bottleneck.
+        drops = name == "drops_packets"
+        mine = rows_of_bottleneck(run) & rows.column("sent_packets").is_known if drops else path_panels.under_test(run)
+        return bool((values.is_known & mine).any())
+    if table == "probes":  # A capture's RTT samples are probes too.
+        return bool((values.is_known & where(rows, "kind", "ping")).any())
+    return name != "rtt_ns" or bool((values.floats() > 0).any())  # 0 means no measurement yet.

@@ -1,0 +1,53 @@
+"""HTML reports: one page about one or more runs, a comparison or a sweep.
+
+```text
+page                one or more runs to a page
+overview            top of a page of several runs
+sections            sections about one run
+experiment_section  the experiment: diagram, file, shell script
+path_diagram        diagram of the path
+sentences           summary sentences, made from numbers only, in three modules:
+sharing_sentences     shares, fairness, completion times
+path_sentences        link, queue, pings, round trips
+flow_sentences        what the controllers did
+comparison_page     a comparison to a page
+verdict_text        a comparison as text and table cells
+log_conditions      the conditions inferred from a log, as text
+sweep_page          a sweep to a page, with sweep_page.js
+map_selection       the maps on a sweep's page
+kept_results        links to a sweep's kept results
+reproduce           the command that repeats one run of a sweep
+page_frame          the shared HTML frame, page.html
+number_format       number formatting
+markup              HTML elements and tables; escapes all text
+```
+
+`dumbbell.analysis` computes the numbers, `dumbbell.plots` draws the figures.
+"""
+
+from dumbbell.reports.comparison_page import comparison_page, write_comparison
+from dumbbell.reports.log_conditions import EXPLAINED, condition_cells, options, setting_cells, settings_title
+from dumbbell.reports.page import page, write
+from dumbbell.reports.sections import repeat_command
+from dumbbell.reports.sentences import sentences
+from dumbbell.reports.verdict_text import HEAD, absent_metric_cells, cells, described, verdict, verdict_of_all
+
+__all__ = [
+    "EXPLAINED",
+    "HEAD",
+    "absent_metric_cells",
+    "cells",
+    "comparison_page",
+    "condition_cells",
+    "described",
+    "options",
+    "page",
+    "repeat_command",
+    "sentences",
+    "setting_cells",
+    "settings_title",
+    "verdict",
+    "verdict_of_all",
+    "write",
+    "write_comparison",
+]

@@ -1,0 +1,205 @@
+"""Functions that run on a cluster's workers: describe the build, store payloads, run tasks.
+
+They take and return plain values; Dask calls them in the worker process. This module doesn't import Dask. `registry`
+and `cluster` are the callers.
+"""
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dumbbell.engines.permissions import permitted
+from dumbbell.errors import KernelError, OutputError
+from dumbbell.kernels.store import BINARY, hash_of, kernels_dir, sha256
+from dumbbell.publish import cache_dir
+from dumbbell.sweeps.build_info import BUILD, Build
+from dumbbell.sweeps.iproute2 import Tool, tools
+from dumbbell.sweeps.task import Base, Row, Task
+from dumbbell.sweeps.task_runner import carried_out, row_of
+from dumbbell.sweeps.worker_payload import KernelBundle
+
+__all__ = ["Done", "Full", "Lacking", "describe", "dismiss", "equip", "keep_kernel", "missing_kernels", "run_tasks"]
+
+
+@dataclass(frozen=True)
+class Done:
+    """The rows of a batch, in order, and their total time."""
+
+    rows: tuple[Row, ...]
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """The worker isn't prepared for the sweep: it restarted, or the sweep was dismissed."""
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The data of a sweep on this worker."""
+
+    base: Base
+    theirs: Path
+    """Path of the experiment on the submitting host."""
+    folder: Path
+    kernels: Mapping[str | None, str]
+
+
+@dataclass(frozen=True)
+class Full:
+    """The host's disk can't hold a run's files, with the reason."""
+
+    reason: str
+
+
+class _DismissedError(BaseException):
+    """The sweep was dismissed during the run."""
+
+
+_PAYLOADS: dict[str, _Held] = {}
+_GATE = threading.Lock()
+
+
+def describe() -> tuple[Build, dict[str, Tool]]:
+    """The build of this process, and the iproute2 programs on its host."""
+    return BUILD, tools()
+
+
+def missing_kernels(needed: Mapping[str, tuple[str, Mapping[str, str]]]) -> list[str]:
+    """Keys of the kernels that this host lacks; `needed` has each kernel's name and the hashes of its files."""
+    return [key for key, (name, hashes) in needed.items() if _find_kernel(key, name, hashes) is None]
+
+
+def keep_kernel(bundle: KernelBundle) -> None:
+    """Store a kernel in this user's cache, atomically."""
+    for name, digest in bundle.hashes.items():
+        if Path(name).name != name:
+            raise KernelError(f"'{name}' is not a valid file name in a kernel folder")
+        if hash_of(bundle.files[name]) != digest:
+            raise KernelError(f"{bundle.name}: {name} was damaged in transfer")
+    target = _sent(bundle.key, bundle.name)
+    target.parent.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".coming-", dir=target.parent.parent) as coming:
+        folder = Path(coming) / "one" / bundle.name
+        folder.mkdir(parents=True)
+        for name, content in bundle.files.items():
+            (folder / name).write_bytes(content)
+        (folder / BINARY).chmod(0o755)
+        try:
+            folder.parent.rename(target.parent)
+        except OSError:  # Another worker stored it first, or a damaged copy exists.
+            if _same(target, bundle.hashes):
+                return
+            shutil.rmtree(target.parent)
+            folder.parent.rename(target.parent)
+
+
+def equip(
+    key: str, base: Base, files: Mapping[str, bytes], kernels: Mapping[str | None, tuple[str, str, Mapping[str, str]]]
+) -> None:
+    """Prepare for a sweep: write its files into a private folder and locate its kernels.
+
+    `kernels` maps the names that tasks use to key, name and hashes. Raises `OutputError` if the files can't be written.
+    """
+    with _GATE:
+        if key in _PAYLOADS:
+            return
+    try:
+        private = Path(tempfile.mkdtemp(prefix="dumbbell-payload-")).resolve()
+        # Same folder name as on the submitting host: a relative path may leave the folder and re-enter it.
+        folder = private / (base.file.resolve().parent.name or "experiment")
+        folder.mkdir()
+        for name, content in files.items():
+            path = (folder / name).resolve()
+            if not path.is_relative_to(folder):
+                raise OutputError(f"'{name}' is outside the experiment's folder")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    except OSError as error:
+        raise OutputError(f"the experiment's files can't be written: {error}") from None
+    held = {task_name: str(_needed(*kernel) / BINARY) for task_name, kernel in kernels.items()}
+    with _GATE:
+        # Clients of the scheduler may run only the kernels that were sent, no other program of this host.
+        ours = replace(base, file=folder / base.file.name, allowed=permitted(kernels=held.values()))
+        _PAYLOADS[key] = _Held(ours, base.file, private, held)
+
+
+def run_tasks(key: str, tasks: Sequence[Task]) -> Done | Full | Lacking:
+    """Run tasks one after the other. Raises nothing, because not every exception can be pickled."""
+    held = _PAYLOADS.get(key)
+    if held is None:
+        return Lacking()
+    began = time.perf_counter()
+    try:
+        rows = tuple(_row(key, held, task) for task in tasks)
+    except _DismissedError:
+        return Lacking()
+    except OutputError as error:
+        return Full(str(error))
+    return Done(rows, time.perf_counter() - began)
+
+
+def dismiss(key: str) -> None:
+    """Drop a sweep; its running task aborts at the next tick."""
+    with _GATE:
+        held = _PAYLOADS.pop(key, None)
+    if held is not None:
+        shutil.rmtree(held.folder, ignore_errors=True)
+
+
+def _row(key: str, held: _Held, task: Task) -> Row:
+    def tick() -> None:
+        if key not in _PAYLOADS:
+            raise _DismissedError
+
+    tick()
+    try:
+        row = carried_out(held.base, _on_this(held, task), tick, tmp_dir=held.folder)
+    except (_DismissedError, OutputError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # A bug, such as a simulator panic, fails one row.
+        row = row_of(task, "failed", f"{type(error).__name__}: {error}")
+    return _as_there(row, held, task)
+
+
+def _on_this(held: _Held, task: Task) -> Task:
+    """The task with its kernel as a path on this host, so that a local kernel of the same name isn't used."""
+    return replace(task, kernel=held.kernels[task.kernel]) if task.engine == "kernel" else task
+
+
+def _as_there(row: Row, held: _Held, task: Task) -> Row:
+    """The row with paths of the submitting host instead of this one's."""
+    reason = row.reason
+    if reason:
+        reason = reason.replace(str(held.base.file), str(held.theirs))
+        reason = reason.replace(str(held.base.file.parent), str(held.theirs.parent))
+    sent = held.kernels.get(task.kernel) if task.engine == "kernel" else None
+    return replace(row, kernel=task.kernel or (Path(sent).parent.name if sent else None), reason=reason)
+
+
+def _needed(key: str, name: str, hashes: Mapping[str, str]) -> Path:
+    folder = _find_kernel(key, name, hashes)
+    if folder is None:
+        raise KernelError(f"kernel '{name}' was sent to this worker and has since been removed")
+    return folder
+
+
+def _find_kernel(key: str, name: str, hashes: Mapping[str, str]) -> Path | None:
+    """The folder of this kernel, built on this host or sent earlier; hashes must match."""
+    return next((folder for folder in (kernels_dir() / name, _sent(key, name)) if _same(folder, hashes)), None)
+
+
+def _sent(key: str, name: str) -> Path:
+    return cache_dir() / "sent" / key / name
+
+
+def _same(folder: Path, hashes: Mapping[str, str]) -> bool:
+    paths = {name: folder / name for name in hashes}
+    if not all(path.is_file() for path in paths.values()):
+        return False
+    return os.access(paths[BINARY], os.X_OK) and all(sha256(paths[name]) == digest for name, digest in hashes.items())

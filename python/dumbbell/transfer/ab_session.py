@@ -1,0 +1,204 @@
+"""Alternating downloads in randomized blocks, one of each kind per block, until the comparison is decided.
+
+`client` makes a download, `analysis.sequential` decides when to stop, `session_text` formats the outcome.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from dumbbell.analysis.difference import CONFIDENCE
+from dumbbell.analysis.sequential import ALIKE, Answer, Estimate, answer, ratio_of_times, typical
+from dumbbell.errors import DumbbellError, TransferError
+from dumbbell.transfer.client import Download, DownloadRequest, about, download
+
+__all__ = ["Comparison", "Session", "SessionOptions", "Stopped", "Transfer", "compared", "measure"]
+
+NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """What to compare, and when to stop."""
+
+    ccs: tuple[str, ...] = ()
+    """Empty: measure the server's default."""
+    repeats: int | None = None
+    """Exactly this many blocks."""
+    within: float | None = None
+    """Until each interval is within this share."""
+    most: int = 40
+    """Maximum number of blocks."""
+    connections: int = 1
+    """Parallel downloads, each of the full size."""
+    seed: int = 1
+
+
+class Stopped(StrEnum):
+    """Why the session ended."""
+
+    KNOWN = "known"
+    CAP = "cap"
+    REPEATS = "repeats"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One element of a block: the parallel downloads with one congestion control."""
+
+    cc: str | None
+    """The requested congestion control."""
+    block: int
+    downloads: tuple[Download, ...]
+
+    @property
+    def time_s(self) -> float:
+        """From the start of the first connection to the last byte of the last one, without DNS lookups."""
+        end_ns = max(each.began_ns + each.total_ns for each in self.downloads)
+        return (end_ns - min(each.began_ns for each in self.downloads)) / NS
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all connections."""
+        return sum(each.bytes for each in self.downloads)
+
+    @property
+    def kept(self) -> bool:
+        """Did the server use the requested congestion control?"""
+        return all(each.cc == self.cc for each in self.downloads) if self.cc is not None else True
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The first congestion control compared with another one; or one alone."""
+
+    first: str | None
+    second: str | None
+    estimate: Estimate
+    """Ratio of the first's time to the second's, or the time in seconds of the only one."""
+    answer: Answer
+
+
+@dataclass
+class Session:
+    """All downloads, and why the session ended."""
+
+    asked: SessionOptions
+    wanted: DownloadRequest
+    began_s: float
+    """Since 1970."""
+    trials: list[Transfer] = field(default_factory=list)
+    stopped: Stopped = Stopped.INTERRUPTED
+    fault: str = ""
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def times_s(self, cc: str | None) -> list[float]:
+        """Times of one congestion control in complete blocks, in order."""
+        complete = self._complete_blocks()
+        return [trial.time_s for trial in self.trials if trial.cc == cc and trial.block in complete]
+
+    @property
+    def blocks(self) -> int:
+        """The number of complete blocks."""
+        return len(self._complete_blocks())
+
+    def _complete_blocks(self) -> set[int]:
+        kinds = max(1, len(self.asked.ccs))
+        counts: dict[int, int] = {}
+        for trial in self.trials:
+            counts[trial.block] = counts.get(trial.block, 0) + 1
+        return {block for block, count in counts.items() if count == kinds}
+
+
+async def measure(asked: SessionOptions, wanted: DownloadRequest, on_trial: Callable[[Transfer], None]) -> Session:
+    """Download until the comparison is decided, the limit is reached, or the task is cancelled.
+
+    `on_trial` is called with every trial. If a download fails, returns the session so far with `fault` set. Raises
+    `TransferError` only if the first one fails.
+    """
+    session = Session(asked, wanted, time.time())
+    epoch_ns = time.monotonic_ns()
+    rng = random.Random(asked.seed)  # noqa: S311 — an order, not a secret
+    try:
+        for block in range(asked.repeats or asked.most):
+            for cc in _order(asked.ccs, rng):
+                session.trials.append(await _one_download(asked, wanted, cc, block, epoch_ns))
+                on_trial(session.trials[-1])
+                _check_controller(session.trials[-1])
+                if len(session.trials) == 1 and session.trials[0].downloads[0].server is not None:
+                    session.about = await about(wanted)
+            if asked.repeats is None and _enough(session):
+                session.stopped = Stopped.KNOWN
+                return session
+        session.stopped = Stopped.REPEATS if asked.repeats is not None else Stopped.CAP
+    except asyncio.CancelledError:
+        session.stopped = Stopped.INTERRUPTED
+    except DumbbellError as error:
+        if not session.trials:
+            raise
+        session.stopped, session.fault = Stopped.FAILED, str(error)
+    return session
+
+
+def compared(session: Session) -> list[Comparison]:
+    """Compare the first congestion control with each other one, with Bonferroni-corrected intervals."""
+    asked = session.asked
+    if not session.blocks:
+        return []
+    looked = asked.repeats is None or session.stopped is not Stopped.REPEATS
+    if len(asked.ccs) < 2:
+        cc = asked.ccs[0] if asked.ccs else None
+        return [Comparison(cc, None, typical(session.times_s(cc), looked=looked), Answer.OPEN)]
+    first, *others = asked.ccs
+    confidence = 1 - (1 - CONFIDENCE) / len(others)
+    found = []
+    for other in others:
+        estimate = ratio_of_times(session.times_s(first), session.times_s(other), looked=looked, confidence=confidence)
+        found.append(Comparison(first, other, estimate, answer(estimate, margin(asked))))
+    return found
+
+
+def margin(asked: SessionOptions) -> float:
+    """The difference that counts as none."""
+    return ALIKE if asked.within is None else asked.within
+
+
+def _order(ccs: Sequence[str], rng: random.Random) -> list[str | None]:
+    """A block's order, random so that a drift of the network doesn't favour one congestion control."""
+    order: list[str | None] = list(ccs) or [None]
+    rng.shuffle(order)
+    return order
+
+
+async def _one_download(
+    asked: SessionOptions, wanted: DownloadRequest, cc: str | None, block: int, epoch_ns: int
+) -> Transfer:
+    tasks = [asyncio.ensure_future(download(wanted, cc, epoch_ns)) for _ in range(asked.connections)]
+    try:
+        return Transfer(cc, block, tuple(await asyncio.gather(*tasks)))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _check_controller(trial: Transfer) -> None:
+    """Raises `TransferError` if the server used another congestion control."""
+    if not trial.kept:
+        used = ", ".join(sorted({str(each.cc) for each in trial.downloads}))
+        raise TransferError(f"requested {trial.cc}, the server used {used}: nothing was compared")
+
+
+def _enough(session: Session) -> bool:
+    found = compared(session)
+    if session.asked.within is not None:
+        return all(each.estimate.within <= session.asked.within for each in found)
+    if len(session.asked.ccs) < 2:
+        return all(each.estimate.within <= ALIKE for each in found)
+    return all(each.answer is not Answer.OPEN for each in found)

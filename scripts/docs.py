@@ -1,0 +1,331 @@
+"""Build the documentation site: `make docs` writes `target/site`.
+
+    python scripts/docs.py [--check]
+
+The sources are the Markdown files of `docs/`, `bench/`, `validation/` and the repository's root. They are written so
+that their links work when the files are read in the repository. This script copies them to `target/docs`, maps their
+links to the site, adds the pages that are generated from code (commands, Python API, scenarios), and
+starts the generator in strict mode. `--check` only checks links and anchors. A broken link, a missing anchor or a page
+that is in no menu is an error.
+"""
+
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+ROOT = Path(__file__).parents[1]
+STAGE = ROOT / "target" / "docs"
+SITE = ROOT / "target" / "site"
+CONFIG = ROOT / "target" / "mkdocs.yml"
+
+FOLDERS = {"docs": "", "bench": "results/bench", "validation": "results/validation"}
+"""Folders whose Markdown files are pages, and where these are on the site."""
+SINGLE = {
+    "ARCHITECTURE.md": "design/architecture.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "README.md": "index.md",
+    "SECURITY.md": "security.md",
+    "THIRD-PARTY-LICENSES.md": "design/third-party-licenses.md",
+}
+"""Files of the root that are pages; `README.md` and `docs/index.md` are the same page to a link."""
+ASSETS = "files"
+"""Where the site keeps files that a page links to and that are no pages: experiments, scripts, sources."""
+
+FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\((?!https?://|mailto:)([^)\s]+)\)")
+HEADING = re.compile(r"^#{1,6} +(.+?)(?: +\{#([\w-]+)\})?$", re.MULTILINE)
+
+
+@dataclass
+class Tree:
+    """The pages of the site by their path in the repository, and what was wrong with their links."""
+
+    pages: dict[Path, str] = field(default_factory=dict)
+    assets: dict[Path, str] = field(default_factory=dict)
+    anchors: dict[str, set[str]] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as GitHub and the site make it."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)|[`*]", lambda match: match[1] or "", heading)
+    return re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-")
+
+
+def anchors(text: str) -> set[str]:
+    """Anchors of a page; a repeated heading gets a number, as on the site."""
+    found: set[str] = set(re.findall(r'<a (?:id|name)="([^"]+)"', text))
+    for heading, given in HEADING.findall(FENCE.sub("", text)):
+        name, number = given or slug(heading), 0
+        while (f"{name}_{number}" if number else name) in found:
+            number += 1
+        found.add(f"{name}_{number}" if number else name)
+    return found
+
+
+def collect() -> Tree:
+    """Find all pages and read their anchors."""
+    tree = Tree()
+    for folder, to in FOLDERS.items():
+        for path in sorted((ROOT / folder).rglob("*.md")):
+            tree.pages[path] = (Path(to) / path.relative_to(ROOT / folder)).as_posix()
+    for name, page in SINGLE.items():
+        if (ROOT / name).is_file():
+            tree.pages[ROOT / name] = page
+    for path, page in tree.pages.items():
+        if path != ROOT / "README.md":
+            tree.anchors[page] = anchors(path.read_text(encoding="utf-8"))
+    return tree
+
+
+def linked(tree: Tree, source: Path, target: str) -> str:
+    """A link of a page in the repository as a link of the site."""
+    file, _, anchor = target.partition("#")
+    here = Path(tree.pages[source])
+    if not file:
+        page = here.as_posix()
+    else:
+        path = Path(os.path.normpath(source.parent / file))
+        if path.is_dir() and (path / "README.md").is_file():
+            path = path / "README.md"
+        if path.is_dir() and (path / "index.md").is_file():
+            path = path / "index.md"
+        if path in tree.pages:
+            page = tree.pages[path]
+        elif path.is_file() and path.suffix != ".md" and path.is_relative_to(ROOT):
+            under = path.relative_to(ROOT)
+            inside = under.is_relative_to("docs")
+            page = under.relative_to("docs").as_posix() if inside else f"{ASSETS}/{under.as_posix()}"
+            tree.assets[path] = page
+        elif source.name == "CHANGELOG.md":
+            return "#"  # history may name files that are gone
+        else:
+            tree.errors.append(f"{source.relative_to(ROOT)}: no file {target}")
+            return target
+    if anchor and page in tree.anchors and anchor not in tree.anchors[page]:
+        tree.errors.append(f"{source.relative_to(ROOT)}: no heading {target}")
+    relative = os.path.relpath(page, here.parent) if file else ""
+    return f"{relative}#{anchor}" if anchor else relative
+
+
+def mapped(tree: Tree, source: Path) -> str:
+    """A page's text with its links mapped to the site; code blocks are left alone."""
+    text = source.read_text(encoding="utf-8")
+
+    def replace(match: re.Match[str]) -> str:
+        return f"{match[1]}({linked(tree, source, match[2])})"
+
+    parts, last = [], 0
+    for fence in FENCE.finditer(text):
+        parts += [LINK.sub(replace, text[last : fence.start()]), fence[0]]
+        last = fence.end()
+    return "".join([*parts, LINK.sub(replace, text[last:])])
+
+
+# Generated pages
+
+
+def cell(text: str) -> str:
+    """Text as a cell of a Markdown table, on one line."""
+    return re.sub(r"\s+", " ", text).replace("|", "\\|").replace("<", "&lt;").strip()
+
+
+def commands() -> str:
+    """Every command with its arguments and options, from the command tree."""
+    from dumbbell.cli.app import PANELS, app  # noqa: PLC0415
+
+    root = click.Context(app, info_name="dumbbell")
+    lines = ["# Command line", "", "Generated from the commands; `dumbbell COMMAND --help` prints the same.", ""]
+    for panel, names in PANELS.items():
+        lines += [f"| {panel} | |", "| --- | --- |"]
+        for name, (_, short) in names.items():
+            lines.append(f"| [`{name}`](#{slug(f'dumbbell {name}')}) | {cell(short)} |")
+        lines.append("")
+    for names in PANELS.values():
+        for name in names:
+            lines += described(name, app, root)
+    return "\n".join(lines)
+
+
+def described(name: str, group: click.Group, parent: click.Context) -> list[str]:
+    """A command's help, usage, arguments and options; of a group, those of its commands."""
+    command = group.get_command(parent, name)
+    if command is None or command.hidden:
+        return []
+    context = click.Context(command, parent=parent, info_name=name)
+    lines = [f"## `{context.command_path}`", "", inspect.cleandoc(command.help or "").replace("\b", ""), ""]
+    if isinstance(command, click.Group):
+        return lines + [line for child in command.list_commands(context) for line in described(child, command, context)]
+    lines += ["```text", f"{context.command_path} {' '.join(command.collect_usage_pieces(context))}", "```", ""]
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    if options:
+        lines += ["| option | meaning |", "| --- | --- |"]
+    for one in options:
+        value = "" if one.is_flag or one.count else f" {one.make_metavar(context)}"
+        lines.append(f"| `{cell(', '.join([*one.opts, *one.secondary_opts]) + value)}` | {cell(one.help or '')} |")
+    return [*lines, ""]
+
+
+def scenarios() -> str:
+    """The built-in experiments and sweeps."""
+    lines = [
+        "# Built-in experiments",
+        "",
+        "`dumbbell run NAME` runs one; `dumbbell plan NAME` prints its commands.",
+        "",
+    ]
+    for title, folder, note in (
+        ("Scenarios", "scenarios", "`dumbbell scenarios` lists them."),
+        (
+            "Published results",
+            "scenarios/published",
+            "`dumbbell scenarios` lists them too; each states what a paper found.",
+        ),
+        ("Scenarios with real programs", "scenarios/programs", "They need `--allow-programs` on the command line."),
+        ("Sweeps", "scenarios/sweeps", "`dumbbell sweep NAME` runs one."),
+    ):
+        lines += [f"## {title}", "", note, "", "| name | title | file |", "| --- | --- | --- |"]
+        for path in sorted((ROOT / folder).glob("*.toml")):
+            document = tomllib.loads(path.read_text(encoding="utf-8"))
+            under = path.relative_to(ROOT).as_posix()
+            lines.append(f"| `{path.stem}` | {cell(document.get('title', ''))} | [{path.name}](../{ASSETS}/{under}) |")
+            target = STAGE / ASSETS / under
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+        lines.append("")
+    return "\n".join(lines)
+
+
+def api() -> str:
+    """The Python API, from docstrings."""
+    import dumbbell.api as module  # noqa: PLC0415
+
+    lines = [
+        "# Python API",
+        "",
+        "Generated from the docstrings of `dumbbell.api`. `import dumbbell as db` gives these names. "
+        "[Dumbbell from Python](../python.md) shows them in use.",
+        "",
+    ]
+    for name in module.__all__:
+        lines += [f"::: dumbbell.api.{name}", "    options:", "      heading_level: 2", ""]
+    return "\n".join(lines)
+
+
+def overview(folder: str, intro: str) -> Callable[[], str]:
+    """A table of the pages about controllers or queues, with what their first lines say."""
+
+    def make() -> str:
+        lines = [f"# {folder.capitalize()}", "", intro, "", "| name | | engines |", "| --- | --- | --- |"]
+        for path in sorted((ROOT / "docs" / folder).glob("*.md")):
+            text = path.read_text(encoding="utf-8")
+            facts = dict(re.findall(r"^\| ([a-z]+) \| (.+) \|$", text.partition("\n## ")[0], re.MULTILINE))
+            title = text.partition("\n")[0].removeprefix("# ")
+            lines.append(f"| [`{path.stem}`]({path.name}) | {title} | {facts.get('engines', '')} |")
+        return "\n".join([*lines, ""])
+
+    return make
+
+
+GENERATED = {
+    "controllers/index.md": overview(
+        "controllers",
+        "Every congestion controller that the simulator or Linux has. `dumbbell explain NAME` prints a page.",
+    ),
+    "queues/index.md": overview(
+        "queues",
+        "Every queue discipline that the simulator has. `dumbbell explain NAME` prints a page.",
+    ),
+    "reference/api.md": api,
+    "reference/commands.md": commands,
+    "reference/scenarios.md": scenarios,
+}
+
+
+def expanded(nav: Any, pages: set[str]) -> Any:
+    """A menu whose patterns (`queues/*.md`) are replaced by the pages that it does not name otherwise."""
+    named = in_menu(nav)
+
+    def one(entry: Any) -> list[Any]:
+        if isinstance(entry, dict):
+            return [{title: expand(below) for title, below in entry.items()}]
+        return sorted(page for page in pages - named if fnmatch(page, entry)) if "*" in entry else [entry]
+
+    def expand(below: Any) -> Any:
+        return below if isinstance(below, str) else [found for entry in below for found in one(entry)]
+
+    return expand(nav)
+
+
+def in_menu(nav: object) -> set[str]:
+    """Every page that the menu names."""
+    if isinstance(nav, str):
+        return {nav}
+    return set().union(*(in_menu(one) for one in (nav.values() if isinstance(nav, dict) else nav)))  # type: ignore[attr-defined]
+
+
+def configuration(tree: Tree) -> str:
+    """The generator's configuration with the whole menu; adds to the errors what the menu lacks or wrongly names."""
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    before, _, menu = text.partition("\nnav:\n")
+    there = {page for path, page in tree.pages.items() if path != ROOT / "README.md"} | set(GENERATED)
+    nav = expanded(yaml.safe_load(menu), there)
+    tree.errors += [f"mkdocs.yml: the menu lacks {page}" for page in sorted(there - in_menu(nav))]
+    tree.errors += [f"mkdocs.yml: no page {page}" for page in sorted(in_menu(nav) - there)]
+    return f"{before}\n{yaml.safe_dump({'nav': nav}, sort_keys=False, allow_unicode=True)}"
+
+
+def main() -> int:
+    """Stage the pages, check links and menu, and build the site."""
+    tree = collect()
+    readme = ROOT / "README.md"  # links to it lead to the site's first page, docs/index.md
+    mapped(tree, readme)
+    texts = {page: mapped(tree, path) for path, page in tree.pages.items() if path != readme}
+    config = configuration(tree)
+    if tree.errors:
+        sys.stderr.write("\n".join([*sorted(tree.errors), ""]))
+        return 1
+    if "--check" in sys.argv[1:]:
+        return 0
+    shutil.rmtree(STAGE, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", STAGE, ignore=shutil.ignore_patterns("*.md"))
+    texts |= {page: make() for page, make in GENERATED.items()}
+    for page, text in texts.items():
+        (STAGE / page).parent.mkdir(parents=True, exist_ok=True)
+        (STAGE / page).write_text(text, encoding="utf-8")
+    for path, page in tree.assets.items():
+        (STAGE / page).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, STAGE / page)
+    shutil.rmtree(SITE, ignore_errors=True)
+    CONFIG.write_text(config, encoding="utf-8")
+    generator = Path(sys.executable).with_name("zensical")
+    done = subprocess.run(
+        [generator, "build", "--strict", "--clean", "-f", CONFIG],
+        cwd=ROOT,
+        env=os.environ | {"NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        sys.stderr.write(f"{done.stdout}\n{done.stderr}")
+    else:
+        sys.stdout.write(f"{SITE / 'index.html'}\n")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

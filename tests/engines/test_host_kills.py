@@ -1,0 +1,156 @@
+"""If any process of a host engine's run is killed, no process, namespace or folder remains, and the host is unchanged.
+`DUMBBELL_KILLS=10` tries ten times of the kill instead of three.
+"""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import COMMAND
+from engines.on_host import plain, why_not
+
+MOMENTS = int(os.environ.get("DUMBBELL_KILLS", "3"))
+DURATION_S = 1.5
+PATIENCE_S = 60.0
+"""Time limit of waiting; on an idle host one second is enough."""
+
+
+def processes_of(folder: Path) -> list[int]:
+    """All processes whose current folder is this folder, even if deleted: keeper and worker."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if str((entry / "cwd").readlink()).startswith(str(folder)):
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def namespaces_of(process: int) -> set[str]:
+    found = set()
+    for kind in ("net", "mnt", "pid_for_children", "user"):
+        with suppress(OSError):
+            found.add(str(Path(f"/proc/{process}/ns/{kind}").readlink()).replace("pid_for_children", "pid"))
+    return found
+
+
+def all_namespaces() -> set[str]:
+    processes = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
+    return set().union(*(namespaces_of(process) for process in processes))
+
+
+def host_state() -> dict[str, object]:
+    """What an experiment may not change: qdiscs, links, routes, rules, network namespaces, mounts, settings."""
+
+    def output(*words: str) -> str:
+        text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        return re.sub(r"expires \d+sec", "", text)
+
+    return {
+        "qdisc": output("tc", "qdisc", "show"),
+        "link": output("ip", "-o", "link"),
+        "route": output("ip", "route", "show", "table", "all"),
+        "rule": output("ip", "rule"),
+        "netns": sorted(Path("/run/netns").iterdir()) if Path("/run/netns").exists() else None,
+        # Other tests mount their own folders meanwhile.
+        "mounts": [line for line in Path("/proc/self/mounts").read_text().splitlines() if "/pytest-" not in line],
+        "settings": dict(settings()),
+    }
+
+
+def settings() -> Iterator[tuple[str, str]]:
+    for file in sorted(Path("/proc/sys/net").rglob("*")):
+        if file.is_file() and not re.search(r"count|flush|inet_peer|nf_log|random", str(file)):
+            with suppress(OSError):
+                yield str(file), file.read_text()
+
+
+def until(done: "subprocess.Popen[Any]", what: str, condition: Callable[[], object]) -> None:
+    """Wait for a condition; the run may end first."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} took more than {PATIENCE_S:g} s"
+        if done.poll() is not None:
+            return
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("victim", ["command", "keeper", "worker"])
+def test_a_killed_run_leaves_nothing(victim: str, tmp_path: Path) -> None:
+    if reason := why_not():
+        pytest.skip(reason)
+    file = tmp_path / "experiment.toml"
+    file.write_text(plain(f"{DURATION_S}s"))
+    before, place = host_state(), tmp_path / "results"
+    rng = random.Random(victim)
+    for moment in range(MOMENTS):
+        run_folder = place / f".{moment}.running" / str(moment)
+        command = subprocess.Popen(
+            [COMMAND, "run", file, "--engine", "host", "--out", place / str(moment)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        until(command, "a worker", partial(has_both, run_folder / "host"))
+        keeper, worker = [*processes_of(run_folder / "host"), 0, 0][:2]
+        theirs = namespaces_of(keeper) | namespaces_of(worker)
+        time.sleep(rng.uniform(0, DURATION_S))
+        target_pid = {"command": command.pid, "keeper": keeper, "worker": worker}[victim]
+        if target_pid:
+            with suppress(ProcessLookupError):
+                os.kill(target_pid, signal.SIGKILL)
+        _, stderr = command.communicate(timeout=PATIENCE_S)
+        until_gone(run_folder)
+        assert not (theirs - namespaces_of(os.getpid())) & all_namespaces()
+        if victim == "command":
+            assert command.returncode in (-9, 0)
+        elif command.returncode:
+            assert b"killed before the experiment ended" in stderr
+            assert not run_folder.exists(), "the command cleans up after its agent"
+    assert host_state() == before
+    # The next command removes what a killed one left.
+    again: list[str | Path] = [COMMAND, "run", file, "--set", "duration=100ms", "--out", place / "next"]
+    subprocess.run(again, check=True, capture_output=True)
+    assert not list(place.glob(".*"))
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_a_run_and_leaves_nothing(sign: signal.Signals, tmp_path: Path) -> None:
+    if reason := why_not():
+        pytest.skip(reason)
+    file, place = tmp_path / "experiment.toml", tmp_path / "results"
+    file.write_text(plain("1000s"))
+    before = host_state()
+    command = subprocess.Popen(
+        [COMMAND, "run", file, "--engine", "host", "--out", place / "run"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    run_folder = place / ".run.running/run"
+    until(command, "a worker", partial(has_both, run_folder / "host"))
+    theirs = set().union(*map(namespaces_of, processes_of(run_folder / "host")))
+    command.send_signal(sign)
+    output, said = command.communicate(timeout=PATIENCE_S)
+    assert (command.returncode, output) == (130, "")
+    assert said == "dumbbell: interrupted; nothing was left behind\n"
+    assert processes_of(run_folder) == []
+    assert not (theirs - namespaces_of(os.getpid())) & all_namespaces()
+    assert list(place.iterdir()) == []
+    assert host_state() == before
+
+
+def has_both(run_folder: Path) -> bool:
+    return len(processes_of(run_folder)) == 2
+
+
+def until_gone(run_folder: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while processes_of(run_folder):
+        assert time.monotonic() < deadline, "a process of a killed run lives on"
+        time.sleep(0.01)

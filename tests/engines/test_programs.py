@@ -1,0 +1,238 @@
+"""Programs in a guest: what they see, what they can't do, and what is reported about them."""
+
+import json
+import shutil
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from dumbbell.engines import KernelEngine, Request, Simulator
+from dumbbell.engines.program_results import Typed
+from dumbbell.errors import ExperimentError
+from dumbbell.results import result
+from dumbbell.results.result import TABLES
+from dumbbell.spec import parse
+from engines.measured import Outcome, experiment, measure
+
+PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
+"""The system's Python: a virtual environment may be invisible in a guest."""
+ROOT = Path(__file__).parents[2]
+
+
+def program(name: str, on: str, script: str, more: str = "") -> str:
+    """A program that runs a Python script."""
+    text = textwrap.dedent(script)
+    return (
+        f'[[programs]]\nname = "{name}"\non = "{on}"\nrun = ["{PYTHON}", "main.py"]\n{more}\n'
+        f"[programs.files]\n\"main.py\" = '''\n{text}'''\n"
+    )
+
+
+SERVER = program(
+    "server",
+    "sender",
+    """
+    import http.server
+    http.server.HTTPServer(("", 80), http.server.SimpleHTTPRequestHandler).serve_forever()
+    """,
+    'serves = 80\ncc = "bbr"',
+).replace("[programs.files]\n", '[programs.files]\n"big" = { bytes = "3MB" }\n')
+CLIENT = program(
+    "client",
+    "receiver",
+    """
+    import time, urllib.request
+    began = time.monotonic()
+    print(len(urllib.request.urlopen("http://sender/big").read()), time.monotonic() - began)
+    """,
+)
+
+
+def output_of(outcome: Outcome, name: str) -> str:
+    return (outcome.run.folder / "programs" / f"{name}.out").read_text()
+
+
+@pytest.mark.kernel
+def test_a_download_is_a_flow_of_the_server_s_controller_and_repeats_byte_for_byte(tmp_path: Path) -> None:
+    text = experiment(SERVER + CLIENT, duration="20s")
+    one, again = measure(tmp_path, text, name="one"), measure(tmp_path, text, name="again")
+    assert one.problems == []
+    size, seconds = output_of(one, "client").split()
+    assert int(size) == 3_000_000
+    assert output_of(again, "client") == output_of(one, "client")
+    for table in TABLES:
+        assert (again.run.folder / f"{table}.parquet").read_bytes() == (
+            one.run.folder / f"{table}.parquet"
+        ).read_bytes()
+    flow = one.flow("server")
+    assert (flow["cc"], flow["group"]) == ("bbr", "server")
+    assert 3_000_000 < flow["bytes"] < 3_001_000  # Including the response header.
+    assert 3_000_000 * 8 / 10e6 < float(seconds) < 4
+    # The experiment ends with the client.
+    assert one.run.manifest["duration_s"] == pytest.approx(one.run.manifest["programs"][1]["ended_s"])
+    rows = one.run.flows.filter(flow="server")
+    assert rows["bbr_bw_bps"].drop_nulls().len() > 100
+    assert rows["bytes_received"].is_sorted()
+    assert rows["bytes_received"].max() == flow["bytes"]
+
+
+ESCAPE = """
+import ctypes, json, os, pathlib, signal
+libc = ctypes.CDLL(None, use_errno=True)
+none = ctypes.c_char_p(None)
+told = {"uid": os.getuid(), "cwd": os.getcwd(), "homes": os.path.isdir("/root") and os.listdir("/root")}
+told["mounts"] = [
+    libc.mount(none, b"/", none, 4096 | 32, none),  # MS_BIND | MS_REMOUNT
+    libc.mount(none, b"/", none, 32, none),  # MS_REMOUNT, to be written
+    libc.mount(b"none", b"/mnt", b"hostfs", 0, b"/"),
+    libc.umount(b"/run"),
+    libc.unshare(0x00020000),  # CLONE_NEWNS
+    libc.chroot(b"/tmp"),
+]
+def tries(work):
+    try:
+        work()
+        return "done"
+    except OSError as error:
+        return error.strerror
+told["writes"] = {place: tries(lambda: open(place, "a").write("x")) for place in PLACES}
+told["own"] = {place: tries(lambda: open(place, "w").write("x")) for place in ("file", "/tmp/x", "/var/log/x")}
+told["device"] = tries(lambda: os.mknod("/tmp/mem", 0o20666, os.makedev(1, 1)))
+told["memory"] = tries(lambda: open("/dev/mem", "r+b"))
+told["agent"] = tries(lambda: os.listdir("/proc/1/root"))
+told["core"] = tries(lambda: open("/proc/sys/kernel/core_pattern", "w").write("|/bin/sh"))
+told["network"] = tries(lambda: open("/proc/sys/net/ipv4/tcp_ecn", "w").write("1"))
+told["folder"] = os.path.exists("/run/dumbbell")
+told["hosts"] = pathlib.Path("/etc/hosts").read_text()
+os.kill(1, signal.SIGKILL)
+print(json.dumps(told))
+"""
+
+
+@pytest.mark.kernel
+def test_root_in_a_guest_can_t_write_the_host_s_files_or_leave_its_sandbox(tmp_path: Path) -> None:
+    # The test's user could write at least the last of these.
+    places = ["/dumbbell-was-here", "/etc/dumbbell-was-here", "/usr/dumbbell-was-here", str(ROOT / "was-here")]
+    got = measure(tmp_path, experiment(program("prisoner", "sender", ESCAPE.replace("PLACES", repr(places)))))
+    assert got.problems == []
+    told = json.loads(output_of(got, "prisoner"))
+    assert told["uid"] == 0
+    assert told["cwd"] == "/run/program"
+    assert told["homes"] in ([], False)
+    assert told["mounts"] == [-1] * 6
+    # If the checkout is below a covered folder, the file is written to a tmpfs, or the folder is missing.
+    assert set(list(told["writes"].values())[:3]) == {"Read-only file system"}
+    assert told["own"] == {"file": "done", "/tmp/x": "done", "/var/log/x": "done"}
+    assert told["device"] == "Operation not permitted"
+    for barred in ("memory", "agent", "core"):
+        assert told[barred] != "done", barred
+    assert told["network"] == "Read-only file system"
+    assert told["folder"] is False
+    assert "10.0.1.1\tsender" in told["hosts"]
+    assert not any(Path(place).exists() for place in places)
+
+
+@pytest.mark.kernel
+def test_vector_registers_are_preserved_by_system_calls_threads_and_signals(tmp_path: Path) -> None:
+    source = (Path(__file__).parent / "registers.c").read_text()
+    text = f"""
+        [[programs]]
+        name = "registers"
+        on = "sender"
+        run = ["/bin/sh", "-c", "cc -O1 -pthread main.c -o main && ./main"]
+        [programs.files]
+        "main.c" = '''{source}'''
+    """
+    outcome = measure(tmp_path, experiment(text, duration="20s"))
+    assert output_of(outcome, "registers") == "2400 of 2400, 0\n"
+
+
+@pytest.mark.kernel
+def test_problems_of_programs_are_reported(tmp_path: Path) -> None:
+    text = experiment(
+        program("fails", "sender", "import sys\nsys.exit('no file')")
+        + program("dies", "sender", "import os\nos.kill(os.getpid(), 9)")
+        + program("talks", "sender", "import sys\nsys.stdout.write('x' * (17 << 20))")
+        + program("sleeps", "sender", "import time\ntime.sleep(1)", 'stop = "0.1s"\nexpect_status = 3')
+        + program("stays", "sender", "import time\ntime.sleep(1)", 'stop = "end"')
+        + program("waits", "sender", "import time\ntime.sleep(100)")
+        + '[[programs]]\nname = "missing"\non = "receiver"\nrun = "no-such-program"\n'
+        + program("deaf", "receiver", "print('not serving')", "serves = 90")
+    )
+    got = measure(tmp_path, text)
+    problems = "\n".join(got.problems)
+    assert "program 'fails' exited with status 1, not 0; its last output: no file" in problems
+    assert "program 'dies' was killed by signal 9" in problems
+    assert "program 'missing' did not start: 'no-such-program' was not found on this host" in problems
+    assert "program 'deaf' did not start: it exited before it listened" in problems
+    assert len(got.problems) == 4
+    notes = "\n".join(got.run.manifest["warnings"])
+    assert "program 'talks' wrote more output than is stored: 1,048,576 bytes are lost" in notes
+    assert "program 'waits' was not done when the experiment ended" in notes
+    assert "program 'stays' exited before the experiment ended" in notes
+    entries = {entry["name"]: entry for entry in got.run.manifest["programs"]}
+    assert entries["sleeps"]["signal"] == 15
+    assert entries["sleeps"]["ended_s"] == pytest.approx(0.1, abs=1e-3)
+    assert (got.run.folder / "programs" / "talks.out").stat().st_size == 16 << 20
+
+
+@pytest.mark.kernel
+def test_short_connections_of_two_programs_are_discovered(tmp_path: Path) -> None:
+    listens = """
+    import socket
+    listener = socket.create_server(("", {port}))
+    while True:
+        socket_, _ = listener.accept()
+        socket_.sendall(bytes({size}))
+        socket_.close()
+    """
+    asks = """
+    import socket
+    for port, size in ((81, 1000), (82, 50000), (82, 50000)):
+        with socket.create_connection(("sender", port)) as connection:
+            got = 0
+            while piece := connection.recv(65536):
+                got += len(piece)
+        assert got == size
+    """
+    text = experiment(
+        '[[flows]]\ncc = "cubic"\nbytes = "1MB"\n'
+        + program("small", "sender", listens.format(port=81, size=1000), "serves = 81")
+        + program("large", "sender", listens.format(port=82, size=50000), "serves = 82")
+        + program("asker", "receiver", asks),
+        top='sample = "500ms"',
+        rtt="2ms",
+        duration="5s",
+    )
+    got = measure(tmp_path, text)
+    assert got.problems == []
+    sizes = sorted(flow["bytes"] for flow in got.numbers["flows"])
+    # The sampling interval exceeds the lifetime of these connections.
+    assert sizes == [1000, 50_000, 50_000, 1_000_000]
+    assert got.flow("cubic")["bytes"] == 1_000_000
+
+
+@pytest.mark.kernel
+def test_a_typed_program_sees_the_current_folder(tmp_path: Path) -> None:
+    below_tmp = tmp_path / "here"
+    below_tmp.mkdir()
+    (below_tmp / "data").write_text("mine")
+    for number, typed in enumerate([Path.home(), below_tmp]):
+        names = sorted(path.name for path in typed.iterdir() if path.is_file())[:1]
+        script = f"""
+        import os
+        print(os.path.isdir({str(typed)!r}), all(map(os.path.exists, {names!r})), os.access({str(typed)!r}, os.W_OK))
+        """
+        case = parse(experiment(program("mine", "sender", script)), tmp_path / "x.toml")[0]
+        out = tmp_path / f"out{number}"
+        request = Request("x", case, 1, out, typed=Typed(frozenset({"mine"}), typed, "/usr/bin:/bin"))
+        run = result.load(KernelEngine().run(request, lambda _seconds: None))
+        assert run.manifest["invalid"] == []
+        assert (run.folder / "programs" / "mine.out").read_text() == "True True False\n"
+
+
+def test_the_simulator_refuses_programs_by_name(tmp_path: Path) -> None:
+    case = parse(experiment(CLIENT), tmp_path / "x.toml")[0]
+    with pytest.raises(ExperimentError, match=r"programs\.0: the simulator runs no programs, got 'client'"):
+        Simulator().run(Request("x", case, 1, tmp_path / "out"), lambda _seconds: None)

@@ -1,0 +1,199 @@
+"""Real hosts are restored whatever is killed: control, watchdog, all agents, ssh, Python, or the connection.
+
+`DUMBBELL_KILLS=10` tries ten times of the kill instead of two.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from engines.ssh_testbed import SshTestbed, connected_hosts, lacking, processes
+
+MOMENTS = int(os.environ.get("DUMBBELL_KILLS", "2"))
+LIMIT_S = 15.0
+"""Time limit until the hosts are restored."""
+LONGEST_S = 4.0
+"""Latest time of the kill after the first agent has started; the experiment takes 3 s and some setup time."""
+
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.skipif(bool(lacking()), reason=lacking() or "machines for tests can be made here"),
+]
+
+EXPERIMENT = """
+title = "to be cut off"
+duration = "3s"
+[path]
+rtt = "0ms"
+[path.bottleneck]
+qdisc = "tbf rate 20mbit burst 10kb limit 100kb"
+[[flows]]
+cc = "cubic"
+"""
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshTestbed]:
+    with connected_hosts(tmp_path_factory.mktemp("hosts"), router=False) as made:
+        (made.folder / "x.toml").write_text(EXPERIMENT + made.table())
+        yield made
+
+
+def start(hosts: SshTestbed, out: Path, *more: str) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "dumbbell", "run", str(hosts.folder / "x.toml"), "--engine", "host"]
+    words += ["--hosts", "sender,receiver"]
+    return subprocess.Popen(
+        [*words, *more, "--out", str(out)], env=os.environ | {"DUMBBELL_SSH": hosts.ssh}, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def agents(hosts: SshTestbed) -> list[int]:
+    """PIDs, parents before children: control, watchdog and event loop of each host."""
+    return sorted(hosts.agents())
+
+
+def kill_controls(hosts: SshTestbed, _run: subprocess.Popen[bytes]) -> None:
+    """The first agent of each host, found before any is killed, since then the watchdog's parent changes."""
+    for number in [each for each in agents(hosts) if parent_name(each) != "agent"]:
+        kill(number)
+
+
+def kill_watchdogs(hosts: SshTestbed, _run: subprocess.Popen[bytes]) -> None:
+    for number in agents(hosts):
+        if parent_name(number) == "agent":
+            kill(number)
+            return
+
+
+def kill_all_agents(hosts: SshTestbed, _run: subprocess.Popen[bytes]) -> None:
+    for number in agents(hosts):
+        kill(number)
+
+
+def kill_ssh(_hosts: SshTestbed, run: subprocess.Popen[bytes]) -> None:
+    for number, program, _ in processes():
+        if program == "ssh" and str(run.pid) in ancestors(number):
+            kill(number)
+            return
+
+
+def kill_python(_hosts: SshTestbed, run: subprocess.Popen[bytes]) -> None:
+    kill(run.pid)
+
+
+def cut_connection(hosts: SshTestbed, _run: subprocess.Popen[bytes]) -> None:
+    hosts["sender"].run("ip link set eth0 down")
+
+
+def kill(number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(number, signal.SIGKILL)
+
+
+def parent(number: int) -> int:
+    try:
+        return int(Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
+def parent_name(number: int) -> str:
+    try:
+        return Path(f"/proc/{parent(number)}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def ancestors(number: int) -> list[str]:
+    found = []
+    while number > 1:
+        number = parent(number)
+        found.append(str(number))
+    return found
+
+
+KILLS: dict[str, Callable[[SshTestbed, subprocess.Popen[bytes]], None]] = {
+    "controls": kill_controls,
+    "watchdog": kill_watchdogs,
+    "all agents": kill_all_agents,
+    "ssh": kill_ssh,
+    "python": kill_python,
+    "line": cut_connection,
+}
+
+
+@pytest.mark.parametrize("moment", range(MOMENTS))
+@pytest.mark.parametrize("what", KILLS)
+def test_hosts_are_restored(
+    hosts: SshTestbed, what: str, moment: int, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    before = hosts.snapshots()
+    later_s = random.Random(f"{what}/{moment}").uniform(0, LONGEST_S)
+    # A cut connection is detected only by a timeout, which the experiment must outlast.
+    run = start(hosts, tmp_path / "out", *(["--set", "duration=60s"] if what == "line" else []))
+    try:
+        wait_for_agents(hosts)
+        time.sleep(later_s)
+        KILLS[what](hosts, run)
+        if what == "all agents":
+            # No process is left to restore the host; the next run does it from the undo file.
+            run.wait(timeout=60)
+            put_back = start(hosts, tmp_path / "next")
+            put_back.communicate(timeout=60)
+            # Its exit status depends on the host's load, too.
+            assert (tmp_path / "next" / "run.json").exists()
+        took_s = settle(hosts, before)
+        record_property("moment", f"{what} after {later_s:.1f} s: as before {took_s:.1f} s later")
+    finally:
+        hosts["sender"].run("ip link set eth0 up")
+        end(run)
+    assert hosts.agents() == []
+    assert hosts.snapshots() == before
+
+
+def wait_for_agents(hosts: SshTestbed) -> None:
+    until = time.monotonic() + 60
+    while not hosts.agents():
+        assert time.monotonic() < until, "no agent came"
+        time.sleep(0.05)
+
+
+def settle(hosts: SshTestbed, before: dict[str, dict[str, str]]) -> float:
+    """Seconds until everything is restored, except for the cut connection."""
+    began = time.monotonic()
+    while hosts.agents() or shaped(hosts.snapshots()) != shaped(before):
+        assert time.monotonic() - began < LIMIT_S, difference(shaped(before), shaped(hosts.snapshots()))
+        time.sleep(0.2)
+    return time.monotonic() - began
+
+
+def shaped(snapshots: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """What a run may change; a cut connection also changes links and routes."""
+    return {
+        host: {key: each[key] for key in ("qdiscs", "offloads", "sysctls", "run")} for host, each in snapshots.items()
+    }
+
+
+def difference(before: dict[str, dict[str, str]], now: dict[str, dict[str, str]]) -> str:
+    return "\n".join(
+        f"{host} {key}:\n{before[host][key]}\n--- is now\n{now[host][key]}"
+        for host in before for key in before[host] if before[host][key] != now[host][key]
+    )  # fmt: skip
+
+
+def end(run: subprocess.Popen[bytes]) -> None:
+    try:
+        run.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        run.kill()
+        run.communicate()
+        raise

@@ -1,0 +1,102 @@
+"""Who sets what at boot, and the drop-in as text: what is written is read back, and nothing else passes for it."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dumbbell.host import dropin, sysctld
+from dumbbell.host.sources import LocalHost, Reading
+
+NAMES = st.from_regex(r"[a-z0-9_]{1,15}", fullmatch=True)
+VALUES = st.one_of(st.none(), NAMES.filter(lambda name: name != "unknown"))
+RECORDS = st.builds(
+    dropin.Record,
+    st.dictionaries(st.sampled_from([dropin.QDISC]), NAMES).flatmap(
+        lambda qdisc: NAMES.map(lambda name: {dropin.CONTROLLER: name, **qdisc})
+    ),
+    st.dictionaries(st.sampled_from([dropin.CONTROLLER, dropin.QDISC]), VALUES),
+    st.lists(NAMES.map(lambda name: f"{dropin.CONTROLLER} = {name}"), max_size=3).map(tuple),
+    st.lists(NAMES, max_size=3).map(tuple),
+    st.lists(NAMES.map(lambda name: f"tcp_{name}"), max_size=3).map(tuple),
+    st.sampled_from([(), ("/etc/sysctl.d",), ("/etc/sysctl.d", "/etc/modules-load.d")]),
+)
+
+
+@given(RECORDS)
+def test_a_drop_in_is_read_as_it_was_written(record: dropin.Record) -> None:
+    assert dropin.read(dropin.composed(record)) == record
+
+
+@given(RECORDS, st.data())
+def test_one_changed_character_makes_a_drop_in_a_stranger(record: dropin.Record, data: st.DataObject) -> None:
+    text = dropin.composed(record)
+    at = data.draw(st.integers(0, len(text) - 1))
+    other = data.draw(st.characters(codec="utf-8").filter(lambda character: character != text[at]))
+    with pytest.raises(dropin.EditedFileError):
+        dropin.read(text[:at] + other + text[at + 1 :])
+
+
+@given(st.text())
+def test_any_text_is_a_stranger(text: str) -> None:
+    with pytest.raises(dropin.EditedFileError):
+        dropin.read(text)
+    assert not dropin.is_modules_text(text)
+
+
+@given(RECORDS)
+def test_the_kernel_s_tools_read_the_same_settings_in_it(record: dropin.Record) -> None:
+    lines = sysctld.parsed(Reading("", dropin.composed(record)), "f")
+    assert {line.key: line.value for line in lines} == record.sets
+
+
+@given(st.text())
+def test_any_text_is_read_as_lines_that_set_something_or_nothing(text: str) -> None:
+    for line in sysctld.parsed(Reading("", text), "f"):
+        assert 1 <= line.line <= len(text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("net.ipv4.tcp_congestion_control=bbr", dropin.CONTROLLER),
+        ("net/ipv4/tcp_congestion_control = bbr", dropin.CONTROLLER),
+        ("-net.ipv4.tcp_congestion_control = bbr", dropin.CONTROLLER),
+        ("net/ipv4/conf/eth0.1/forwarding = bbr", "net.ipv4.conf.eth0/1.forwarding"),
+    ],
+)
+def test_a_key_has_several_spellings(line: str, key: str) -> None:
+    (found,) = sysctld.parsed(Reading("", line), "f")
+    assert (found.key, found.value) == (key, "bbr")
+
+
+@pytest.mark.parametrize("line", ["# a = b", "; a = b", "", "-net.ipv4.conf.all"])
+def test_comments_and_exclusions_set_nothing(line: str) -> None:
+    assert list(sysctld.parsed(Reading("", line), "f")) == []
+
+
+def test_files_that_come_later_win_and_hidden_ones_do_not_count(tmp_path: Path) -> None:
+    def file(name: str, text: str) -> None:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    key = dropin.CONTROLLER
+    file("etc/sysctl.d/10-early.conf", f"{key} = early")
+    file("usr/lib/sysctl.d/99-late.conf", "# one\nnet.ipv4.tcp_congestion_* = glob\n")
+    file("usr/lib/sysctl.d/95-hidden.conf", f"{key} = hidden")
+    file("etc/sysctl.d/95-hidden.conf", "")
+    file("usr/lib/sysctl.d/96-masked.conf", f"{key} = masked")
+    (tmp_path / "etc/sysctl.d/96-masked.conf").symlink_to("/dev/null")
+    file("etc/sysctl.d/97-not.txt", f"{key} = other")
+    file("etc/sysctl.conf", f"\n{key} = old")
+    (tmp_path / "etc/sysctl.d/99-sysctl.conf").symlink_to("../sysctl.conf")
+    (tmp_path / "etc/sysctl.d/98-absolute.conf").symlink_to("/etc/sysctl.conf")
+    (tmp_path / "etc/sysctl.d/94-loop.conf").symlink_to("94-loop.conf")
+    told = [(line.file, line.line, line.value) for line in sysctld.later(LocalHost(tmp_path), dropin.DROPIN, key)]
+    assert told == [
+        ("/etc/sysctl.d/98-absolute.conf", 2, "old"),
+        ("/usr/lib/sysctl.d/99-late.conf", 2, "glob"),
+        ("/etc/sysctl.d/99-sysctl.conf", 2, "old"),
+        ("/etc/sysctl.conf", 2, "old"),
+    ]

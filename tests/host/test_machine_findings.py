@@ -1,0 +1,275 @@
+"""What doctor says of machines: recorded ones, made-up ones, and ones that print anything."""
+
+import gzip
+import json
+import lzma
+import os
+import string
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dumbbell.host import buffers, controllers, devices, kernel_findings, tcp_settings, versions
+from dumbbell.host.checks import run_checks
+from dumbbell.host.finding import GROUPS, MARKS, Finding, as_json
+from dumbbell.host.iproute2_json import rows
+from dumbbell.host.kernel_modules import Presence, presence
+from dumbbell.host.sources import LocalHost, Reading, sysctl_path
+
+ROUTES, LINKS, QUEUES = (" ".join(fields) for fields in (controllers.ROUTES, devices.LINKS, devices.QUEUES))
+
+# As iproute2 6.1 printed them, on Linux 6.18 (routes, links) and 6.12 (congestion).
+ROUTED = (
+    '[{"dst":"default","gateway":"192.0.2.1","dev":"eth0","flags":[]},'
+    '{"type":"local","dst":"127.0.0.0/8","dev":"lo","table":"local","protocol":"kernel","scope":"host",'
+    '"prefsrc":"127.0.0.1","flags":[]},'
+    '{"dst":"10.9.0.0/16","gateway":"10.0.2.1","dev":"left","flags":[],"metrics":[{"initcwnd":20,"congestion":"bbr"}]}]'
+)
+QUEUED = (
+    '[{"kind":"noqueue","handle":"0:","dev":"lo","root":true,"refcnt":2,"options":{}},'
+    '{"kind":"mq","handle":"0:","dev":"eth0","root":true,"options":{},"bytes":1,"drops":3,"backlog":4500},'
+    '{"kind":"KIND","handle":"0:","dev":"eth0","parent":":2","options":{}},'
+    '{"kind":"KIND","handle":"0:","dev":"eth0","parent":":1","options":{}},'
+    '{"kind":"noqueue","handle":"0:","dev":"left","root":true,"refcnt":2,"options":{}}]'
+)
+SYSCTLS = {
+    "kernel.osrelease": "6.12.117",
+    "net.ipv4.tcp_available_congestion_control": "reno bbr cubic",
+    "net.ipv4.tcp_allowed_congestion_control": "reno cubic",
+    "net.ipv4.tcp_congestion_control": "cubic",
+    "net.ipv4.tcp_rmem": "4096\t131072\t6291456",
+    "net.ipv4.tcp_wmem": "4096\t16384\t4194304",
+    "net.core.default_qdisc": "fq_codel",
+    "net.core.somaxconn": "4096",
+    "net.ipv4.tcp_ecn": "2",
+    "net.ipv4.tcp_sack": "0",
+}
+Make = Callable[..., LocalHost]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    def made(sysctls: dict[str, str] | None = None, queue: str = "fq_codel", **files: str) -> LocalHost:
+        for key, value in (SYSCTLS | (sysctls or {})).items():
+            path = tmp_path / str(sysctl_path(key)).lstrip("/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{value}\n")
+        for name, text in files.items():
+            path = tmp_path / name.replace("__", "/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return LocalHost(tmp_path, {ROUTES: ROUTED, LINKS: "[]", QUEUES: QUEUED.replace("KIND", queue)})
+
+    return made
+
+
+def by_key(machine: LocalHost, path: buffers.Path | None = None) -> dict[str, Finding]:
+    return {finding.key: finding for finding in run_checks(machine, path or buffers.Path())}
+
+
+def test_a_recorded_machine_is_told_in_the_order_of_groups(make: Make) -> None:
+    found = by_key(make())
+    groups = [finding.group for finding in found.values()]
+    assert groups == sorted(groups, key=GROUPS.index)
+    assert (found["controller.default"].value, found["controller.default"].mark) == ("cubic", "warning")
+    assert found["controller.default"].change == ("sudo dumbbell enable bbr",)
+    assert found["controller.allowed"].mark == "warning"
+    assert found["controller.routes"].value == {"10.9.0.0/16": "bbr"}
+    assert found["queues.eth0"].value == {
+        "root": "mq", "leaves": {"fq_codel": 2}, "backlog_bytes": 4500, "dropped_packets": 3
+    }  # fmt: skip
+    assert found["queues.eth0"].shown == "mq over 2 × fq_codel, 4500 bytes backlog"
+    assert "queues.lo" not in found
+    assert (found["protocol.tcp_sack"].mark, found["protocol.tcp_sack"].change) == (
+        "problem", ("sudo sysctl -w net.ipv4.tcp_sack=1",)
+    )  # fmt: skip
+    for key in ("controller.new_connection", "offloads.eth0", "connections.controllers", "protocol.tcp_timestamps"):
+        assert found[key].mark == "unknown"
+        assert found[key].meaning
+
+
+@pytest.mark.parametrize(
+    ("release", "queue", "mark"),
+    [
+        ("4.12.1", "fq_codel", "problem"), ("4.12.1", "fq", "ok"), ("4.19.0", "pfifo_fast", "warning"),
+        ("5.10.0-9-amd64", "pfifo_fast", "ok"), ("6.12.0", "netem", "warning"), ("odd", "pfifo_fast", "unknown"),
+    ],
+)  # fmt: skip
+def test_whether_the_queue_matters_for_pacing_depends_on_the_kernel(
+    make: Make, release: str, queue: str, mark: str
+) -> None:
+    assert by_key(make({"kernel.osrelease": release}, queue))["queues.eth0"].mark == mark
+
+
+def test_no_queue_is_advised_that_the_kernel_lacks(make: Make) -> None:
+    assert by_key(make({"kernel.osrelease": "4.12.1"}))["queues.eth0"].change
+    machine = make({"kernel.osrelease": "4.12.1"}, **{"boot__config-4.12.1": "# CONFIG_NET_SCH_FQ is not set\n"})
+    assert by_key(machine)["queues.eth0"].change == ()
+
+
+@pytest.mark.parametrize(
+    ("rate", "rtt", "receive", "send"),
+    [(10**9, 80 * 10**6, "problem", "problem"), (10**8, 150 * 10**6, "warning", "warning"), (10**7, 10**7, "ok", "ok")],
+)
+def test_buffers_are_judged_against_the_path(make: Make, rate: int, rtt: int, receive: str, send: str) -> None:
+    found = by_key(make(), buffers.Path(rate, rtt))
+    assert (found["buffers.receive"].mark, found["buffers.send"].mark) == (receive, send)
+
+
+@given(st.integers(10**5, 10**11), st.integers(10**5, 10**9))
+def test_what_is_typed_is_enough(rate: int, rtt: int) -> None:
+    """With the buffers that doctor advises it finds nothing more to say."""
+
+    class Advised(LocalHost):
+        def file(self, name: str) -> Reading:
+            return Reading(name, values.get(name))
+
+    values = {str(sysctl_path(key)): value for key, value in SYSCTLS.items()}
+    machine, path = Advised(Path("/nowhere")), buffers.Path(rate, rtt)
+    for finding in buffers.buffers(machine, path):
+        for command in finding.change:
+            key, value = command.removeprefix("sudo sysctl -w ").split("=", 1)
+            values[str(sysctl_path(key))] = value.strip("'")
+    again = {finding.key: finding.mark for finding in buffers.buffers(machine, path)}
+    assert (again["buffers.receive"], again["buffers.send"]) == ("ok", "ok")
+
+
+@pytest.mark.parametrize(("scale", "share"), [("1", 0.5), ("2", 0.75), ("-2", 0.25), ("0", 1), ("x", 0.5)])
+def test_before_6_6_a_setting_says_how_much_of_a_buffer_is_window(make: Make, scale: str, share: float) -> None:
+    machine = make({"kernel.osrelease": "6.1.0", "net.ipv4.tcp_adv_win_scale": scale})
+    assert buffers.window_share(machine)[0] == share
+
+
+V1, V3 = "bbr_lt_bw_sampling", "bbr_adapt_upper_bounds.isra.0"
+
+
+@pytest.mark.parametrize(
+    ("names", "version"), [([V1, "x"], "v1"), ([V3], "v3"), ([V1, V3], None), (["bbr_main"], None), ([], None)]
+)
+def test_functions_tell_which_bbr_it_is(names: list[str], version: str | None) -> None:
+    assert versions.of_names(names)[0] == version
+
+
+@given(st.binary(max_size=80))
+def test_a_socket_tells_a_version_or_nothing(data: bytes) -> None:
+    version, fields = versions.of_info(data)
+    assert fields
+    assert version == ("v1" if len(data) == 20 else f"v{data[39]}" if len(data) > 39 else None)
+
+
+def test_witnesses_that_disagree_leave_it_unknown(make: Make) -> None:
+    symbols = f"0000000000000000 t {V1}\t[tcp_bbr]\n"
+    machine = make(**{"sys__module__tcp_bbr__version": "3\n", "proc__kallsyms": symbols})
+    found = by_key(machine)["controller.bbr_version"]
+    assert (found.mark, found.value) == ("unknown", None)
+    assert "contradictory" in found.meaning
+
+
+def test_hidden_symbols_are_no_witness(make: Make) -> None:
+    machine = make(**{"proc__kallsyms": "0000000000000000 T tcp_ack\n"})
+    found = by_key(machine)["controller.bbr_version"]
+    assert found.mark == "unknown"
+    assert "kernel symbols are hidden" in found.meaning
+    machine = make(**{"sys__module__tcp_bbr__version": "3\n"})
+    assert by_key(machine)["controller.bbr_version"].value == "v3"
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".xz", lzma.compress), (".gz", gzip.compress)])
+def test_a_module_that_is_not_loaded_is_told_by_its_file(
+    tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]
+) -> None:
+    file = tmp_path / f"tcp_bbr.ko{suffix}"
+    file.write_bytes(pack(b"\x7fELF\0" + V1.encode() + b"\0bbr_main\0"))
+    machine = LocalHost(tmp_path)
+    assert versions.which(machine, Presence("loadable", "", f"/{file.name}")).version == "v1"
+    file.write_bytes(b"\xfd7zXZ\0broken" if suffix == ".xz" else b"\x1f\x8bbroken")
+    assert versions.which(machine, Presence("loadable", "", f"/{file.name}")).version is None
+
+
+@pytest.mark.parametrize(
+    ("files", "kind"),
+    [
+        ({"proc__modules": "tcp_bbr 20480 1 - Live 0x0\n"}, "loaded"),
+        ({"proc__modules": "veth 1 0 - Live 0x0\n"}, "built in"),
+        ({}, "built in"),
+    ],
+)
+def test_a_controller_that_is_ready_is_a_module_or_not(make: Make, files: dict[str, str], kind: str) -> None:
+    assert presence(make(**files), "bbr").kind == kind
+
+
+def test_clocks_that_are_slow_are_looked_at(make: Make) -> None:
+    folder = "sys__devices__system__clocksource__clocksource0__"
+    files = {f"{folder}current_clocksource": "hpet\n", f"{folder}available_clocksource": "tsc hpet acpi_pm \n"}
+    found = kernel_findings.clocksource(make(**files))
+    assert (found.mark, found.value) == ("warning", "hpet")
+    assert found.change[0].startswith("echo tsc |")
+
+
+@given(st.sampled_from(tcp_settings.SETTINGS), st.integers(0, 2**64))
+def test_every_value_of_a_setting_is_told_in_a_sentence(setting: tcp_settings.Setting, value: int) -> None:
+    mark, shown, meaning = setting.told(value)
+    assert mark in MARKS
+    assert shown
+    assert meaning.endswith(".")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(string.ascii_letters, max_size=6),
+    lambda children: (
+        st.lists(children, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["dst", "dev", "kind", "root", "type", "metrics", "nexthops", "congestion", "backlog"]),
+            children,
+            max_size=5,
+        )
+    ),
+    max_leaves=12,
+)
+SAID = st.one_of(JSON.map(json.dumps), st.lists(JSON, max_size=4).map(json.dumps), st.text())
+
+
+@given(SAID, SAID, SAID)
+def test_whatever_commands_print_something_is_told_of_everything(routes: str, links: str, queues: str) -> None:
+    machine = LocalHost(Path("/nonexistent"), {ROUTES: routes, LINKS: links, QUEUES: queues})
+    found = run_checks(machine, buffers.Path())
+    assert not [finding.meaning for finding in found if "can't be parsed" in finding.meaning]
+    json.dumps(as_json(found), allow_nan=False)
+    for finding in found:
+        assert finding.mark != "unknown" or finding.meaning
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([*SYSCTLS, *(setting.key for setting in tcp_settings.SETTINGS)]), st.text(max_size=30)
+    )
+)
+def test_whatever_files_hold_something_is_told_of_everything(texts: dict[str, str]) -> None:
+    class Odd(LocalHost):
+        def file(self, name: str) -> Reading:
+            return Reading(name, by_path.get(name), "no such file")
+
+    by_path = {str(sysctl_path(key)): text for key, text in texts.items()}
+    found = run_checks(Odd(Path("/nonexistent")), buffers.Path(10**9, 10**7))
+    assert not [finding.meaning for finding in found if "can't be parsed" in finding.meaning]
+    assert {finding.group for finding in found} == set(GROUPS)
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_no_rows_are_no_error(text: str) -> None:
+    assert rows(Reading("x", text)) == ([], "")
+
+
+def test_one_look_at_a_machine_runs_each_command_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = tmp_path / "runs"
+    for name in ("ip", "tc"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {runs}\necho "[]"\n')
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    run_checks(LocalHost(), buffers.Path())
+    ran = runs.read_text().splitlines()
+    assert "ip -j route show table all" in ran
+    assert sorted(set(ran)) == sorted(ran)

@@ -1,0 +1,68 @@
+"""`[validate]`: which points run on the second engine, how many they are, and errors."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dumbbell.errors import ExperimentError
+from dumbbell.spec.sweep import read_sweep
+
+FILE = Path("validate.toml")
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "experiment": {
+            "duration": "2s",
+            "path": {"rtt": "20ms", "bottleneck": {"rate": "10mbit"}},
+            "flows": [{"name": "flow", "cc": "cubic"}],
+        },
+        "axes": [{"flows.flow.cc": ["cubic", "bbr"]}, {"path.rtt": ["10ms", "20ms", "40ms"]}],
+        "validate": {"engine": "kernel", "at": {"flows.flow.cc": ["bbr"], "path.rtt": ["10ms", "40ms"]}},
+    }
+    return made | changes
+
+
+def test_only_the_spread_is_on_the_other_engine() -> None:
+    sweep = read_sweep(document(), FILE)
+    points = sweep.points()
+    validated = [point.values for point in points if point.values["engine"] == "kernel"]
+    assert [(each["flows.flow.cc"], each["path.rtt"]) for each in validated] == [("bbr", "10ms"), ("bbr", "40ms")]
+    assert [point.number for point in points] == list(range(8))
+    assert sweep.counted.least == len(points)
+
+
+def test_without_a_choice_every_point_is() -> None:
+    sweep = read_sweep(document(validate={"engine": "kernel"}), FILE)
+    assert sweep.counted.least == len(sweep.points()) == 12
+
+
+def test_axes_that_go_together_are_chosen_by_one_of_them() -> None:
+    together = {"path.bottleneck.rate": ["10mbit", "20mbit"], "duration": ["2s", "1s"]}
+    validate = {"engine": "kernel", "at": {"duration": ["1s"]}}
+    sweep = read_sweep(document(axes=[together], validate=validate), FILE)
+    assert sweep.counted.least == len(sweep.points()) == 3
+    assert sweep.points()[-1].values == {"path.bottleneck.rate": "20mbit", "duration": "1s", "engine": "kernel"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"validate": {"engine": "kernel", "at": {"path.rt": ["10ms"]}}}, "validate.at.path.rt: no axis of this key"),
+        ({"validate": {"engine": "kernel", "at": {"path.rtt": ["30ms"]}}}, "there is: 10ms, 20ms, 40ms"),
+        ({"validate": {"engine": "sim"}}, "validate.engine: a point is listed twice"),
+        (
+            {"refine": {"metric": "utilisation", "axes": ["path.rtt"], "most": 20}},
+            "either refine or validate",
+        ),
+    ],
+)
+def test_a_slip_is_named(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(ExperimentError, match=told.replace(".", r"\.")):
+        read_sweep(document(**changes), FILE)
+
+
+def test_a_misspelt_table_is_named_with_the_right_one() -> None:
+    with pytest.raises(ExperimentError, match=r"unknown key 'validat'.*validate"):
+        read_sweep(document(validat={"engine": "kernel"}), FILE)

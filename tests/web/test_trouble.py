@@ -1,0 +1,29 @@
+import pytest
+
+from dumbbell.web.error_view import line_of
+from dumbbell.web.live_figures import FigureRequest, state
+from dumbbell.web.scenario_catalogue import BLANK
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line", "key"),
+    [
+        (BLANK.replace('"50mbit"', '"50mbbit"'), 8, "path.bottleneck.rate"),
+        (BLANK.replace('cc = "cubic"', 'cc = "CUBIC"'), 15, "flows.1.cc"),
+        (BLANK.replace('cc = "cubic"', 'cc = "cubic"\ncount = -1'), 16, "flows.1.count"),
+        (BLANK.replace('rtt = "40ms"', ""), 4, "path.rtt"),
+        (BLANK + "[probe]\n", 16, "probe"),
+        (BLANK.replace("[path]", "[path"), 4, ""),
+    ],
+)
+def test_a_slip_is_shown_where_it_is(wrong: str, line: int, key: str) -> None:
+    problem = state(FigureRequest(toml=wrong))["problem"]
+    assert (problem["line"], problem["key"]) == (line, key)
+
+
+def test_lists_of_tables_are_counted_wherever_they_lie() -> None:
+    text = '[[path.links]]\nname = "a"\n[[path.links]]\nname = "b"\n[path.links.extra]\nx = 1\n'
+    assert line_of("path.links.0.name", text) == 2
+    assert line_of("path.links.1.name", text) == 4
+    assert line_of("path.links.1.extra.x", text) == 6
+    assert line_of("nothing", text) is None

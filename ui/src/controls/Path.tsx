@@ -1,0 +1,137 @@
+// The controls of the path: rate, RTT, buffer, discipline, loss; and how long the experiment lasts.
+
+import { useId } from "preact/hooks";
+import { applyEdit } from "../live";
+import { controls, offered, shown } from "../state";
+import type { Bottleneck, Controls, Value } from "../types";
+import { rateLabel, rateOf, rateText, short, timeLabel, timeOf, timeText } from "../units";
+import { bdpBytes, bufferBdp, withLimit } from "./buffer";
+import { Choice } from "./Choice";
+import { notches } from "./notches";
+import { Slider } from "./Slider";
+
+const RATE = notches(1e5, 1e10);
+const RTT = notches(1e5, 1e9);
+const BUFFER = notches(0.05, 50);
+const DURATION = notches(1e9, 300e9);
+/** The leftmost place is no loss at all. */
+const LOSS = [0, ...notches(0.0001, 0.2)];
+
+export function PathControls() {
+  const now = controls.value;
+  if (!now) return null;
+  return (
+    <fieldset>
+      <legend>Path</legend>
+      <Slider
+        label="Rate"
+        edits="path.bottleneck.rate"
+        stops={RATE}
+        value={now.bottleneck?.rate_bps ?? null}
+        written={rateText}
+        parsed={rateOf}
+        said={rateLabel}
+      />
+      <Slider
+        label="RTT"
+        edits="path.rtt"
+        stops={RTT}
+        value={now.rtt_ns}
+        written={timeText}
+        parsed={timeOf}
+        said={timeLabel}
+      />
+      {now.bottleneck && (
+        <>
+          <Queue now={now} bottleneck={now.bottleneck} />
+          <Buffer now={now} bottleneck={now.bottleneck} />
+        </>
+      )}
+      <Loss loss={now.loss} />
+      <Slider
+        label="Duration"
+        edits="duration"
+        stops={DURATION}
+        value={now.duration_ns}
+        written={timeText}
+        parsed={timeOf}
+        said={timeLabel}
+      />
+    </fieldset>
+  );
+}
+
+const QDISC = "path.bottleneck.qdisc";
+
+interface Waits {
+  now: Controls;
+  bottleneck: Bottleneck;
+}
+
+/** The discipline of the queue; `choices`: only these are offered. */
+export function Queue({ bottleneck, choices }: Waits & { choices?: string[] }) {
+  const id = useId();
+  const text = shown(QDISC, bottleneck.qdisc);
+  const kinds = choices ?? Object.keys(offered.value?.disciplines ?? {});
+  const kind = text.split(" ")[0] ?? "";
+  return (
+    <div class="control">
+      <label for={id}>Queue</label>
+      <Choice
+        id={id}
+        value={kind}
+        known={kinds}
+        chosen={(name) => applyEdit({ key: QDISC, value: template(name, text) })}
+      />
+      <output title={text}>{text}</output>
+    </div>
+  );
+}
+
+export function Buffer({ now, bottleneck }: Waits) {
+  const bdp = bdpBytes(now);
+  const text = shown(QDISC, bottleneck.qdisc);
+  return (
+    <Slider
+      label="Buffer"
+      edits={QDISC}
+      stops={BUFFER}
+      hint="in bandwidth-delay products of rate × RTT"
+      value={bufferBdp(text, bdp, now.mtu_bytes)}
+      written={(value) => withLimit(shown(QDISC, bottleneck.qdisc), `${short(value)}bdp`)}
+      parsed={(said) => bufferBdp(String(said), bdp, now.mtu_bytes)}
+      said={(value) => `${short(value)} BDP${bdp ? ` = ${sizeLabel(value * bdp)}` : ""}`}
+    />
+  );
+}
+
+function template(kind: string, before: string): string {
+  const limit = /\blimit (\S+)/.exec(before)?.[1] ?? "1bdp";
+  return (offered.value?.disciplines[kind] ?? kind).replace("{limit}", limit);
+}
+
+export function Loss({ loss }: { loss: string | null }) {
+  const plain = loss === null || /^[\d.]+%$/.test(loss);
+  return (
+    <Slider
+      label="Loss"
+      edits="path.loss"
+      stops={LOSS}
+      value={plain ? lossOf(loss) : null}
+      parsed={lossOf}
+      written={(share) => (share === 0 ? null : `${short(share * 100)}%`)}
+      said={(share) => (share === 0 ? "none" : `${short(share * 100)} %`)}
+      hint="random, in the data's direction, before the queue"
+    />
+  );
+}
+
+function lossOf(text: Value): number | null {
+  if (text === null) return 0;
+  const found = /^([\d.]+)%$/.exec(String(text));
+  return found ? Number(found[1]) / 100 : null;
+}
+
+function sizeLabel(bytes: number): string {
+  return bytes >= 1e6 ? `${short(bytes / 1e6)} MB` : `${short(bytes / 1e3)} kB`;
+}

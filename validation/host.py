@@ -1,0 +1,137 @@
+"""Compare the host engine with the kernel engine: `host.toml` on both, 3 seeds each.
+
+    python validation/host.py [PART-OF-A-NAME...] [--seeds 3] [-o validation/host.md]
+
+The kernel engine is the reference; `dumbbell.analysis.difference` has the tolerances. Invalid runs are compared too,
+and listed. Runs in real time come last and one at a time, so that other runs do not disturb them. `-o` also writes
+`results/host.json`. Exit status: 1 if a case is outside its tolerance.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import figures
+from runs import Job, in_parallel
+
+from dumbbell.analysis import Row, Verdict, compare, measures
+from dumbbell.engines.host.host_facts import facts
+from dumbbell.errors import DumbbellError
+from dumbbell.results.result import Run
+from dumbbell.spec import load
+
+CASES = Path(__file__).with_name("host.toml")
+REASONS = Path(__file__).with_name("host-reasons.md")
+"""Why some cases differ, measured once."""
+ENGINES = ("kernel", "host")
+SHOWN = ("groups.*.throughput_mbps", "groups.*.rtt_ms.mean", "queue.packets.mean", "groups.*.cwnd_packets.mean")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is needed of a run."""
+
+    values: dict[str, float]
+    invalid: list[str]
+    late_p99_ms: float | None
+    shaper_share: float | None
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("names", nargs="*")
+    arguments.add_argument("--seeds", type=int, default=3)
+    arguments.add_argument("-o", type=Path, default=None)
+    options = arguments.parse_args()
+    began = time.perf_counter()
+    cases = [case for case in load(CASES) if not options.names or any(name in case.name for name in options.names)]
+    found: dict[tuple[str, str, int], Measured] = {}
+    for engine in ENGINES:
+        jobs = [Job(case.name, case, engine, seed) for case in cases for seed in range(1, options.seeds + 1)]
+        for job, made, _ in in_parallel(jobs, 1 if engine == "host" else None, lambda _, run: measured(run)):
+            if isinstance(made, DumbbellError):
+                raise made
+            found[job.which] = made
+            print(f"\r{len(found)}/{2 * len(jobs)} runs", end="", file=sys.stderr, flush=True)
+    pairs = {
+        case.name: [[found[case.name, engine, seed] for seed in range(1, options.seeds + 1)] for engine in ENGINES]
+        for case in cases
+    }
+    text = page(pairs, options.seeds, time.perf_counter() - began)
+    print(text)
+    if options.o is not None:
+        options.o.write_text(text, encoding="utf-8")
+        agree = sum(not outside(*both) for both in pairs.values())
+        figures.write("host", {"cases": len(pairs), "agree": agree, "seeds": options.seeds})
+    return 1 if any(outside(*both) for both in pairs.values()) else 0
+
+
+def measured(run: Run) -> Measured:
+    host = run.manifest.get("machine") or {}
+    shares = host.get("shaper_shares") or {}
+    late = host.get("late_p99_s")
+    return Measured(
+        measures(run), list(run.manifest["invalid"]), None if late is None else late * 1e3, shares.get("bottleneck")
+    )
+
+
+def rows_of(kernel: Sequence[Measured], host: Sequence[Measured]) -> list[Row]:
+    return compare([each.values for each in kernel], [each.values for each in host], method="welch")
+
+
+def outside(kernel: Sequence[Measured], host: Sequence[Measured]) -> list[Row]:
+    return [row for row in rows_of(kernel, host) if row.verdict is Verdict.DIFFERS]
+
+
+def page(pairs: dict[str, list[list[Measured]]], seeds: int, wall_s: float) -> str:
+    about, release = facts(), os.uname().release
+    lines = [
+        "# The host engine compared with the kernel engine",
+        "",
+        f"`python validation/host.py -o validation/host.md`: the cases of `host.toml`, {seeds} seeds each, 3 s each; "
+        f"{wall_s:.0f} s in all.",
+        f"Host: Linux {release}, {about['cpus']} × {about['cpu']}, clocksource {about['clocksource']}, "
+        f"HZ {about['hz']}, load average {about['load_before']:g} at the end.",
+        "Means: kernel → host. `late`: the 99th percentile of the lateness of the agent's timers on the host, "
+        "the largest of all seeds. `shaper`: the share of its rate that the shaper sent while packets waited, the "
+        "smallest.",
+        "",
+        "| case | Mbit/s | RTT ms | queue, packets | cwnd | late ms | shaper | verdict |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    notes = []
+    for name, (kernel, host) in pairs.items():
+        rows = {row.metric: row for row in rows_of(kernel, host)}
+        far = outside(kernel, host)
+        judged = [row for row in rows.values() if row.verdict is not Verdict.SHOWN]
+        cells = [_cell(rows, pattern) for pattern in SHOWN]
+        late = max((each.late_p99_ms for each in host if each.late_p99_ms is not None), default=None)
+        share = min((each.shaper_share for each in host if each.shaper_share is not None), default=None)
+        verdict = "agrees" if not far else f"{len(far)} of {len(judged)} outside"
+        lines.append(
+            f"| {name} | {' | '.join(cells)} | {'' if late is None else f'{late:.2f}'} "
+            f"| {'' if share is None else f'{share:.3f}'} | {verdict} |"
+        )
+        notes += [
+            f"- {name}: `{row.metric}` {row.first.mean:.4g} → {row.second.mean:.4g}, allowed {row.allowed:.3g}"
+            for row in far
+        ]
+        notes += [f"- {name}: invalid: {why}" for why in dict.fromkeys(why for each in host for why in each.invalid)]
+    outcome = ["Outside the tolerance:", "", *notes] if notes else ["Every judged metric agrees."]
+    reasons = REASONS.read_text(encoding="utf-8").splitlines()
+    return "\n".join([*lines, "", *outcome, "", *reasons]) + "\n"
+
+
+def _cell(rows: dict[str, Row], pattern: str) -> str:
+    """The first metric that matches the pattern."""
+    first, _, last = pattern.partition("*")
+    row = next((row for name, row in rows.items() if name.startswith(first) and name.endswith(last)), None)
+    return "" if row is None else f"{row.first.mean:.4g} → {row.second.mean:.4g}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""Run many experiments on both engines, and cache the results.
+
+The cache is a file of JSON lines. The key of a run is a hash of its plan, seed, engine and the engine's binaries. It
+does not cover the code that computes the measures: after a change of that code run with `--fresh`.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from runs import Job, in_parallel
+
+from dumbbell import _sim
+from dumbbell.analysis import measures
+from dumbbell.engines import KernelEngine
+from dumbbell.errors import DumbbellError
+from dumbbell.plan import plan_case
+
+__all__ = ["CACHE_FILE", "Outcome", "run_all"]
+
+CACHE_FILE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "dumbbell" / "validation.jsonl"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The measures of one run."""
+
+    measures: dict[str, float]
+    invalid: list[str]
+    wall_s: float
+
+
+def run_all(
+    jobs: Sequence[Job], cores: int | None, cache_file: Path | None, progress: Callable[[int, int], None]
+) -> dict[tuple[str, str, int], Outcome]:
+    """Every job's outcome, by title, engine and seed; calls `progress(done, total)`."""
+    keys = {job.which: _key(job) for job in jobs}
+    known = _read(cache_file)
+    missing = [job for job in jobs if keys[job.which] not in known]
+    progress(len(jobs) - len(missing), len(jobs))
+    runs = in_parallel(missing, cores, lambda _, run: (measures(run), list(run.manifest["invalid"])))
+    for number, (job, made, wall_s) in enumerate(runs, start=len(jobs) - len(missing) + 1):
+        if isinstance(made, DumbbellError):
+            raise made
+        key = keys[job.which]
+        known[key] = Outcome(*made, wall_s)
+        _append(cache_file, key, known[key])
+        progress(number, len(jobs))
+    return {which: known[key] for which, key in keys.items()}
+
+
+def _key(job: Job) -> str:
+    plan = repr(plan_case(job.case, job.seed))
+    return hashlib.sha256("\0".join([plan, job.engine, str(job.seed), _build(job.engine)]).encode()).hexdigest()
+
+
+@cache
+def _build(engine: str) -> str:
+    """A hash of the engine's binaries."""
+    hashed = hashlib.sha256()
+    if engine == "sim":
+        hashed.update(Path(_sim.__file__).read_bytes())
+    else:
+        kernel = KernelEngine()
+        hashed.update(kernel.agent.read_bytes() + kernel.kernel.binary.read_bytes())
+    return hashed.hexdigest()
+
+
+def _read(cache_file: Path | None) -> dict[str, Outcome]:
+    return dict(_lines(cache_file)) if cache_file is not None and cache_file.exists() else {}
+
+
+def _lines(cache_file: Path) -> Iterator[tuple[str, Outcome]]:
+    for line in cache_file.read_text(encoding="utf-8").splitlines():
+        try:
+            entry = json.loads(line)
+            yield entry.pop("key"), Outcome(**entry)
+        except (ValueError, KeyError, TypeError):
+            continue  # A line cut by an interruption: that run is repeated.
+
+
+def _append(cache_file: Path | None, key: str, outcome: Outcome) -> None:
+    if cache_file is not None:
+        cache_file.parent.mkdir(parents=True, exist_ok=True)
+        with cache_file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"key": key, **asdict(outcome)}) + "\n")
