@@ -22,6 +22,7 @@ from dumbbell.kernels import find
 from dumbbell.spec.sweep import Sweep, parse_sweep
 from dumbbell.sweeps.cache import Cache
 from dumbbell.sweeps.cluster import Cluster
+from dumbbell.sweeps.cluster_worker import run_tasks
 from dumbbell.sweeps.pending import next_round
 from dumbbell.sweeps.pool import Local
 from dumbbell.sweeps.registry import WorkerRegistry, connected
@@ -382,7 +383,7 @@ def interrupted_while_running(rows: Iterator[Row], client: Client) -> None:
 
 def busy(client: Client) -> bool:
     """Is a batch of a sweep at a worker?"""
-    return any(str(key).startswith("carry-") for keys in client.processing().values() for key in keys)
+    return any(str(key).startswith(f"{run_tasks.__name__}-") for keys in client.processing().values() for key in keys)
 
 
 def until_true(holds: Callable[[], bool]) -> bool:

@@ -97,6 +97,8 @@ class Cluster:
         self._cache = cache
         self._then = then
         self._keys: set[str] = set()
+        self._interrupted = 0
+        """Rounds that ended early; workers refuse the key of such a round."""
 
     def __enter__(self) -> Self:
         return self
@@ -124,7 +126,7 @@ class Cluster:
         yield from self._rows(payload, away)
 
     def _rows(self, payload: WorkerPayload, tasks: Sequence[Task]) -> Iterator[Row]:
-        key = f"{payload.key}-{self._registry.client.id}"
+        key = f"{payload.key}-{self._registry.client.id}-{self._interrupted}"
         self._keys.add(key)
         self._registry.set_payload(payload, key)
         round_ = _Round(self._registry, key, tasks, CacheLookup(payload.base, self._cache))
@@ -132,6 +134,7 @@ class Cluster:
             yield from round_.rows()
         finally:
             if round_.abandon():
+                self._interrupted += 1
                 self._registry.dismiss(key)
 
 

@@ -62,6 +62,8 @@ class _DismissedError(BaseException):
 
 
 _PAYLOADS: dict[str, _Held] = {}
+_DISMISSED: set[str] = set()
+"""Keys of the sweeps that ended here; a key is used for no later sweep."""
 _GATE = threading.Lock()
 
 
@@ -126,7 +128,10 @@ def equip(
     with _GATE:
         # Clients of the scheduler may run only the kernels that were sent, no other program of this host.
         ours = replace(base, file=folder / base.file.name, allowed=permitted(kernels=held.values()))
-        _PAYLOADS[key] = _Held(ours, base.file, private, held)
+        if key not in _DISMISSED:
+            _PAYLOADS[key] = _Held(ours, base.file, private, held)
+            return
+    shutil.rmtree(private, ignore_errors=True)
 
 
 def run_tasks(key: str, tasks: Sequence[Task]) -> Done | Full | Lacking:
@@ -138,6 +143,8 @@ def run_tasks(key: str, tasks: Sequence[Task]) -> Done | Full | Lacking:
     try:
         rows = tuple(_row(key, held, task) for task in tasks)
     except _DismissedError:
+        # `dismiss` can't remove a folder that a run still writes to.
+        shutil.rmtree(held.folder, ignore_errors=True)
         return Lacking()
     except OutputError as error:
         return Full(str(error))
@@ -145,8 +152,9 @@ def run_tasks(key: str, tasks: Sequence[Task]) -> Done | Full | Lacking:
 
 
 def dismiss(key: str) -> None:
-    """Drop a sweep; its running task aborts at the next tick."""
+    """Drop a sweep, even one whose files are still on their way; its running task aborts at the next tick."""
     with _GATE:
+        _DISMISSED.add(key)
         held = _PAYLOADS.pop(key, None)
     if held is not None:
         shutil.rmtree(held.folder, ignore_errors=True)

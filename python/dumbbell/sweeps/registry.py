@@ -193,8 +193,9 @@ class WorkerRegistry:
         self.warn(f"worker {member.address} gets no runs: {why}")
 
     def dismiss(self, key: str) -> None:
-        """Tell all workers to drop this sweep and abort its runs."""
-        addresses = [member.address for member in self.members.values() if key in member.payloads]
+        """Tell all workers to drop this sweep and abort its runs; afterwards the key is used up."""
+        # Also those that haven't confirmed the payload: it may be on its way.
+        addresses = [member.address for member in self.members.values()]
         for member in self.members.values():
             member.payloads.discard(key)
         if addresses and self.client.status == "running":
