@@ -194,7 +194,11 @@ def scenarios() -> str:
             "scenarios/published",
             "`dumbbell scenarios` lists them too; each states what a paper found.",
         ),
-        ("Scenarios with real programs", "scenarios/programs", "They need `--allow-programs` on the command line."),
+        (
+            "Scenarios with real programs",
+            "scenarios/programs",
+            "They run on the kernel engine and on the host engine, not on the simulator.",
+        ),
         ("Sweeps", "scenarios/sweeps", "`dumbbell sweep NAME` runs one."),
     ):
         lines += [f"## {title}", "", note, "", "| name | title | file |", "| --- | --- | --- |"]

@@ -14,7 +14,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from generated import ROOT, write_or_check
+
 PAGE = ROOT / "THIRD-PARTY-LICENSES.md"
 TOOLS = ROOT / "target" / "tools"
 CARGO_DENY = "cargo-deny@0.20.2"
@@ -31,16 +32,10 @@ class Linked:
 
 def main() -> int:
     """Write the page, or compare its lists."""
-    rust, page = linked(), bundled()
-    text = page_text(rust, page)
-    if "--check" in sys.argv[1:]:
-        same = PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text
-        if not same:
-            sys.stderr.write("THIRD-PARTY-LICENSES.md is out of date: run `make licences`\n")
-        return int(not same)
-    confirm(rust)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
+    rust = linked()
+    if "--check" not in sys.argv[1:]:
+        confirm(rust)
+    return write_or_check({PAGE: page_text(rust, bundled())}, "`make licences`")
 
 
 def page_text(rust: dict[str, Linked], page: dict[str, str]) -> str:

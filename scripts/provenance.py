@@ -12,7 +12,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from generated import ROOT, write_or_check
+
 PAGE = ROOT / "docs" / "design" / "provenance.md"
 SOURCES = ("crates/core/src", "crates/sim/src")
 BEGIN = "<!-- table: scripts/provenance.py -->"
@@ -90,16 +91,10 @@ Not in 6.12: `sch_dualpi2.c` (6.17), `tcp_bbr2.c` (Google's branch), `tcp_prague
 
 def main() -> int:
     """Write the table, or compare it."""
-    page = PAGE.read_text(encoding="utf-8")
-    head, _, rest = page.partition(BEGIN)
-    shown, _, tail = rest.partition(END)
-    made = "\n" + "".join(f"{line}\n" for line in table())
-    if "--check" in sys.argv[1:]:
-        if shown != made:
-            sys.stderr.write(f"{PAGE.relative_to(ROOT)}: the table is out of date: run scripts/provenance.py\n")
-        return int(shown != made)
-    PAGE.write_text(f"{head}{BEGIN}{made}{END}{tail}", encoding="utf-8")
-    return 0
+    head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    made = "".join(f"{line}\n" for line in table())
+    return write_or_check({PAGE: f"{head}{BEGIN}\n{made}{END}{tail}"}, "scripts/provenance.py")
 
 
 def table() -> Iterator[str]:

@@ -3,42 +3,41 @@
 `make gallery` calls this.
 """
 
-from pathlib import Path
-
 import altair as alt
 import polars as pl
+from generated import ROOT
 
 import dumbbell as db
+from dumbbell.analysis.time_series import group_throughput
+from dumbbell.plots.colours import CONTROLLERS
+from dumbbell.results.result import load
 
-ROOT = Path(__file__).parents[1]
 ENGINES = {"sim": "Simulator", "kernel": "Linux 6.12 in virtual time"}
-COLOURS = {"BBR": "#d55e00", "CUBIC": "#0072b2"}
-BIN_NS = 500_000_000
+GROUPS = ("bbr", "cubic")
+STEP_NS = 500_000_000
+END_S = 120
 
 
-def goodput(engine: str) -> pl.DataFrame:
-    """Goodput of each group in bins of 0.5 s."""
+def throughput(engine: str) -> pl.DataFrame:
+    """Throughput of each group in bins of 0.5 s."""
     run = db.run(db.scenario("cyclic"), engine=engine)
-    ends = run.flows.with_columns((pl.col("time_ns") // BIN_NS).alias("bin"))
-    flows = ends.group_by("flow", "group", "bin").agg(pl.col("bytes_received").max()).sort("flow", "bin")
-    flows = flows.with_columns(pl.col("bytes_received").diff().over("flow").fill_null(0).alias("bytes"))
-    groups = flows.group_by("group", "bin").agg(pl.col("bytes").sum()).sort("group", "bin")
-    return groups.select(
+    return group_throughput(load(run.folder), STEP_NS, (0, END_S * 10**9)).select(
         pl.col("group").str.to_uppercase().alias("Controller"),
-        (pl.col("bin") * BIN_NS / 1e9).alias("Time, s"),
-        (pl.col("bytes") * 8 / BIN_NS * 1e3).alias("Goodput, Mbit/s"),
-    ).filter(pl.col("Time, s") < 120)
+        (pl.col("time_ns") / 1e9).alias("Time, s"),
+        (pl.col("throughput_bps") / 1e6).alias("Throughput, Mbit/s"),
+    )
 
 
 def panel(engine: str) -> alt.Chart:
     """One engine's run."""
+    colours = alt.Scale(domain=[name.upper() for name in GROUPS], range=[CONTROLLERS[name] for name in GROUPS])
     return (
-        alt.Chart(goodput(engine), title=ENGINES[engine], width=760, height=120)
-        .mark_line(interpolate="step-after", strokeWidth=1.6)
+        alt.Chart(throughput(engine), title=ENGINES[engine], width=760, height=120)
+        .mark_line(interpolate="step", strokeWidth=1.6)
         .encode(
-            alt.X("Time, s:Q", scale=alt.Scale(domain=[0, 120])),
-            alt.Y("Goodput, Mbit/s:Q", scale=alt.Scale(domain=[0, 80])),
-            alt.Color("Controller:N", scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), title=None),
+            alt.X("Time, s:Q", scale=alt.Scale(domain=[0, END_S])),
+            alt.Y("Throughput, Mbit/s:Q", scale=alt.Scale(domain=[0, 80])),
+            alt.Color("Controller:N", scale=colours, title=None),
         )
     )
 

@@ -9,15 +9,14 @@ A schema knows keys, types, choices and simple bounds. Rules of several keys and
 import json
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
+from generated import ROOT, write_or_check
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from dumbbell.spec import fields, model, programs, seen, sweep_keys, units
 
-ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "schemas"
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
@@ -174,19 +173,9 @@ def walk(schema: Any) -> Iterator[dict[str, Any]]:
 
 def main() -> int:
     """Write both, or compare them."""
-    texts = {
-        name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
-        for name, schema in (("experiment.json", experiment()), ("sweep.json", sweep()))
-    }
-    if "--check" in sys.argv[1:]:
-        files = {name: FOLDER / name for name in texts}
-        old = [name for name, file in files.items() if not file.is_file() or file.read_text("utf-8") != texts[name]]
-        sys.stderr.writelines(f"docs/schemas/{name} is out of date: run scripts/schemas.py\n" for name in old)
-        return int(bool(old))
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
-    return 0
+    schemas = {"experiment.json": experiment(), "sweep.json": sweep()}
+    texts = {FOLDER / name: json.dumps(each, indent=2, ensure_ascii=False) + "\n" for name, each in schemas.items()}
+    return write_or_check(texts, "scripts/schemas.py")
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def main() -> int:
     arguments = parser.parse_args()
     lists = read_lists(PAGE.read_text(encoding="utf-8"))
     files = committed(arguments.rev) if arguments.rev else working_tree()
-    in_text, in_names = uses(files, lists)
+    in_text, in_names = (forbidden(found, lists) for found in uses(files, lists))
     if arguments.count:
         for title, found in (("words never used", in_text), ("names not used", in_names)):
             numbers = collections.Counter(use.word for use in found)
@@ -161,21 +161,21 @@ def as_text(file: str, content: bytes) -> Iterator[tuple[str, str]]:
 
 
 def uses(files: Iterable[tuple[str, str]], lists: Lists) -> tuple[list[Use], list[Use]]:
-    """Uses of words that no text may hold, and of words that no name may hold, without the exceptions."""
+    """Uses of words that no text may hold, and of words that no name may hold, the exceptions among them."""
     in_text: list[Use] = []
     in_names: list[Use] = []
     for file, text in files:
         lower = f"{file}\n{text}".lower()
         present = tuple(word for word in lists.never if all(each in lower for each in word.split()))
         if present:
-            in_text += [use for use in words_in(file, text, pattern_of(present)) if not exempt(use, lists)]
-        in_names += [use for use in names_in(file, text, lists.names) if not exempt(use, lists)]
+            in_text += words_in(file, text, pattern_of(present))
+        in_names += names_in(file, text, lists.names)
     return in_text, in_names
 
 
-def exempt(use: Use, lists: Lists) -> bool:
-    """True if an exception covers the use."""
-    return any(each.covers(use) for each in lists.exemptions)
+def forbidden(found: Iterable[Use], lists: Lists) -> list[Use]:
+    """The uses that no exception covers."""
+    return [use for use in found if not any(each.covers(use) for each in lists.exemptions)]
 
 
 @functools.cache

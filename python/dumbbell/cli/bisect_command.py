@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from dumbbell.cli.console import Console, print_json
-from dumbbell.cli.options import PATH, json_option, set_option
+from dumbbell.cli.options import PATH, config_option, json_option, scenario_argument, set_option
 
 __all__ = ["bisect"]
 
@@ -16,7 +16,7 @@ err = Console(stderr=True, soft_wrap=True)
 
 
 @click.command("bisect")
-@click.argument("scenario", metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")
+@scenario_argument
 @click.option(
     "--source", type=PATH, required=True, metavar="DIR", help="Git repository of Linux; Dumbbell only reads it."
 )
@@ -32,7 +32,7 @@ err = Console(stderr=True, soft_wrap=True)
 @click.option("--seed", metavar="N", help="Random seeds, such as 1 or 1..5; the mean counts.")
 @set_option
 @click.option("--case", metavar="NAME", help="Case of the experiment; required if there are several.")
-@click.option("--config", type=PATH, metavar="FRAGMENT", help="Kernel .config fragment, merged over Dumbbell's.")
+@config_option
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel compiler jobs and runs; default: number of CPUs."
 )

@@ -19,12 +19,17 @@ __all__ = ["disable", "enable"]
 
 out = Console(soft_wrap=True)
 
+dry_run_option = click.option("--dry-run", is_flag=True, help="Print the changes and exit.")
+root_option = click.option(
+    "--root", type=PATH, metavar="DIR", help="Write to the root file system in DIR; apply nothing."
+)
+
 
 @click.command("enable")
 @click.argument("controller", metavar="CONTROLLER", help="Congestion control, such as bbr, that the kernel has.")
 @click.option("--qdisc", metavar="NAME", help="Also set the default qdisc for new devices, such as fq.")
-@click.option("--dry-run", is_flag=True, help="Print the changes and exit.")
-@click.option("--root", type=PATH, metavar="DIR", help="Write to the root file system in DIR; apply nothing.")
+@dry_run_option
+@root_option
 def enable(
     controller: str,
     qdisc: str | None = None,
@@ -54,8 +59,8 @@ def enable(
 
 
 @click.command("disable")
-@click.option("--dry-run", is_flag=True, help="Print the changes and exit.")
-@click.option("--root", type=PATH, metavar="DIR", help="Write to the root file system in DIR; apply nothing.")
+@dry_run_option
+@root_option
 @click.option(
     "--force", is_flag=True, help="Remove the drop-in even if it was edited; keep a copy with suffix .edited."
 )

@@ -9,7 +9,17 @@ from typing import Any
 
 import click
 
-from dumbbell.cli.options import PATH, set_option
+from dumbbell.cli.options import (
+    case_option,
+    file_option,
+    flows_option,
+    kernel_option,
+    out_option,
+    scenario_argument,
+    seed_option,
+    server_option,
+    set_option,
+)
 from dumbbell.cli.program_options import typed_request
 from dumbbell.control_characters import visible_line
 
@@ -23,7 +33,7 @@ BY_SIGNAL = 128
 
 
 @click.command("exec")
-@click.argument("scenario", metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")
+@scenario_argument
 @click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...", help="Program to run, with its arguments.")
 @click.option(
     "--on",
@@ -31,18 +41,10 @@ BY_SIGNAL = 128
     metavar="HOST",
     help="Host that runs the program: sender, receiver, or another host of the plan.",
 )
-@click.option(
-    "--server", "servers", multiple=True, metavar="COMMAND", help="Command to run on the opposite host. Repeatable."
-)
-@click.option(
-    "--file",
-    "files",
-    multiple=True,
-    metavar="NAME=SIZE",
-    help="Create a file of zeros in the working directories. Repeatable.",
-)
+@server_option
+@file_option
 @click.option("--cc", metavar="NAME", help="Congestion control for the hosts that run the programs.")
-@click.option("--flows/--no-flows", default=True, help="Run the experiment's flows as well.")
+@flows_option
 @click.option("--start", metavar="TIME", help="Start the command at this time.")
 @click.option("--timeout", metavar="TIME", help="Stop the command after this time; default: the experiment's duration.")
 @click.option(
@@ -50,11 +52,11 @@ BY_SIGNAL = 128
     is_flag=True,
     help="Keep all root capabilities; the program can then write to your files. Needed for --engine host in a guest.",
 )
-@click.option("--case", metavar="NAME", help="Case of the experiment; default: the first.")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Random seed; default: the experiment's first.")
+@case_option
+@seed_option
 @set_option
-@click.option("--out", "folder", type=PATH, metavar="DIR", help="Result folder; default: runs/NAME.")
-@click.option("--kernel", metavar="NAME", help="Kernel to run; see `dumbbell kernel list`.")
+@out_option
+@kernel_option
 def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
     scenario: str,
     command: tuple[str, ...],

@@ -1,7 +1,6 @@
 """The commands `run`, `compare`, `plan` and `scenarios`."""
 # Modules are imported inside the commands: help and usage errors don't wait for them.
 # ruff: noqa: PLC0415
-# Modules are imported inside the commands: `--help` and a mistake in an option answer without them.
 
 import sys
 from pathlib import Path
@@ -9,32 +8,39 @@ from typing import Any
 
 import click
 
-from dumbbell.cli.options import PATH, json_option, set_option
+from dumbbell.cli.options import (
+    PATH,
+    case_option,
+    from_option,
+    hosts_option,
+    jobs_option,
+    json_option,
+    kernel_option,
+    out_option,
+    scenario_argument,
+    set_option,
+    to_option,
+)
 
 __all__ = ["compare", "plan", "run", "scenarios"]
 
 
 @click.command("run")
-@click.argument("scenario", metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")
+@scenario_argument
 @click.option(
     "--engine",
     metavar="sim|kernel|host",
     help="Engine: packet simulator (default), Linux in virtual time, or this host's Linux in real time.",
 )
-@click.option("--hosts", metavar="NAME,NAME", help="Hosts of the file that Dumbbell may reach by ssh.")
+@hosts_option
 @click.option("--seed", metavar="N", help="Random seed, or a range such as 1..5.")
 @click.option(
     "--case", multiple=True, metavar="NAME", help="Run only this case of the experiment. Repeatable; default: all."
 )
 @set_option
-@click.option("--out", "folder", type=PATH, metavar="DIR", help="Result folder; default: runs/NAME.")
-@click.option("--kernel", metavar="NAME", help="Kernel to run; see `dumbbell kernel list`.")
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Parallel runs; default: number of CPUs, or 1 with the host engine.",
-)
+@out_option
+@kernel_option
+@jobs_option
 @click.option(
     "--wall-limit",
     type=click.FloatRange(min=1),
@@ -108,7 +114,7 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
     "targets", nargs=-1, required=True, metavar="SCENARIO|FILE|RUN RUN", help="An experiment, or two result folders."
 )
 @click.option("--engines", metavar="A,B", help="Two engines; default: sim,kernel.")
-@click.option("--hosts", metavar="NAME,NAME", help="Hosts of the file that Dumbbell may reach by ssh.")
+@hosts_option
 @click.option("--kernels", metavar="A,B", help="Two kernels; see `dumbbell kernel list`.")
 @click.option("--seeds", metavar="N..M", help="Random seeds, for a spread and a confidence interval.")
 @set_option
@@ -125,8 +131,8 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
     metavar="welch|bootstrap|paired",
     help="Method of the 95 % confidence interval; paired needs equal seeds and experiments.",
 )
-@click.option("--from", "start", metavar="TIME", help="Ignore samples before this time.")
-@click.option("--to", "end", metavar="TIME", help="Ignore samples after this time.")
+@from_option
+@to_option
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel runs; default: number of CPUs.")
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="Also write an HTML report.")
 @json_option
@@ -173,7 +179,7 @@ def compare(  # noqa: PLR0913, PLR0917 — a command has many options
 
 
 @click.command("plan")
-@click.argument("scenario", metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")
+@scenario_argument
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
@@ -182,7 +188,7 @@ def compare(  # noqa: PLR0913, PLR0917 — a command has many options
     help="Random seed; only Poisson arrivals depend on it.",
 )
 @set_option
-@click.option("--case", metavar="NAME", help="Case of the experiment; default: the first.")
+@case_option
 def plan(
     scenario: str,
     seed: int = 1,

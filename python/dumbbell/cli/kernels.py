@@ -12,7 +12,7 @@ from rich.table import Table
 
 from dumbbell.cli import kernel_add
 from dumbbell.cli.console import Console, err, out, print_json
-from dumbbell.cli.options import PATH, json_option
+from dumbbell.cli.options import PATH, config_option, json_option
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -33,7 +33,7 @@ def kernel() -> None:
     "--source", type=PATH, metavar="DIR|TARBALL", help="Kernel source; default: the distribution's source package."
 )
 @click.option("--package", metavar="NAME", help="Source package of another version, such as linux-source-6.1 or 6.1.")
-@click.option("--config", type=PATH, metavar="FRAGMENT", help="Kernel .config fragment, merged over Dumbbell's.")
+@config_option
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel compiler jobs; default: number of CPUs."
 )

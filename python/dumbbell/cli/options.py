@@ -1,10 +1,32 @@
-"""Parameter types and options that several commands share."""
+"""Parameter types, arguments and options that several commands share."""
 
 from pathlib import Path
 
 import click
 
-__all__ = ["PATH", "json_option", "set_option"]
+__all__ = [
+    "PATH",
+    "case_option",
+    "config_option",
+    "figure_option",
+    "file_option",
+    "flows_option",
+    "from_option",
+    "hosts_option",
+    "jobs_option",
+    "json_option",
+    "kernel_option",
+    "out_option",
+    "results_argument",
+    "scale_option",
+    "scenario_argument",
+    "seed_option",
+    "server_option",
+    "set_option",
+    "sweep_argument",
+    "to_option",
+    "width_option",
+]
 
 PATH = click.Path(path_type=Path)
 
@@ -13,3 +35,46 @@ set_option = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE",
     help="Set a key of the experiment, such as path.bottleneck.rate=50mbit. Repeatable.",
 )  # fmt: skip
+scenario_argument = click.argument("scenario", metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")
+case_option = click.option("--case", metavar="NAME", help="Case of the experiment; default: the first.")
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", help="Random seed; default: the experiment's first."
+)
+out_option = click.option("--out", "folder", type=PATH, metavar="DIR", help="Result folder; default: runs/NAME.")
+kernel_option = click.option("--kernel", metavar="NAME", help="Kernel to run; see `dumbbell kernel list`.")
+hosts_option = click.option("--hosts", metavar="NAME,NAME", help="Hosts of the file that Dumbbell may reach by ssh.")
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Parallel runs; default: number of CPUs, or 1 with the host engine.",
+)
+flows_option = click.option("--flows/--no-flows", default=True, help="Run the experiment's flows as well.")
+server_option = click.option(
+    "--server", "servers", multiple=True, metavar="COMMAND", help="Command to run on the opposite host. Repeatable."
+)
+file_option = click.option(
+    "--file",
+    "files",
+    multiple=True,
+    metavar="NAME=SIZE",
+    help="Create a file of zeros in the working directories. Repeatable.",
+)
+results_argument = click.argument(
+    "folders", type=PATH, nargs=-1, required=True, metavar="RUN...|SWEEP", help="Result folders, or one sweep folder."
+)
+sweep_argument = click.argument("folder", type=PATH, metavar="SWEEP", help="A finished sweep's folder.")
+from_option = click.option("--from", "start", metavar="TIME", help="Ignore samples before this time.")
+to_option = click.option("--to", "end", metavar="TIME", help="Ignore samples after this time.")
+figure_option = click.option(
+    "-o", "--output", type=PATH, metavar="FILE", help="File to write: .svg, .png, .pdf, .html or .json."
+)
+width_option = click.option(
+    "--width", type=click.IntRange(min=200, max=4000), default=760, metavar="N", help="Width in pixels."
+)
+scale_option = click.option(
+    "--scale", type=click.FloatRange(min=0.5, max=8), default=2, metavar="N", help="PNG only: pixels per unit of width."
+)
+config_option = click.option(
+    "--config", type=PATH, metavar="FRAGMENT", help="Kernel .config fragment, merged over Dumbbell's."
+)

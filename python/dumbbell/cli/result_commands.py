@@ -1,23 +1,29 @@
 """The commands `stats`, `plot` and `report`."""
 # Modules are imported inside the commands: help and usage errors don't wait for them.
 # ruff: noqa: PLC0415
-# Modules are imported inside the commands: `--help` and a mistake in an option answer without them.
 
 from pathlib import Path
 
 import click
 
-from dumbbell.cli.options import PATH, json_option
+from dumbbell.cli.options import (
+    PATH,
+    figure_option,
+    from_option,
+    json_option,
+    results_argument,
+    scale_option,
+    to_option,
+    width_option,
+)
 
 __all__ = ["plot", "report", "stats"]
 
 
 @click.command("stats")
-@click.argument(
-    "folders", type=PATH, nargs=-1, required=True, metavar="RUN...|SWEEP", help="Result folders, or one sweep folder."
-)
-@click.option("--from", "start", metavar="TIME", help="Ignore samples before this time.")
-@click.option("--to", "end", metavar="TIME", help="Ignore samples after this time.")
+@results_argument
+@from_option
+@to_option
 @click.option("--counters", is_flag=True, help="Show kernel counters by host.")
 @click.option("--sockets", is_flag=True, help="Show every socket at the end of the window.")
 @click.option("--every", "step", metavar="TIME", help="Show each flow at intervals of this length, as iperf3 does.")
@@ -89,14 +95,12 @@ def stats(
 
 @click.command("plot")
 @click.argument("folders", type=PATH, nargs=-1, metavar="RUN...", help="Result folders.")
-@click.option("-o", "--output", type=PATH, metavar="FILE", help="File to write: .svg, .png, .pdf, .html or .json.")
+@figure_option
 @click.option("--panels", metavar="NAME,NAME", help="Panels, from top to bottom.")
 @click.option("--figure", "name", metavar="NAME", help="Draw this figure instead of panels; see --list.")
 @click.option("--metric", metavar="NAME", help="Metric of --figure box, such as jain.")
-@click.option("--width", type=click.IntRange(min=200, max=4000), default=760, metavar="N", help="Width in pixels.")
-@click.option(
-    "--scale", type=click.FloatRange(min=0.5, max=8), default=2, metavar="N", help="PNG only: pixels per unit of width."
-)
+@width_option
+@scale_option
 @click.option("--list", "show", is_flag=True, help="List all figures and exit.")
 def plot(
     folders: tuple[Path, ...] = (),
@@ -123,9 +127,7 @@ def plot(
 
 
 @click.command("report")
-@click.argument(
-    "folders", type=PATH, nargs=-1, required=True, metavar="RUN...|SWEEP", help="Result folders, or one sweep folder."
-)
+@results_argument
 @click.option("-o", "--output", type=PATH, default="report.html", metavar="FILE", help="HTML file to write.")
 @click.option("--value", "values", multiple=True, metavar="METRIC", help="Metric to map; sweeps only. Repeatable.")
 @click.option("--runs", is_flag=True, help="Also write a page per kept run; sweeps only.")

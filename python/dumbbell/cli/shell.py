@@ -10,7 +10,17 @@ from typing import Any
 
 import click
 
-from dumbbell.cli.options import PATH, set_option
+from dumbbell.cli.options import (
+    case_option,
+    file_option,
+    flows_option,
+    kernel_option,
+    out_option,
+    scenario_argument,
+    seed_option,
+    server_option,
+    set_option,
+)
 from dumbbell.cli.program_options import typed_request
 from dumbbell.control_characters import visible_line
 
@@ -22,33 +32,25 @@ CUT_OFF = 124
 
 
 @click.command("shell")
-@click.argument("scenario", metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")
+@scenario_argument
 @click.option(
     "--on",
     default="sender",
     metavar="HOST",
     help="Host that runs the shell: sender, receiver, or another host of the plan.",
 )
-@click.option(
-    "--server", "servers", multiple=True, metavar="COMMAND", help="Command to run on the opposite host. Repeatable."
-)
-@click.option(
-    "--file",
-    "files",
-    multiple=True,
-    metavar="NAME=SIZE",
-    help="Create a file of zeros in the working directories. Repeatable.",
-)
+@server_option
+@file_option
 @click.option("--cc", metavar="NAME", help="Congestion control for the hosts that run the commands.")
-@click.option("--flows/--no-flows", default=True, help="Run the experiment's flows as well.")
+@flows_option
 @click.option("--start", metavar="TIME", help="Start the shell at this time.")
 @click.option("--timeout", default="60min", metavar="TIME", help="Time limit per command, in virtual time.")
 @click.option("--real-time", is_flag=True, help="Run in real time, also while no command runs.")
-@click.option("--case", metavar="NAME", help="Case of the experiment; default: the first.")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Random seed; default: the experiment's first.")
+@case_option
+@seed_option
 @set_option
-@click.option("--out", "folder", type=PATH, metavar="DIR", help="Result folder; default: runs/NAME.")
-@click.option("--kernel", metavar="NAME", help="Kernel to run; see `dumbbell kernel list`.")
+@out_option
+@kernel_option
 @click.option(
     "--wall-limit",
     type=click.FloatRange(min=1),

@@ -11,7 +11,7 @@ import click
 
 from dumbbell.cli.console import Console, print_json
 from dumbbell.cli.interrupt import Interrupted
-from dumbbell.cli.options import PATH, json_option, set_option
+from dumbbell.cli.options import PATH, hosts_option, jobs_option, json_option, set_option
 from dumbbell.errors import ExperimentError
 
 if TYPE_CHECKING:
@@ -25,12 +25,7 @@ err = Console(stderr=True, soft_wrap=True)
 
 @click.command("sweep")
 @click.argument("file", type=PATH, required=False, metavar="SWEEP|FILE", help="A built-in sweep or a sweep file.")
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Parallel runs; default: number of CPUs, or 1 with the host engine.",
-)
+@jobs_option
 @click.option(
     "--cluster", metavar="ADDRESS", help="Run on a cluster: a Dask scheduler (tcp://…), slurm:…, or a TOML file."
 )
@@ -42,7 +37,7 @@ err = Console(stderr=True, soft_wrap=True)
     metavar="sim|kernel|host",
     help="Engine, if the file doesn't choose one. The host engine must be chosen here.",
 )
-@click.option("--hosts", metavar="NAME,NAME", help="Hosts of the file that Dumbbell may reach by ssh.")
+@hosts_option
 @click.option("--cache/--no-cache", "use_cache", default=True, help="Reuse runs of earlier sweeps.")
 @click.option("--clear-cache", is_flag=True, help="Delete the cached runs of earlier sweeps.")
 @click.option("--dry-run", "dry", is_flag=True, help="Estimate the number of runs and the duration, and exit.")

@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from dumbbell.cli.options import PATH, json_option
+from dumbbell.cli.options import PATH, figure_option, json_option, scale_option, sweep_argument, width_option
 
 __all__ = ["export_swept", "map_", "report_swept", "show_swept", "sql"]
 
 
 @click.command("map")
-@click.argument("folder", type=PATH, metavar="SWEEP", help="A finished sweep's folder.")
+@sweep_argument
 @click.option(
     "--value", required=True, metavar="METRIC", help="Metric to plot, or an arithmetic expression (+ - * /) of metrics."
 )
@@ -38,11 +38,9 @@ __all__ = ["export_swept", "map_", "report_swept", "show_swept", "sql"]
 @click.option("--within", type=float, metavar="NUMBER", help="Mark cells whose interval is wider than ± this.")
 @click.option("--log", is_flag=True, help="Logarithmic scale for the value.")
 @click.option("--title", metavar="TEXT", help="Title; default: the sweep's.")
-@click.option("-o", "--output", type=PATH, metavar="FILE", help="File to write: .svg, .png, .pdf, .html or .json.")
-@click.option("--width", type=click.IntRange(min=200, max=4000), default=760, metavar="N", help="Width in pixels.")
-@click.option(
-    "--scale", type=click.FloatRange(min=0.5, max=8), default=2, metavar="N", help="PNG only: pixels per unit of width."
-)
+@figure_option
+@width_option
+@scale_option
 def map_(  # noqa: PLR0913, PLR0917 — a command has many options
     folder: Path,
     value: str,
@@ -83,7 +81,7 @@ def map_(  # noqa: PLR0913, PLR0917 — a command has many options
 
 
 @click.command("sql")
-@click.argument("folder", type=PATH, metavar="SWEEP", help="A finished sweep's folder.")
+@sweep_argument
 @click.argument("text", metavar="QUERY", help="SQL query, such as: select status, count(*) from runs group by status")
 @click.option(
     "-o", "--output", type=PATH, metavar="FILE", help="Write .csv, .jsonl or .parquet instead of printing a table."
