@@ -23,6 +23,8 @@ pub mod packet;
 pub mod queue;
 pub mod rate;
 pub mod rng;
+#[cfg(test)]
+mod table_checksum;
 pub mod telemetry;
 pub mod time;
 pub mod transport;
