@@ -84,17 +84,20 @@ fn run_to_end(
     most_bytes: Option<u64>,
     go: Go,
 ) -> PyResult<World> {
-    while !py.detach(|| guarded(|| run.slice(go)))?.is_over {
-        py.check_signals()?;
+    loop {
+        let is_over = py.detach(|| guarded(|| run.slice(go)))?.is_over;
         let held = run.world.held_bytes();
         if most_bytes.is_some_and(|most| held > most) {
             return Err(Outgrown::new_err((run.seconds(), held)));
         }
+        if is_over {
+            return Ok(run.world);
+        }
+        py.check_signals()?;
         if let Some(progress) = progress {
             progress.call1((run.seconds(),))?;
         }
     }
-    Ok(run.world)
 }
 
 /// Runs all events due by a time.
