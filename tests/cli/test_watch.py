@@ -181,6 +181,20 @@ def test_the_detail_shows_every_field_and_closes(ours: Connections) -> None:
     watched(ours, use)
 
 
+def test_a_sample_before_the_detail_is_drawn_waits_for_it(ours: Connections) -> None:
+    async def use(screen: Watch, pilot: Pilot[None]) -> None:
+        assert screen.table_shown is not None
+        screen.action_detail()
+        opened = screen.screen_stack[-1]
+        assert isinstance(opened, Detail)
+        assert not opened.is_mounted
+        opened.show_sample(screen.table_shown)
+        await pilot.pause()
+        assert str(ours.port_of(0)) in str(opened.query_one("#who", Static).render())
+
+    watched(ours, use)
+
+
 def test_pause_stands_still_while_looks_go_on(ours: Connections) -> None:
     async def use(screen: Watch, pilot: Pilot[None]) -> None:
         await pilot.press("p")

@@ -63,7 +63,9 @@ class Detail(ModalScreen[None]):
             self.row = rows[0]
         else:
             self.row |= {"gone": True}
-        self.draw()
+        # A sample may arrive before the widgets exist; `on_mount` then draws it.
+        if self.is_mounted:
+            self.draw()
 
     def action_scroll(self, lines: int) -> None:
         """Up or down."""
