@@ -1,4 +1,4 @@
-"""Ctrl-C in every long phase: the command ends soon with status 130 and leaves a whole result or none, and no staging."""
+"""Ctrl-C in every long phase: the command ends soon with status 130 and leaves a whole result or none."""
 
 import os
 import random
