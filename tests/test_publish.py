@@ -1,3 +1,5 @@
+"""Results appear complete or not at all."""
+
 import fcntl
 import os
 import subprocess

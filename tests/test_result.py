@@ -1,3 +1,5 @@
+"""Reading and writing of result folders."""
+
 import json
 from pathlib import Path
 

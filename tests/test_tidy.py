@@ -1,11 +1,11 @@
 """Checks of the source: module docs, the order of packages, file sizes, and keys and columns in the documentation."""
 
 import ast
+import functools
 import json
 import re
 from pathlib import Path
 
-import pytest
 from pydantic import BaseModel
 
 from dumbbell import errors
@@ -17,6 +17,7 @@ PACKAGE = ROOT / "python" / "dumbbell"
 PYTHON = sorted(PACKAGE.rglob("*.py"))
 RUST = sorted(path for path in (ROOT / "crates").rglob("*.rs") if "target" not in path.parts)
 SOURCES = PYTHON + RUST
+TESTS = sorted(path for path in (ROOT / "tests").rglob("*.py") if path.name != "__init__.py")
 
 MOST_LINES = 400
 LONGER: dict[str, int] = {}
@@ -49,6 +50,16 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def where(path: Path, node: ast.AST) -> str:
+    at = node.value if isinstance(node, ast.keyword) else node
+    return f"{name(path)}:{getattr(at, 'lineno', 0)}: {ast.unparse(node)}"
+
+
 def package(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
@@ -56,7 +67,7 @@ def package(path: Path) -> str:
 def imported(path: Path) -> set[str]:
     """Packages of ours that a module imports, at its head or inside a function."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         modules = []
         if isinstance(node, ast.ImportFrom) and node.module:
             modules = (
@@ -74,23 +85,20 @@ def test_there_is_something_to_read() -> None:
     assert {package(path) for path in PYTHON} >= set(LAYER)
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=name)
-def test_every_python_module_opens_with_a_doc(path: Path) -> None:
-    doc = ast.get_docstring(ast.parse(path.read_text()))
-    assert doc
-    assert doc.splitlines()[0][-1] in ".?:"
+def test_every_file_opens_with_a_doc() -> None:
+    docs = {path: ast.get_docstring(tree(path)) or "" for path in (*PYTHON, *TESTS)}
+    assert [name(path) for path, doc in docs.items() if not doc or doc.splitlines()[0][-1] not in ".?:"] == []
+    assert [name(path) for path in RUST if not path.read_text().startswith("//! ")] == []
 
 
-@pytest.mark.parametrize("path", RUST, ids=name)
-def test_every_rust_file_opens_with_a_doc(path: Path) -> None:
-    assert path.read_text().startswith("//! ")
-
-
-@pytest.mark.parametrize("path", [path for path in PYTHON if package(path) in LAYER], ids=name)
-def test_a_package_imports_no_higher_layer(path: Path) -> None:
-    here = package(path)
-    higher = {other for other in imported(path) if LAYER[other] > LAYER[here]}
-    assert higher == set()
+def test_a_package_imports_no_higher_layer() -> None:
+    higher = {
+        name(path): others
+        for path in PYTHON
+        if package(path) in LAYER
+        and (others := {other for other in imported(path) if LAYER[other] > LAYER[package(path)]})
+    }
+    assert higher == {}
 
 
 def test_kernels_import_no_engine_and_no_experiment() -> None:
@@ -98,42 +106,31 @@ def test_kernels_import_no_engine_and_no_experiment() -> None:
     assert packages <= {"errors", "kernels", "publish"}
 
 
-@pytest.mark.parametrize("path", [path for path in PYTHON if package(path) != "cli"], ids=name)
-def test_only_the_command_prints_and_exits(path: Path) -> None:
+BANNED = frozenset("print input exit quit breakpoint eval exec sys.exit os._exit os.abort os.system".split())
+
+
+def prints_or_exits(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func) in BANNED
+    if isinstance(node, ast.Raise) and node.exc is not None:
+        return ast.unparse(node.exc).startswith("SystemExit")
+    return isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.stdout", "sys.stderr")
+
+
+def test_only_the_command_prints_and_exits() -> None:
     """`cli` prints; every other package returns and raises."""
-    banned = {
-        "print",
-        "input",
-        "exit",
-        "quit",
-        "breakpoint",
-        "eval",
-        "exec",
-        "sys.exit",
-        "os._exit",
-        "os.abort",
-        "os.system",
-    }
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call):
-            assert ast.unparse(node.func) not in banned, f"line {node.lineno}: {ast.unparse(node.func)}"
-        if isinstance(node, ast.Raise) and node.exc is not None:
-            assert not ast.unparse(node.exc).startswith("SystemExit"), f"line {node.lineno}"
-        if isinstance(node, ast.Attribute):
-            assert ast.unparse(node) not in ("sys.stdout", "sys.stderr"), f"line {node.lineno}"
+    others = [path for path in PYTHON if package(path) != "cli"]
+    assert [where(path, node) for path in others for node in ast.walk(tree(path)) if prints_or_exits(node)] == []
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=name)
-def test_no_program_is_started_through_a_shell(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.keyword):
-            assert node.arg != "shell", f"line {node.value.lineno}"
+def test_no_program_is_started_through_a_shell() -> None:
+    keywords = [(path, node) for path in PYTHON for node in ast.walk(tree(path)) if isinstance(node, ast.keyword)]
+    assert [where(path, node) for path, node in keywords if node.arg == "shell"] == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name)
-def test_a_file_is_short_enough_to_read(path: Path) -> None:
-    lines = len(path.read_text().splitlines())
-    assert lines <= LONGER.get(name(path), MOST_LINES)
+def test_every_file_is_short_enough_to_read() -> None:
+    lines = {name(path): len(path.read_text().splitlines()) for path in SOURCES}
+    assert {file: count for file, count in lines.items() if count > LONGER.get(file, MOST_LINES)} == {}
 
 
 def test_the_list_of_longer_files_only_shrinks() -> None:
@@ -143,10 +140,10 @@ def test_the_list_of_longer_files_only_shrinks() -> None:
         assert lines > most - 20, f"{path} has {lines} lines now: write that down"
 
 
-@pytest.mark.parametrize("path", SOURCES + sorted((ROOT / "tests").rglob("*.py")), ids=name)
-def test_nothing_is_left_to_do(path: Path) -> None:
-    words = "|".join(("FIX" + "ME", "TO" + "DO", "XX" + "X", "HA" + "CK"))
-    assert re.findall(rf"\b(?:{words})\b", path.read_text()) == []
+def test_nothing_is_left_to_do() -> None:
+    words = re.compile(rf"\b(?:{'|'.join(('FIX' + 'ME', 'TO' + 'DO', 'XX' + 'X', 'HA' + 'CK'))})\b")
+    found = {name(path): words.findall(path.read_text()) for path in (*SOURCES, *TESTS)}
+    assert {file: left for file, left in found.items() if left} == {}
 
 
 def test_every_error_is_drawn_in_its_tree() -> None:
@@ -167,7 +164,6 @@ def test_every_error_is_drawn_in_its_tree() -> None:
     assert sorted(real) == sorted(errors.__all__)
 
 
-UNWRITTEN = {"experiment.seeds": "seed"}
 MODELS = [
     value
     for value in vars(model).values()
@@ -176,20 +172,10 @@ MODELS = [
 MODEL_KEYS = sorted({(cls.__name__, key) for cls in MODELS for key in cls.model_fields})
 
 
-@pytest.mark.parametrize(("cls", "key"), MODEL_KEYS)
-def test_the_documentation_names_every_experiment_key(cls: str, key: str) -> None:
+def test_the_documentation_names_every_experiment_key() -> None:
     manual = (ROOT / "docs" / "experiment.md").read_text()
     words = set(re.findall(r"\w+", " ".join(re.findall(r"`+([^`]+)`+", manual))))
-    assert key in words, f"{cls}.{key}"
-
-
-@pytest.mark.parametrize(
-    ("table", "column"), [(table, column) for table, columns in TABLES.items() for column in columns]
-)
-def test_the_documentation_names_every_column(table: str, column: str) -> None:
-    manual = (ROOT / "docs" / "result.md").read_text()
-    section = manual.split(f"## `{table}.parquet`")[1].split("\n## ")[0]
-    assert f"`{column}`" in section
+    assert [f"{cls}.{key}" for cls, key in MODEL_KEYS if key not in words] == []
 
 
 def test_the_documented_columns_are_the_columns_with_their_types() -> None:

@@ -1,3 +1,5 @@
+"""Completion times of flows and of requests."""
+
 import pytest
 
 from dumbbell.analysis.completion import answer_times, completion_times

@@ -1,3 +1,5 @@
+"""Distributions of RTT, and the probes' delays in both directions."""
+
 import numpy as np
 import polars as pl
 import pytest

@@ -1,3 +1,5 @@
+"""Dips of BBR's rate in ProbeRTT: interval, length, depth."""
+
 import numpy as np
 import polars as pl
 import pytest

@@ -1,3 +1,5 @@
+"""The language of `expect`: metrics by name, comparisons, outcomes."""
+
 from contextlib import suppress
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""Jain's index and the time to convergence."""
+
 import numpy as np
 import pytest
 from hypothesis import given

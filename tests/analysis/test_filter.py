@@ -1,3 +1,5 @@
+"""The filter language of `dumbbell watch`, which follows ss."""
+
 import ipaddress
 import string
 

@@ -1,3 +1,5 @@
+"""Lost segments and retransmit rates, and when losses happen."""
+
 import numpy as np
 import polars as pl
 import pytest

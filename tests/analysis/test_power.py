@@ -1,3 +1,5 @@
+"""Power (throughput by RTT), and the plot of throughput against delay."""
+
 import pytest
 
 from dumbbell.analysis.power import power, throughput_and_delay_p95

@@ -1,3 +1,5 @@
+"""Backlog, queueing delay and loss rate of queues."""
+
 import pytest
 
 from dumbbell.analysis import Window, one_way_delay_p95_ms, utilisation

@@ -1,3 +1,5 @@
+"""The sawtooth of loss-based controllers: peaks, cuts, periods."""
+
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,3 +1,5 @@
+"""States of congestion control over time, reported or inferred from gains."""
+
 import polars as pl
 import pytest
 

@@ -1,3 +1,5 @@
+"""The summary that `stats --json` prints: its keys, and its nulls."""
+
 import json
 import subprocess
 import sys

@@ -1,3 +1,5 @@
+"""Throughput, retransmit rate and loss over time, in bins."""
+
 import numpy as np
 import polars as pl
 import pytest

@@ -1,3 +1,5 @@
+"""Parallel runs of one command, and an interrupt while they start."""
+
 import signal
 import threading
 import time

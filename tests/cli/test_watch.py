@@ -1,3 +1,5 @@
+"""`dumbbell watch`: the screen, its keys, recordings and JSON."""
+
 import asyncio
 import json
 import os

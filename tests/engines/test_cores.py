@@ -1,3 +1,5 @@
+"""Locks that give each guest a CPU core of its own."""
+
 import os
 import tempfile
 from contextlib import ExitStack

@@ -1,3 +1,5 @@
+"""The agent's stream of TCP connections: frames and tables."""
+
 import io
 import os
 import socket

@@ -1,3 +1,5 @@
+"""`kernel build`: tarballs, source folders, incremental builds."""
+
 import fcntl
 import json
 import os

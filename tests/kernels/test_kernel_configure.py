@@ -1,3 +1,5 @@
+"""The .config of a guest's kernel."""
+
 from pathlib import Path
 
 import pytest

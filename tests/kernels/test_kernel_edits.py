@@ -1,3 +1,5 @@
+"""Edits of Linux's source that virtual time needs."""
+
 import re
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Kernel .config fragments of the user."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""Where kernels are stored, and how they are found by name."""
+
 import json
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Source trees extracted from tarballs."""
+
 import os
 import subprocess
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Plans of experiments: hosts, devices, qdiscs, flows, changes."""
+
 import re
 import subprocess
 from ipaddress import ip_address

@@ -1,3 +1,5 @@
+"""Panels, figures and the files they are written to."""
+
 import csv
 import json
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Bands that show a controller's states under a curve."""
+
 import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st

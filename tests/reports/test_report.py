@@ -1,3 +1,5 @@
+"""The report page of a result."""
+
 import itertools
 import re
 from html.parser import HTMLParser

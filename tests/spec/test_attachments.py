@@ -1,3 +1,5 @@
+"""Files that an experiment names: traces and tc scripts."""
+
 import resource
 from pathlib import Path
 

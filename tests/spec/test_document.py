@@ -1,3 +1,5 @@
+"""Experiment files: settings, cases, and errors that name file and key."""
+
 # The table of slips reads across.
 # ruff: noqa: E501
 

@@ -1,3 +1,5 @@
+"""The grammar of queue disciplines."""
+
 from contextlib import suppress
 
 import pytest

@@ -1,3 +1,5 @@
+"""tc scripts that an experiment contains verbatim."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""Rates, times, sizes and shares as tc writes them."""
+
 from contextlib import suppress
 from decimal import Decimal
 

@@ -1,3 +1,5 @@
+"""Sweeps on a Dask cluster with real workers on this host."""
+
 import os
 import shutil
 import signal

@@ -1,3 +1,5 @@
+"""Workers requested from Slurm, with a fake `sbatch`."""
+
 import shutil
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""The workbench's figure: an edit in, curves and numbers out."""
+
 import json
 from typing import Any
 

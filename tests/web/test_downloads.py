@@ -1,3 +1,5 @@
+"""Files that the workbench offers for download."""
+
 import io
 import json
 import re

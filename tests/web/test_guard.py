@@ -1,3 +1,5 @@
+"""Requests that the workbench refuses: other sites, other host names."""
+
 import pytest
 from starlette.testclient import TestClient
 

@@ -1,3 +1,5 @@
+"""The workbench's jobs: progress, order, cancellation."""
+
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -1,3 +1,5 @@
+"""The kernel's curves in the workbench's page, in a browser."""
+
 import re
 from collections.abc import Iterator
 from pathlib import Path

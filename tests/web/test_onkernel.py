@@ -1,3 +1,5 @@
+"""Runs on the kernel engine that the workbench starts."""
+
 import json
 import os
 import signal

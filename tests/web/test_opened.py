@@ -1,3 +1,5 @@
+"""Results that the workbench opens."""
+
 import gzip
 import json
 import re

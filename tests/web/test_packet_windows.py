@@ -1,3 +1,5 @@
+"""Packet traces in the workbench."""
+
 import json
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""The workbench's temporary folder."""
+
 import gc
 import stat
 from concurrent.futures import ThreadPoolExecutor

@@ -1,3 +1,5 @@
+"""Edits of an experiment's text by the page's controls."""
+
 import tomllib
 from typing import Any
 

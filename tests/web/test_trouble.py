@@ -1,3 +1,5 @@
+"""Errors of an experiment's text with their position."""
+
 import pytest
 
 from dumbbell.web.error_view import line_of
