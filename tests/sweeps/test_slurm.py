@@ -1,4 +1,4 @@
-"""Workers requested from Slurm, with a fake `sbatch`."""
+"""Workers requested from Slurm: options, the job script, and the error without `sbatch`."""
 
 import shutil
 from pathlib import Path
