@@ -26,10 +26,10 @@ class History:
         self._times = np.full(HISTORY, np.nan)
         self._at = -1
 
-    def add(self, now: pl.DataFrame, time_ns: int, gone: set[int]) -> None:
-        """Add a sample; reuse rows of connections that are neither in it nor in `gone`."""
+    def add(self, now: pl.DataFrame, time_ns: int, closed: set[int]) -> None:
+        """Add a sample; reuse rows of connections that are neither in it nor in `closed`."""
         cookies = now["cookie"].to_numpy()
-        self._forget(np.isin(self._cookies, np.union1d(cookies, np.array(sorted(gone), np.int64))))
+        self._forget(np.isin(self._cookies, np.union1d(cookies, np.array(sorted(closed), np.int64))))
         self._welcome(np.setdiff1d(cookies, self._cookies))
         self._at = (self._at + 1) % HISTORY
         self._times[self._at] = time_ns / NS

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dumbbell.engines.output_tail import Hear, OutputTail
+from dumbbell.engines.output_tail import OutputListener, OutputTail
 from dumbbell.engines.validity import Verdict
 from dumbbell.plan.model import Plan
 from dumbbell.plan.programs import ProgramPlan
@@ -33,7 +33,7 @@ class Typed:
     """The current folder: its entries appear as links in the working folder."""
     path: str
     """Search path for commands."""
-    heard: tuple[str, Hear] | None = None
+    listener: tuple[str, OutputListener] | None = None
     """A program and the callback for its output while it runs."""
     powers: bool = False
     """Do they keep all capabilities of root in the guest? Then they can write the user's files."""
@@ -58,9 +58,9 @@ def write_program_setup(agents_plan: dict[str, Any], typed: Typed | None) -> dic
 
 def output_tails(plan: Plan, typed: Typed | None, run_folder: Path) -> OutputTail | None:
     """The output to pass on while the guest in `run_folder` runs, if any."""
-    if typed is None or typed.heard is None:
+    if typed is None or typed.listener is None:
         return None
-    name, on_output = typed.heard
+    name, on_output = typed.listener
     return OutputTail(run_folder, next(n for n, program in enumerate(plan.programs) if program.name == name), on_output)
 
 
