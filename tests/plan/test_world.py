@@ -144,7 +144,7 @@ def test_linux_is_told_a_modules_parameters_once() -> None:
     assert [command.line for command in planned(asked).module_writes()] == [
         "write /sys/module/tcp_cubic/parameters/beta 512"
     ]
-    with pytest.raises(ExperimentError, match="two groups want cubic set differently"):
+    with pytest.raises(ExperimentError, match="two groups set cubic differently"):
         planned(asked + CUBIC).for_agent()
 
 

@@ -365,4 +365,4 @@ def test_an_empty_list_in_a_case_is_refused() -> None:
 def test_a_star_sets_a_key_of_every_group() -> None:
     made = parse(GOOD + FLOW + 'name = "other"\n', FILE, ["flows.*.cc=bbr"])[0].experiment
     assert [flows.cc for flows in made.flows] == ["bbr", "bbr"]
-    assert refused(GOOD, "path.*.rtt=1ms").problem == "'path' is no list"
+    assert refused(GOOD, "path.*.rtt=1ms").problem == "'path' is not a list"

@@ -91,7 +91,7 @@ def test_what_is_wrong_is_named(programs: str, why: str) -> None:
     ("programs", "why"),
     [
         (program(on="nowhere"), "no host is called that, got 'nowhere'; there is: sender, receiver, router"),
-        (program(on="router") + program('group = "none"', name="q", on="router"), "says whose sender or receiver"),
+        (program(on="router") + program('group = "none"', name="q", on="router"), "chooses whose sender or receiver"),
         (program('cc = "bbr"') + program('cc = "reno"', name="q"), "share host 'sender', which has one default"),
     ],
 )

@@ -290,7 +290,7 @@ def test_the_command_prints_one_object_and_writes_a_run(dumbbell: Dumbbell, plai
     [
         (["--cc", "bbr,bbr"], "a congestion control is listed twice"),
         (["--repeats", "3", "--until", "5%"], "--repeats and --until exclude each other"),
-        (["--size", "0"], "--size: a size of nothing"),
+        (["--size", "0"], "--size: a size of zero"),
         (["-4", "-6"], "-4 and -6 exclude each other"),
         (["--until", "0%"], "the width must be positive"),
     ],

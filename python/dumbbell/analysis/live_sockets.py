@@ -1,6 +1,6 @@
 """Live connections: each sample compared with the previous one, and the last minutes of each.
 
-A sample is a table of `host.connections`. This module adds:
+A sample is a table of `host.tcp_connections`. This module adds:
 
 ```text
 send_bps, recv_bps   8 × Δbytes_acked ÷ Δt, 8 × Δbytes_received ÷ Δt: goodput out and in; null in a first sample

@@ -82,8 +82,8 @@ def disable(
         change = switch.disabling(host, running=host.live, force=force)
         done = switch.apply(host, change, verify=host.live)
     _print_done(done)
-    if host.live and change.wanted:
-        _print_open_connections(host, change.wanted)
+    if host.live and change.controller:
+        _print_open_connections(host, change.controller)
 
 
 def _host_of(root: Path | None) -> "LocalHost":

@@ -12,7 +12,7 @@ from dumbbell.engines.validity import Verdict
 from dumbbell.plan.model import Plan
 from dumbbell.plan.programs import ProgramPlan
 
-__all__ = ["Typed", "output_tails", "program_entries", "program_problems", "unlinked", "write_program_setup"]
+__all__ = ["Typed", "output_tails", "program_entries", "program_problems", "seconds", "unlinked", "write_program_setup"]
 
 STREAMS = ("out", "err")
 MOST_LINKS = 1000
@@ -122,18 +122,20 @@ def program_problems(plan: Plan, entries: Sequence[Mapping[str, Any]], folder: P
     return Verdict(invalid, warnings)
 
 
-def _entry(program: ProgramPlan, report: Mapping[str, Any]) -> dict[str, Any]:
-    def seconds(key: str) -> float | None:
-        return None if report[key] is None else report[key] / 1e9
+def seconds(report: Mapping[str, Any], key: str) -> float | None:
+    """A time of the agent's report in seconds; None if unknown."""
+    return None if report[key] is None else report[key] / 1e9
 
+
+def _entry(program: ProgramPlan, report: Mapping[str, Any]) -> dict[str, Any]:
     plain = {key: report[key] for key in ("status", "signal", "stopped", "fault", "dropped_bytes")}
     return {
         "name": program.name,
         "host": program.host,
         "command": list(program.argv),
         "cc": program.cc,
-        "started_s": seconds("started_ns"),
-        "ended_s": seconds("ended_ns"),
+        "started_s": seconds(report, "started_ns"),
+        "ended_s": seconds(report, "ended_ns"),
         "expect_status": program.expect_status,
         **plain,
         "lost_files": report["files"]["lost"],

@@ -107,7 +107,7 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Tell workers to drop the sweep, and disconnect."""
+        """Make all workers drop the sweep, and disconnect."""
         for key in self._keys:
             self._registry.dismiss(key)
         with suppress(Exception):  # The scheduler may have ended.

@@ -55,7 +55,6 @@ LAST: Mapping[str, type[pl.DataType]] = {
 FARTHEST = 1e18
 """Upper bound of axis values, still small enough to draw a scale."""
 STATUSES = ("ok", "invalid", "failed")
-COUNTS = ("wanted", *STATUSES)
 
 
 @dataclass(frozen=True)

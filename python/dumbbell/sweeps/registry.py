@@ -193,7 +193,7 @@ class WorkerRegistry:
         self.warn(f"worker {member.address} gets no runs: {why}")
 
     def dismiss(self, key: str) -> None:
-        """Tell all workers to drop this sweep and abort its runs; the key can't be used afterwards."""
+        """Make all workers drop this sweep and abort its runs; the key can't be used afterwards."""
         # Also those that haven't confirmed the payload: it may be on its way.
         addresses = [member.address for member in self.members.values()]
         for member in self.members.values():
