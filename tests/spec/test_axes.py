@@ -109,7 +109,7 @@ def test_what_values_are(value: object, values: tuple[float, ...] | None, unit: 
     [
         ([], "not a list of values", r'\["5ms", "20ms"\]'),
         ("5ms", "not a list of values", "points = 5"),
-        ([float("nan"), 1.0], "nan is no number", "a finite one"),
+        ([float("nan"), 1.0], "nan is not a number", "a finite one"),
         ([2**64], "an integer of more than 64 bits", "smaller"),
         ([object()], "a type that experiments can't have", "numbers, texts"),
         ([{"a": [object()]}], "a type that experiments can't have", "numbers, texts"),

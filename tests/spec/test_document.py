@@ -112,7 +112,7 @@ BAD = {
     "change of nothing": (GOOD + '[[changes]]\nat = "0.5s"\n', "changes.0", None, "the change has no values", "give rate"),
     "flow that starts after the end": (GOOD + 'start = "2s"\n', "", None, "starts after the end", "start it before"),
     "UDP without a rate": (HEAD + PATH + BOTTLENECK + '[[flows]]\nkind = "udp"\n', "flows.0", None, "a UDP flow without a rate", "1mbit"),
-    "expectation of no form": ('expect = ["bbr wins"]\n' + GOOD, "expect.0", "bbr wins", "is no expectation", "groups.bbr.share"),
+    "expectation of no form": ('expect = ["bbr wins"]\n' + GOOD, "expect.0", "bbr wins", "is not an expectation", "groups.bbr.share"),
     "samples without end": ('sample = "999ns"\n' + GOOD, "", None, "sample is below 1us", "10ms"),
     "telemetry of tc commands": (
         HEAD + '[path]\nrtt = "1ms"\ntelemetry = true\n[path.tc]\ninterface = "eth0"\ncommands = "tc qdisc add dev eth0 root pfifo"\n'

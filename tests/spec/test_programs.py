@@ -63,8 +63,8 @@ def test_a_program_runs_on_its_group_s_host_with_the_controller_asked_for() -> N
     [
         (program(run='"it\'s"'), r"programs\.0\.run: not a command: no closing quotation"),
         (program(run="[]"), "an empty command"),
-        (program('files = { "../x" = "" }'), "is no file of the working folder"),
-        (program('files = { "/etc/passwd" = "" }'), "is no file of the working folder"),
+        (program('files = { "../x" = "" }'), "is not a file of the working folder"),
+        (program('files = { "/etc/passwd" = "" }'), "is not a file of the working folder"),
         (program('writable = ["/proc"]'), "not a folder that can be made writable"),
         (program('writable = ["/var/../proc"]'), "not a folder that can be made writable"),
         (program("serves = 0.5"), "not a TCP port"),

@@ -26,7 +26,7 @@ from dumbbell.analysis.difference import (
     partial,
     worst_first,
 )
-from dumbbell.analysis.parameter import leaves
+from dumbbell.analysis.parameter import dotted_leaves
 from dumbbell.analysis.proposed_settings import Facts, Setting, settings
 from dumbbell.results.result import is_import
 
@@ -240,7 +240,7 @@ def unlike(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
     """
     if is_import(first) or is_import(second):
         return []
-    left, right = (dict(leaves(_weighed(manifest.get("experiment") or {}))) for manifest in (first, second))
+    left, right = (dict(dotted_leaves(_weighed(manifest.get("experiment") or {}))) for manifest in (first, second))
     keys = [key for key in dict.fromkeys([*left, *right]) if left.get(key) != right.get(key)]
     found = [f"{key}: {_shown(left.get(key))} and {_shown(right.get(key))}" for key in keys]
     if len(found) > DIFFERENCES_MAX:

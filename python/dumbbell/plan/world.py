@@ -222,7 +222,7 @@ def _work(flow: FlowPlan) -> Any:
             key="flows",
             value=flow.group,
             right=f"one of the two, {ELSEWHERE}",
-        )  # fmt: skip
+        )
     if flow.exchange is not None:
         rules = flow.exchange
         return {"exchange": {"request": rules.request, "response": rules.response, "think": rules.think_ns}}
