@@ -91,15 +91,15 @@ async def use(seconds: float) -> None:
     with Stream(10**9) as stream:
         app = Watch(stream, sort="rate")
         async with app.run_test(size=(120, 40)) as pilot:
-            while app.live.looks < WARM_UP_SAMPLES:
+            while app.live.samples < WARM_UP_SAMPLES:
                 await asyncio.sleep(0.1)
             ours, agent = os.getpid(), stream.process_id
             began, cpu, agents = time.monotonic(), spent_s(ours), spent_s(agent)
-            idle_looks = app.live.looks
+            idle_looks = app.live.samples
             await asyncio.sleep(seconds)
             passed = time.monotonic() - began
             print(f"connections             {len(app.grid.rows)}")
-            print(f"looks in {passed:.1f} s          {app.live.looks - idle_looks}")
+            print(f"looks in {passed:.1f} s          {app.live.samples - idle_looks}")
             print(f"agent, CPU of a core    {100 * (spent_s(agent) - agents) / passed:.1f} %")
             print(f"screen, CPU of a core   {100 * (spent_s(ours) - cpu) / passed:.1f} %")
             took = await pressed(app, pilot, seconds)
@@ -143,7 +143,7 @@ def _one(live: Live, frame: Frame) -> tuple[float, float, float]:
     begun = time.process_time()
     rows = table(frame)
     decoded = time.process_time()
-    live.take(rows, frame.monotonic_ns)
+    live.add_table(rows, frame.monotonic_ns)
     return frame.took_ns / 1e9, decoded - begun, time.process_time() - decoded
 
 

@@ -50,7 +50,7 @@ async def screenshots(folder: Path) -> None:
     with Stream(10**9) as stream:
         app = Watch(stream, f"dport {PORT}")
         async with app.run_test(size=(120, 40)) as pilot:
-            while app.live.looks < SAMPLES:
+            while app.live.samples < SAMPLES:
                 await asyncio.sleep(0.2)
             save(app, folder / "watch.png")
             while app.grid.chosen is not None and "bbr" not in app.grid.render_line(1 + app.grid.cursor).text:

@@ -7,7 +7,7 @@ run = db.run(db.scenario("cyclic"))
 run.summary["groups"], run.flows, run.plot("cwnd")
 ```
 
-What is here is `dumbbell.api`'s, imported when it is first asked for: the command answers at once.
+These names are defined in `dumbbell.api`, which is imported on first use so that the command starts quickly.
 """
 
 from importlib import import_module

@@ -11,7 +11,7 @@ DumbbellError                 2  the request is wrong, or this host can't meet i
 ├── OutputError               2  the result can't be written
 ├── ResultError               2  a result folder can't be read
 ├── ImportProblem             2  a log of another program can't be parsed
-├── LocalHostError              2  this host can't be inspected, or can't be changed as requested
+├── LocalHostError            2  this host can't be inspected, or can't be changed as requested
 ├── FilterError               2  a connection filter is invalid
 ├── ClusterError              2  a cluster can't be reached, or has no usable worker
 │   └── ClusterLost           1  the connection to a cluster was lost during a sweep

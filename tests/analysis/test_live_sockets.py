@@ -93,7 +93,7 @@ def test_a_closed_connection_stays_for_a_few_samples() -> None:
     live = Live()
     live.add_frame(frame(0, {1: 0, 2: 0}))
     closed = [
-        live.add_frame(frame(number, {1: 0})).filter("gone")["cookie"].to_list()
+        live.add_frame(frame(number, {1: 0})).filter("closed")["cookie"].to_list()
         for number in range(1, FADE_SAMPLES + 3)
     ]
     assert closed == [[2]] * FADE_SAMPLES + [[], []]
@@ -109,7 +109,7 @@ def test_the_history_equals_the_samples(samples: list[dict[int, int]]) -> None:
     for number, sockets in enumerate(samples):
         packets = frame(number, sockets)
         packets.records["info"]["snd_cwnd"] = list(sockets.values())
-        live.take(table(packets), packets.monotonic_ns)
+        live.add_table(table(packets), packets.monotonic_ns)
         tables.append(sockets)
     for cookie in samples[-1]:
         past = live.past(pl.Series([cookie]), "cwnd_packets", len(samples))[0]

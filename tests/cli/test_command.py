@@ -42,7 +42,7 @@ BAD = {
     "redirect": ("path.bottleneck.qdisc=pfifo limit 10 > x", "path.bottleneck.qdisc: pfifo has no option '>'"),
     "missing trace": (
         'path.bottleneck={trace="nothing"}',
-        "path.bottleneck.trace: no such file, got 'nothing'; it should lie in",
+        "path.bottleneck.trace: no such file, got 'nothing'; it must be in",
     ),
     "foreign trace": (
         'path.bottleneck={trace="../x"}',

@@ -76,7 +76,7 @@ def watched(ours: Connections, use: Callable[[Watch, Pilot[None]], Awaitable[Non
         with Stream(EVERY_NS) as stream:
             screen = Watch(stream, f"dport {ours.port} {filter_}")
             async with screen.run_test(size=(120, 30)) as pilot:
-                await until(lambda: screen.live.looks > 2 and len(screen.grid.rows) > 0, pilot)
+                await until(lambda: screen.live.samples > 2 and len(screen.grid.rows) > 0, pilot)
                 await use(screen, pilot)
                 stream.close()
 
@@ -157,8 +157,8 @@ def test_a_filter_that_is_kept_stays(ours: Connections) -> None:
         await pilot.press("enter")
         await pilot.pause()
         assert screen.filter_text.endswith("cc reno")
-        looks = screen.live.looks
-        await until(lambda: screen.live.looks > looks + 1, pilot)
+        looks = screen.live.samples
+        await until(lambda: screen.live.samples > looks + 1, pilot)
         assert screen.grid.rows["cc"].to_list() == ["reno"]
 
     watched(ours, use)
@@ -171,8 +171,8 @@ def test_the_detail_shows_every_field_and_closes(ours: Connections) -> None:
         assert isinstance(screen.screen, Detail)
         assert str(ours.port_of(0)) in str(screen.screen.query_one("#who", Static).render())
         assert screen.screen.row["bytes_acked"] > 0
-        looks = screen.live.looks
-        await until(lambda: screen.live.looks > looks + 2, pilot)
+        looks = screen.live.samples
+        await until(lambda: screen.live.samples > looks + 2, pilot)
         await pilot.press("escape")
         assert not isinstance(screen.screen, Detail)
         await pilot.press("question_mark")
@@ -201,8 +201,8 @@ def test_pause_stands_still_while_looks_go_on(ours: Connections) -> None:
     async def use(screen: Watch, pilot: Pilot[None]) -> None:
         await pilot.press("p")
         before = screen.table_shown
-        looks = screen.live.looks
-        await until(lambda: screen.live.looks > looks + 3, pilot)
+        looks = screen.live.samples
+        await until(lambda: screen.live.samples > looks + 3, pilot)
         assert screen.table_shown is before
         assert "PAUSED" in str(screen.query_one("#totals", Static).render())
         await pilot.press("space")
@@ -224,7 +224,7 @@ def test_the_cursor_stays_with_its_connection_and_closed_ones_fade(ours: Connect
         gone = ours.clients[2].getsockname()[1]
         ours.clients[2].close()
         mine = pl.col("local_port") == gone
-        await until(lambda: screen.grid.rows.filter(mine)["gone"].to_list() == [True], pilot)
+        await until(lambda: screen.grid.rows.filter(mine)["closed"].to_list() == [True], pilot)
         await until(lambda: screen.grid.rows.filter(mine).is_empty(), pilot)
 
     watched(ours, use)

@@ -211,7 +211,7 @@ def test_clocks_that_are_slow_are_looked_at(make: Make) -> None:
 
 @given(st.sampled_from(tcp_settings.SETTINGS), st.integers(0, 2**64))
 def test_every_value_of_a_setting_is_told_in_a_sentence(setting: tcp_settings.Setting, value: int) -> None:
-    mark, shown, meaning = setting.told(value)
+    mark, shown, meaning = setting.interpret(value)
     assert mark in MARKS
     assert shown
     assert meaning.endswith(".")

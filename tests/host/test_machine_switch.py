@@ -345,7 +345,7 @@ def test_what_a_killed_one_left_half_written_is_swept(machine: LocalHost) -> Non
 
 
 def test_a_folder_that_is_no_root_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LocalHostError, match="a root is a folder with etc"), locked(LocalHost(tmp_path)):
+    with pytest.raises(LocalHostError, match="a root is a folder with /etc"), locked(LocalHost(tmp_path)):
         pass
 
 

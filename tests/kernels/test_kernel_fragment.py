@@ -22,7 +22,7 @@ def test_a_fragment_is_read_as_kconfig_writes(tmp_path: Path) -> None:
     )
     fragment = read(written(tmp_path, text))
     assert fragment is not None
-    assert fragment.asked == {"A": "n", "B": "n", "C": "n", "D": "4", "E": '"a b"', "F": "-1"}
+    assert fragment.values == {"A": "n", "B": "n", "C": "n", "D": "4", "E": '"a b"', "F": "-1"}
     assert read(None) is None
 
 
@@ -84,5 +84,5 @@ def test_any_text_is_a_fragment_or_an_error_that_says_where(
     else:
         assert fragment
         told = "any.config: " + fragment.text
-        assert set(fragment.text.splitlines()) == {f"CONFIG_{name}={value}" for name, value in fragment.asked.items()}
+        assert set(fragment.text.splitlines()) == {f"CONFIG_{name}={value}" for name, value in fragment.values.items()}
     assert "any.config: " in told

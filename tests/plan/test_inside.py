@@ -45,8 +45,8 @@ def test_a_device_that_is_not_there_is_told_with_those_that_are() -> None:
 @pytest.mark.parametrize(
     ("wishes", "said"),
     [
-        (Inside(sockets_ns=150_000_000), "--sockets: a look between two samples, got '150ms'; 100ms"),
-        (Inside(counters_ns=1), "--counters: a look between two samples"),
+        (Inside(sockets_ns=150_000_000), "--sockets: not a multiple of the sampling interval, got '150ms'; 100ms"),
+        (Inside(counters_ns=1), "--counters: not a multiple of the sampling interval"),
     ],
 )
 def test_looks_happen_at_samples(wishes: Inside, said: str) -> None:
@@ -81,7 +81,7 @@ def test_nothing_is_looked_at_unless_asked() -> None:
     ("wishes", "said"),
     [
         ({"sockets": "often"}, "--sockets: "),
-        ({"counters": "0s"}, "--counters: a look needs time until the next"),
+        ({"counters": "0s"}, "--counters: the sampling interval is zero"),
         ({"trace": ("tcp_probe",)}, "--trace: not a trace event, got 'tcp_probe'; such as tcp:tcp_probe"),
         ({"trace": ("tcp:x\n*:*",)}, "--trace: not a trace event"),
     ],

@@ -386,8 +386,8 @@ def test_htb_s_default_is_hexadecimal_and_filters_are_asked_in_the_kernel_s_orde
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("filter add dev v0 root protocol ip u32 match ip dport 1 0xffff flowid 1:1", "no filter that says 'root'"),
-        ("filter add dev v0 parent 1: protocol ip route flowid 1:1", "no filter that says 'route'"),
+        ("filter add dev v0 root protocol ip u32 match ip dport 1 0xffff flowid 1:1", "no filter with 'root'"),
+        ("filter add dev v0 parent 1: protocol ip route flowid 1:1", "no filter with 'route'"),
         ("filter add dev v0 parent 1:1 protocol ip handle 1 fw flowid 1:1", "on a discipline itself only"),
         ("filter add dev v0 parent 1: protocol ipv6 handle 1 fw flowid 1:1", "no filter for protocol 'ipv6'"),
         ("filter add dev v0 parent 1: protocol ip u32 match ip sport 1 0xffff flowid 1:1", "a server's port only"),

@@ -267,7 +267,7 @@ def test_a_script_may_police_and_say_nothing_else_as_an_action() -> None:
         (good.replace("10mbit", "$(reboot)"), "characters that tc commands"),
         (good.replace("drop", "exec"), "police has no option 'exec'"),
         (good.replace("20kb", "1bdp"), "tc has no sizes in bdp"),
-        ("tc qdisc add dev eth0 root handle 1: police rate 1mbit burst 9kb", "a filter's action"),
+        ("tc qdisc add dev eth0 root handle 1: police rate 1mbit burst 9kb", "an action of a filter"),
     ]:
         with pytest.raises(Wrong, match="line 1") as raised:
             read_script([wrong], "eth0")

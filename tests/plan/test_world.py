@@ -144,7 +144,7 @@ def test_linux_is_told_a_modules_parameters_once() -> None:
     assert [command.line for command in planned(asked).module_writes()] == [
         "write /sys/module/tcp_cubic/parameters/beta 512"
     ]
-    with pytest.raises(ExperimentError, match="two groups want cubic set differently"):
+    with pytest.raises(ExperimentError, match="two groups set cubic differently"):
         planned(asked + CUBIC).for_agent()
 
 
@@ -256,7 +256,7 @@ def test_settings_that_change_nothing_or_that_the_simulator_has_are_taken() -> N
             {"flows": CUBIC + 'access = { qdisc = "hhf limit 10", rate = "1mbit" }'},
             "flows.0.access.qdisc: the simulator has no 'hhf'",
         ),
-        ({"flows": CUBIC + 'request = "1"\nresponse = "1"\non = "1s"\noff = "1s"'}, "requests that also rests"),
+        ({"flows": CUBIC + 'request = "1"\nresponse = "1"\non = "1s"\noff = "1s"'}, "both requests and on/off times"),
     ],
 )
 def test_what_the_simulator_lacks_is_refused_with_key_value_and_remedy(more: dict[str, str], said: str) -> None:

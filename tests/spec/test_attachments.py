@@ -59,7 +59,7 @@ def test_a_symbolic_link_leads_nowhere_else(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("name", ["nothing", "no/thing"])
 def test_a_file_that_is_missing_is_told_where_it_should_lie(tmp_path: Path, kind: str, name: str) -> None:
     error = refused(tmp_path, **{kind: name})
-    assert (error.problem, error.value, error.right) == ("no such file", name, f"it should lie in {tmp_path}")
+    assert (error.problem, error.value, error.right) == ("no such file", name, f"it must be in {tmp_path}")
     assert error.key == ("path.bottleneck.trace" if kind == "trace" else "path.tc.script")
 
 

@@ -114,7 +114,7 @@ BAD = {
     "change of nothing": (GOOD + '[[changes]]\nat = "0.5s"\n', "changes.0", None, "the change has no values", "give rate"),
     "flow that starts after the end": (GOOD + 'start = "2s"\n', "", None, "starts after the end", "start it before"),
     "UDP without a rate": (HEAD + PATH + BOTTLENECK + '[[flows]]\nkind = "udp"\n', "flows.0", None, "a UDP flow without a rate", "1mbit"),
-    "expectation of no form": ('expect = ["bbr wins"]\n' + GOOD, "expect.0", "bbr wins", "is no expectation", "groups.bbr.share"),
+    "expectation of no form": ('expect = ["bbr wins"]\n' + GOOD, "expect.0", "bbr wins", "is not an expectation", "groups.bbr.share"),
     "samples without end": ('sample = "999ns"\n' + GOOD, "", None, "sample is below 1us", "10ms"),
     "telemetry of tc commands": (
         HEAD + '[path]\nrtt = "1ms"\ntelemetry = true\n[path.tc]\ninterface = "eth0"\ncommands = "tc qdisc add dev eth0 root pfifo"\n'
@@ -367,4 +367,4 @@ def test_an_empty_list_in_a_case_is_refused() -> None:
 def test_a_star_sets_a_key_of_every_group() -> None:
     made = parse(GOOD + FLOW + 'name = "other"\n', FILE, ["flows.*.cc=bbr"])[0].experiment
     assert [flows.cc for flows in made.flows] == ["bbr", "bbr"]
-    assert refused(GOOD, "path.*.rtt=1ms").problem == "'path' is no list"
+    assert refused(GOOD, "path.*.rtt=1ms").problem == "'path' is not a list"

@@ -10,7 +10,7 @@ from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
 from dumbbell.spec import Case, parse
 from dumbbell.spec.programs import command_words
-from dumbbell.spec.typed import Asked, with_typed
+from dumbbell.spec.typed import TypedCommand, with_typed
 from dumbbell.spec.units import Wrong
 from engines.measured import CUBIC, experiment
 
@@ -63,8 +63,8 @@ def test_a_program_runs_on_its_group_s_host_with_the_controller_asked_for() -> N
     [
         (program(run='"it\'s"'), r"programs\.0\.run: not a command: no closing quotation"),
         (program(run="[]"), "an empty command"),
-        (program('files = { "../x" = "" }'), "is no file of the working folder"),
-        (program('files = { "/etc/passwd" = "" }'), "is no file of the working folder"),
+        (program('files = { "../x" = "" }'), "is not a file of the working folder"),
+        (program('files = { "/etc/passwd" = "" }'), "is not a file of the working folder"),
         (program('writable = ["/proc"]'), "not a folder that can be made writable"),
         (program('writable = ["/var/../proc"]'), "not a folder that can be made writable"),
         (program("serves = 0.5"), "not a TCP port"),
@@ -91,7 +91,7 @@ def test_what_is_wrong_is_named(programs: str, why: str) -> None:
     ("programs", "why"),
     [
         (program(on="nowhere"), "no host is called that, got 'nowhere'; there is: sender, receiver, router"),
-        (program(on="router") + program('group = "none"', name="q", on="router"), "says whose sender or receiver"),
+        (program(on="router") + program('group = "none"', name="q", on="router"), "chooses whose sender or receiver"),
         (program('cc = "bbr"') + program('cc = "reno"', name="q"), "share host 'sender', which has one default"),
     ],
 )
@@ -101,7 +101,7 @@ def test_what_the_hosts_lack_is_named(programs: str, why: str) -> None:
 
 
 def test_what_was_typed_joins_the_experiment() -> None:
-    asked = Asked(["curl", "x"], servers=["python3 -m http.server"], files=["big=1MB"], cc="bbr", flows=False)
+    asked = TypedCommand(["curl", "x"], servers=["python3 -m http.server"], files=["big=1MB"], cc="bbr", flows=False)
     typed, name, names = with_typed(case(program(name="command"), CUBIC), asked)
     plan = plan_case(typed, 1)
     assert (name, names) == ("command-2", frozenset({"server", "command-2"}))
@@ -115,15 +115,15 @@ def test_what_was_typed_joins_the_experiment() -> None:
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        (Asked(["x"], files=["big"]), "--file: not a file, got 'big'; NAME=SIZE"),
-        (Asked(["x"], files=["big=much"]), "--file"),
-        (Asked(["x"], servers=["'"]), "--server: not a command"),
-        (Asked(["x"], timeout="soon"), "--timeout"),
-        (Asked(["x"], start="9s"), "'command' starts after the end"),
-        (Asked([""]), "an empty command"),
-        (Asked(["x"], cc="BBR"), "not the name of a congestion control"),
+        (TypedCommand(["x"], files=["big"]), "--file: not a file, got 'big'; NAME=SIZE"),
+        (TypedCommand(["x"], files=["big=much"]), "--file"),
+        (TypedCommand(["x"], servers=["'"]), "--server: not a command"),
+        (TypedCommand(["x"], timeout="soon"), "--timeout"),
+        (TypedCommand(["x"], start="9s"), "'command' starts after the end"),
+        (TypedCommand([""]), "an empty command"),
+        (TypedCommand(["x"], cc="BBR"), "not the name of a congestion control"),
     ],
 )
-def test_what_is_wrong_on_the_command_line_is_named(asked: Asked, why: str) -> None:
+def test_what_is_wrong_on_the_command_line_is_named(asked: TypedCommand, why: str) -> None:
     with pytest.raises(ExperimentError, match=why):
         with_typed(case(CUBIC), asked)

@@ -60,14 +60,14 @@ flows = [{ name = "flow", cc = "cubic" }]
 POISON = """
 import os
 from dumbbell.sweeps import cluster_worker
-from dumbbell.sweeps.task_runner import carried_out
+from dumbbell.sweeps.task_runner import run_task
 
 def deadly(base, task, *rest, **named):
     if (task.point, task.seed) == (1, 13):
         os.kill(os.getpid(), 9)
-    return carried_out(base, task, *rest, **named)
+    return run_task(base, task, *rest, **named)
 
-cluster_worker.carried_out = deadly
+cluster_worker.run_task = deadly
 """
 OTHER_TOOLS = """
 from dumbbell.sweeps import iproute2

@@ -67,7 +67,7 @@ def test_a_file_that_leads_out_of_the_folder_is_not_written(tmp_path: Path, monk
 
 def test_a_worker_that_was_not_equipped_runs_nothing(tmp_path: Path) -> None:
     _, tasks = swept(tmp_path)
-    assert cluster_worker.run_tasks("never heard of", tasks) == cluster_worker.Lacking()
+    assert cluster_worker.run_tasks("never heard of", tasks) == cluster_worker.Unprepared()
 
 
 @pytest.mark.usefixtures("cache")

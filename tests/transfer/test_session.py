@@ -77,8 +77,8 @@ OK = b"HTTP/1.1 200 OK\r\n"
 @pytest.mark.parametrize("cc", CCS)
 def test_a_download_knows_its_times_its_bytes_and_both_ends(plain: RunningServer, cc: str) -> None:
     one = fetched(plain.url(), cc, size_bytes=3_000_000)
-    assert (one.cc_asked, one.cc, one.bytes, one.status) == (cc, cc, 3_000_000, 200)
-    assert 0 < one.connect_ns <= one.asked_ns <= one.first_byte_ns <= one.total_ns
+    assert (one.cc_requested, one.cc, one.bytes, one.status) == (cc, cc, 3_000_000, 200)
+    assert 0 < one.connect_ns <= one.requested_ns <= one.first_byte_ns <= one.total_ns
     assert (one.dns_ns, one.tls_ns) == (0, None)
     assert [count for _, count in one.bins] == sorted(count for _, count in one.bins)
     assert one.bins[-1] == (one.total_ns, 3_000_000)
@@ -90,7 +90,7 @@ def test_a_download_knows_its_times_its_bytes_and_both_ends(plain: RunningServer
 def test_a_session_compares_in_blocks_in_random_order(plain: RunningServer) -> None:
     session = measured(plain.url(), SessionOptions(CCS, repeats=8))
     assert session.stopped is Stopped.REPEATS
-    blocks = [[trial.cc for trial in session.trials if trial.block == block] for block in range(8)]
+    blocks = [[trial.cc for trial in session.transfers if trial.block == block] for block in range(8)]
     assert all(sorted(map(str, block)) == sorted(CCS) for block in blocks)
     assert len({tuple(block) for block in blocks}) == 2
     found = compared(session)[0]
@@ -116,14 +116,14 @@ def test_it_stops_when_the_difference_is_known(plain: RunningServer, monkeypatch
 
 def test_without_controllers_it_only_measures_and_says_what_the_server_tells(plain: RunningServer) -> None:
     session = measured(plain.url("/bytes/50kB"), SessionOptions(repeats=6), size=None)
-    assert [trial.downloads[0].cc for trial in session.trials] == [tcp_socket.default()] * 6
+    assert [trial.downloads[0].cc for trial in session.transfers] == [tcp_socket.default()] * 6
     assert "a download took" in verdicts(session)[0]
 
 
 def test_connections_at_once_each_download_it_all(plain: RunningServer) -> None:
     session = measured(plain.url(), SessionOptions(repeats=2, connections=3), size=100_000)
-    assert [trial.bytes for trial in session.trials] == [300_000, 300_000]
-    assert all(trial.time_s >= max(each.total_ns for each in trial.downloads) / 1e9 for trial in session.trials)
+    assert [trial.bytes for trial in session.transfers] == [300_000, 300_000]
+    assert all(trial.time_s >= max(each.total_ns for each in trial.downloads) / 1e9 for trial in session.transfers)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_the_command_prints_one_object_and_writes_a_run(dumbbell: Dumbbell, plai
     [
         (["--cc", "bbr,bbr"], "a congestion control is listed twice"),
         (["--repeats", "3", "--until", "5%"], "--repeats and --until exclude each other"),
-        (["--size", "0"], "--size: a size of nothing"),
+        (["--size", "0"], "--size: a size of zero"),
         (["-4", "-6"], "-4 and -6 exclude each other"),
         (["--until", "0%"], "the width must be positive"),
     ],

@@ -26,6 +26,7 @@ from dumbbell.analysis.difference import (
     partial,
     worst_first,
 )
+from dumbbell.analysis.parameter import dotted_leaves
 from dumbbell.analysis.proposed_settings import Facts, Setting, settings
 from dumbbell.results.result import is_import
 
@@ -239,7 +240,7 @@ def unlike(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
     """
     if is_import(first) or is_import(second):
         return []
-    left, right = (dict(_leaves(_weighed(manifest.get("experiment") or {}))) for manifest in (first, second))
+    left, right = (dict(dotted_leaves(_weighed(manifest.get("experiment") or {}))) for manifest in (first, second))
     keys = [key for key in dict.fromkeys([*left, *right]) if left.get(key) != right.get(key)]
     found = [f"{key}: {_shown(left.get(key))} and {_shown(right.get(key))}" for key in keys]
     if len(found) > DIFFERENCES_MAX:
@@ -278,20 +279,6 @@ def _never_vary(samples: Sequence[Sample]) -> bool:
 
 def _weighed(experiment: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in experiment.items() if key not in UNWEIGHED}
-
-
-def _leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """Every scalar with its dotted key; list items by index."""
-    below: Iterator[tuple[str, object]] | None = None
-    if isinstance(value, Mapping):
-        below = ((str(name), inner) for name, inner in value.items())
-    elif isinstance(value, list):
-        below = ((str(place), inner) for place, inner in enumerate(value))
-    if below is None:
-        yield key, value
-        return
-    for name, inner in below:
-        yield from _leaves(inner, f"{key}.{name}" if key else name)
 
 
 def _shown(value: object) -> str:

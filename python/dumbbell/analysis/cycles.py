@@ -74,7 +74,7 @@ RHYTHM = 0.1
 
 @dataclass(frozen=True)
 class Cycle:
-    """A period of two groups' rates; `kind` says whether they alternate."""
+    """A period of two groups' rates; `kind` states whether they alternate."""
 
     period_s: float
     strength: float

@@ -168,7 +168,7 @@ def partial(
 ) -> list[tuple[str, int, int]]:
     """The metrics with a tolerance that both arms have, but not all runs of an arm: name, and number of runs in each.
 
-    A mean over completed downloads says nothing about the others.
+    A mean over completed downloads does not describe the others.
     """
     names = dict.fromkeys(name for run in (*first, *second) for name in run)
     counts = [(name, sum(name in run for run in first), sum(name in run for run in second)) for name in names]

@@ -62,7 +62,7 @@ def intervals(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFr
 def no_data_shares(run: Run, window: Window | None = None, step_ns: int = NS) -> dict[str, float | None]:
     """Intervals in which a flow's receiver got no byte ÷ all its intervals in the window, by flow.
 
-    Intervals as in `intervals`; one second as iperf3's, unless `step_ns` says otherwise. None for a flow without an
+    Intervals as in `intervals`; by default of one second, as iperf3's. None for a flow without an
     interval or with unknown bytes.
     """
     received = bytes_counters(run)

@@ -26,11 +26,11 @@ class History:
         self._times = np.full(HISTORY, np.nan)
         self._at = -1
 
-    def add(self, now: pl.DataFrame, time_ns: int, gone: set[int]) -> None:
-        """Add a sample; reuse rows of connections that are neither in it nor in `gone`."""
+    def add(self, now: pl.DataFrame, time_ns: int, closed: set[int]) -> None:
+        """Add a sample; reuse rows of connections that are neither in it nor in `closed`."""
         cookies = now["cookie"].to_numpy()
-        self._forget(np.isin(self._cookies, np.union1d(cookies, np.array(sorted(gone), np.int64))))
-        self._welcome(np.setdiff1d(cookies, self._cookies))
+        self._free_rows(np.isin(self._cookies, np.union1d(cookies, np.array(sorted(closed), np.int64))))
+        self._add_rows(np.setdiff1d(cookies, self._cookies))
         self._at = (self._at + 1) % HISTORY
         self._times[self._at] = time_ns / NS
         slots = self._slots[np.searchsorted(self._cookies, cookies)]
@@ -55,11 +55,11 @@ class History:
     def _order(self, samples: int) -> np.ndarray:
         return (self._at + 1 - samples + np.arange(samples)) % HISTORY
 
-    def _forget(self, kept: np.ndarray) -> None:
+    def _free_rows(self, kept: np.ndarray) -> None:
         self._free = np.concatenate([self._free, self._slots[~kept]])
         self._cookies, self._slots = self._cookies[kept], self._slots[kept]
 
-    def _welcome(self, new: np.ndarray) -> None:
+    def _add_rows(self, new: np.ndarray) -> None:
         if not len(new):
             return
         if missing := max(len(new) - len(self._free), 0):

@@ -40,8 +40,8 @@ def cross_difference(first: Floats, second: Floats, lags: int) -> Floats:
     later = spectrum if second is first else np.fft.rfft(second, size)
     correlation = np.fft.irfft(spectrum.conj() * later, size)[:, : lags + 1]
     head = np.cumsum(first**2, axis=1)[:, count - 1 - np.arange(lags + 1)]  # Σ x(t)², t < n − k
-    gone = np.cumsum(second**2, axis=1)
-    tail = gone[:, -1:] - np.concatenate([np.zeros((second.shape[0], 1)), gone[:, :lags]], axis=1)
+    before = np.cumsum(second**2, axis=1)
+    tail = before[:, -1:] - np.concatenate([np.zeros((second.shape[0], 1)), before[:, :lags]], axis=1)
     return np.asarray(2 * correlation / np.maximum(head + tail, np.finfo(float).tiny))
 
 

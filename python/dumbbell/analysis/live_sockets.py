@@ -1,13 +1,13 @@
 """Live connections: each sample compared with the previous one, and the last minutes of each.
 
-A sample is a table of `host.connections`. This module adds:
+A sample is a table of `host.tcp_connections`. This module adds:
 
 ```text
 send_bps, recv_bps   8 × Δbytes_acked ÷ Δt, 8 × Δbytes_received ÷ Δt: goodput out and in; null in a first sample
 retrans_delta        Δ of retransmitted packets
 phase                state of the controller: as reported, else inferred as `states` does
 *_share, limited_by  the limiting factor, from `sender_limits`
-gone                 closed; the last sample stays for `FADE_SAMPLES` samples
+closed               true after its end; the last sample stays for `FADE_SAMPLES` samples
 ```
 
 All of it is a few operations on whole columns, for any number of connections.
@@ -57,7 +57,7 @@ def with_rates(before: pl.DataFrame | None, now: pl.DataFrame, passed_ns: int) -
         pl.coalesce("cc_phase", inferred(pl.col("cc").is_in(SLOW_STARTERS), infinite=True)).alias("phase"),
         *shares(grown["busy_ns"], grown["rwnd_limited_ns"], grown["sndbuf_limited_ns"], passed),
     )
-    return with_rates.with_columns(limited_by().alias("limited_by"), pl.lit(value=False).alias("gone")).drop(
+    return with_rates.with_columns(limited_by().alias("limited_by"), pl.lit(value=False).alias("closed")).drop(
         f"old_{name}" for name in COUNTERS
     )
 
@@ -70,32 +70,33 @@ class Live:
     """The newest sample, followed by recently closed connections."""
     time_ns: int = 0
     """CLOCK_MONOTONIC of the newest sample."""
-    looks: int = 0
+    samples: int = 0
+    """Samples added so far."""
     _before: pl.DataFrame | None = None
-    _gone: list[tuple[int, pl.DataFrame]] = field(default_factory=list)
+    _closed: list[tuple[int, pl.DataFrame]] = field(default_factory=list)
     _past: History = field(default_factory=History)
     _lock: Lock = field(default_factory=Lock)
     """One thread adds samples, another draws them."""
 
     def add_frame(self, frame: Frame) -> pl.DataFrame:
-        """Add a sample; returns the whole table."""
-        return self.take(table(frame), frame.monotonic_ns)
+        """Add a sample; returns the table of all connections."""
+        return self.add_table(table(frame), frame.monotonic_ns)
 
-    def take(self, seen: pl.DataFrame, time_ns: int) -> pl.DataFrame:
+    def add_table(self, seen: pl.DataFrame, time_ns: int) -> pl.DataFrame:
         """Add a sample given as a table."""
         now = with_rates(self._before, seen, time_ns - self.time_ns)
         if self._before is not None:
-            closed = self._before.join(now.select("cookie"), on="cookie", how="anti", maintain_order="left")
-            if len(closed):
-                still = closed.with_columns(
-                    pl.lit(value=True).alias("gone"), send_bps=pl.lit(0.0), recv_bps=pl.lit(0.0)
+            missing = self._before.join(now.select("cookie"), on="cookie", how="anti", maintain_order="left")
+            if len(missing):
+                faded = missing.with_columns(
+                    pl.lit(value=True).alias("closed"), send_bps=pl.lit(0.0), recv_bps=pl.lit(0.0)
                 )
-                self._gone.append((self.looks, still))
-        self._gone = [(number, rows) for number, rows in self._gone if self.looks - number < FADE_SAMPLES]
-        self._before, self.time_ns, self.looks = now, time_ns, self.looks + 1
-        self.table = pl.concat([now, *(rows for _, rows in self._gone)]) if self._gone else now
+                self._closed.append((self.samples, faded))
+        self._closed = [(number, rows) for number, rows in self._closed if self.samples - number < FADE_SAMPLES]
+        self._before, self.time_ns, self.samples = now, time_ns, self.samples + 1
+        self.table = pl.concat([now, *(rows for _, rows in self._closed)]) if self._closed else now
         with self._lock:
-            self._past.add(now, time_ns, {cookie for _, rows in self._gone for cookie in rows["cookie"]})
+            self._past.add(now, time_ns, {cookie for _, rows in self._closed for cookie in rows["cookie"]})
         return self.table
 
     def past(self, cookies: pl.Series, metric: str, samples: int = HISTORY) -> np.ndarray:

@@ -28,15 +28,15 @@ _Find = Callable[[Run, Window | None], float | None]
 """Computes a metric."""
 
 
-def measures(run: Run, window: Window | None = None, wanted: Sequence[str] = ("*",)) -> dict[str, float]:
+def measures(run: Run, window: Window | None = None, patterns: Sequence[str] = ("*",)) -> dict[str, float]:
     """All comparable numbers of a run by name, without unknown ones.
 
     A group's `rtt_ms` and `cwnd_packets` are means over its flows of the flows' own means and 95th percentiles, its
     `retransmit_rate` is retransmitted ÷ sent data segments of all its flows, its `fct_s` the mean over its sized flows,
-    omitted unless all of them completed. `wanted`: only names that match one of these patterns (`*` matches anything,
+    omitted unless all of them completed. `patterns`: only names that match one of them (`*` matches anything,
     as in a tolerance).
     """
-    found = ((name, find(run, window)) for name, find in _selected(_members(run.manifest["flows"]), tuple(wanted)))
+    found = ((name, find(run, window)) for name, find in _selected(_members(run.manifest["flows"]), tuple(patterns)))
     return {name: float(number) for name, number in found if number is not None and math.isfinite(number)}
 
 

@@ -16,7 +16,7 @@ from dumbbell.analysis.measures import measures
 from dumbbell.results.result import Run
 from dumbbell.spec.units import Wrong, duration_ns, rate_bps
 
-__all__ = ["METRICS", "Parameter", "by_parameter", "line_names", "parameter_of", "wide"]
+__all__ = ["METRICS", "Parameter", "by_parameter", "dotted_leaves", "line_names", "parameter_of", "wide"]
 
 METRICS = {"fct_s": "Completion time, s", "throughput_mbps": "Throughput, Mbit/s"}
 """Metrics to compare, for each group."""
@@ -44,7 +44,7 @@ class Parameter:
 
 def parameter_of(runs: Sequence[Run]) -> Parameter | None:
     """None if the experiments are unknown, equal, or differ in more than one number."""
-    leaves = [dict(_leaves(run.manifest.get("experiment") or {})) for run in runs]
+    leaves = [dict(dotted_leaves(run.manifest.get("experiment") or {})) for run in runs]
     keys = dict.fromkeys(key for each in leaves for key in each if not _LEFT_OUT.match(key))
     differ = [key for key in keys if len({str(each.get(key)) for each in leaves}) > 1]
     if len(differ) != 1:
@@ -99,14 +99,14 @@ def line_names(run: Run) -> dict[str, str]:
     return controllers if len(set(controllers.values())) == len(controllers) else {name: name for name in controllers}
 
 
-def _leaves(value: object, at: str = "") -> Iterator[tuple[str, Any]]:
-    """Every scalar with its dotted key."""
+def dotted_leaves(value: object, at: str = "") -> Iterator[tuple[str, Any]]:
+    """Every scalar with its dotted key; list items by index."""
     items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else None
     if items is None:
         yield at, value
         return
     for key, inner in items:
-        yield from _leaves(inner, f"{at}.{key}" if at else str(key))
+        yield from dotted_leaves(inner, f"{at}.{key}" if at else str(key))
 
 
 def _numbers(texts: Sequence[str]) -> tuple[str, tuple[float, ...]] | None:

@@ -134,7 +134,7 @@ def pairs_needed(estimate: Estimate, margin: float = ALIKE, within: float | None
     """
     ordered, alpha = sorted(estimate.values), 1 - estimate.confidence
 
-    def tells(count: int) -> bool:
+    def is_conclusive(count: int) -> bool:
         out = left_out(count, alpha, looked=estimate.looked)
         if out < 0:
             return False
@@ -146,7 +146,7 @@ def pairs_needed(estimate: Estimate, margin: float = ALIKE, within: float | None
 
     count = max(1, estimate.pairs)
     while count <= MOST_PAIRS:
-        if tells(count):
+        if is_conclusive(count):
             return count
         count += max(1, count // 20)  # Higher precision than 5 % is not needed.
     return None

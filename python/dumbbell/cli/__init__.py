@@ -5,11 +5,14 @@ app                  the commands by panel, and the help
 options              parameter types and options that commands share
 experiment_commands  run, compare, plan, scenarios
 result_commands      stats, plot, report
-list_commands            list, explain
+list_commands        list, explain; figure_commands lists and draws figures
 kernels, kernel_add  kernel build, list, default, add
 sweep, sweep_results sweep; map, sql, and stats, report, export of a sweep
+sweep_estimate, sweep_progress
+                     sweep --dry-run and --list; the progress bar
 import_export        import, export
 exec, shell, repl    programs and a shell on a host of an experiment
+program_options      the request of exec and shell
 bisect_command       bisect; bisect does the work
 doctor, enable       this host's TCP settings
 watch                TCP connections live; watching/ is the screen
@@ -18,11 +21,13 @@ ui                   the workbench
 runs, compare        the work of run and compare
 run_executor         parallel runs, progress and Ctrl-C
 comparison_arms      result folders to the two arms of a comparison
-window               --from and --to
-summary, side_by_side, comparison_table, interval_table, counter_tables
+window_options       --from and --to
+run_summary, side_by_side, comparison_table, interval_table, counter_tables
                      results as tables
-number_format        numbers as text
+number_text          numbers as text
 console, streams     both output streams; control characters become visible
+interrupt, async_runner
+                     Ctrl-C as an error; signals cancel coroutines
 ```
 
 Results go to standard output; progress and messages go to standard error. Exit status: 0 success, 1 a failed

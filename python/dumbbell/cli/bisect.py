@@ -172,7 +172,7 @@ class _CommitRunner:
         if (note := self._note(commit)).is_file():
             raise Skipped(note.read_text(encoding="utf-8"))
         identity = f"{self.checkout.repository} commit:{commit}"
-        build_request = KernelSpec(Source("folder", identity, commit[:12], self.checkout.place), self.fragment)
+        build_request = KernelSpec(Source("folder", identity, commit[:12], self.checkout.folder), self.fragment)
         folder = self.home / "kernels" / commit[:16]
         with bars_on(self.err if self.err.is_terminal else Console(quiet=True)) as progress:
             return build_at(folder, build_request, self.home / "build", jobs=self.options.jobs, progress=progress)[0]
@@ -255,4 +255,4 @@ def _entry(step: Step) -> dict[str, Any]:
 
 
 _HOST_ERRORS = re.compile(r"No space left|Killed|signal|internal compiler error", re.IGNORECASE)
-"""A build that failed for lack of disk space or memory says nothing about the commit."""
+"""A build that failed for lack of disk space or memory is no evidence about the commit."""

@@ -6,13 +6,10 @@ from pathlib import Path
 
 import click
 
-from dumbbell.cli.console import Console, print_json
+from dumbbell.cli.console import print_json, unwrapped_err, unwrapped_out
 from dumbbell.cli.options import PATH, config_option, json_option, scenario_argument, set_option
 
 __all__ = ["bisect"]
-
-out = Console(soft_wrap=True)
-err = Console(stderr=True, soft_wrap=True)
 
 
 @click.command("bisect")
@@ -58,9 +55,9 @@ def bisect(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.cli.bisect import BisectOptions, bisect_all, show_bisection
 
     options = BisectOptions(scenario, source, good, bad, metric, threshold, seed, settings, case, config, jobs)
-    done = bisect_all(options, err)
+    done = bisect_all(options, unwrapped_err)
     if as_json:
         print_json(done.as_json())
     else:
-        show_bisection(out, done)
+        show_bisection(unwrapped_out, done)
     raise click.exceptions.Exit(0 if done.found.first_bad else 1)

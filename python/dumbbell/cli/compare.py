@@ -26,6 +26,7 @@ from dumbbell.analysis import (
 )
 from dumbbell.cli.comparison_arms import Folders, paired, two_arms
 from dumbbell.cli.number_text import distinct_names
+from dumbbell.cli.options import comma_separated
 from dumbbell.cli.run_executor import execute_runs
 from dumbbell.cli.window_options import window_of
 from dumbbell.engines import Engine, Request
@@ -110,34 +111,34 @@ class Comparisons:
         }
 
 
-def compare_all(asked: CompareOptions) -> Comparisons:
+def compare_all(options: CompareOptions) -> Comparisons:
     """Run the experiments if needed, and compare.
 
     Raises `DumbbellError`; `Interrupted` once all runs have ended.
     """
     began = time.perf_counter()
-    tolerances, method = stated(asked.tolerances), _method(asked.method)
-    if len(asked.targets) == 2:
-        _refuse_run_options(asked)
+    tolerances, method = stated(options.tolerances), _method(options.method)
+    if len(options.targets) == 2:
+        _refuse_run_options(options)
         out, names = None, None
-        first, second = two_arms(*(Path(target) for target in asked.targets))
-        _check_tolerances(asked, [manifest["flows"] for side in (first, second) for manifest in side.values()])
-    elif len(asked.targets) == 1:
-        out, names, first, second = _run_both(asked)
+        first, second = two_arms(*(Path(target) for target in options.targets))
+        _check_tolerances(options, [manifest["flows"] for arm in (first, second) for manifest in arm.values()])
+    elif len(options.targets) == 1:
+        out, names, first, second = _run_both(options)
     else:
         raise ExperimentError(
             "compare needs one experiment or two results",
-            value=" ".join(asked.targets),
+            value=" ".join(options.targets),
             right="such as cyclic, or two result folders",
         )
     pairs, left_out = paired(first, second)
-    imported = [any(is_import(manifest) for manifest in side.values()) for side in (first, second)]
-    drawn = _drawing(first, second, len(pairs)) if asked.page else None
-    measured = _Measuring(asked, drawn, explain=imported.count(True) == 1)
+    imported = [any(is_import(manifest) for manifest in arm.values()) for arm in (first, second)]
+    drawn = _drawing(first, second, len(pairs)) if options.page else None
+    measured = _Measuring(options, drawn, explain=imported.count(True) == 1)
     comparisons = []
-    for case, *sides in pairs:
-        called = names or _arm_names(*sides)
-        reference, other = (measured.arm(name, folders) for name, folders in zip(called, sides, strict=True))
+    for case, *arms in pairs:
+        arm_names = names or _arm_names(*arms)
+        reference, other = (measured.arm(name, folders) for name, folders in zip(arm_names, arms, strict=True))
         comparisons.append(compare_runs(case, reference, other, tolerances, method))
     return Comparisons(comparisons, left_out, out, time.perf_counter() - began, measured.series)
 
@@ -145,8 +146,8 @@ def compare_all(asked: CompareOptions) -> Comparisons:
 class _Measuring:
     """Reads the runs one by one and keeps only what the comparison needs, not their tables."""
 
-    def __init__(self, asked: CompareOptions, draw: Callable[[Run], pl.DataFrame] | None, *, explain: bool) -> None:
-        self.asked, self.draw, self.explain = asked, draw, explain
+    def __init__(self, options: CompareOptions, draw: Callable[[Run], pl.DataFrame] | None, *, explain: bool) -> None:
+        self.options, self.draw, self.explain = options, draw, explain
         self.series: dict[Path, pl.DataFrame] = {}
 
     def arm(self, name: str, folders: Folders) -> Arm:
@@ -155,54 +156,55 @@ class _Measuring:
 
     def _run(self, folder: Path) -> Measured:
         run = result.load(folder)
-        window = window_of(run.manifest["duration_s"], self.asked.start, self.asked.end)
+        window = window_of(run.manifest["duration_s"], self.options.start, self.options.end)
         if self.draw is not None:
             self.series[folder] = self.draw(run)
         return Measured(folder, run.manifest, measures(run, window), facts(run) if self.explain else None)
 
 
-def _run_both(asked: CompareOptions) -> tuple[Path, list[str], Folders, Folders]:
+def _run_both(options: CompareOptions) -> tuple[Path, list[str], Folders, Folders]:
     """Run every case with every seed on both engines. Returns the folder, the arms' names and the runs of each arm."""
-    scenario = asked.targets[0]
+    scenario = options.targets[0]
     if Path(scenario).is_dir():
         raise ExperimentError("one result can't be compared", value=scenario, right="name a second result folder")
     file = find(scenario)
-    cases = load(file, asked.settings)
-    allowed = permitted(_split(asked.engines), asked.hosts, _split(asked.kernels))
-    chosen = _engines(asked, allowed)
-    seeds = seeds_of(asked.seeds, "--seeds")
+    cases = load(file, options.settings)
+    allowed = permitted(comma_separated(options.engines or ""), options.hosts, comma_separated(options.kernels or ""))
+    chosen = _engines(options, allowed)
+    seeds = seeds_of(options.seeds, "--seeds")
     runs = [(case, seed) for case in cases for seed in dict.fromkeys(seeds or case.experiment.seeds)]
     plans = [plan_case(case, seed) for case, seed in {case.name: (case, seed) for case, seed in runs}.values()]
-    _check_tolerances(asked, [[vars(flow) for flow in plan.flows] for plan in plans])
+    _check_tolerances(options, [[vars(flow) for flow in plan.flows] for plan in plans])
     names = run_names(runs)
     folder_names = distinct(plain(name) or f"side-{number}" for number, (name, _, _) in enumerate(chosen, start=1))
-    out = asked.out or default_folder(f"{file.stem}-{'-'.join(folder_names)}")
+    out = options.out or default_folder(f"{file.stem}-{'-'.join(folder_names)}")
     with staged(out) as staging:
         work = []
         for folder_name, (_, engine, kernel) in zip(folder_names, chosen, strict=True):
             for (case, seed), name in zip(runs, names, strict=True):
-                command = repeat_command(scenario, engine.name, seed, asked.settings, kernel, allowed.hosts)
+                command = repeat_command(scenario, engine.name, seed, options.settings, kernel, allowed.hosts)
                 work.append((engine, Request(file.stem, case, seed, staging / folder_name / name, command)))
-        execute_runs(work, asked.jobs)
+        execute_runs(work, options.jobs)
     return out, [name for name, _, _ in chosen], *two_arms(*(out / folder_name for folder_name in folder_names))
 
 
-def _engines(asked: CompareOptions, allowed: Permissions) -> list[tuple[str, Engine, str | None]]:
+def _engines(options: CompareOptions, allowed: Permissions) -> list[tuple[str, Engine, str | None]]:
     """Name, engine and requested kernel of both arms."""
-    kernels = _split(asked.kernels)
-    engines = _split(asked.engines) or (["kernel"] * 2 if len(kernels) == 2 else ["sim", "kernel"])
+    kernels = comma_separated(options.kernels or "")
+    engines = comma_separated(options.engines or "") or (("kernel",) * 2 if len(kernels) == 2 else ("sim", "kernel"))
     if len(engines) != 2:
         raise ExperimentError(
-            "compare needs two engines", key="--engines", value=asked.engines, right="such as sim,kernel"
+            "compare needs two engines", key="--engines", value=options.engines, right="such as sim,kernel"
         )
     if len(kernels) not in (0, engines.count("kernel")):
         raise ExperimentError(
             f"{engines.count('kernel')} of the engines run a kernel",
-            key="--kernels", value=asked.kernels, right="name as many: two of them with --kernels A,B alone",
+            key="--kernels", value=options.kernels, right="name as many: two of them with --kernels A,B alone",
         )  # fmt: skip
     if engines[0] == engines[1] and len(set(kernels)) < 2:
         raise ExperimentError(
-            "both arms are the same", key="--kernels" if kernels else "--engines", value=asked.kernels or asked.engines,
+            "both arms are the same", key="--kernels" if kernels else "--engines",
+            value=options.kernels or options.engines,
             right="name two, such as --engines sim,kernel or --kernels A,B",
         )  # fmt: skip
     left = iter(kernels)
@@ -211,32 +213,32 @@ def _engines(asked: CompareOptions, allowed: Permissions) -> list[tuple[str, Eng
         engine_called(engine, kernel, "--engines", allowed=allowed)
         for engine, kernel in zip(engines, requested_kernels, strict=True)
     ]
-    _refuse_one_kernel(asked, made)
+    _refuse_one_kernel(options, made)
     names = distinct_names(
         [engines, [kernel or engine for engine, kernel in zip(engines, requested_kernels, strict=True)]]
     )
     return list(zip(names, made, requested_kernels, strict=True))
 
 
-def _refuse_one_kernel(asked: CompareOptions, made: Sequence[Engine]) -> None:
+def _refuse_one_kernel(options: CompareOptions, made: Sequence[Engine]) -> None:
     """Refuse two short names of the same kernel."""
     folders = [each.kernel.folder for each in made if isinstance(each, KernelEngine)]
     if len(folders) == 2 and len(set(folders)) == 1:
         raise ExperimentError(
             "both arms are the same",
             key="--kernels",
-            value=asked.kernels,
+            value=options.kernels,
             right=f"both names mean the kernel '{folders[0].name}'",
         )
 
 
 def _arm_names(first: Folders, second: Folders) -> list[str]:
     """Distinct names for two results: their engines, kernels, folder names or folders."""
-    manifests = [next(iter(side.values())) for side in (first, second)]
+    manifests = [next(iter(arm.values())) for arm in (first, second)]
     kernels = [(manifest.get("kernel") or {}).get("name") for manifest in manifests]
     # A folder of runs, and a single run, go by their own name.
     folder_names = [
-        folder if len(side) == 1 else folder.parent for side in (first, second) for folder in [next(iter(side))]
+        folder if len(arm) == 1 else folder.parent for arm in (first, second) for folder in [next(iter(arm))]
     ]
     return distinct_names(
         (
@@ -259,15 +261,15 @@ def _drawing(first: Folders, second: Folders, figures: int) -> Callable[[Run], p
     return lambda run: series(run, step_ns)
 
 
-def _check_tolerances(asked: CompareOptions, flows: Iterable[Sequence[Mapping[str, Any]]]) -> None:
+def _check_tolerances(options: CompareOptions, flows: Iterable[Sequence[Mapping[str, Any]]]) -> None:
     known = dict.fromkeys(name for each in flows for name in measure_names(each))
-    check_patterns(asked.tolerances, known)
+    check_patterns(options.tolerances, known)
 
 
-def _refuse_run_options(asked: CompareOptions) -> None:
+def _refuse_run_options(options: CompareOptions) -> None:
     given = {
-        "--engines": asked.engines, "--kernels": asked.kernels, "--seeds": asked.seeds, "--out": asked.out,
-        "--jobs": asked.jobs, "--set": asked.settings, "--hosts": asked.hosts,
+        "--engines": options.engines, "--kernels": options.kernels, "--seeds": options.seeds, "--out": options.out,
+        "--jobs": options.jobs, "--set": options.settings, "--hosts": options.hosts,
     }  # fmt: skip
     for key, value in given.items():
         if value:
@@ -287,11 +289,7 @@ def _method(name: str | None) -> Method | None:
     )
 
 
-def _split(text: str | None) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()] if text else []
-
-
-def _merge_cases(sides: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _merge_cases(cases: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One arm over all cases: common fields, all seeds and all runs."""
-    seeds = sorted({seed for side in sides for seed in side["seeds"]})
-    return {**sides[0], "seeds": seeds, "runs": list(dict.fromkeys(run for side in sides for run in side["runs"]))}
+    seeds = sorted({seed for case in cases for seed in case["seeds"]})
+    return {**cases[0], "seeds": seeds, "runs": list(dict.fromkeys(run for case in cases for run in case["runs"]))}

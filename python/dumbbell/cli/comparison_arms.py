@@ -26,11 +26,11 @@ def two_arms(first: Path, second: Path) -> tuple[Folders, Folders]:
 
     Raises `ResultError` for a folder without runs, and for runs in both arms.
     """
-    sides = _runs_in(first), _runs_in(second)
-    both = {folder.resolve() for folder in sides[0]} & {folder.resolve() for folder in sides[1]}
+    arms = _runs_in(first), _runs_in(second)
+    both = {folder.resolve() for folder in arms[0]} & {folder.resolve() for folder in arms[1]}
     if both:
         raise ResultError(f"{min(both)}: is in both arms; name two different results")
-    return sides
+    return arms
 
 
 def paired(first: Folders, second: Folders) -> tuple[list[Pair], list[str]]:
@@ -57,8 +57,8 @@ def paired(first: Folders, second: Folders) -> tuple[list[Pair], list[str]]:
     ]
 
 
-def _is_log(side: Folders) -> bool:
-    return bool(side) and all(is_import(manifest) for manifest in side.values())
+def _is_log(arm: Folders) -> bool:
+    return bool(arm) and all(is_import(manifest) for manifest in arm.values())
 
 
 def _runs_in(folder: Path) -> Folders:
@@ -74,9 +74,9 @@ def _runs_in(folder: Path) -> Folders:
     return {each: load_manifest(each) for each in inner}
 
 
-def _by_case(side: Folders) -> dict[str, Folders]:
+def _by_case(arm: Folders) -> dict[str, Folders]:
     cases: dict[str, Folders] = {}
-    for folder, manifest in side.items():
+    for folder, manifest in arm.items():
         cases.setdefault(manifest.get("case") or "", {})[folder] = manifest
     for runs in cases.values():
         _check_sample(runs)

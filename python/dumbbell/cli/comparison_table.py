@@ -51,7 +51,7 @@ def show_compared(out: Console, done: Comparisons, window: str) -> None:
 
 
 def _show(out: Console, comparison: Comparison, window: str, *, several: bool) -> None:
-    out.print("; ".join(described(side) for side in (comparison.first, comparison.second)) + window, style="dim")
+    out.print("; ".join(described(arm) for arm in (comparison.first, comparison.second)) + window, style="dim")
     if several:
         out.print()
         out.print(comparison.case, style="bold")
@@ -99,21 +99,21 @@ def _pairs(columns: int) -> Table:
 
 
 def _table(comparison: Comparison, *, wide: bool) -> Table:
-    sides = [comparison.first.name, comparison.second.name]
-    table = grid(["metric"], [*sides, *(name for name in HEAD if wide or name != INTERVAL)])
+    arms = [comparison.first.name, comparison.second.name]
+    table = grid(["metric"], [*arms, *(name for name in HEAD if wide or name != INTERVAL)])
     table.columns[0].no_wrap = True
     for row in comparison.shown:
         table.add_row(row.metric, *_fitted(cells(row), STYLES[row.verdict], wide=wide))
     for metric in comparison.one_sided:
-        told = absent_metric_cells(comparison, metric)
-        table.add_row(metric, *_fitted(told, STYLES[Verdict.DIFFERS], wide=wide))
+        texts = absent_metric_cells(comparison, metric)
+        table.add_row(metric, *_fitted(texts, STYLES[Verdict.DIFFERS], wide=wide))
     return table
 
 
-def _fitted(told: Sequence[str], style: str, *, wide: bool) -> list[str | Text]:
+def _fitted(texts: Sequence[str], style: str, *, wide: bool) -> list[str | Text]:
     """The cells of a row; a narrow table has no spreads and intervals."""
-    first, second, difference, between, allowed, word = told
-    said = Text(word, style=style)
+    first, second, difference, between, allowed, word = texts
+    styled = Text(word, style=style)
     if wide:
-        return [first, second, difference, between, allowed, said]
-    return [first.partition(" ±")[0], second.partition(" ±")[0], difference, allowed, said]
+        return [first, second, difference, between, allowed, styled]
+    return [first.partition(" ±")[0], second.partition(" ±")[0], difference, allowed, styled]

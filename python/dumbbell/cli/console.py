@@ -14,10 +14,10 @@ from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from dumbbell.cli.streams import guard, raw
+from dumbbell.cli.streams import raw
 from dumbbell.control_characters import HIDDEN, json_text, visible, visible_line
 
-__all__ = ["Console", "err", "guard", "out", "print_json", "raw"]
+__all__ = ["Console", "err", "out", "print_json", "unwrapped_err", "unwrapped_out"]
 
 
 class _Visible(rich.console.Console):
@@ -37,7 +37,7 @@ class _Visible(rich.console.Console):
         return super().render_str(visible(text), **how)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """As rich does."""
+        """As rich does, with control characters visible."""
         if isinstance(renderable, Text) and HIDDEN.search(renderable.plain):
             renderable = _shown(renderable)
         for segment in super().render(renderable, options):
@@ -64,15 +64,18 @@ class Console(_Visible):
 
 def _shown(text: Text) -> Text:
     """A styled text with its control characters visible."""
-    cuts = sorted({place for found in HIDDEN.finditer(text.plain) for place in found.span()})
-    whole = text.blank_copy()
+    cuts = sorted({offset for found in HIDDEN.finditer(text.plain) for offset in found.span()})
+    shown = text.blank_copy()
     for part in text.divide(cuts):
-        whole.append_text(part if not HIDDEN.search(part.plain) else Text(visible(part.plain), part.style))
-    return whole
+        shown.append_text(part if not HIDDEN.search(part.plain) else Text(visible(part.plain), part.style))
+    return shown
 
 
 out = Console()
 err = Console(stderr=True)
+unwrapped_out = Console(soft_wrap=True)
+unwrapped_err = Console(stderr=True, soft_wrap=True)
+"""For lines that must stay whole at any width: paths, commands, messages."""
 
 
 def print_json(value: dict[str, Any]) -> None:

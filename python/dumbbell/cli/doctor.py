@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from dumbbell.cli.console import Console, print_json
+from dumbbell.cli.console import out, print_json
 from dumbbell.cli.options import json_option
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def doctor(
 ) -> None:
     """Check this host's TCP settings: congestion control, BBR version, pacing, buffers.
 
-    Reads only and needs no root. Each finding is ok, look, PROBLEM, or unknown with the reason.
+    Reads only and needs no root. Each finding is ok, warning, PROBLEM, or unknown with the reason.
     """
     from dumbbell.host.checks import run_checks
     from dumbbell.host.finding import as_json as parts
@@ -51,12 +51,11 @@ def doctor(
         path_json = {"rate_bps": path.rate_bps, "rtt_ns": path.rtt_ns}
         print_json({"path": path_json, **parts(findings)})
         return
-    out = Console()
     if out.is_terminal:
-        _show(out, findings)
+        _show(findings)
         return
     with out.capture() as captured:
-        _show(out, findings)
+        _show(findings)
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
@@ -75,7 +74,7 @@ def _path_of(rate: str | None, rtt: str | None) -> "Path":
     )
 
 
-def _show(out: Console, findings: list["Finding"]) -> None:
+def _show(findings: list["Finding"]) -> None:
     from dumbbell.host.finding import GROUPS
 
     width = min(out.width, MOST_COLUMNS)

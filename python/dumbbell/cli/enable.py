@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dumbbell.cli.console import Console
+from dumbbell.cli.console import unwrapped_out
 from dumbbell.cli.options import PATH
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from dumbbell.host.switch import Change, Done
 
 __all__ = ["disable", "enable"]
-
-out = Console(soft_wrap=True)
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print the changes and exit.")
 root_option = click.option(
@@ -45,17 +43,17 @@ def enable(
     from dumbbell.host import switch
     from dumbbell.host.steps import locked
 
-    machine = _host_of(root)
+    host = _host_of(root)
     if dry_run:
-        _print_plan(switch.enabling(machine, controller, qdisc, running=machine.live))
+        _print_plan(switch.enabling(host, controller, qdisc, running=host.live))
         return
-    with locked(machine):
-        change = switch.enabling(machine, controller, qdisc, running=machine.live)
-        done = switch.apply(machine, change, verify=machine.live)
+    with locked(host):
+        change = switch.enabling(host, controller, qdisc, running=host.live)
+        done = switch.apply(host, change, verify=host.live)
     _print_done(done)
-    if machine.live:
-        _print_open_connections(machine, controller)
-    out.print(f"undo with: dumbbell disable{f' --root {root}' if root else ''}")
+    if host.live:
+        _print_open_connections(host, controller)
+    unwrapped_out.print(f"undo with: dumbbell disable{f' --root {root}' if root else ''}")
 
 
 @click.command("disable")
@@ -76,16 +74,16 @@ def disable(
     from dumbbell.host import switch
     from dumbbell.host.steps import locked
 
-    machine = _host_of(root)
+    host = _host_of(root)
     if dry_run:
-        _print_plan(switch.disabling(machine, running=machine.live, force=force))
+        _print_plan(switch.disabling(host, running=host.live, force=force))
         return
-    with locked(machine):
-        change = switch.disabling(machine, running=machine.live, force=force)
-        done = switch.apply(machine, change, verify=machine.live)
+    with locked(host):
+        change = switch.disabling(host, running=host.live, force=force)
+        done = switch.apply(host, change, verify=host.live)
     _print_done(done)
-    if machine.live and change.wanted:
-        _print_open_connections(machine, change.wanted)
+    if host.live and change.controller:
+        _print_open_connections(host, change.controller)
 
 
 def _host_of(root: Path | None) -> "LocalHost":
@@ -105,45 +103,45 @@ def _print_plan(change: "Change") -> None:
     from dumbbell.host.steps import Write
 
     if not change.steps:
-        out.print("nothing to do: the settings are in place")
+        unwrapped_out.print("nothing to do: the settings are in place")
     for step in change.steps:
-        out.print(f"would {step.describe()}" if isinstance(step, Write) else f"would run: {step.describe()}")
+        unwrapped_out.print(f"would {step.describe()}" if isinstance(step, Write) else f"would run: {step.describe()}")
         if isinstance(step, Write):
             for line in step.text.splitlines():
-                out.print(f"    {line}")
+                unwrapped_out.print(f"    {line}")
     _print_notes(change.notes)
 
 
 def _print_done(done: "Done") -> None:
     if not done.change.steps:
-        out.print("nothing to do: the settings were in place")
+        unwrapped_out.print("nothing to do: the settings were in place")
     for step in done.change.steps:
-        out.print(f"done: {step.describe()}")
+        unwrapped_out.print(f"done: {step.describe()}")
     if done.opened is not None:
         got = done.opened.controllers[0]
         how = "both ends of a loopback connection use" if done.opened.connected else "a new socket uses"
-        out.print(f"verified: {how} {got}")
+        unwrapped_out.print(f"verified: {how} {got}")
         if done.opened.why:
-            out.print(f"note: {done.opened.why}")
+            unwrapped_out.print(f"note: {done.opened.why}")
     _print_notes(done.notes)
 
 
 def _print_notes(notes: tuple[str, ...]) -> None:
     for note in notes:
-        out.print(f"note: {note}")
+        unwrapped_out.print(f"note: {note}")
 
 
-def _print_open_connections(machine: "LocalHost", controller: str) -> None:
+def _print_open_connections(host: "LocalHost", controller: str) -> None:
     """Open connections keep their congestion control."""
     from dumbbell.host.controllers_in_use import controllers_in_use
 
-    used = controllers_in_use(machine)
+    used = controllers_in_use(host)
     if used.counts is None:
-        out.print(f"open connections keep their congestion control (unknown: {used.why})")
+        unwrapped_out.print(f"open connections keep their congestion control (unknown: {used.why})")
         return
     others = Counter({name: count for name, count in used.counts.items() if name != controller})
     if not others:
-        out.print(f"all open connections use {controller}")
+        unwrapped_out.print(f"all open connections use {controller}")
         return
     counted = ", ".join(f"{count} × {name}" for name, count in others.most_common())
-    out.print(f"open connections keep their congestion control until they reconnect: {counted}")
+    unwrapped_out.print(f"open connections keep their congestion control until they reconnect: {counted}")

@@ -82,10 +82,12 @@ def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.engines.permissions import permitted
     from dumbbell.engines.requests import engine_called
     from dumbbell.results import result
-    from dumbbell.spec.typed import Asked
+    from dumbbell.spec.typed import TypedCommand
 
-    asked = Asked(_with_absolute_program(command), on, servers, files, cc, start, timeout, flows)
-    request, name = typed_request(scenario, settings, case, asked, seed, folder, "exec", _pass_output, powers=powers)
+    typed_command = TypedCommand(_with_absolute_program(command), on, servers, files, cc, start, timeout, flows)
+    request, name = typed_request(
+        scenario, settings, case, typed_command, seed, folder, "exec", _pass_output, powers=powers
+    )
     execute_runs([(engine_called("kernel", kernel, allowed=permitted(kernels=[kernel])), request)], 1, bar=False)
     raise click.exceptions.Exit(_report(result.load(request.out).manifest, request.out, name))
 

@@ -159,22 +159,22 @@ def compare(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.cli.compare import CompareOptions, compare_all
     from dumbbell.cli.console import err, out, print_json
 
-    asked = CompareOptions(
+    options = CompareOptions(
         targets, engines, kernels, seeds, settings, folder, tolerances, interval, start, end, jobs, page=output,
         hosts=hosts,
     )  # fmt: skip
-    done = compare_all(asked)
+    done = compare_all(options)
     if output is not None:
         from dumbbell.reports import write_comparison
 
-        write_comparison(done.comparisons, done.series, output, asked.window, done.left_out)
+        write_comparison(done.comparisons, done.series, output, options.window, done.left_out)
         err.print(f"wrote {output}")
     if as_json:
         print_json(done.as_json())
     else:
         from dumbbell.cli.comparison_table import show_compared
 
-        show_compared(out, done, asked.window)
+        show_compared(out, done, options.window)
     raise click.exceptions.Exit(0 if done.agrees and done.valid else 1)
 
 

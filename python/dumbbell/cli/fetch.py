@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dumbbell.cli.options import PATH, json_option
+from dumbbell.cli.options import PATH, comma_separated, json_option
 
 if TYPE_CHECKING:
     import ssl
@@ -104,7 +104,7 @@ def fetch(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.transfer.ab_session import SessionOptions, Stopped, measure
     from dumbbell.transfer.client import DownloadRequest, parse_url
 
-    ccs = tuple(name.strip() for name in cc.split(",") if name.strip())
+    ccs = comma_separated(cc)
     if len(set(ccs)) < len(ccs):
         raise ExperimentError("a congestion control is listed twice", key="--cc", value=cc, right="list each once")
     if any(not name.isascii() or not name.isprintable() for name in ccs):
@@ -117,22 +117,24 @@ def fetch(  # noqa: PLR0913, PLR0917 — a command has many options
         raise ExperimentError("-4 and -6 exclude each other", key="-6", right="give at most one of them")
     if folder is not None and (folder.exists() or folder.is_symlink()):
         raise OutputError(f"{folder}: exists already; choose another folder")
-    asked = SessionOptions(
+    session_options = SessionOptions(
         ccs, repeats, _until(quantity("--until", until, share) if until else None), max_runs, connections, seed
     )
-    wanted = DownloadRequest(
+    download_request = DownloadRequest(
         parse_url(url),
         size_bytes=quantity("--size", size, size_bytes) if size else None,
         family=socket.AF_INET if ipv4 else socket.AF_INET6 if ipv6 else socket.AF_UNSPEC,
         tls=_tls(insecure=insecure, cacert=cacert),
         timeout_s=quantity("--timeout", timeout, duration_ns) / 1e9,
     )
-    session = run_until_signal(measure(asked, wanted, lambda trial: _progress(err, asked, trial)))
-    _write(session, folder, output, _command(url, asked, size=size, until=until))
+    session = run_until_signal(
+        measure(session_options, download_request, lambda transfer: _progress(err, session_options, transfer))
+    )
+    _write(session, folder, output, _command(url, session_options, size=size, until=until))
     if as_json:
-        from dumbbell.transfer.session_text import as_json as told
+        from dumbbell.transfer.session_text import as_json as session_json
 
-        print_json(told(session))
+        print_json(session_json(session))
     else:
         _show(out, session)
     if session.stopped is Stopped.FAILED:
@@ -167,25 +169,27 @@ def _tls(*, insecure: bool, cacert: Path | None) -> "ssl.SSLContext":
     return context
 
 
-def _command(url: str, asked: "SessionOptions", *, size: str, until: str) -> str:
+def _command(url: str, session_options: "SessionOptions", *, size: str, until: str) -> str:
     """The command that repeats the measurement."""
-    words = ["dumbbell", "fetch", url]
-    options = {"cc": ",".join(asked.ccs), "size": size, "until": until, "repeats": asked.repeats}
-    options |= {"max-runs": asked.most, "connections": asked.connections, "seed": asked.seed}
-    return shlex.join([*words, *(word for key, value in options.items() if value for word in (f"--{key}", str(value)))])
+    options = {"cc": ",".join(session_options.ccs), "size": size, "until": until, "repeats": session_options.repeats}
+    options |= {
+        "max-runs": session_options.most, "connections": session_options.connections, "seed": session_options.seed
+    }  # fmt: skip
+    arguments = [argument for key, value in options.items() if value for argument in (f"--{key}", str(value))]
+    return shlex.join(["dumbbell", "fetch", url, *arguments])
 
 
-def _progress(err: "Console", asked: "SessionOptions", trial: "Transfer") -> None:
-    what = trial.cc or "download"
-    most = asked.repeats or asked.most
-    err.print(f"{trial.block + 1}/{most} {what} {trial.time_s:.4g} s", style="dim")
+def _progress(err: "Console", session_options: "SessionOptions", transfer: "Transfer") -> None:
+    what = transfer.cc or "download"
+    most = session_options.repeats or session_options.most
+    err.print(f"{transfer.block + 1}/{most} {what} {transfer.time_s:.4g} s", style="dim")
 
 
 def _write(session: "Session", folder: Path | None, output: Path | None, command: str) -> None:
     from dumbbell.cli.console import err
     from dumbbell.transfer.session_result import as_run, write
 
-    if not session.trials:
+    if not session.transfers:
         return
     if folder is not None:
         write(session, folder, command)
@@ -202,24 +206,24 @@ def _show(out: "Console", session: "Session") -> None:
     from dumbbell.cli.number_text import digits, grid
     from dumbbell.transfer.session_text import as_json, verdicts
 
-    told = as_json(session)
+    numbers = as_json(session)
     table = grid(["controller"], ["downloads", "median s", "min", "max", "Mbit/s", "first byte ms", "retrans"])
 
     def middle(kind: dict[str, Any], name: str, key: str = "median", scale: float = 1.0) -> str:
         return digits(kind[name][key] * scale) if kind[name] else ""
 
-    for kind in told["kinds"]:
+    for kind in numbers["kinds"]:
         table.add_row(
             kind["cc"] or "default", str(kind["downloads"]), middle(kind, "time_s"),
             middle(kind, "time_s", "min"), middle(kind, "time_s", "max"), middle(kind, "rate_mbps"),
             middle(kind, "first_byte_s", scale=1e3), middle(kind, "retransmits"),
         )  # fmt: skip
     out.print(table)
-    for found in told["comparisons"]:
+    for found in numbers["comparisons"]:
         if found["second"] is not None:
             delta = f"effect size (Cliff's delta) {found['cliffs_delta']:.2f}"
             out.print(f"{delta}, ratio of the medians {found['medians_ratio']:.3g}", style="dim")
     for line in verdicts(session):
         out.print(line, style="bold", soft_wrap=True)
-    for note in told["notes"]:
+    for note in numbers["notes"]:
         out.print(f"note: {note}", style="yellow", soft_wrap=True)

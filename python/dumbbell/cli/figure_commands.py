@@ -36,13 +36,13 @@ def plot_runs(
             f"panels show one result, not {len(runs)}", key="--figure", right="a figure of several runs; see --list"
         )
     else:
-        wanted = [part.strip() for part in panels.split(",")] if panels is not None else _of_itself(runs[0])
-        chart = figure(runs[0], wanted, width)
+        names = [part.strip() for part in panels.split(",")] if panels is not None else _default_panels(runs[0])
+        chart = figure(runs[0], names, width)
     save(chart, output, scale)
     return output
 
 
-def _of_itself(run: Run) -> list[str]:
+def _default_panels(run: Run) -> list[str]:
     """The default panels that the run has data for; if none, any others (a ping log has only ping)."""
     found = available(run, DEFAULT) or available(run, tuple(PANELS))
     if not found:

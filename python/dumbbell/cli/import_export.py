@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dumbbell.cli.options import PATH, json_option
+from dumbbell.cli.options import PATH, comma_separated, json_option
 
 __all__ = ["export", "import_"]
 
@@ -79,7 +79,7 @@ def import_(  # noqa: PLR0913, PLR0917 — a command has many options
         *(argument for key, value in options_given.items() if value for argument in (f"--{key}", value)),
     ]
     options = Options(
-        names=_split(name), ccs=_split(cc), interval_ns=_quantity("interval", interval),
+        names=comma_separated(name), ccs=comma_separated(cc), interval_ns=_quantity("interval", interval),
         mss_bytes=_quantity("mss", mss), size_bytes=_quantity("size", size), format=format_, align=_align(align),
         queue=queue, title=title,
     )  # fmt: skip
@@ -114,10 +114,6 @@ def export(
 
     written = export_swept(folder, output, format_) if is_sweep(folder) else export_run(load(folder), output, format_)
     err.print(f"wrote {written}")
-
-
-def _split(text: str) -> tuple[str, ...]:
-    return tuple(argument.strip() for argument in text.split(",") if argument.strip())
 
 
 def _quantity(option: str, text: str) -> int | None:

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dumbbell.cli.console import Console, print_json
+from dumbbell.cli.console import print_json, unwrapped_err
 from dumbbell.cli.options import PATH, json_option
 
 if TYPE_CHECKING:
     from dumbbell.kernels import Addition, Kernel
 
 __all__ = ["add", "entries"]
-
-err = Console(stderr=True, soft_wrap=True)
 
 
 @click.command("add")
@@ -38,22 +36,22 @@ def add(
 
     from dumbbell.kernels import add as add_file
 
-    with err.status("") as status:
+    with unwrapped_err.status("") as status:
 
         def progress(phase: str, done: int, total: int) -> None:
             status.update(Text(f"{phase} {done}/{total}" if total else f"{phase} {done}"))
 
         done = add_file(file, to=to, name=name, progress=progress)
     if done.warnings:
-        err.print(Text(done.warnings))
+        unwrapped_err.print(Text(done.warnings))
     if as_json:
         print_json(_entry(done))
         return
     settings = ", ".join(f"{key} = {value}" for key, value in done.added.parameters.items())
     what = " and ".join(f"'{each}'" for each in done.added.names) + (f" ({settings})" if settings else "")
     how = "now has" if done.fresh else "already has"
-    err.print(f"kernel '{done.kernel.name}' {how} {what} from {file}")
-    err.print(f'use: cc = "{done.added.name}" and --kernel {shlex.quote(done.kernel.name)}')
+    unwrapped_err.print(f"kernel '{done.kernel.name}' {how} {what} from {file}")
+    unwrapped_err.print(f'use: cc = "{done.added.name}" and --kernel {shlex.quote(done.kernel.name)}')
 
 
 def entries(kernel: "Kernel") -> list[dict[str, Any]]:

@@ -45,15 +45,15 @@ def list_(
 
         list_figures(out)
     else:
-        there = "controllers, queues" if as_json else "controllers, queues, figures"
-        raise ExperimentError("can't be listed", value=what, right=f"choose from: {there}")
+        listable = "controllers, queues" if as_json else "controllers, queues, figures"
+        raise ExperimentError("can't be listed", value=what, right=f"choose from: {listable}")
 
 
 def entries(kind: str, host: "LocalHost | None" = None) -> list[dict[str, Any]]:
     """Name, engines and parameters of all `controllers` or all `queues`.
 
     A controller has the engine `host` if this host's kernel has it or can load it; `unknown` lists engines that can't
-    be checked. Which disciplines a machine has is found by trying only (`engine.host_trial`).
+    be checked. Only creating one shows whether a host has a discipline (`engines.host.capability_probe`).
     """
     from dumbbell.host.sources import LocalHost
 
@@ -80,13 +80,15 @@ def _show(listed: list[dict[str, Any]]) -> None:
         table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for entry in listed:
-        settings = (f"{each['name']}={each['default']}" if each.get("default") else each["name"] for each in _of(entry))
+        settings = (
+            f"{each['name']}={each['default']}" if each.get("default") else each["name"] for each in _parameters(entry)
+        )
         engines = [*entry["engines"], *(f"{name}?" for name in entry.get("unknown", ()))]
         table.add_row(entry["name"], " ".join(engines), " ".join(settings))
     out.print(table)
 
 
-def _of(entry: dict[str, Any]) -> list[dict[str, str]]:
+def _parameters(entry: dict[str, Any]) -> list[dict[str, str]]:
     settings: list[dict[str, str]] = entry["parameters"]
     return settings
 

@@ -7,6 +7,7 @@ import click
 __all__ = [
     "PATH",
     "case_option",
+    "comma_separated",
     "config_option",
     "figure_option",
     "file_option",
@@ -29,6 +30,12 @@ __all__ = [
 ]
 
 PATH = click.Path(path_type=Path)
+
+
+def comma_separated(text: str) -> tuple[str, ...]:
+    """The parts of an option's list, such as `bbr,cubic`, without empty ones."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
 set_option = click.option(

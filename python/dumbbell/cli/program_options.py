@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dumbbell.engines import Request
-    from dumbbell.engines.output_tail import Hear
-    from dumbbell.spec.typed import Asked
+    from dumbbell.engines.output_tail import OutputListener
+    from dumbbell.spec.typed import TypedCommand
 
 __all__ = ["typed_request"]
 
 
 def typed_request(  # noqa: PLR0913 — a command has many options
-    scenario: str, settings: Sequence[str], case: str | None, asked: "Asked", seed: int | None, out: Path | None,
-    called: str, on_output: "Hear | None" = None, *, powers: bool = False,
+    scenario: str, settings: Sequence[str], case: str | None, typed_command: "TypedCommand", seed: int | None,
+    out: Path | None, folder_suffix: str, on_output: "OutputListener | None" = None, *, powers: bool = False,
 ) -> tuple["Request", str]:  # fmt: skip
     """The request for the scenario with the user's command, and the command's name among its programs.
 
-    `called` names the default folder; `on_output` receives the program's output; `powers`: see `Typed`.
-    Raises `ExperimentError`.
+    `folder_suffix` ends the name of the default folder; `on_output` receives the program's output; `powers` is
+    explained at `Typed`. Raises `ExperimentError`.
     """
     from dumbbell.engines import Request
     from dumbbell.engines.program_results import Typed
@@ -34,11 +34,11 @@ def typed_request(  # noqa: PLR0913 — a command has many options
     from dumbbell.spec.typed import with_typed
 
     file = find(scenario)
-    typed_case, name, names = with_typed(chosen(load(file, settings), case, scenario), asked)
+    typed_case, name, names = with_typed(chosen(load(file, settings), case, scenario), typed_command)
     number = typed_case.experiment.seeds[0] if seed is None else seed
     typed = Typed(
         names, Path.cwd(), os.environ.get("PATH", os.defpath), (name, on_output) if on_output else None, powers
     )
     command = shlex.join(["dumbbell", *sys.argv[1:]])
-    folder = out or default_folder(f"{file.stem}-{called}")
+    folder = out or default_folder(f"{file.stem}-{folder_suffix}")
     return Request(file.stem, typed_case, number, folder, command, typed=typed), name

@@ -54,15 +54,15 @@ class Repl:
         """Restore the handler of ^C."""
         signal.signal(signal.SIGINT, self._before)
 
-    def next_line(self, moment: CommandPrompt) -> str | None:
+    def next_line(self, prompt: CommandPrompt) -> str | None:
         """The next command, which may have several lines; None at the end."""
         self._print_greeting()
-        if moment.fate == "timeout":
+        if prompt.fate == "timeout":
             sys.stderr.write("dumbbell: the command exceeded --timeout and was ended\n")
         if not self._at_line_start and self._at_terminal:
             print()  # noqa: T201
         self.cut_off = False
-        command = self._complete_command(f"{self._host} {moment.now_ns / 1e9:.3f} s# ")
+        command = self._complete_command(f"{self._host} {prompt.now_ns / 1e9:.3f} s# ")
         self.stops, self.cut_off = 0, command is not None
         return command
 

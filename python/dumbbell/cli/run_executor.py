@@ -11,7 +11,7 @@ from dataclasses import replace
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from dumbbell.cli.console import Console
+from dumbbell.cli.console import err
 from dumbbell.cli.interrupt import Interrupted
 from dumbbell.engines import Engine, Request
 
@@ -36,7 +36,7 @@ def execute_runs(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, ba
     try:
         with (
             _bar([request for _, request in work], shown=bar) as (advance, notice),
-            ThreadPoolExecutor(max_workers=jobs or _side_by_side(work)) as pool,
+            ThreadPoolExecutor(max_workers=jobs or _parallel_runs(work)) as pool,
         ):
 
             def one(number: int, engine: Engine, request: Request) -> None:
@@ -71,8 +71,8 @@ def execute_runs(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, ba
         raise Interrupted from None
 
 
-def _side_by_side(work: Sequence[tuple[Engine, Request]]) -> int:
-    """Real-time runs need the host for themselves."""
+def _parallel_runs(work: Sequence[tuple[Engine, Request]]) -> int:
+    """How many runs to execute at once; a real-time run needs the host for itself."""
     return 1 if any(engine.real_time for engine, _ in work) else os.cpu_count() or 1
 
 
@@ -115,7 +115,6 @@ def _bar(
     """A progress bar of virtual time on standard error; `advance(run, seconds)` and `notice(text)` are thread-safe."""
     lengths = [request.case.experiment.duration / 1e9 for request in requests]
     done = [0.0] * len(requests)
-    console = Console(stderr=True)
     name = f"{requests[0].name}" + (f" ({len(requests)} runs)" if len(requests) > 1 else "")
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -125,7 +124,7 @@ def _bar(
         TimeRemainingColumn(),
     )
     with Progress(
-        *columns, console=console, transient=True, disable=not (shown and console.is_terminal),
+        *columns, console=err, transient=True, disable=not (shown and err.is_terminal),
         redirect_stdout=False, redirect_stderr=False,
     ) as bars:  # fmt: skip
         task = bars.add_task(name, total=sum(lengths))
@@ -135,6 +134,6 @@ def _bar(
             bars.update(task, completed=sum(done))
 
         def notice(sentence: str) -> None:
-            console.print(f"dumbbell: {sentence}", markup=False, highlight=False, soft_wrap=True)
+            err.print(f"dumbbell: {sentence}", soft_wrap=True)
 
         yield advance, notice

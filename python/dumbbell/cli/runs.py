@@ -121,7 +121,7 @@ def run_all(  # noqa: PLR0913 — a command has many options
     jobs: int | None, capture: Path | None = None, inside: Inside | None = None,
     wall_limit_s: float | None = None, hosts: str | None = None, only: Sequence[str] = (),
 ) -> RunResults:  # fmt: skip
-    """Run every case, or those case_name_option in `only`, with every seed.
+    """Run every case, or only the cases named in `only`, with every seed.
 
     Raises `DumbbellError`; `Interrupted` once all runs have ended.
     """
@@ -142,8 +142,8 @@ def run_all(  # noqa: PLR0913 — a command has many options
     several = len(cases) > 1 or len(planned) > 1
 
     def request(case: Case, number: int, out_folder: Path) -> tuple[Engine, Request]:
-        case_name_option = case.name if only else None
-        command = repeat_command(scenario, engine, number, settings, kernel, allowed.hosts, case_name_option)
+        case_argument = case.name if only else None
+        command = repeat_command(scenario, engine, number, settings, kernel, allowed.hosts, case_argument)
         return chosen, Request(file.stem, case, number, out_folder, command, capture, inside or Inside())
 
     if not several:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dumbbell.cli.options import PATH
+from dumbbell.cli.options import PATH, comma_separated
 from dumbbell.control_characters import visible_line
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def serve(  # noqa: PLR0913, PLR0917 — a command has many options
         hosts=tuple(host) or LOOPBACK,
         root=root,
         tls=None if cert is None else tls_context(cert, key),
-        controllers=tuple(name.strip() for name in controllers.split(",") if name.strip()),
+        controllers=comma_separated(controllers),
         limits=limits,
     )
 

@@ -86,14 +86,14 @@ def shell(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.engines.shell_session import COMMAND, Session
     from dumbbell.errors import ToolMissing
     from dumbbell.results import result
-    from dumbbell.spec.typed import Asked, quantity
+    from dumbbell.spec.typed import TypedCommand, quantity
     from dumbbell.spec.units import duration_ns
 
     timeout_ns = quantity("--timeout", timeout, duration_ns)
-    asked = Asked(COMMAND, on, servers, files, cc, start, None, flows, name=NAME)
-    request, name = typed_request(scenario, settings, case, asked, seed, folder, "shell")
+    typed_command = TypedCommand(COMMAND, on, servers, files, cc, start, None, flows, name=NAME)
+    request, name = typed_request(scenario, settings, case, typed_command, seed, folder, "shell")
     if shutil.which("bash") is None:
-        raise ToolMissing("bash", "to read what is typed", "bash")
+        raise ToolMissing("bash", "to parse the commands", "bash")
     with Repl(on, request.case.experiment.duration, real_time=real_time) as repl:
         session = Session(name, repl, timeout_ns, real_time=real_time)
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dumbbell.cli.console import Console, print_json
+from dumbbell.cli.console import print_json, unwrapped_err
 from dumbbell.cli.interrupt import Interrupted
 from dumbbell.cli.options import PATH, hosts_option, jobs_option, json_option, set_option
 from dumbbell.errors import ExperimentError
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from dumbbell.sweeps.runner import Done, ExecutorFactory, SweepRequest
 
 __all__ = ["sweep"]
-
-err = Console(stderr=True, soft_wrap=True)
 
 
 @click.command("sweep")
@@ -78,61 +76,59 @@ def sweep(  # noqa: PLR0913, PLR0917 — a command has many options
         raise ExperimentError("no sweep file given", key="FILE", right="such as dumbbell sweep loss-rtt.toml")
     changes = list(settings)
     allowed = permitted([engine or ""], hosts, kernels_set(changes))
-    asked_for = load_sweep(file, changes, engine)
+    definition = load_sweep(file, changes, engine)
     if dry:
-        dry_run(asked_for, jobs or len(os.sched_getaffinity(0)), allowed, as_json=as_json)
+        dry_run(definition, jobs or len(os.sched_getaffinity(0)), allowed, as_json=as_json)
         return
-    sweep = SweepRequest(
-        asked_for, out or default_folder(asked_for), resume, jobs, use_cache, changes, _executor(cluster, asked_for),
-        allowed, engine,
+    request = SweepRequest(
+        definition, out or default_folder(definition), resume, jobs, use_cache, changes,
+        _executor(cluster, definition), allowed, engine,
     )  # fmt: skip
     how = ["--cluster", cluster] if cluster else []
     how += ["--jobs", str(jobs)] if jobs else []
-    done = _run_sweep(sweep, file, [*how, *([] if use_cache else ["--no-cache"])])
+    done = _run_sweep(request, file, [*how, *([] if use_cache else ["--no-cache"])])
     if as_json:
         print_json(_as_json(done))
     raise click.exceptions.Exit(0 if done.is_good else 1)
 
 
-def _run_sweep(sweep: "SweepRequest", file: Path, how: list[str]) -> "Done":
-    """Run it; `how` has the options for the command that resumes it."""
+def _run_sweep(request: "SweepRequest", file: Path, how: list[str]) -> "Done":
+    """Run the sweep; `how` has the options for the command that resumes it."""
     from dumbbell.cli.sweep_progress import SweepProgress, result_line, unmet
     from dumbbell.sweeps.runner import carry_out
 
     try:
-        with SweepProgress(sweep.sweep.name) as teller:
-            done = carry_out(sweep, teller)
+        with SweepProgress(request.sweep.name) as progress:
+            done = carry_out(request, progress)
     except KeyboardInterrupt:
-        if not sweep.out.exists():
+        if not request.out.exists():
             raise Interrupted from None
-        words = ["dumbbell", "sweep", str(file), *sweep.options, *how, "--out", str(sweep.out), "--resume"]
-        raise Interrupted(f"finished runs are kept; resume with: {shlex.join(words)}") from None
-    err.print(result_line(done))
+        arguments = ["dumbbell", "sweep", str(file), *request.options, *how, "--out", str(request.out), "--resume"]
+        raise Interrupted(f"finished runs are kept; resume with: {shlex.join(arguments)}") from None
+    unwrapped_err.print(result_line(done))
     for line in unmet(done):
-        err.print(line)
+        unwrapped_err.print(line)
     if done.cache_error is not None:
-        err.print(f"the cache was disabled: {done.cache_error}")
+        unwrapped_err.print(f"the cache was disabled: {done.cache_error}")
     return done
 
 
-def _executor(cluster: str | None, asked_for: "Sweep") -> "ExecutorFactory | None":
+def _executor(cluster: str | None, sweep: "Sweep") -> "ExecutorFactory | None":
     """The executor of `--cluster`; None for processes of this host."""
     if cluster is None:
         return None
     from dumbbell.sweeps.cluster import executor_for
 
-    if asked_for.keep == "runs":
+    if sweep.keep == "runs":
         right = 'keep = "metrics"; repeat single runs with dumbbell run'
-        raise ExperimentError(
-            "a cluster returns metrics, not results", file=str(asked_for.file), key="keep", right=right
-        )
-    return lambda _folder, cache: executor_for(cluster, err.print, cache)
+        raise ExperimentError("a cluster returns metrics, not results", file=str(sweep.file), key="keep", right=right)
+    return lambda _folder, cache: executor_for(cluster, unwrapped_err.print, cache)
 
 
 def _clear() -> None:
     from dumbbell.sweeps.cache import cache_file, clear
 
-    err.print(f"{cache_file()}: deleted {clear() / 1e6:.1f} MB")
+    unwrapped_err.print(f"{cache_file()}: deleted {clear() / 1e6:.1f} MB")
 
 
 def _as_json(done: "Done") -> dict[str, object]:

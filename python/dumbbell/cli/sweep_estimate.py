@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from dumbbell.cli.console import Console, print_json
+from dumbbell.cli.console import print_json, unwrapped_out
 
 if TYPE_CHECKING:
     from dumbbell.engines.permissions import Permissions
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from dumbbell.sweeps.pilot import Forecast, Span
 
 __all__ = ["dry_run", "forecast_lines", "list_sweeps"]
-
-out = Console(soft_wrap=True)
 
 
 def dry_run(sweep: "Sweep", jobs: int, allowed: "Permissions", *, as_json: bool) -> None:
@@ -34,7 +32,7 @@ def dry_run(sweep: "Sweep", jobs: int, allowed: "Permissions", *, as_json: bool)
         print_json({"sweep": sweep.name} | found.json)
         return
     for line in forecast_lines(found):
-        out.print(line)
+        unwrapped_out.print(line)
 
 
 def list_sweeps() -> None:
@@ -49,7 +47,7 @@ def list_sweeps() -> None:
     for name in sweeps():
         sweep = load_sweep(name)
         table.add_row(name, f"{sweep.counted_runs.least} runs", sweep.title)
-    out.print(table)
+    unwrapped_out.print(table)
 
 
 def forecast_lines(found: "Forecast") -> list[str]:
@@ -59,10 +57,10 @@ def forecast_lines(found: "Forecast") -> list[str]:
     if found.wall_s is None:
         lines.append("duration unknown: every run of the pilot failed")
     else:
-        cheapest, dearest = (pick(each.wall_s for each in good) for pick in (min, max))
+        cheapest, most_expensive = (pick(each.wall_s for each in good) for pick in (min, max))
         lines.append(
             f"about {_spanned(found.wall_s, _time)}, estimated from {len(good)} runs: "
-            f"{_time(cheapest)} to {_time(dearest)} each"
+            f"{_time(cheapest)} to {_time(most_expensive)} each"
         )
     if found.kept_bytes is not None:
         lines.append(f"about {_spanned(found.kept_bytes, _size)} of results kept")

@@ -9,7 +9,7 @@ from typing import Self
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from dumbbell.cli.console import Console
+from dumbbell.cli.console import unwrapped_err
 from dumbbell.sweeps.runner import Done
 from dumbbell.sweeps.task import Row
 
@@ -33,7 +33,6 @@ class SweepProgress:
     """A `dumbbell.sweeps.runner.ProgressListener` that draws a bar on standard error."""
 
     def __init__(self, name: str) -> None:
-        console = Console(stderr=True, soft_wrap=True)
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -41,11 +40,11 @@ class SweepProgress:
             _Rate(),
             TimeRemainingColumn(),
             TextColumn("{task.fields[notes]}", markup=False),
-            console=console,
+            console=unwrapped_err,
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
-            disable=not console.is_terminal,
+            disable=not unwrapped_err.is_terminal,
             refresh_per_second=4,
         )
         self._name = name

@@ -9,7 +9,15 @@ from typing import Any
 
 import click
 
-from dumbbell.cli.options import PATH, figure_option, json_option, scale_option, sweep_argument, width_option
+from dumbbell.cli.options import (
+    PATH,
+    comma_separated,
+    figure_option,
+    json_option,
+    scale_option,
+    sweep_argument,
+    width_option,
+)
 
 __all__ = ["export_swept", "map_", "report_swept", "show_swept", "sql"]
 
@@ -71,9 +79,9 @@ def map_(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.sweeps.folder import load
 
     figure = Map(
-        value=value, x=x, y=y, panels=_split(panels), lines=lines, difference=difference, contour=_numbers(contour),
-        middle=middle, within=within if within is None else _positive(within), where=where, log=log,
-        title=title,
+        value=value, x=x, y=y, panels=comma_separated(panels), lines=lines, difference=difference,
+        contour=_numbers(contour), middle=middle, within=within if within is None else _positive(within), where=where,
+        log=log, title=title,
     )  # fmt: skip
     path = output or Path(f"{plain(folder.resolve().name)}-{plain(value)}.svg")
     save(draw_map(load(folder), figure, width), path, scale)
@@ -154,11 +162,11 @@ def report_swept(folder: Path, output: Path, values: Sequence[str], *, runs: boo
     from dumbbell.reports.sweep_page import write_sweep
     from dumbbell.sweeps.folder import load
 
-    counted = load(folder)
-    if runs and counted.manifest.get("keep") != "runs":
+    swept = load(folder)
+    if runs and swept.manifest.get("keep") != "runs":
         right = 'a sweep with keep = "runs"'
         raise ExperimentError("this sweep kept no runs", key="--runs", value=str(folder), right=right)
-    pages = write_sweep(counted, output, values, runs=runs)
+    pages = write_sweep(swept, output, values, runs=runs)
     err.print(f"wrote {output}{f' and {pages}/' if pages else ''}")
 
 
@@ -187,15 +195,11 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, int | str) else str(value)
 
 
-def _split(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
 def _numbers(text: str) -> tuple[float, ...]:
     from dumbbell.errors import ExperimentError
 
     try:
-        return tuple(float(word) for word in _split(text))
+        return tuple(float(word) for word in comma_separated(text))
     except ValueError:
         raise ExperimentError(
             "not a number", key="--contour", value=text, right="such as 0.5, or 0.25,0.5,0.75"

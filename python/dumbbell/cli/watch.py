@@ -84,14 +84,14 @@ def watch(
 
         stream = stack.enter_context(Stream(every_ns, 2 if once else None, netns=netns))
         if once or as_json:
-            _plainly(stream, filter_, sort, keep, as_json=as_json)
+            _print_samples(stream, filter_, sort, keep, as_json=as_json)
         else:
-            _on_screen(stream, text, sort, keep)
+            _show_screen(stream, text, sort, keep)
     if record is not None:
         sys.stderr.write(f"wrote {record}\n")
 
 
-def _plainly(stream: "Stream", filter_: "Filter", sort: str, keep: Record | None, *, as_json: bool) -> None:
+def _print_samples(stream: "Stream", filter_: "Filter", sort: str, keep: Record | None, *, as_json: bool) -> None:
     """Print to standard output from the second sample on; rates need two samples."""
     from dumbbell.analysis.live_sockets import Live
     from dumbbell.cli.console import out
@@ -102,10 +102,10 @@ def _plainly(stream: "Stream", filter_: "Filter", sort: str, keep: Record | None
     live = Live()
     try:
         for frame in stream:
-            seen = live.take(rows := table(frame), frame.monotonic_ns)
+            seen = live.add_table(rows := table(frame), frame.monotonic_ns)
             if keep is not None:
                 keep(frame, rows, seen)
-            if as_json and live.looks > 1:
+            if as_json and live.samples > 1:
                 sys.stdout.write(sample_json(frame, live, filter_, sort) + "\n")
                 sys.stdout.flush()
     except KeyboardInterrupt:
@@ -115,7 +115,7 @@ def _plainly(stream: "Stream", filter_: "Filter", sort: str, keep: Record | None
         show(out, live, filter_, sort)
 
 
-def _on_screen(stream: "Stream", text: str, sort: str, keep: Record | None) -> None:
+def _show_screen(stream: "Stream", text: str, sort: str, keep: Record | None) -> None:
     from dumbbell.cli.watching.screen import Watch
 
     app = Watch(stream, text, sort, keep)

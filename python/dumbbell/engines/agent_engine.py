@@ -77,7 +77,7 @@ def flow_memory_mib(plan: Plan) -> int:
 
 
 def seconds_done(records: Path, plan: Plan) -> float:
-    """How far the experiment is, by the records that the agent has written."""
+    """Seconds of the experiment that are done, from the number of records that the agent has written."""
     try:
         written = records.stat().st_size // decode.QUEUE_RECORD.itemsize
     except FileNotFoundError:

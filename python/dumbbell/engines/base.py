@@ -16,12 +16,12 @@ from dumbbell.spec.qdisc import suggest
 __all__ = ["Engine", "Progress", "Request", "check_controllers"]
 
 Progress = Callable[[float], None]
-"""Called now and then with the simulated seconds that have passed."""
+"""Called periodically with the simulated seconds that have passed."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One run to do."""
+    """A run to execute."""
 
     name: str
     """Name of the scenario or file."""

@@ -15,7 +15,7 @@ from dumbbell.publish.private import locked, opened_file, private
 __all__ = ["claimed"]
 
 TURNS = itertools.count()
-"""When all cores are taken, runs share them in turn."""
+"""When no core is free, runs share them in turn."""
 
 
 @contextmanager

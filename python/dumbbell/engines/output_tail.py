@@ -6,17 +6,17 @@ Only for programs whose command the user typed.
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["Hear", "OutputTail"]
+__all__ = ["OutputListener", "OutputTail"]
 
-Hear = Callable[[str, bytes], None]
+OutputListener = Callable[[str, bytes], None]
 """Called with the stream, `out` or `err`, and its new output."""
 
 
 class OutputTail:
     """Reads the two output streams of program `number`."""
 
-    def __init__(self, run_folder: Path, number: int, on_output: Hear) -> None:
-        self._hear = on_output
+    def __init__(self, run_folder: Path, number: int, on_output: OutputListener) -> None:
+        self._on_output = on_output
         self._files = {stream: run_folder / "programs" / f"{number}.{stream}" for stream in ("out", "err")}
         self._passed_bytes = dict.fromkeys(self._files, 0)
 
@@ -25,7 +25,7 @@ class OutputTail:
         for stream, file in self._files.items():
             if new := _beyond(file, self._passed_bytes[stream]):
                 self._passed_bytes[stream] += len(new)
-                self._hear(stream, new)
+                self._on_output(stream, new)
 
 
 def _beyond(path: Path, passed_bytes: int) -> bytes:

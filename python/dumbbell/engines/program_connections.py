@@ -52,7 +52,7 @@ def read_connections(file: Path, plan: Plan, end: Mapping[str, Any]) -> Connecti
     records["time_ns"] = np.minimum(on_grid, np.uint64(duration_ns))
     sockets = end["connections"]
     ends = [_End(each, rows) for each, rows in zip(sockets, _by_end(records, len(sockets)), strict=True)]
-    made = [_flow(*_direct(pair), plan, duration_ns) for pair in pair_up(ends)]
+    made = [_flow(*_sender_first(pair), plan, duration_ns) for pair in pair_up(ends)]
     named = _unique_names([flow for flow, _, _ in made], {flow.name for flow in plan.flows})
     for number, (_, _, rows) in enumerate(made, start=len(plan.flows)):
         rows["flow"] = number
@@ -66,7 +66,7 @@ def read_connections(file: Path, plan: Plan, end: Mapping[str, Any]) -> Connecti
 def pair_up(ends: Sequence[_End]) -> list[tuple[_End, _End | None]]:
     """The two ends of each connection, in the order in which they were seen; the peer may be unknown.
 
-    A port may be reused by later connections, so an end is paired with the first that still lacks one.
+    A port may be reused by later connections, so an end is paired with the first end that has no peer yet.
     """
     waiting: dict[tuple[str, str], list[int]] = {}
     pairs: list[tuple[_End, _End | None]] = []
@@ -81,7 +81,7 @@ def pair_up(ends: Sequence[_End]) -> list[tuple[_End, _End | None]]:
     return pairs
 
 
-def _direct(pair: tuple[_End, _End | None]) -> tuple[_End, _End | None]:
+def _sender_first(pair: tuple[_End, _End | None]) -> tuple[_End, _End | None]:
     """Sender and receiver."""
     first, second = pair
     return (second, first) if second is not None and second.sent_bytes > first.sent_bytes else (first, second)
@@ -105,10 +105,10 @@ def _flow(
     )  # fmt: skip
     last = sender.records["info"][-1] if len(sender.records) else np.zeros(1, FLOW_RECORD)["info"][0]
     got = _received(receiver, sender) if receiver is not None else int(rows["bytes_received"].max(initial=0))
-    gone_ns = socket["gone_ns"]
+    closed_ns = socket["gone_ns"]
     return flow, {
         "name": group, "cc": cc, "started_ns": started_ns, "connected_ns": started_ns, "completed_ns": None,
-        "stopped_ns": duration_ns if gone_ns is None else gone_ns, "bytes_received": got,
+        "stopped_ns": duration_ns if closed_ns is None else closed_ns, "bytes_received": got,
         "retransmits": int(last["total_retrans"]), "data_segs_out": int(last["data_segs_out"]),
         "exchanges_ns": [], "error": None,
     }, rows  # fmt: skip

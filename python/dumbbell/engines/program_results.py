@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dumbbell.engines.output_tail import Hear, OutputTail
+from dumbbell.engines.output_tail import OutputListener, OutputTail
 from dumbbell.engines.validity import Verdict
 from dumbbell.plan.model import Plan
 from dumbbell.plan.programs import ProgramPlan
 
-__all__ = ["Typed", "output_tails", "program_entries", "program_problems", "unlinked", "write_program_setup"]
+__all__ = ["Typed", "output_tails", "program_entries", "program_problems", "seconds", "unlinked", "write_program_setup"]
 
 STREAMS = ("out", "err")
 MOST_LINKS = 1000
@@ -33,7 +33,7 @@ class Typed:
     """The current folder: its entries appear as links in the working folder."""
     path: str
     """Search path for commands."""
-    heard: tuple[str, Hear] | None = None
+    listener: tuple[str, OutputListener] | None = None
     """A program and the callback for its output while it runs."""
     powers: bool = False
     """Do they keep all capabilities of root in the guest? Then they can write the user's files."""
@@ -58,9 +58,9 @@ def write_program_setup(agents_plan: dict[str, Any], typed: Typed | None) -> dic
 
 def output_tails(plan: Plan, typed: Typed | None, run_folder: Path) -> OutputTail | None:
     """The output to pass on while the guest in `run_folder` runs, if any."""
-    if typed is None or typed.heard is None:
+    if typed is None or typed.listener is None:
         return None
-    name, on_output = typed.heard
+    name, on_output = typed.listener
     return OutputTail(run_folder, next(n for n, program in enumerate(plan.programs) if program.name == name), on_output)
 
 
@@ -122,18 +122,20 @@ def program_problems(plan: Plan, entries: Sequence[Mapping[str, Any]], folder: P
     return Verdict(invalid, warnings)
 
 
-def _entry(program: ProgramPlan, report: Mapping[str, Any]) -> dict[str, Any]:
-    def seconds(key: str) -> float | None:
-        return None if report[key] is None else report[key] / 1e9
+def seconds(report: Mapping[str, Any], key: str) -> float | None:
+    """A time of the agent's report in seconds; None if unknown."""
+    return None if report[key] is None else report[key] / 1e9
 
+
+def _entry(program: ProgramPlan, report: Mapping[str, Any]) -> dict[str, Any]:
     plain = {key: report[key] for key in ("status", "signal", "stopped", "fault", "dropped_bytes")}
     return {
         "name": program.name,
         "host": program.host,
         "command": list(program.argv),
         "cc": program.cc,
-        "started_s": seconds("started_ns"),
-        "ended_s": seconds("ended_ns"),
+        "started_s": seconds(report, "started_ns"),
+        "ended_s": seconds(report, "ended_ns"),
         "expect_status": program.expect_status,
         **plain,
         "lost_files": report["files"]["lost"],

@@ -29,7 +29,7 @@ _LINE = r"^\s*(.+)-(\d+)\s+\[\d+\]\s+(?:\S+\s+)?(\d+)\.(\d{6}): (?:\w+: )?(\w+):
 
 
 def check(plan: Plan, inside: Inside, kernel: Kernel, *, capture: bool) -> dict[str, Any]:
-    """The agent's plan of the recordings. Raises `ExperimentError` for those that kernel or plan lack."""
+    """The agent's plan of the recordings. Raises `ExperimentError` for those that the kernel or the plan lacks."""
     if inside.trace and TRACING not in kernel.binary.read_bytes():
         raise ExperimentError(
             f"kernel '{kernel.name}' has no trace events", key="--trace", value=", ".join(inside.trace),
@@ -75,13 +75,13 @@ def trace(file: Path, start_ns: int) -> pl.DataFrame:
 
 def unexpected_settings(plan: Plan, end: Mapping[str, Any]) -> list[str]:
     """Sysctls whose effective value differs from the requested one."""
-    had = end["settings"]
+    settings = end["settings"]
     unexpected = []
     for command in plan.setup:
         if command.argv[0] != "sysctl":
             continue
         key, _, requested = command.argv[-1].partition("=")
-        effective = (had["hosts"][command.host] if command.host else had["machine"]).get(key)
+        effective = (settings["hosts"][command.host] if command.host else settings["machine"]).get(key)
         if effective is not None and effective.split() != requested.split():
             where = f" of '{command.host}'" if command.host else ""
             unexpected.append(f"{key}{where} was {effective} at the end, not {requested}")

@@ -14,6 +14,7 @@ import polars as pl
 
 from dumbbell import __version__
 from dumbbell.engines.base import Request
+from dumbbell.engines.program_results import seconds
 from dumbbell.engines.validity import Verdict
 from dumbbell.kernels import store
 from dumbbell.plan import FlowPlan, Plan, QueuePlan
@@ -103,10 +104,7 @@ def _host() -> dict[str, str]:
 
 
 def _flow_entry(flow: FlowPlan, report: Mapping[str, Any]) -> dict[str, Any]:
-    def seconds(key: str) -> float | None:
-        return None if report[key] is None else report[key] / 1e9
-
-    completed, started = seconds("completed_ns"), seconds("started_ns")
+    completed, started = seconds(report, "completed_ns"), seconds(report, "started_ns")
     exchanges = report["exchanges_ns"]
     return {
         "name": flow.name,
@@ -115,7 +113,7 @@ def _flow_entry(flow: FlowPlan, report: Mapping[str, Any]) -> dict[str, Any]:
         "cc": report["cc"] if flow.transport == "tcp" else None,
         "cc_asked": flow.cc,
         "start_s": started,
-        "stop_s": seconds("stopped_ns"),
+        "stop_s": seconds(report, "stopped_ns"),
         "bytes_asked": flow.bytes,
         "bytes_received": report["bytes_received"],
         "fct_s": completed - started if completed is not None and started is not None else None,

@@ -40,14 +40,14 @@ exit $DUMBBELL_STATUS""",
 )
 """Commands arrive on descriptor 9, which also returns statuses; ^C leaves a function or all loops.
 
-SIGFPE stands for ^C while virtual time is stopped (`dumbbell.engines.kernel.cpu_use`)."""
+SIGFPE replaces ^C while virtual time is stopped (`dumbbell.engines.kernel.cpu_use`)."""
 POLL_S = 0.001
 STEP_NS = 20_000_000
-STRIKE_S = 0.5
+REACTION_S = 0.5
 """After this time the guest should have handled ^C, if virtual time advances."""
-DEAF_S = 5.0
-"""After this time the user is told that the guest does not react to ^C."""
-DEAF = (
+UNRESPONSIVE_S = 5.0
+"""After this time the user gets a message that the guest does not react to ^C."""
+UNRESPONSIVE = (
     b"dumbbell: the guest does not react to ^C, since virtual time is stopped; press it again to end the experiment\n"
 )
 
@@ -66,7 +66,7 @@ class CommandPrompt:
 class ShellUser(Protocol):
     """The user at the shell."""
 
-    def next_line(self, moment: CommandPrompt) -> str | None:
+    def next_line(self, prompt: CommandPrompt) -> str | None:
         """The next command; None when there is none."""
         ...
 
@@ -90,7 +90,7 @@ class Session:
 
     program: str
     """Name of the shell's program."""
-    person: ShellUser
+    user: ShellUser
     timeout_ns: int
     """Time limit of each command, in virtual time."""
     real_time: bool = False
@@ -148,7 +148,7 @@ class _ShellServer:
         self.pace: tuple[float, int] | None = None
         self.open_command: dict[str, Any] | None = None
         self.command_number = self.stops = 0
-        self.stopped_at = self.deaf = 0.0
+        self.stopped_at = self.unresponsive_since = 0.0
         self.used: CpuUse | None = None
         self.interrupted = False
 
@@ -174,18 +174,18 @@ class _ShellServer:
         return request
 
     def answer_with_command(self, request: dict[str, Any]) -> None:
-        """Ask the user for the next command."""
+        """Read the next command from the user and answer with it."""
         fate = request["fate"] or ("interrupted" if self.interrupted else None)
-        moment = CommandPrompt(request["now_ns"], request["status"], fate)
+        prompt = CommandPrompt(request["now_ns"], request["status"], fate)
         if self.open_command is not None:
-            self.open_command |= {"ended_s": moment.now_ns / 1e9, "status": moment.status, "fate": moment.fate}
+            self.open_command |= {"ended_s": prompt.now_ns / 1e9, "status": prompt.status, "fate": prompt.fate}
             self.open_command = None
         with self._time_passing(request) as now_ns:
-            line = self.session.person.next_line(moment)
+            line = self.session.user.next_line(prompt)
         if self.process.poll() is not None:
             return
         self.command_number, self.stops, self.stopped_at = self.number, 0, 0.0
-        self.used, self.interrupted, self.deaf = None, False, 0.0
+        self.used, self.interrupted, self.unresponsive_since = None, False, 0.0
         if line is not None:
             started_s = now_ns() / 1e9
             self.open_command = {"line": line, "started_s": started_s, "ended_s": None, "status": None, "fate": None}
@@ -210,23 +210,23 @@ class _ShellServer:
             return
         if new:
             self.passed_bytes += len(new)
-            self.session.person.on_output(new)
+            self.session.user.on_output(new)
 
     def _handle_interrupts(self) -> None:
         if self.open_command is None:
             return
-        if self.session.person.stops > self.stops:
-            if self.deaf:
+        if self.session.user.stops > self.stops:
+            if self.unresponsive_since:
                 raise KeyboardInterrupt
             self.stops += 1
             (self.folder / f"{self.command_number}.stop{self.stops}").touch()
             self.stopped_at = time.monotonic()
             self.used = read_cpu_use(self.process.pid)
-        if self.used and time.monotonic() > self.stopped_at + STRIKE_S:
+        if self.used and time.monotonic() > self.stopped_at + REACTION_S:
             self._interrupt()
-        if self.stopped_at and not self.deaf and time.monotonic() > self.stopped_at + DEAF_S:
-            self.deaf = time.monotonic()
-            self.session.person.on_output(DEAF)
+        if self.stopped_at and not self.unresponsive_since and time.monotonic() > self.stopped_at + UNRESPONSIVE_S:
+            self.unresponsive_since = time.monotonic()
+            self.session.user.on_output(UNRESPONSIVE)
 
     def _interrupt(self) -> None:
         """The guest has not reacted to ^C: interrupt a process that stops virtual time from outside."""
@@ -258,17 +258,17 @@ class _ShellServer:
             return
         done, latest = Event(), request
 
-        def go_on() -> None:
+        def continue_guest() -> None:
             nonlocal latest
             while not done.is_set():
                 self.answer()
                 following = self.next_request()
                 if following is None:
-                    self.session.person.wake()
+                    self.session.user.wake()
                     return
                 latest = following
 
-        clock_thread = Thread(target=go_on)
+        clock_thread = Thread(target=continue_guest)
         clock_thread.start()
         try:
             yield lambda: int(latest["now_ns"])

@@ -26,9 +26,9 @@ __all__ = ["write_flent"]
 VERSION = 4
 NS = 1_000_000_000
 STEP_NS = NS // 5
+"""Flent's own step."""
 STEPS_MAX = 200_000
 """Eleven hours of steps; longer runs get longer steps, so that the file fits into memory."""
-"""Flent's own step."""
 BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
 """Date of runs in virtual time."""
 PING = "Ping (ms) ICMP"

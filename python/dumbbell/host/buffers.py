@@ -45,11 +45,11 @@ def top_rate_bps(window_bytes: int, rtt_ns: int) -> int:
     return window_bytes * 8 * 10**9 // max(rtt_ns, 1)
 
 
-def window_share(machine: LocalHost) -> tuple[float, str]:
+def window_share(host: LocalHost) -> tuple[float, str]:
     """The share of a receive buffer usable as window, and its source."""
-    version = version_of(machine)
+    version = version_of(host)
     if version is not None and version < MEASURED_SHARE:
-        read = machine.sysctl("net.ipv4.tcp_adv_win_scale")
+        read = host.sysctl("net.ipv4.tcp_adv_win_scale")
         text = read.first() or ""
         if text.lstrip("-").isdigit() and abs(int(text)) <= 31:
             scale = int(text)
@@ -57,17 +57,17 @@ def window_share(machine: LocalHost) -> tuple[float, str]:
     return 0.5, "approximately"
 
 
-def buffers(machine: LocalHost, path: Path) -> Iterator[Finding]:
+def buffers(host: LocalHost, path: Path) -> Iterator[Finding]:
     """Limits of autotuned buffers in both directions, and of buffers that programs size themselves."""
-    share, by = window_share(machine)
-    yield _autotuned(machine, path, "receive", "net.ipv4.tcp_rmem", share, f"window: {share:.3g} of it, {by}")
-    yield _autotuned(machine, path, "send", "net.ipv4.tcp_wmem", SEND_SHARE, "in flight: about two thirds of it")
-    yield from _fixed(machine, path)
+    share, by = window_share(host)
+    yield _autotuned(host, path, "receive", "net.ipv4.tcp_rmem", share, f"window: {share:.3g} of it, {by}")
+    yield _autotuned(host, path, "send", "net.ipv4.tcp_wmem", SEND_SHARE, "in flight: about two thirds of it")
+    yield from _fixed(host, path)
 
 
-def _autotuned(machine: LocalHost, path: Path, side: str, key: str, share: float, note: str) -> Finding:
+def _autotuned(host: LocalHost, path: Path, side: str, key: str, share: float, note: str) -> Finding:
     what = (f"buffers.{side}", GROUP, f"{side} buffer")
-    read = machine.sysctl(key)
+    read = host.sysctl(key)
     fields = read.fields()
     if len(fields) != 3 or not all(word.isdigit() for word in fields):
         return unknown(*what, read.source, f"can't be read: {read.why or repr(read.text)}")
@@ -102,10 +102,10 @@ def _judged(window: int, bdp: int) -> tuple[Mark, str]:
     return "ok", f"{path}: enough."
 
 
-def _fixed(machine: LocalHost, path: Path) -> Iterator[Finding]:
+def _fixed(host: LocalHost, path: Path) -> Iterator[Finding]:
     for side, key in (("receive", "net.core.rmem_max"), ("send", "net.core.wmem_max")):
         what = (f"buffers.{side}_fixed", GROUP, f"{side}, by setsockopt")
-        read = machine.sysctl(key)
+        read = host.sysctl(key)
         if not (read.text or "").isdigit():
             yield unknown(*what, read.source, f"can't be read: {read.why or repr(read.text)}")
             continue

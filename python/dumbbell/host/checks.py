@@ -11,27 +11,27 @@ __all__ = ["run_checks"]
 Reading = Callable[[], Finding | Iterable[Finding]]
 
 
-def run_checks(machine: LocalHost, path: buffers.Path) -> list[Finding]:
+def run_checks(host: LocalHost, path: buffers.Path) -> list[Finding]:
     """Every finding, group by group."""
-    machine = machine.at_one_time()
+    host = host.at_one_time()
     readings: list[tuple[str, str, Reading]] = [
-        ("kernel.version", "kernel", lambda: kernel_findings.version(machine)),
-        ("kernel.namespace", "kernel", lambda: kernel_findings.namespace(machine)),
-        ("kernel.clocksource", "kernel", lambda: kernel_findings.clocksource(machine)),
-        ("kernel.virtual", "kernel", lambda: kernel_findings.virtual(machine)),
-        ("controller.default", "controller", lambda: controllers.default(machine)),
-        ("controller.new_connection", "controller", lambda: controllers.opened(machine)),
-        ("controller.at_boot", "controller", lambda: controllers.at_boot(machine)),
-        ("controller.available", "controller", lambda: controllers.available(machine)),
-        ("controller.allowed", "controller", lambda: controllers.allowed(machine)),
-        ("controller.bbr", "controller", lambda: controllers.bbr(machine)),
-        ("controller.routes", "controller", lambda: controllers.routes(machine)),
-        ("queues.default", "queues", lambda: devices.default_qdisc(machine)),
-        ("queues", "queues", lambda: devices.queues(machine)),
-        ("offloads", "queues", lambda: devices.offloads(machine)),
-        ("buffers", "buffers", lambda: buffers.buffers(machine, path)),
-        ("protocol", "protocol", lambda: tcp_settings.tcp_settings(machine)),
-        ("connections.controllers", "connections", lambda: controllers.connections(machine)),
+        ("kernel.version", "kernel", lambda: kernel_findings.version(host)),
+        ("kernel.namespace", "kernel", lambda: kernel_findings.namespace(host)),
+        ("kernel.clocksource", "kernel", lambda: kernel_findings.clocksource(host)),
+        ("kernel.virtual", "kernel", lambda: kernel_findings.virtual(host)),
+        ("controller.default", "controller", lambda: controllers.default(host)),
+        ("controller.new_connection", "controller", lambda: controllers.opened(host)),
+        ("controller.at_boot", "controller", lambda: controllers.at_boot(host)),
+        ("controller.available", "controller", lambda: controllers.available(host)),
+        ("controller.allowed", "controller", lambda: controllers.allowed(host)),
+        ("controller.bbr", "controller", lambda: controllers.bbr(host)),
+        ("controller.routes", "controller", lambda: controllers.routes(host)),
+        ("queues.default", "queues", lambda: devices.default_qdisc(host)),
+        ("queues", "queues", lambda: devices.queues(host)),
+        ("offloads", "queues", lambda: devices.offloads(host)),
+        ("buffers", "buffers", lambda: buffers.buffers(host, path)),
+        ("protocol", "protocol", lambda: tcp_settings.tcp_settings(host)),
+        ("connections.controllers", "connections", lambda: controllers.connections(host)),
     ]
     return [finding for key, group, reading in readings for finding in _found(key, group, reading)]
 

@@ -18,16 +18,16 @@ BBR = "bbr"
 ENABLE = ("sudo dumbbell enable bbr",)
 
 
-def available(machine: LocalHost) -> Finding:
+def available(host: LocalHost) -> Finding:
     """The available congestion controls."""
     what = ("controller.available", GROUP, "available")
-    read = machine.sysctl(AVAILABLE)
+    read = host.sysctl(AVAILABLE)
     if read.text is None:
         return unknown(*what, read.source, f"can't be read: {read.why}")
     names = read.fields()
     if BBR in names:
         return Finding(*what, "ok", names, ", ".join(names), read.source, "BBR is available.")
-    has = presence(machine, BBR)
+    has = presence(host, BBR)
     if has.kind == "loadable":
         meaning = "BBR is a module that is not loaded; 'dumbbell enable bbr' loads it."
         return Finding(*what, "warning", names, ", ".join(names), read.source, meaning, ENABLE)
@@ -35,13 +35,13 @@ def available(machine: LocalHost) -> Finding:
     return Finding(*what, "problem", names, ", ".join(names), read.source, meaning)
 
 
-def allowed(machine: LocalHost) -> Finding:
+def allowed(host: LocalHost) -> Finding:
     """The congestion controls that unprivileged programs may choose."""
     what = ("controller.allowed", GROUP, "allowed")
-    read = machine.sysctl(ALLOWED)
+    read = host.sysctl(ALLOWED)
     if read.text is None:
         return unknown(*what, read.source, f"can't be read: {read.why}")
-    names, ready = read.fields(), machine.sysctl(AVAILABLE).fields()
+    names, ready = read.fields(), host.sysctl(AVAILABLE).fields()
     shut = [name for name in ready if name not in names]
     if not shut:
         return Finding(*what, "ok", names, ", ".join(names), read.source, "Every program may choose any of them.")
@@ -51,23 +51,23 @@ def allowed(machine: LocalHost) -> Finding:
     return Finding(*what, mark, names, ", ".join(names), read.source, meaning, change)
 
 
-def default(machine: LocalHost) -> Finding:
+def default(host: LocalHost) -> Finding:
     """The default congestion control."""
     what = ("controller.default", GROUP, "default")
-    read = machine.sysctl(CONTROLLER)
+    read = host.sysctl(CONTROLLER)
     name = read.first()
     if not name:
         return unknown(*what, read.source, f"can't be read: {read.why or 'empty'}")
     if name == BBR:
         return Finding(*what, "ok", name, name, read.source, "New connections use BBR unless they choose another.")
     meaning = f"New connections use {name}; open connections keep theirs."
-    change = ENABLE if presence(machine, BBR).kind in ("built in", "loaded", "loadable") else ()
+    change = ENABLE if presence(host, BBR).kind in ("built in", "loaded", "loadable") else ()
     return Finding(*what, "warning", name, name, read.source, meaning, change)
 
 
-def bbr(machine: LocalHost, info: Callable[[str], bytes] = probe.cc_info) -> Iterator[Finding]:
+def bbr(host: LocalHost, info: Callable[[str], bytes] = probe.cc_info) -> Iterator[Finding]:
     """How the kernel has BBR, and which version."""
-    has = presence(machine, BBR)
+    has = presence(host, BBR)
     kind = ("controller.bbr", GROUP, "BBR is")
     if has.kind == "unknown":
         yield unknown(*kind, has.source, f"can't be determined: {has.why}")
@@ -83,7 +83,7 @@ def bbr(machine: LocalHost, info: Callable[[str], bytes] = probe.cc_info) -> Ite
     if has.kind == "absent":
         return
     version = ("controller.bbr_version", GROUP, "BBR version")
-    found = versions.which(machine, has, info)
+    found = versions.which(host, has, info)
     if found.version is None:
         yield unknown(*version, found.source, f"{'; '.join(found.seen)}.")
         return
@@ -92,18 +92,18 @@ def bbr(machine: LocalHost, info: Callable[[str], bytes] = probe.cc_info) -> Ite
     yield Finding(*version, "ok", found.version, name, found.source, f"{found_values[:1].upper()}{found_values[1:]}.")
 
 
-def opened(machine: LocalHost) -> Finding:
+def opened(host: LocalHost) -> Finding:
     """What a new connection gets, tested with a real one."""
     what = ("controller.new_connection", GROUP, "a new connection")
     source = "a connection over loopback, TCP_CONGESTION"
-    if not machine.live:
+    if not host.live:
         return unknown(*what, source, "not tested: --root names a folder, not the running host")
     try:
         found = probe.opened()
     except OSError as error:
         return unknown(*what, source, f"can't open a socket: {error}")
     found_values = list(dict.fromkeys(found.controllers))
-    meant = machine.sysctl(CONTROLLER).first()
+    meant = host.sysctl(CONTROLLER).first()
     if found_values == [meant]:
         meaning = "Tested: it gets the default." if found.connected else f"A socket gets the default; {found.why}."
         return Finding(*what, "ok", found_values, found_values[0], source, meaning)
@@ -111,11 +111,11 @@ def opened(machine: LocalHost) -> Finding:
     return Finding(*what, "warning", found_values, ", ".join(found_values), source, meaning)
 
 
-def at_boot(machine: LocalHost) -> Finding:
+def at_boot(host: LocalHost) -> Finding:
     """The default that the host's files set at boot."""
     what = ("controller.at_boot", GROUP, "at the next boot")
-    lines = [line for line in assignments(machine) if line.sets(CONTROLLER)]
-    now = machine.sysctl(CONTROLLER).first()
+    lines = [line for line in assignments(host) if line.sets(CONTROLLER)]
+    now = host.sysctl(CONTROLLER).first()
     if not lines:
         meaning = "No file in sysctl.d sets it: the kernel's default applies after the next boot."
         return Finding(*what, "ok", None, "the kernel's default", "sysctl.d", meaning)
@@ -128,10 +128,10 @@ def at_boot(machine: LocalHost) -> Finding:
     return Finding(*what, "warning", last.value, last.value, source, meaning)
 
 
-def routes(machine: LocalHost) -> Finding:
+def routes(host: LocalHost) -> Finding:
     """Routes that set a congestion control."""
     what = ("controller.routes", GROUP, "by route")
-    read = machine.command(*ROUTES)
+    read = host.command(*ROUTES)
     found, why = rows(read)
     if why:
         return unknown(*what, read.source, why)
@@ -145,15 +145,15 @@ def routes(machine: LocalHost) -> Finding:
     return Finding(*what, "warning", found_values, shown, read.source, meaning, change)
 
 
-def connections(machine: LocalHost) -> Finding:
+def connections(host: LocalHost) -> Finding:
     """Congestion controls of open connections."""
     what = ("connections.controllers", "connections", "open now")
-    found = controllers_in_use(machine)
+    found = controllers_in_use(host)
     if found.counts is None:
         return unknown(*what, found.source, found.why)
     found_values = dict(found.counts.most_common())
     shown = ", ".join(f"{count} × {name}" for name, count in found_values.items()) or "none"
-    meant = machine.sysctl(CONTROLLER).first()
+    meant = host.sysctl(CONTROLLER).first()
     if not found_values:
         return Finding(*what, "ok", {}, shown, found.source, "No open connections in this network namespace.")
     others = {name for name in found_values if name != meant}

@@ -21,9 +21,9 @@ class InUse:
     why: str = ""
 
 
-def controllers_in_use(machine: LocalHost) -> InUse:
+def controllers_in_use(host: LocalHost) -> InUse:
     """Established connections of this network namespace by congestion control; local connections count twice."""
-    if not machine.live:
+    if not host.live:
         return InUse(None, why="not queried: --root names a folder, not the running host")
     try:
         with Stream(10**9, 1, "established") as stream:

@@ -31,48 +31,48 @@ COMMANDS = {"tso": 0x1E, "gso": 0x23, "gro": 0x2B, "flags": 0x25}
 FLAG_LRO = 1 << 15
 
 
-def egress(machine: LocalHost) -> tuple[list[str], str]:
+def egress(host: LocalHost) -> tuple[list[str], str]:
     """Devices used by routes, except loopback; and the error if routes can't be read."""
-    found, why = rows(machine.command(*ROUTES))
+    found, why = rows(host.command(*ROUTES))
     if why:
         return [], why
     named = [word(hop, "dev") for row in found for hop in (row, *_hops(row)) if "type" not in row]
     return [name for name in dict.fromkeys(named) if name and name != "lo"], ""
 
 
-def default_qdisc(machine: LocalHost) -> Finding:
+def default_qdisc(host: LocalHost) -> Finding:
     """The default qdisc of new devices."""
     what = ("queues.default", GROUP, "default queue")
-    read = machine.sysctl(QDISC)
+    read = host.sysctl(QDISC)
     if read.text is None:
         return unknown(*what, read.source, f"can't be read: {read.why}; it is a host-wide setting, not per namespace")
     meaning = "Devices brought up from now on get it, one per hardware queue; others keep theirs."
     return Finding(*what, "ok", read.text, read.text, read.source, meaning)
 
 
-def queues(machine: LocalHost) -> Iterator[Finding]:
+def queues(host: LocalHost) -> Iterator[Finding]:
     """Each egress device's qdisc, and its effect on pacing with this kernel."""
-    devices, why = egress(machine)
+    devices, why = egress(host)
     if why:
         yield unknown("queues", GROUP, "queues", "ip -j route", why)
         return
-    read = machine.command(*QUEUES)
+    read = host.command(*QUEUES)
     qdiscs, why = rows(read)
     if not why:
         for device in devices:
-            yield _queue(machine, device, [row for row in qdiscs if word(row, "dev") == device], read.source)
+            yield _queue(host, device, [row for row in qdiscs if word(row, "dev") == device], read.source)
         return
     yield unknown("queues", GROUP, "queues", read.source, why)
 
 
-def offloads(machine: LocalHost, ask: Callable[[str], dict[str, bool]] | None = None) -> Iterator[Finding]:
+def offloads(host: LocalHost, query: Callable[[str], dict[str, bool]] | None = None) -> Iterator[Finding]:
     """Each egress device's segmentation and receive offloads."""
-    ask = ask or features
-    links, _ = rows(machine.command(*LINKS))
-    for device in egress(machine)[0]:
+    query = query or features
+    links, _ = rows(host.command(*LINKS))
+    for device in egress(host)[0]:
         what = (f"offloads.{device}", GROUP, f"{device} offloads")
         try:
-            found = ask(device) if machine.live or ask is not features else None
+            found = query(device) if host.live or query is not features else None
         except OSError as error:
             yield unknown(*what, "SIOCETHTOOL", f"the device doesn't report them: {(error.strerror or '').lower()}")
             continue
@@ -101,7 +101,7 @@ def _ethtool(one: socket.socket, device: str, command: int) -> int:
     return value[1]
 
 
-def _queue(machine: LocalHost, device: str, listed: list[dict[str, Any]], source: str) -> Finding:
+def _queue(host: LocalHost, device: str, listed: list[dict[str, Any]], source: str) -> Finding:
     what = (f"queues.{device}", GROUP, f"{device} queue")
     root = next((row for row in listed if row.get("root")), None)
     if root is None:
@@ -118,13 +118,13 @@ def _queue(machine: LocalHost, device: str, listed: list[dict[str, Any]], source
     shown = f"{kind} over {under}" if under else kind
     if backlog := number(root, "backlog"):
         shown += f", {backlog} bytes backlog"
-    mark, meaning, change = _pacing(machine, device, {kind, *leaves})
+    mark, meaning, change = _pacing(host, device, {kind, *leaves})
     return Finding(*what, mark, value, shown, source, meaning, change)
 
 
-def _pacing(machine: LocalHost, device: str, kinds: set[str]) -> tuple[Mark, str, tuple[str, ...]]:
-    version = version_of(machine)
-    fq = () if option(machine, "NET_SCH_FQ") == "n" else (f"sudo tc qdisc replace dev {device} root fq",)
+def _pacing(host: LocalHost, device: str, kinds: set[str]) -> tuple[Mark, str, tuple[str, ...]]:
+    version = version_of(host)
+    fq = () if option(host, "NET_SCH_FQ") == "n" else (f"sudo tc qdisc replace dev {device} root fq",)
     if "netem" in kinds:
         return "warning", "netem delays or drops packets on this device.", (f"tc -s qdisc show dev {device}",)
     if "fq" in kinds:

@@ -80,7 +80,7 @@ def composed(record: Record) -> str:
 def read(text: str) -> Record:
     """The record in a drop-in's text.
 
-    Raises Foreign if it differs from what `composed` writes.
+    Raises EditedFileError if it differs from what `composed` writes.
     """
     lines = text.splitlines()
     if not lines or lines[0] != _HEADER:
@@ -97,7 +97,7 @@ def read(text: str) -> Record:
         elif match := _SETTING.fullmatch(line):
             sets[match["key"]] = match["value"]
         else:
-            _into(lists, line)
+            _add_to_list(lists, line)
     record = Record(sets, before, **{name: tuple(items) for name, items in lists.items()})
     # A checksum is no signature: an editor may have recomputed it.
     if composed(record) != text or CONTROLLER not in sets:
@@ -105,7 +105,7 @@ def read(text: str) -> Record:
     return record
 
 
-def _into(lists: dict[str, list[str]], line: str) -> None:
+def _add_to_list(lists: dict[str, list[str]], line: str) -> None:
     for name, pattern in _LISTS.items():
         if match := pattern.fullmatch(line):
             lists[name].append(match["name"])

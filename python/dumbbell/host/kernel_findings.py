@@ -20,16 +20,16 @@ FAST_CLOCKS = frozenset(
 )
 
 
-def version_of(machine: LocalHost) -> tuple[int, int] | None:
+def version_of(host: LocalHost) -> tuple[int, int] | None:
     """Major and minor version of the running kernel."""
-    match = re.match(r"(\d{1,3})\.(\d{1,4})", release(machine) or "")
+    match = re.match(r"(\d{1,3})\.(\d{1,4})", release(host) or "")
     return (int(match[1]), int(match[2])) if match else None
 
 
-def version(machine: LocalHost) -> Finding:
+def version(host: LocalHost) -> Finding:
     """The kernel's version, and its effect on pacing."""
-    read = machine.sysctl("kernel.osrelease")
-    number = version_of(machine)
+    read = host.sysctl("kernel.osrelease")
+    number = version_of(host)
     what = ("kernel.version", "kernel", "version")
     if read.text is None or number is None:
         return unknown(*what, read.source, f"the kernel's version can't be read: {read.why or read.text!r}")
@@ -44,13 +44,13 @@ def version(machine: LocalHost) -> Finding:
     return Finding(*what, mark, read.text, read.text, read.source, meaning)  # type: ignore[arg-type]
 
 
-def namespace(machine: LocalHost) -> Finding:
+def namespace(host: LocalHost) -> Finding:
     """Whether this is the host's initial network namespace."""
     what = ("kernel.namespace", "kernel", "network namespace")
     source = "/proc/sys/net/core/default_qdisc"
-    if machine.sysctl("net.core.somaxconn").text is None:
+    if host.sysctl("net.core.somaxconn").text is None:
         return unknown(*what, source, "no settings can be read below /proc/sys/net")
-    if initial_namespace(machine):
+    if initial_namespace(host):
         return Finding(*what, "ok", "initial", "the host's initial one", source, "Settings apply to the host.")
     return Finding(
         *what,
@@ -63,33 +63,33 @@ def namespace(machine: LocalHost) -> Finding:
     )
 
 
-def clocksource(machine: LocalHost) -> Finding:
+def clocksource(host: LocalHost) -> Finding:
     """The clock source used for pacing and timestamps."""
     what = ("kernel.clocksource", "kernel", "clock")
     folder = "/sys/devices/system/clocksource/clocksource0"
-    read = machine.file(f"{folder}/current_clocksource")
+    read = host.file(f"{folder}/current_clocksource")
     name = read.first()
     if not name:
         return unknown(*what, read.source, f"can't be read: {read.why or 'empty'}")
     if name in FAST_CLOCKS:
         return Finding(*what, "ok", name, name, read.source, "Fast to read; pacing reads it for every packet.")
-    others = machine.file(f"{folder}/available_clocksource").fields()
+    others = host.file(f"{folder}/available_clocksource").fields()
     better = [one for one in others if one in FAST_CLOCKS]
     change = tuple(f"echo {one} | sudo tee {folder}/current_clocksource" for one in better[:1])
     meaning = "Slow to read on many hosts, and pacing reads it for every packet."
     return Finding(*what, "warning", name, name, read.source, meaning, change)
 
 
-def virtual(machine: LocalHost) -> Finding:
+def virtual(host: LocalHost) -> Finding:
     """Whether the host is a virtual machine: the hypervisor's scheduling delays timers."""
     what = ("kernel.virtual", "kernel", "host")
-    read = machine.file("/proc/cpuinfo")
+    read = host.file("/proc/cpuinfo")
     if read.text is None:
         return unknown(*what, read.source, f"can't be read: {read.why}")
     if "User Mode Linux" in read.text:
         meaning = "Virtual time: pacing is exact, whatever the load of the physical host."
         return Finding(*what, "ok", "uml", "User-Mode Linux", read.source, meaning)
-    product = machine.file("/sys/class/dmi/id/product_name").first()
+    product = host.file("/sys/class/dmi/id/product_name").first()
     if re.search(r"^flags\s*:.*\bhypervisor\b", read.text, re.MULTILINE):
         shown = f"virtual ({product})" if product else "virtual"
         meaning = "The hypervisor may delay timers: then paced packets leave in bursts, and RTTs include the delay."

@@ -13,7 +13,7 @@ from typing import Literal
 
 from dumbbell.host.sources import LocalHost
 
-__all__ = ["AVAILABLE", "Presence", "file_of", "images", "option", "presence", "queue_presence", "release"]
+__all__ = ["AVAILABLE", "Presence", "images", "option", "presence", "queue_presence", "release"]
 
 AVAILABLE = "net.ipv4.tcp_available_congestion_control"
 
@@ -33,17 +33,17 @@ class Presence:
     why: str = ""
 
 
-def release(machine: LocalHost) -> str | None:
+def release(host: LocalHost) -> str | None:
     """The kernel's release, as `uname -r`."""
-    return machine.sysctl("kernel.osrelease").first()
+    return host.sysctl("kernel.osrelease").first()
 
 
-def presence(machine: LocalHost, name: str) -> Presence:
+def presence(host: LocalHost, name: str) -> Presence:
     """How the running kernel has the congestion control `name`."""
-    available = machine.sysctl(AVAILABLE)
-    file = _listed(machine, release(machine), "modules.dep", name)
+    available = host.sysctl(AVAILABLE)
+    file = _listed(host, release(host), "modules.dep", name)
     if name in available.fields():
-        loaded = machine.file("/proc/modules")
+        loaded = host.file("/proc/modules")
         if any(line.startswith(f"tcp_{name} ") for line in (loaded.text or "").splitlines()):
             return Presence("loaded", "/proc/modules", file)
         # No /proc/modules: a kernel without modules (CONFIG_MODULES).
@@ -56,27 +56,27 @@ def presence(machine: LocalHost, name: str) -> Presence:
     return Presence("absent", AVAILABLE)
 
 
-def queue_presence(machine: LocalHost, name: str) -> Presence:
+def queue_presence(host: LocalHost, name: str) -> Presence:
     """How the running kernel has the qdisc `name`, by its modules and configuration."""
-    version, module, key = release(machine), f"sch_{name}", f"NET_SCH_{name.upper()}"
-    if name in ALWAYS or name == machine.sysctl("net.core.default_qdisc").first():
+    version, module, key = release(host), f"sch_{name}", f"NET_SCH_{name.upper()}"
+    if name in ALWAYS or name == host.sysctl("net.core.default_qdisc").first():
         return Presence("built in", "every kernel")
-    loaded = machine.file("/proc/modules").text or ""
+    loaded = host.file("/proc/modules").text or ""
     if any(line.startswith(f"{module} ") for line in loaded.splitlines()):
         return Presence("loaded", "/proc/modules")
-    if file := _file_in(machine, version, "modules.dep", module):
+    if file := _file_in(host, version, "modules.dep", module):
         return Presence("loadable", "modules.dep", file)
-    configured = option(machine, key)
-    if configured == "y" or _file_in(machine, version, "modules.builtin", module):
+    configured = option(host, key)
+    if configured == "y" or _file_in(host, version, "modules.builtin", module):
         return Presence("built in", f"CONFIG_{key}")
     if configured is None:
         return Presence("unknown", f"CONFIG_{key}", why="neither modules nor configuration can be read")
     return Presence("absent", f"CONFIG_{key}")
 
 
-def images(machine: LocalHost, name: str) -> Presence:
+def images(host: LocalHost, name: str) -> Presence:
     """How the kernels in a folder's /lib/modules have it, for --root, which has no running kernel."""
-    folder = machine.path("/lib/modules")
+    folder = host.path("/lib/modules")
     try:
         releases = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
     except OSError:
@@ -85,15 +85,15 @@ def images(machine: LocalHost, name: str) -> Presence:
         return Presence("unknown", "/lib/modules", why="this folder has no kernel modules")
     built_in = False
     for one in reversed(releases):
-        if file := _listed(machine, one, "modules.dep", name):
+        if file := _listed(host, one, "modules.dep", name):
             return Presence("loadable", f"/lib/modules/{one}/modules.dep", file)
-        built_in = built_in or _listed(machine, one, "modules.builtin", name) is not None
+        built_in = built_in or _listed(host, one, "modules.builtin", name) is not None
     return Presence("built in" if built_in else "absent", f"/lib/modules/{releases[-1]}/modules.builtin")
 
 
-def option(machine: LocalHost, name: str) -> str | None:
+def option(host: LocalHost, name: str) -> str | None:
     """The value of CONFIG_`name` in the kernel's configuration: y, m or n; None if it can't be read."""
-    text = _configuration(machine)
+    text = _configuration(host)
     if text is None:
         return None
     for line in text.splitlines():
@@ -102,26 +102,21 @@ def option(machine: LocalHost, name: str) -> str | None:
     return "n"
 
 
-def file_of(machine: LocalHost, name: str) -> str | None:
-    """The module file of a congestion control in the running kernel."""
-    return _listed(machine, release(machine), "modules.dep", name)
-
-
-def _configuration(machine: LocalHost) -> str | None:
+def _configuration(host: LocalHost) -> str | None:
     try:
-        return gzip.decompress(machine.data("/proc/config.gz")).decode(errors="replace")
+        return gzip.decompress(host.data("/proc/config.gz")).decode(errors="replace")
     except (OSError, EOFError, zlib.error):
-        return machine.file(f"/boot/config-{release(machine)}").text
+        return host.file(f"/boot/config-{release(host)}").text
 
 
-def _listed(machine: LocalHost, version: str | None, index: str, name: str) -> str | None:
-    return _file_in(machine, version, index, f"tcp_{name}")
+def _listed(host: LocalHost, version: str | None, index: str, name: str) -> str | None:
+    return _file_in(host, version, index, f"tcp_{name}")
 
 
-def _file_in(machine: LocalHost, version: str | None, index: str, module: str) -> str | None:
+def _file_in(host: LocalHost, version: str | None, index: str, module: str) -> str | None:
     if not version:
         return None
-    for path in _paths(machine.file(f"/lib/modules/{version}/{index}").text or ""):
+    for path in _paths(host.file(f"/lib/modules/{version}/{index}").text or ""):
         if PurePosixPath(path).name.split(".ko")[0] == module:
             return path if path.startswith("/") else f"/lib/modules/{version}/{path}"
     return None

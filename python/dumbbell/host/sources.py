@@ -90,19 +90,19 @@ class LocalHost:
 
     def command(self, *fields: str) -> Reading:
         """The output of a command; a folder runs none."""
-        typed = " ".join(fields)
+        command_line = " ".join(fields)
         if self.cached is None:
-            return self._output(fields, typed)
-        if typed not in self.cached:
-            self.cached[typed] = self._output(fields, typed)
-        return self.cached[typed]
+            return self._output(fields, command_line)
+        if command_line not in self.cached:
+            self.cached[command_line] = self._output(fields, command_line)
+        return self.cached[command_line]
 
-    def _output(self, fields: Sequence[str], typed: str) -> Reading:
-        if (recorded := self.commands.get(typed)) is not None:
-            return Reading(typed, recorded)
+    def _output(self, fields: Sequence[str], command_line: str) -> Reading:
+        if (recorded := self.commands.get(command_line)) is not None:
+            return Reading(command_line, recorded)
         if not self.live:
-            return Reading(typed, None, "not run: --root names a folder, not the running host")
-        return _ran(fields, typed)
+            return Reading(command_line, None, "not run: --root names a folder, not the running host")
+        return _run_command(fields, command_line)
 
 
 def sysctl_path(key: str) -> Path:
@@ -110,22 +110,22 @@ def sysctl_path(key: str) -> Path:
     return Path("/proc/sys", *key.split("."))
 
 
-def _ran(fields: Sequence[str], typed: str) -> Reading:
+def _run_command(fields: Sequence[str], command_line: str) -> Reading:
     environment = os.environ | {"PATH": f"{os.environ.get('PATH', '')}:{_PATH}", "LC_ALL": "C"}
     try:
         ran = subprocess.run(
             fields, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=COMMAND_LIMIT_S, check=False
         )
     except FileNotFoundError:
-        return Reading(typed, None, f"'{fields[0]}' is not installed")
+        return Reading(command_line, None, f"'{fields[0]}' is not installed")
     except subprocess.TimeoutExpired:
-        return Reading(typed, None, f"'{fields[0]}' did not finish within {COMMAND_LIMIT_S} s")
+        return Reading(command_line, None, f"'{fields[0]}' did not finish within {COMMAND_LIMIT_S} s")
     except OSError as error:
-        return Reading(typed, None, _why(error))
+        return Reading(command_line, None, _why(error))
     if ran.returncode != 0:
         errors = ran.stderr.decode(errors="replace").strip().splitlines()
-        return Reading(typed, None, errors[0] if errors else f"exit status {ran.returncode}")
-    return Reading(typed, ran.stdout.decode(errors="replace"))
+        return Reading(command_line, None, errors[0] if errors else f"exit status {ran.returncode}")
+    return Reading(command_line, ran.stdout.decode(errors="replace"))
 
 
 def _why(error: OSError) -> str:

@@ -89,39 +89,39 @@ class Unload:
 Step = Write | Remove | RemoveFolder | Set | Load | Unload
 
 
-def perform(machine: LocalHost, step: Step) -> str:
+def perform(host: LocalHost, step: Step) -> str:
     """Perform a step; returns a note if a harmless part failed.
 
     Raises LocalHostError on failure.
     """
     try:
-        return _done(machine, step)
+        return _perform(host, step)
     except OSError as error:
         raise LocalHostError(f"{step.describe()}: {_why(step, error)}") from error
 
 
-def obstacle(machine: LocalHost, step: Step) -> str:
+def obstacle(host: LocalHost, step: Step) -> str:
     """Why a step would fail for lack of permission, checked before any change; empty if no problem is found."""
     if isinstance(step, Set):
-        path = machine.path(str(sysctl_path(step.key)))
+        path = host.path(str(sysctl_path(step.key)))
         return "" if os.access(path, os.W_OK) else f"{step.key} can't be written here"
     if isinstance(step, Write | Remove):
-        folder = _existing(machine.path(step.path).parent)
-        if not folder.resolve().is_relative_to(machine.root.resolve()):
-            return f"{step.path} leads out of {machine.root}, to {folder.resolve()}"
+        folder = _existing(host.path(step.path).parent)
+        if not folder.resolve().is_relative_to(host.root.resolve()):
+            return f"{step.path} leads out of {host.root}, to {folder.resolve()}"
         if not os.access(folder, os.W_OK | os.X_OK):
             return f"{folder} can't be written"
     return ""
 
 
 @contextmanager
-def locked(machine: LocalHost) -> Iterator[None]:
+def locked(host: LocalHost) -> Iterator[None]:
     """Lock the host's configuration; other processes that change it wait."""
     try:
-        folder = os.open(machine.path("/etc"), os.O_RDONLY | os.O_DIRECTORY)
+        folder = os.open(host.path("/etc"), os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         raise LocalHostError(
-            f"{machine.path('/etc')}: {(error.strerror or '').lower()}; a root is a folder with etc, as an image has it"
+            f"{host.path('/etc')}: {(error.strerror or '').lower()}; a root is a folder with /etc, such as an image's"
         ) from error
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
@@ -130,32 +130,32 @@ def locked(machine: LocalHost) -> Iterator[None]:
         os.close(folder)
 
 
-def _done(machine: LocalHost, step: Step) -> str:
+def _perform(host: LocalHost, step: Step) -> str:
     match step:
         case Write():
-            _write_whole(machine.path(step.path), step.text)
+            _write_atomically(host.path(step.path), step.text)
         case Remove():
-            _sweep(machine.path(step.path))
-            machine.path(step.path).unlink(missing_ok=True)
-            _settle(machine.path(step.path).parent)
+            _remove_leftovers(host.path(step.path))
+            host.path(step.path).unlink(missing_ok=True)
+            _sync_folder(host.path(step.path).parent)
         case RemoveFolder():
-            return _without_folder(machine.path(step.path))
+            return _remove_folder(host.path(step.path))
         case Set():
-            machine.path(str(sysctl_path(step.key))).write_text(f"{step.value}\n")
+            host.path(str(sysctl_path(step.key))).write_text(f"{step.value}\n")
         case Load():
-            ran = machine.command("modprobe", step.module)
+            ran = host.command("modprobe", step.module)
             if ran.text is None:
                 raise LocalHostError(f"{step.describe()}: {ran.why}")
         case Unload():
-            ran = machine.command("modprobe", "-r", step.module)
+            ran = host.command("modprobe", "-r", step.module)
             if ran.text is None:
                 return f"the module {step.module} stays loaded: {ran.why}"
     return ""
 
 
-def _write_whole(path: Path, text: str) -> None:
+def _write_atomically(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
+    _remove_leftovers(path)
     # Not *.conf: programs that read the folder meanwhile ignore it.
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:
@@ -168,16 +168,16 @@ def _write_whole(path: Path, text: str) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    _settle(path.parent)
+    _sync_folder(path.parent)
 
 
-def _sweep(path: Path) -> None:
+def _remove_leftovers(path: Path) -> None:
     """Remove temporary files left by a killed process; the lock excludes running ones."""
     for left in path.parent.glob(f".{path.name}.*.tmp"):
         left.unlink(missing_ok=True)
 
 
-def _settle(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Sync a folder, so that a rename in it survives a power failure."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -186,7 +186,7 @@ def _settle(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _without_folder(path: Path) -> str:
+def _remove_folder(path: Path) -> str:
     try:
         path.rmdir()
     except OSError as error:

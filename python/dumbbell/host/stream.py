@@ -107,8 +107,8 @@ class Stream:
         except subprocess.TimeoutExpired:  # It is still writing unreadable frames.
             return None
         self._stderr.seek(0)
-        fields = self._stderr.read().decode(errors="replace").strip().removeprefix("dumbbell-agent: ")
-        return LocalHostError(_explained(fields or f"the agent ended with status {self._process.returncode}"))
+        message = self._stderr.read().decode(errors="replace").strip().removeprefix("dumbbell-agent: ")
+        return LocalHostError(_explained(message or f"the agent ended with status {self._process.returncode}"))
 
 
 def frames(stream: IO[bytes]) -> Iterator[Frame]:
@@ -125,13 +125,13 @@ def frames(stream: IO[bytes]) -> Iterator[Frame]:
         yield Frame(int(header["monotonic_ns"]), int(header["realtime_ns"]), int(header["took_ns"]), records)
 
 
-def _explained(fields: str) -> str:
+def _explained(message: str) -> str:
     """The agent's message, with a hint where possible."""
-    if re.search(r"entering network namespace", fields):
-        if "Operation not permitted" in fields or "Permission denied" in fields:
-            return f"{fields}; entering another namespace needs root: use sudo"
-        return f"{fields}; list namespaces with: ip netns list; or give a process id"
-    return fields
+    if re.search(r"entering network namespace", message):
+        if "Operation not permitted" in message or "Permission denied" in message:
+            return f"{message}; entering another namespace needs root: use sudo"
+        return f"{message}; list namespaces with: ip netns list; or give a process id"
+    return message
 
 
 def _exactly(stream: IO[bytes], size: int, *, may_end: bool = False) -> bytes:

@@ -21,11 +21,11 @@ _NAME = re.compile(r"[A-Za-z0-9_]{1,15}")
 
 @dataclass(frozen=True)
 class Change:
-    """Steps in order, and notes for the user; `wanted` is verified after the steps."""
+    """Steps in order, and notes for the user; `controller` is verified to be the default after the steps."""
 
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
-    wanted: str | None = None
+    controller: str | None = None
     strict: bool = True
     """Whether to undo the change if a new connection gets another congestion control; never when disabling."""
 
@@ -39,7 +39,7 @@ class Done:
     opened: probe.Opened | None = None
 
 
-def enabling(machine: LocalHost, name: str, qdisc: str | None = None, *, running: bool = True) -> Change:
+def enabling(host: LocalHost, name: str, qdisc: str | None = None, *, running: bool = True) -> Change:
     """The change that makes `name` the default of new connections, now (if `running`) and at each boot.
 
     Raises LocalHostError if the kernel lacks it, if our file was edited, or without permission.
@@ -49,15 +49,15 @@ def enabling(machine: LocalHost, name: str, qdisc: str | None = None, *, running
             raise LocalHostError(
                 f"invalid name of a congestion control or qdisc, got {word!r}; use a name like bbr or fq"
             )
-    presence = _presence(machine, name, running=running)
-    initial = initial_namespace(machine) if running else True
-    allowed = machine.sysctl(ALLOWED).fields() if running else []
+    presence = _presence(host, name, running=running)
+    initial = initial_namespace(host) if running else True
+    allowed = host.sysctl(ALLOWED).fields() if running else []
     if not initial:
         _refuse_in_namespace(name, qdisc, allowed)
-    queue_notes = _queue_notes(machine, qdisc) if running and qdisc else []
-    old = _record(machine) or Record({})
+    queue_notes = _queue_notes(host, qdisc) if running and qdisc else []
+    old = _record(host) or Record({})
     sets = old.sets | {CONTROLLER: name} | ({QDISC: qdisc} if qdisc else {})
-    before = {key: machine.sysctl(key).first() if running else None for key in sets} | old.before
+    before = {key: host.sysctl(key).first() if running else None for key in sets} | old.before
     module = f"tcp_{name}"
     new = Record(
         sets,
@@ -65,24 +65,24 @@ def enabling(machine: LocalHost, name: str, qdisc: str | None = None, *, running
         _earlier(old, sets),
         allowed=_with(old.allowed, name, running and initial and name not in allowed),
         loaded=_with(old.loaded, module, running and presence.kind == "loadable"),
-        folders=old.folders or _missing(machine, presence),
+        folders=old.folders or _missing(host, presence),
     )
     is_module = presence.kind in ("loaded", "loadable")
-    steps: list[Step] = [Write(DROPIN, dropin.composed(new)), *_module_steps(machine, module if is_module else None)]
+    steps: list[Step] = [Write(DROPIN, dropin.composed(new)), *_module_steps(host, module if is_module else None)]
     if running:
         steps += [Load(module)] if presence.kind == "loadable" else []
         steps += [Set(key, sets[key]) for key in (QDISC, CONTROLLER) if key in sets]
-    notes = [*_notes(machine, sets), *queue_notes, *_where(presence, running=running, initial=initial)]
-    return _permitted(machine, Change(tuple(steps), tuple(notes), name if running else None))
+    notes = [*_notes(host, sets), *queue_notes, *_scope_notes(presence, running=running, initial=initial)]
+    return _permitted(host, Change(tuple(steps), tuple(notes), name if running else None))
 
 
-def disabling(machine: LocalHost, *, running: bool = True, force: bool = False) -> Change:
+def disabling(host: LocalHost, *, running: bool = True, force: bool = False) -> Change:
     """The change that undoes `enabling`: restores the previous values and removes our files.
 
     `force` also removes an edited drop-in, keeping a copy under a name that sysctl ignores.
     Raises LocalHostError if nothing was enabled, if a file was edited, or without permission.
     """
-    text = machine.file(DROPIN).text
+    text = host.file(DROPIN).text
     if text is None:
         raise LocalHostError(f"nothing to undo: {DROPIN} doesn't exist; 'dumbbell enable' writes it")
     try:
@@ -94,58 +94,58 @@ def disabling(machine: LocalHost, *, running: bool = True, force: bool = False) 
                 f"yourself, or with: dumbbell disable --force (keeps a copy, {DROPIN}.edited, and the current values)"
             ) from error
         kept = Write(f"{DROPIN}.edited", text)
-        return _permitted(machine, Change((kept, *_module_steps(machine, None), Remove(DROPIN))))
-    sets, notes = _restore_steps(machine, record) if running else ([], [])
-    steps: list[Step] = [*sets, *_module_steps(machine, None)]
+        return _permitted(host, Change((kept, *_module_steps(host, None), Remove(DROPIN))))
+    sets, notes = _restore_steps(host, record) if running else ([], [])
+    steps: list[Step] = [*sets, *_module_steps(host, None)]
     steps += [Unload(module) for module in record.loaded if running]
     steps += [Remove(DROPIN), *(RemoveFolder(folder) for folder in reversed(record.folders))]
-    wanted = next((step.value for step in sets if step.key == CONTROLLER), None)
-    return _permitted(machine, Change(tuple(steps), tuple(notes), wanted, strict=False))
+    controller = next((step.value for step in sets if step.key == CONTROLLER), None)
+    return _permitted(host, Change(tuple(steps), tuple(notes), controller, strict=False))
 
 
-def apply(machine: LocalHost, change: Change, *, verify: bool = True) -> Done:
+def apply(host: LocalHost, change: Change, *, verify: bool = True) -> Done:
     """Perform the steps, then verify with a new connection; on any failure, restore the previous state.
 
     The caller holds `steps.locked` from before the change was computed.
     Raises LocalHostError with the step that failed.
     """
     # The current state as steps, to undo the change after a failure or Ctrl-C.
-    back = [_as_it_is(machine, step) for step in change.steps]
+    restore = [_restoring_steps(host, step) for step in change.steps]
     notes = list(change.notes)
     begun = 0
     try:
         for step in change.steps:
             begun += 1
-            notes += filter(None, [perform(machine, step)])
-        opened = _verified(change.wanted, strict=change.strict) if verify and change.wanted else None
+            notes += filter(None, [perform(host, step)])
+        opened = _verified(change.controller, strict=change.strict) if verify and change.controller else None
     except BaseException as error:
-        _taken_back(machine, back[:begun], error)
+        _undo(host, restore[:begun], error)
         raise
     return Done(change, tuple(notes), opened)
 
 
-def _taken_back(machine: LocalHost, back: list[tuple[Step, ...]], error: BaseException) -> None:
+def _undo(host: LocalHost, restore: list[tuple[Step, ...]], error: BaseException) -> None:
     """Undo the started steps in reverse order; failures are added to the error as notes."""
-    for step in (one for several in reversed(back) for one in several):
+    for step in (one for several in reversed(restore) for one in several):
         try:
-            perform(machine, step)
+            perform(host, step)
         except LocalHostError as other:
             error.add_note(f"and not undone: {other}")
 
 
-def initial_namespace(machine: LocalHost) -> bool:
+def initial_namespace(host: LocalHost) -> bool:
     """Whether this is the host's initial network namespace.
 
     Sysctls that are not per namespace are visible only there (`net_core_table`, net/core/sysctl_net_core.c).
     """
-    return machine.sysctl(QDISC).text is not None
+    return host.sysctl(QDISC).text is not None
 
 
-def _presence(machine: LocalHost, name: str, *, running: bool) -> kernel_modules.Presence:
-    presence = kernel_modules.presence(machine, name) if running else kernel_modules.images(machine, name)
+def _presence(host: LocalHost, name: str, *, running: bool) -> kernel_modules.Presence:
+    presence = kernel_modules.presence(host, name) if running else kernel_modules.images(host, name)
     if presence.kind == "absent":
-        version = kernel_modules.release(machine) if running else PurePosixPath(presence.source).parts[3]
-        available = f" (it has: {', '.join(machine.sysctl(kernel_modules.AVAILABLE).fields())})" if running else ""
+        version = kernel_modules.release(host) if running else PurePosixPath(presence.source).parts[3]
+        available = f" (it has: {', '.join(host.sysctl(kernel_modules.AVAILABLE).fields())})" if running else ""
         raise LocalHostError(
             f"Linux {version} has no congestion control '{name}'{available} and no module tcp_{name} "
             f"in /lib/modules/{version}; it needs CONFIG_TCP_CONG_{name.upper()}: install the distribution's package "
@@ -156,11 +156,11 @@ def _presence(machine: LocalHost, name: str, *, running: bool) -> kernel_modules
     return presence
 
 
-def _queue_notes(machine: LocalHost, qdisc: str) -> list[str]:
+def _queue_notes(host: LocalHost, qdisc: str) -> list[str]:
     """Raises LocalHostError if the kernel lacks the qdisc; returns a note if that can't be determined."""
-    presence = kernel_modules.queue_presence(machine, qdisc)
+    presence = kernel_modules.queue_presence(host, qdisc)
     if presence.kind == "absent":
-        version = kernel_modules.release(machine)
+        version = kernel_modules.release(host)
         raise LocalHostError(
             f"Linux {version} has no qdisc '{qdisc}' and no module sch_{qdisc} in /lib/modules/{version}; it needs "
             f"{presence.source}: install the distribution's package with all modules, or remove --qdisc"
@@ -184,10 +184,10 @@ def _refuse_in_namespace(name: str, qdisc: str | None, allowed: list[str]) -> No
         )
 
 
-def _record(machine: LocalHost) -> Record | None:
-    text = machine.file(DROPIN).text
+def _record(host: LocalHost) -> Record | None:
+    text = host.file(DROPIN).text
     if text is None:
-        if machine.path(DROPIN).is_symlink() or machine.path(DROPIN).exists():
+        if host.path(DROPIN).is_symlink() or host.path(DROPIN).exists():
             raise LocalHostError(f"{DROPIN} can't be read; it should be a plain file")
         return None
     try:
@@ -198,9 +198,9 @@ def _record(machine: LocalHost) -> Record | None:
         ) from error
 
 
-def _module_steps(machine: LocalHost, module: str | None) -> list[Step]:
+def _module_steps(host: LocalHost, module: str | None) -> list[Step]:
     """Steps for our modules-load.d file; a foreign file of that name is left alone."""
-    text = machine.file(MODULES).text
+    text = host.file(MODULES).text
     if text is not None and not dropin.is_modules_text(text):
         if module is None:
             return []
@@ -210,39 +210,39 @@ def _module_steps(machine: LocalHost, module: str | None) -> list[Step]:
     return [Write(MODULES, dropin.modules_text(module))]
 
 
-def _restore_steps(machine: LocalHost, record: Record) -> tuple[list[Set], list[str]]:
+def _restore_steps(host: LocalHost, record: Record) -> tuple[list[Set], list[str]]:
     """Steps that restore settings which still have our value, and notes about the others."""
     steps: list[Set] = []
     notes = []
     for key in (CONTROLLER, QDISC):
         if key not in record.sets:
             continue
-        now, before = machine.sysctl(key).first(), record.before.get(key)
+        now, before = host.sysctl(key).first(), record.before.get(key)
         if before is None:
             notes.append(f"{key} stays {now} until the next boot: the previous value was not recorded (--root)")
         elif now != before and (now == record.sets[key] or f"{key} = {now}" in record.earlier):
             steps.append(Set(key, before))
         elif now != before:
             notes.append(f"{key} was changed to {now} since, and is left so; the previous value was {before}")
-    allowed = machine.sysctl(ALLOWED).fields()
+    allowed = host.sysctl(ALLOWED).fields()
     kept = [name for name in allowed if name not in record.allowed]
-    if record.allowed and kept != allowed and initial_namespace(machine):
+    if record.allowed and kept != allowed and initial_namespace(host):
         # After setting the default, because the kernel allows whatever becomes the default.
         steps.append(Set(ALLOWED, " ".join(kept)))
     return steps, notes
 
 
-def _notes(machine: LocalHost, sets: dict[str, str]) -> list[str]:
+def _notes(host: LocalHost, sets: dict[str, str]) -> list[str]:
     """Notes about files that set the same keys to other values later at boot."""
     return [
         f"{line.file}, line {line.line}, sets {line.key} = {line.value} later at boot and overrides this; remove it"
         for key in sets
-        for line in sysctld.later(machine, DROPIN, key)
+        for line in sysctld.later(host, DROPIN, key)
         if line.value != sets[key]
     ]
 
 
-def _where(presence: kernel_modules.Presence, *, running: bool, initial: bool) -> list[str]:
+def _scope_notes(presence: kernel_modules.Presence, *, running: bool, initial: bool) -> list[str]:
     if not running:
         notes_before = (
             [f"can't determine whether its kernel has the congestion control: {presence.why}"]
@@ -258,33 +258,33 @@ def _where(presence: kernel_modules.Presence, *, running: bool, initial: bool) -
     ]
 
 
-def _missing(machine: LocalHost, presence: kernel_modules.Presence) -> tuple[str, ...]:
+def _missing(host: LocalHost, presence: kernel_modules.Presence) -> tuple[str, ...]:
     folders = ["/etc/sysctl.d"] + (["/etc/modules-load.d"] if presence.kind in ("loaded", "loadable") else [])
-    return tuple(folder for folder in folders if not machine.path(folder).exists())
+    return tuple(folder for folder in folders if not host.path(folder).exists())
 
 
-def _permitted(machine: LocalHost, change: Change) -> Change:
-    obstacles = list(dict.fromkeys(filter(None, (obstacle(machine, step) for step in change.steps))))
+def _permitted(host: LocalHost, change: Change) -> Change:
+    obstacles = list(dict.fromkeys(filter(None, (obstacle(host, step) for step in change.steps))))
     if obstacles:
         raise LocalHostError(
             f"{'; '.join(obstacles)}; nothing was changed. This needs root (sudo); for a container, set it at start "
             "(docker run --sysctl net.ipv4.tcp_congestion_control=…)"
         )
-    same = {step for step in change.steps if _as_it_is(machine, step) == (step,)}
+    same = {step for step in change.steps if _restoring_steps(host, step) == (step,)}
     return replace(change, steps=tuple(step for step in change.steps if step not in same))
 
 
-def _as_it_is(machine: LocalHost, step: Step) -> tuple[Step, ...]:
+def _restoring_steps(host: LocalHost, step: Step) -> tuple[Step, ...]:
     """The steps that restore the current state."""
     match step:
         case Write() | Remove():
-            text = machine.file(step.path).text
+            text = host.file(step.path).text
             if text is not None:
                 return (Write(step.path, text),)
             folder = str(PurePosixPath(step.path).parent)
-            return (Remove(step.path),) if machine.path(folder).exists() else (Remove(step.path), RemoveFolder(folder))
+            return (Remove(step.path),) if host.path(folder).exists() else (Remove(step.path), RemoveFolder(folder))
         case Set():
-            return _as_it_is_set(machine, step)
+            return _restoring_sets(host, step)
         case Load():
             return (Unload(step.module),)
         case Unload():
@@ -293,12 +293,12 @@ def _as_it_is(machine: LocalHost, step: Step) -> tuple[Step, ...]:
             return ()
 
 
-def _as_it_is_set(machine: LocalHost, step: Set) -> tuple[Set, ...]:
-    now, allowed = machine.sysctl(step.key).first(), machine.sysctl(ALLOWED).first()
+def _restoring_sets(host: LocalHost, step: Set) -> tuple[Set, ...]:
+    now, allowed = host.sysctl(step.key).first(), host.sysctl(ALLOWED).first()
     if now is None:
         return ()
     # The kernel allows what becomes the default; only the initial namespace can undo that.
-    if allowed and step.key == CONTROLLER and now != step.value and initial_namespace(machine):
+    if allowed and step.key == CONTROLLER and now != step.value and initial_namespace(host):
         return Set(step.key, now), Set(ALLOWED, allowed)
     return (Set(step.key, now),)
 
@@ -327,5 +327,5 @@ def _earlier(old: Record, sets: dict[str, str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*old.earlier, *settings]))
 
 
-def _with(names: tuple[str, ...], name: str, wanted: bool) -> tuple[str, ...]:
-    return (*names, name) if wanted and name not in names else names
+def _with(names: tuple[str, ...], name: str, add: bool) -> tuple[str, ...]:
+    return (*names, name) if add and name not in names else names

@@ -34,28 +34,28 @@ class Assignment:
         return self.key == key or fnmatchcase(key, self.key)
 
 
-def assignments(machine: LocalHost) -> Iterator[Assignment]:
+def assignments(host: LocalHost) -> Iterator[Assignment]:
     """All assignments at boot, in the order in which they are read."""
     chosen: dict[str, str] = {}
     for folder in FOLDERS:
         try:
-            names = sorted(entry.name for entry in machine.path(folder).iterdir())
+            names = sorted(entry.name for entry in host.path(folder).iterdir())
         except OSError:
             continue
         for name in names:
             if name.endswith(".conf"):
                 chosen.setdefault(name, f"/{folder}/{name}")
     for name in sorted(chosen):
-        yield from parsed(_followed(machine, chosen[name]), chosen[name])
-    yield from parsed(_followed(machine, f"/{OLD_FILE}"), f"/{OLD_FILE}")
+        yield from parsed(_followed(host, chosen[name]), chosen[name])
+    yield from parsed(_followed(host, f"/{OLD_FILE}"), f"/{OLD_FILE}")
 
 
-def later(machine: LocalHost, file: str, key: str) -> list[Assignment]:
+def later(host: LocalHost, file: str, key: str) -> list[Assignment]:
     """Assignments of other files to a key that are read after `file`, and so override it."""
     name = Path(file).name
     return [
         line
-        for line in assignments(machine)
+        for line in assignments(host)
         if line.sets(key) and line.file != file and (line.file == f"/{OLD_FILE}" or Path(line.file).name > name)
     ]
 
@@ -78,16 +78,16 @@ def _dotted(key: str) -> str:
     return key.translate(str.maketrans("/.", "./"))
 
 
-def _followed(machine: LocalHost, name: str) -> Reading:
+def _followed(host: LocalHost, name: str) -> Reading:
     """A file's text; links are resolved as on the host itself: absolute ones start at its root."""
-    at = machine.path(name)
+    at = host.path(name)
     for _ in range(MOST_LINKS):
         if not at.is_symlink():
             break
         target = at.readlink()
         if target == Path("/dev/null"):
             return Reading(name, None, "masked")
-        at = machine.path(str(target)) if target.is_absolute() else at.parent / target
+        at = host.path(str(target)) if target.is_absolute() else at.parent / target
     try:
         return Reading(name, at.read_bytes().decode(errors="replace"))
     except OSError as error:

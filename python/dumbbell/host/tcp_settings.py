@@ -22,7 +22,7 @@ class Setting:
 
     name: str
     title: str
-    told: Callable[[int], tuple[Mark, str, str]]
+    interpret: Callable[[int], tuple[Mark, str, str]]
     """Returns mark, value in words, and meaning."""
     better: int | None = None
 
@@ -32,19 +32,19 @@ class Setting:
         return f"net.ipv4.{self.name}"
 
 
-def tcp_settings(machine: LocalHost) -> Iterator[Finding]:
+def tcp_settings(host: LocalHost) -> Iterator[Finding]:
     """One finding per sysctl."""
     for setting in SETTINGS:
-        yield _found(machine, setting)
+        yield _found(host, setting)
 
 
-def _found(machine: LocalHost, setting: Setting) -> Finding:
+def _found(host: LocalHost, setting: Setting) -> Finding:
     what = (f"protocol.{setting.name}", GROUP, setting.title)
-    read = machine.sysctl(setting.key)
+    read = host.sysctl(setting.key)
     text = read.text or ""
     if not text.isdigit():
         return unknown(*what, read.source, f"can't be read: {read.why or repr(read.text)}")
-    mark, shown, meaning = setting.told(int(text))
+    mark, shown, meaning = setting.interpret(int(text))
     change = (f"sudo sysctl -w {setting.key}={setting.better}",) if mark != "ok" and setting.better is not None else ()
     return Finding(*what, mark, int(text), shown, read.source, meaning, change)
 
@@ -54,10 +54,10 @@ def _ecn(value: int) -> tuple[Mark, str, str]:
         return "warning", "off", "Connections never use ECN, even if the peer requests it."
     if value == 2:
         return "ok", "accepted", "The default: incoming connections may use ECN, outgoing ones don't request it."
-    fields = {
+    names = {
         1: "requested and accepted", 3: "AccECN", 4: "AccECN accepted, ECN requested", 5: "AccECN accepted",
     }  # fmt: skip
-    return "ok", fields.get(value, str(value)), "Queues may mark packets instead of dropping them."
+    return "ok", names.get(value, str(value)), "Queues may mark packets instead of dropping them."
 
 
 def _fallback(value: int) -> tuple[Mark, str, str]:
@@ -94,10 +94,10 @@ def _lowat(value: int) -> tuple[Mark, str, str]:
 
 
 def _probing(value: int) -> tuple[Mark, str, str]:
-    fields = {0: "off", 1: "after a black hole", 2: "always"}
+    names = {0: "off", 1: "after a black hole", 2: "always"}
     if value == 0:
         return "ok", "off", "If ICMP is filtered, paths with a smaller MTU drop large packets; 1 detects that."
-    return "ok", fields.get(value, str(value)), "TCP probes for a packet size that fits the path."
+    return "ok", names.get(value, str(value)), "TCP probes for a packet size that fits the path."
 
 
 def _rack(value: int) -> tuple[Mark, str, str]:

@@ -37,23 +37,23 @@ class Verdict:
     source: str
 
 
-def which(machine: LocalHost, presence: Presence, info: Callable[[str], bytes] = probe.cc_info) -> Verdict:
+def which(host: LocalHost, presence: Presence, info: Callable[[str], bytes] = probe.cc_info) -> Verdict:
     """Collect all evidence; it must agree."""
     evidence: list[tuple[str, Evidence]] = []
     if presence.kind in ("loaded", "built in"):
-        evidence.append(("/sys/module/tcp_bbr/version", _by_version(machine.file("/sys/module/tcp_bbr/version"))))
-        evidence.append(("/proc/kallsyms", _by_symbols(machine.file("/proc/kallsyms"))))
-        if machine.live:
+        evidence.append(("/sys/module/tcp_bbr/version", _by_version(host.file("/sys/module/tcp_bbr/version"))))
+        evidence.append(("/proc/kallsyms", _by_symbols(host.file("/proc/kallsyms"))))
+        if host.live:
             evidence.append(("TCP_CC_INFO", _by_info(info)))
     elif presence.file:
-        evidence.append((presence.file, _by_file(machine, presence.file)))
-    reported = [(source, fields, version) for source, (version, fields) in evidence]
+        evidence.append((presence.file, _by_file(host, presence.file)))
+    reported = [(source, explanation, version) for source, (version, explanation) in evidence]
     versions = {version for _, _, version in reported if version}
-    telling = [(source, fields) for source, fields, version in reported if version or not versions]
-    source = ", ".join(source for source, _ in telling)
+    conclusive = [(source, explanation) for source, explanation, version in reported if version or not versions]
+    source = ", ".join(source for source, _ in conclusive)
     if len(versions) > 1:
-        return Verdict(None, ("the evidence is contradictory", *(fields for _, fields in telling)), source)
-    return Verdict(versions.pop() if versions else None, tuple(fields for _, fields in telling), source)
+        return Verdict(None, ("the evidence is contradictory", *(explanation for _, explanation in conclusive)), source)
+    return Verdict(versions.pop() if versions else None, tuple(explanation for _, explanation in conclusive), source)
 
 
 def of_names(names: Iterable[str]) -> Evidence:
@@ -102,9 +102,9 @@ def _by_info(info: Callable[[str], bytes]) -> Evidence:
         return None, f"can't open a BBR socket: {(error.strerror or '').lower()}"
 
 
-def _by_file(machine: LocalHost, file: str) -> Evidence:
+def _by_file(host: LocalHost, file: str) -> Evidence:
     try:
-        data = machine.data(file)
+        data = host.data(file)
         if file.endswith(".xz"):
             data = lzma.decompress(data)
         elif file.endswith(".gz"):

@@ -13,7 +13,7 @@ quantity, timestamps, checked_json, interval_counters, queue_samples
 iperf3_text, iperf3_json, iperf2, ss, ping, tcp_probe, tc_text, tc_json, flent, timing, capture   one per format
 dumbbell_export    runs written by dumbbell export
 recording          samples of live connections
-manifest           the manifest of an import
+import_manifest    the manifest of an import
 ```
 
 Values that a log lacks are null, rounding is recorded, and unknown input is an error with its line. `dumbbell.analysis`

@@ -120,7 +120,7 @@ def read(source: Source, options: Options) -> Log:
     start = report.start
     mss = options.mss_bytes or start.tcp_mss or start.tcp_mss_default or None
     streams = {each.socket: _stream(each, start) for each in start.connected}
-    warnings = [] if report.error is None else [f"iperf3 says: {report.error}"]
+    warnings = [] if report.error is None else [f"iperf3 reported: {report.error}"]
     for position, interval in enumerate(report.intervals):
         for piece in interval.streams:
             stream = streams.setdefault(piece.socket, _stream(_Connected(socket=piece.socket), start))

@@ -54,7 +54,7 @@ class Recording:
     _digest: Any = field(default_factory=hashlib.sha256)
 
     def take(self, frame: Frame, table: pl.DataFrame, matching: pl.Series) -> None:
-        """Add a sample from `host.stream`; a connection is kept from its first sample in `wanted`."""
+        """Add a sample from `host.stream`; a connection is kept from its first sample in `matching`."""
         if self._start is None:
             self._start = (frame.monotonic_ns, frame.realtime_ns)
         self._last_ns = frame.monotonic_ns - self._start[0]

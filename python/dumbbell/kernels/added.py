@@ -1,9 +1,9 @@
 """Compile the user's congestion control, one C file, into a new kernel: `dumbbell kernel add`.
 
 ```text
-the file ── csource ──▶ its names ── twin ──▶ a tree like the kernel's, the file in net/ipv4 ── make ──▶ linux
-                                                                                                 │ boot: is it there?
-<cache>/kernels/<kernel>+<name>/added/tcp_<name>.c  ◀── the store, by one rename ◀───────────────┘
+the file ─ csource ─▶ its names ─ tree_copy ─▶ a tree like the kernel's, the file in net/ipv4 ─ make ─▶ linux
+                                                                                               │ boot: is it registered?
+<cache>/kernels/<kernel>+<name>/added/tcp_<name>.c  ◀── the store, by one rename ◀─────────────┘
 ```
 
 The original kernel is not changed. Files added earlier are taken from the store, so the copied tree is only temporary,
@@ -54,20 +54,20 @@ def add(file: Path, *, to: str | None = None, name: str | None = None, progress:
     """
     content = _content(file)
     names = controllers_in(content.decode("latin-1"), str(file))
-    onto = store.find(to)
-    root = store.find(onto.base) if onto.base else onto
+    base = store.find(to)
+    root = store.find(base.base) if base.base else base
     added = Added(names, file.name, store.hash_of(content))
-    wanted = _files_to_add(onto, root, added, str(file))
-    called = store.check_name(name or (onto.name if _has(onto, added) else f"{onto.name}+{added.name}"))
+    files = _files_to_add(base, root, added, str(file))
+    called = store.check_name(name or (base.name if _has(base, added) else f"{base.name}+{added.name}"))
     known = _known(called)
-    if known and (known.base_sha256, _plain(known.added)) == (root.binary_sha256, _plain(wanted)):
+    if known and (known.base_sha256, _plain(known.added)) == (root.binary_sha256, _plain(files)):
         return Addition(known, added, fresh=False)
     tools.check()
-    sources = {each.module_file: _stored(onto, each) for each in wanted if each != added}
+    sources = {each.module_file: _stored(base, each) for each in files if each != added}
     sources[added.module_file] = content
     try:
         with locked(work_of(root), "built"):
-            return _build(called, root, wanted, sources, added, file, progress or process.silence)
+            return _build(called, root, files, sources, added, file, progress or process.silence)
     except OSError as error:
         raise KernelError(f"{error.filename or called}: the kernel can't be stored: {error.strerror}") from error
 
@@ -85,21 +85,21 @@ def _content(file: Path) -> bytes:
     return content
 
 
-def _files_to_add(onto: Kernel, root: Kernel, added: Added, file: str) -> tuple[Added, ...]:
+def _files_to_add(base: Kernel, root: Kernel, added: Added, file: str) -> tuple[Added, ...]:
     """All files to add to the root kernel; this file replaces its predecessor, or comes last."""
-    others = [each for each in onto.added if not set(each.names) & set(added.names)]
-    taken = {*(features.controllers(root) or ()), *(name for each in others for name in each.names)}
-    if clash := [name for name in added.names if name in taken]:
+    others = [each for each in base.added if not set(each.names) & set(added.names)]
+    names_in_use = {*(features.controllers(root) or ()), *(name for each in others for name in each.names)}
+    if clash := [name for name in added.names if name in names_in_use]:
         raise KernelError(
-            f"{file}: kernel '{onto.name}' already has a congestion control '{clash[0]}'; "
+            f"{file}: kernel '{base.name}' already has a congestion control '{clash[0]}'; "
             f'choose another name, such as .name = "{clash[0][:10]}_mine"'
         )
     if (cache_dir() / "build" / root.name / "tree" / FOLDER / added.module_file).exists():
         raise KernelError(
             f"{file}: '{added.name}' would overwrite Linux's {FOLDER / added.module_file}; choose another name"
         )
-    places = [added if set(each.names) & set(added.names) else each for each in onto.added]
-    return tuple(dict.fromkeys(places if added in places else [*places, added]))
+    replaced = [added if set(each.names) & set(added.names) else each for each in base.added]
+    return tuple(dict.fromkeys(replaced if added in replaced else [*replaced, added]))
 
 
 def _has(kernel: Kernel, added: Added) -> bool:
@@ -133,7 +133,7 @@ def _stored(kernel: Kernel, added: Added) -> bytes:
 
 
 def _build(
-    called: str, root: Kernel, wanted: tuple[Added, ...], sources: Mapping[str, bytes], added: Added, file: Path,
+    called: str, root: Kernel, files: tuple[Added, ...], sources: Mapping[str, bytes], added: Added, file: Path,
     progress: Progress,
 ) -> Addition:  # fmt: skip
     work = work_of(root)
@@ -144,7 +144,7 @@ def _build(
     write_sources(tree, sources)
     warnings = _compile(tree, added, file, log=log, progress=progress)
     progress("boot", 0, 1)
-    report = _boot_report(tree, root, wanted, added, file)
+    report = _boot_report(tree, root, files, added, file)
     progress("boot", 1, 1)
     result = work / "result"
     shutil.rmtree(result, ignore_errors=True)
@@ -152,7 +152,7 @@ def _build(
     collect(tree, result, log=log)
     for name, content in sources.items():
         (result / SOURCES / name).write_bytes(content)
-    complete = tuple(replace(each, parameters=report.parameters.get(each.module, {})) for each in wanted)
+    complete = tuple(replace(each, parameters=report.parameters.get(each.module, {})) for each in files)
     _describe(called, root, complete, result)
     store.keep_default()
     install(result, store.kernels_dir() / called, work / "replaced")
@@ -170,7 +170,7 @@ def _compile(tree: Path, added: Added, file: Path, *, log: Path, progress: Progr
         if _STEP.match(line):
             compiled += 1
             progress("build", compiled, max(compiled, STEPS))
-        elif line.strip() and not _MAKES_OWN.match(line):
+        elif line.strip() and not _MAKE_MESSAGE.match(line):
             messages.append(line)
 
     progress("build", 0, STEPS)
@@ -180,25 +180,25 @@ def _compile(tree: Path, added: Added, file: Path, *, log: Path, progress: Progr
         if not any(added.module_file in line or added.module in line for line in messages):
             raise
         how = "compiles, but doesn't link" if any(line.startswith("ld:") for line in messages) else "does not compile"
-        raise KernelError(f"{file}: {how}\n{_by_its_own_name(messages, added, file)}") from problem
+        raise KernelError(f"{file}: {how}\n{_with_user_path(messages, added, file)}") from problem
     finally:
         progress("build", compiled, compiled)
-    return _by_its_own_name(messages, added, file)
+    return _with_user_path(messages, added, file)
 
 
-def _by_its_own_name(messages: list[str], added: Added, file: Path) -> str:
+def _with_user_path(messages: list[str], added: Added, file: Path) -> str:
     inside = re.escape(str(FOLDER / added.module_file))
     return re.sub(rf"(?<![\w/]){inside}(?=:)", lambda _: str(file), "\n".join(messages))
 
 
-def _boot_report(tree: Path, root: Kernel, wanted: tuple[Added, ...], added: Added, file: Path) -> BootReport:
+def _boot_report(tree: Path, root: Kernel, files: tuple[Added, ...], added: Added, file: Path) -> BootReport:
     """Boot the kernel and check that all congestion controls are registered. Raises KernelError if one is missing."""
     store.check_binary(tree / store.BINARY)
     try:
         report = boot(tree / store.BINARY, root.arguments)
     except KernelError as problem:
         raise KernelError(f"{file}: compiles, but {problem}") from problem
-    absent = [name for each in wanted for name in each.names if name not in report.controllers]
+    absent = [name for each in files for name in each.names if name not in report.controllers]
     if not absent:
         return report
     missing = f"the booted kernel has no '{absent[0]}'"
@@ -236,4 +236,4 @@ SOURCES = "added"
 STEPS = 12
 """Steps of make for one file: compile it, rebuild four archives, link, and some small ones."""
 _STEP = re.compile(r"  [A-Z]+ ")
-_MAKES_OWN = re.compile(r"make(\[\d+\])?: ")
+_MAKE_MESSAGE = re.compile(r"make(\[\d+\])?: ")

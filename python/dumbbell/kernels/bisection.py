@@ -18,7 +18,7 @@ __all__ = ["Found", "Measure", "Skipped", "Step", "Verdict", "bisect"]
 
 
 class Skipped(Exception):
-    """A commit that can't be judged: it doesn't build, or no run completes."""
+    """A commit that can't be tested: it doesn't build, or no run completes."""
 
 
 class Verdict(StrEnum):

@@ -41,7 +41,7 @@ def boot(binary: Path, arguments: Sequence[str] = ()) -> BootReport:
     with tempfile.TemporaryDirectory(prefix="dumbbell-boot-") as tmp_dir:
         environment = {"HOME": "/nonexistent", "TMPDIR": memory_for(MEMORY_MIB << 20).place}
         process = subprocess.Popen(
-            [*command, *WORDS, *arguments, "--", "-c", f'"{SCRIPT}"'], cwd=tmp_dir, env=environment,
+            [*command, *ARGUMENTS, *arguments, "--", "-c", f'"{SCRIPT}"'], cwd=tmp_dir, env=environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0,
         )  # fmt: skip
         with process:
@@ -92,7 +92,7 @@ def _read(binary: Path, console: str) -> BootReport:
 
 
 MEMORY_MIB = 128
-WORDS = (
+ARGUMENTS = (
     f"mem={MEMORY_MIB}M", "time-travel=inf-cpu", "rootfstype=hostfs", "rootflags=/", "ro", "init=/bin/sh",
     "uml_dir=./uml", "con=null", "con0=fd:0,fd:1", "quiet", "loglevel=4", "panic=-1",
 )  # fmt: skip

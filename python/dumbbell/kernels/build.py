@@ -53,19 +53,19 @@ def build(
     kernel changes only in a call without arguments.
     Raises ToolMissing or KernelError; a KeyboardInterrupt leaves nothing running.
     """
-    wanted = kernel_spec(source, package, config)
-    called = store.check_name(name or wanted.name)
+    spec = kernel_spec(source, package, config)
+    called = store.check_name(name or spec.name)
     home = store.kernels_dir() / called
     if not name:
-        _refuse_to_replace_another(home, wanted)
+        _refuse_to_replace_another(home, spec)
     plain = (name, source, package, config) == (None,) * 4
 
-    def before_it_appears() -> None:
+    def keep_default() -> None:
         if not plain:
             store.keep_default()
 
     work = cache_dir() / "build" / called
-    kernel, built = build_at(home, wanted, work, jobs=jobs, progress=progress, ready=before_it_appears)
+    kernel, built = build_at(home, spec, work, jobs=jobs, progress=progress, ready=keep_default)
     if plain and built:
         store.mark_default(called)
     return kernel
@@ -96,7 +96,7 @@ def kernel_spec(source: Path | None, package: str | None, config: Path | None) -
 
 def build_at(
     home: Path,
-    wanted: KernelSpec,
+    spec: KernelSpec,
     work: Path,
     *,
     jobs: int | None = None,
@@ -107,14 +107,14 @@ def build_at(
 
     `ready` is called just before a new kernel is installed. Raises as `build` does.
     """
-    if found := _already(home, wanted):
+    if found := _existing_kernel(home, spec):
         return found, False
     tools.check()
     try:
         with locked(work, "built"):
-            if found := _already(home, wanted):
+            if found := _existing_kernel(home, spec):
                 return found, False
-            _build(home, wanted, work, jobs or cpus(), progress or process.silence)
+            _build(home, spec, work, jobs or cpus(), progress or process.silence)
             ready()
             install(work / "result", home, work / "replaced")
             return store.kept_in(home), True
@@ -122,22 +122,22 @@ def build_at(
         raise KernelError(f"{error.filename or work}: the kernel can't be stored: {error.strerror}") from error
 
 
-def _already(home: Path, wanted: KernelSpec) -> Kernel | None:
+def _existing_kernel(home: Path, spec: KernelSpec) -> Kernel | None:
     """The stored kernel, if it is intact and a new build would give the same."""
     try:
         manifest = json.loads((home / store.MANIFEST).read_text(encoding="utf-8"))
-        return store.kept_in(home) if (manifest["source"], manifest["recipe"]) == (wanted.identity, _recipe()) else None
+        return store.kept_in(home) if (manifest["source"], manifest["recipe"]) == (spec.identity, _recipe()) else None
     except (OSError, ValueError, KeyError, KernelError):
         return None
 
 
-def _refuse_to_replace_another(home: Path, wanted: KernelSpec) -> None:
+def _refuse_to_replace_another(home: Path, spec: KernelSpec) -> None:
     """Refuse a default name that a kernel from another source has; only an explicit name may replace it."""
     try:
         known = str(json.loads((home / store.MANIFEST).read_text(encoding="utf-8"))["source"])
     except (OSError, ValueError, KeyError, TypeError):
         return
-    if not f"{known} ".startswith(f"{wanted.origin.origin} "):
+    if not f"{known} ".startswith(f"{spec.origin.origin} "):
         raise KernelError(
             f"kernel '{home.name}' already exists, built from {known}; "
             f"choose another name, such as --name {home.name}-mine"
@@ -152,14 +152,14 @@ def _recipe() -> str:
     return hashed.hexdigest()[:16]
 
 
-def _build(home: Path, wanted: KernelSpec, work: Path, jobs: int, progress: Progress) -> None:
+def _build(home: Path, spec: KernelSpec, work: Path, jobs: int, progress: Progress) -> None:
     work.mkdir(parents=True, exist_ok=True)
     log = work / "build.log"
-    log.write_text(f"{home.name}: {wanted.identity}\n", encoding="utf-8")
-    tree = fetch(wanted.origin, work, log=log, progress=progress)
+    log.write_text(f"{home.name}: {spec.identity}\n", encoding="utf-8")
+    tree = fetch(spec.origin, work, log=log, progress=progress)
     progress("configure", 0, 1)
     unedited = edit(tree)
-    absent = configure(tree, work, log=log, env=environment(), fragment=wanted.fragment)
+    absent = configure(tree, work, log=log, env=environment(), fragment=spec.fragment)
     progress("configure", 1, 1)
     try:
         _compile(tree, jobs, log=log, progress=progress)
@@ -172,7 +172,7 @@ def _build(home: Path, wanted: KernelSpec, work: Path, jobs: int, progress: Prog
     _describe(
         {
             "name": home.name,
-            "source": wanted.identity,
+            "source": spec.identity,
             "absent": absent,
             "unedited": unedited,
             "arguments": arguments(tree),
@@ -184,9 +184,9 @@ def _build(home: Path, wanted: KernelSpec, work: Path, jobs: int, progress: Prog
 
 def _compile(tree: Path, jobs: int, *, log: Path, progress: Progress) -> None:
     """Run make. Progress counts files compiled by an interrupted build; after a complete one, only new files."""
-    again = (tree / "linux").is_file()
-    done = 0 if again else sum(1 for path in tree.rglob("*.o") if "scripts" not in path.parts)
-    expected = 0 if again else COMPILATIONS
+    built_before = (tree / "linux").is_file()
+    done = 0 if built_before else sum(1 for path in tree.rglob("*.o") if "scripts" not in path.parts)
+    expected = 0 if built_before else COMPILATIONS
 
     def on_line(line: str) -> None:
         nonlocal done
@@ -213,7 +213,7 @@ def _describe(known: dict[str, Any], tree: Path, result: Path) -> None:
     """Write the kernel's manifest."""
     version = store.banner(result / store.BINARY)[1]
     manifest = known | {
-        "unseeded": _takes_no_seed(tree / NETEM_OPTIONS),
+        "unseeded": _has_unseeded_netem(tree / NETEM_OPTIONS),
         "release": (tree / "include/config/kernel.release").read_text(encoding="utf-8").strip(),
         "version": version,
         "config_sha256": store.sha256(result / store.CONFIG),
@@ -225,7 +225,7 @@ def _describe(known: dict[str, Any], tree: Path, result: Path) -> None:
     (result / store.MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
-def _takes_no_seed(options: Path) -> bool:
+def _has_unseeded_netem(options: Path) -> bool:
     """Does netem lack the option that sets its seed (Linux before 6.6)?"""
     return options.is_file() and NETEM_SEED not in options.read_text(encoding="utf-8")
 

@@ -20,25 +20,25 @@ __all__ = ["Checkout"]
 
 
 class Checkout:
-    """The private repository at `place`, borrowing from the user's at `repository`."""
+    """The private repository at `folder`, borrowing from the user's at `repository`."""
 
-    def __init__(self, repository: Path, place: Path) -> None:
+    def __init__(self, repository: Path, folder: Path) -> None:
         """Create it, or reuse an existing one. Raises KernelError if `repository` isn't a git repository."""
         tools.require_git()
-        self.repository, self.place = repository, place
+        self.repository, self.folder = repository, folder
         try:
             common = process.output(["git", "-C", str(repository), "rev-parse", "--git-common-dir"]).strip()
         except KernelError as problem:
             raise KernelError(f"{repository}: not a git repository") from problem
-        self._theirs = (repository / common).resolve()
-        if not (place / ".git/ready").is_file():
+        self._user_git = (repository / common).resolve()
+        if not (folder / ".git/ready").is_file():
             self._make()
 
     def resolve(self, revision: str) -> str:
         """The commit of a revision in the user's repository. Raises KernelError if it is unknown."""
-        words = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
+        arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
         try:
-            return process.output(["git", "-C", str(self.repository), *words]).strip()
+            return process.output(["git", "-C", str(self.repository), *arguments]).strip()
         except KernelError as problem:
             raise KernelError(f"{self.repository}: unknown commit '{revision}'") from problem
 
@@ -54,23 +54,23 @@ class Checkout:
         """Is `first` an ancestor of `second`?"""
         return self.git("merge-base", first, second, fine=(0, 1)).strip() == first
 
-    def git(self, *words: str, fine: tuple[int, ...] = (0,)) -> str:
+    def git(self, *arguments: str, fine: tuple[int, ...] = (0,)) -> str:
         """Output of git in the private repository. Raises KernelError unless the exit status is in `fine`."""
         quiet = ["-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false"]
-        return process.output(["git", "-C", str(self.place), *quiet, *words], fine=fine)
+        return process.output(["git", "-C", str(self.folder), *quiet, *arguments], fine=fine)
 
     def remove(self) -> None:
         """Delete the checkout."""
-        shutil.rmtree(self.place, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _make(self) -> None:
-        shutil.rmtree(self.place, ignore_errors=True)
-        self.place.mkdir(parents=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
         self.git("init", "-q")
-        ours = self.place / ".git"
-        (ours / "objects/info/alternates").write_text(f"{self._theirs / 'objects'}\n", encoding="utf-8")
-        if (self._theirs / "shallow").is_file():
-            shutil.copyfile(self._theirs / "shallow", ours / "shallow")
+        ours = self.folder / ".git"
+        (ours / "objects/info/alternates").write_text(f"{self._user_git / 'objects'}\n", encoding="utf-8")
+        if (self._user_git / "shallow").is_file():
+            shutil.copyfile(self._user_git / "shallow", ours / "shallow")
         (ours / "info").mkdir(exist_ok=True)
         (ours / "info/sparse-checkout").write_text("".join(f"{line}\n" for line in _SPARSE), encoding="utf-8")
         self.git("config", "core.sparseCheckout", "true")

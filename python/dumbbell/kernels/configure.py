@@ -38,9 +38,9 @@ def configure(
 
 def _configure(tree: Path, work: Path, *, log: Path, env: dict[str, str], fragment: Fragment | None) -> tuple[str, ...]:
     symbols = _symbols(tree)
-    ours = without(FRAGMENT.read_text(encoding="utf-8") + _others_controllers(tree) + _allocator(tree), fragment)
+    ours = without(FRAGMENT.read_text(encoding="utf-8") + _all_controllers(tree) + _allocator(tree), fragment)
     requested = ours + (fragment.text if fragment else "")
-    requested_file = work / "asked.config"
+    requested_file = work / "requested.config"
     requested_file.write_text(requested, encoding="utf-8")
     for command in (
         [*MAKE, "tinyconfig"],
@@ -48,10 +48,10 @@ def _configure(tree: Path, work: Path, *, log: Path, env: dict[str, str], fragme
         [*MAKE, "olddefconfig"],
     ):
         process.stream(command, log=log, cwd=tree, env={**env, "ARCH": "um"}, on_line=lambda _: None)
-    got = (tree / ".config").read_text(encoding="utf-8")
+    resulting = (tree / ".config").read_text(encoding="utf-8")
     if fragment:
-        fragment.check(got, symbols)
-    return _verify(ours, got, symbols, fragment)
+        fragment.check(resulting, symbols)
+    return _verify(ours, resulting, symbols, fragment)
 
 
 def _state(tree: Path, fragment: Fragment | None) -> str:
@@ -79,10 +79,10 @@ def _recorded(record: Path, state: str, config: Path) -> tuple[str, ...] | None:
         return None
 
 
-def _verify(requested: str, got: str, symbols: set[str], fragment: Fragment | None) -> tuple[str, ...]:
-    on = set(re.findall(r"^CONFIG_(\w+)=y$", got, re.MULTILINE))
-    wanted = re.findall(r"^CONFIG_(\w+)=y$", requested, re.MULTILINE)
-    missing = [symbol for symbol in wanted if symbol not in on and symbol not in OPTIONAL]
+def _verify(requested: str, resulting: str, symbols: set[str], fragment: Fragment | None) -> tuple[str, ...]:
+    on = set(re.findall(r"^CONFIG_(\w+)=y$", resulting, re.MULTILINE))
+    enabled = re.findall(r"^CONFIG_(\w+)=y$", requested, re.MULTILINE)
+    missing = [symbol for symbol in enabled if symbol not in on and symbol not in OPTIONAL]
     absent = tuple(symbol for symbol in missing if symbol not in symbols)
     refused = [symbol for symbol in missing if symbol in symbols]
     if vital := sorted(VITAL - on - set(refused)):
@@ -97,7 +97,7 @@ def _verify(requested: str, got: str, symbols: set[str], fragment: Fragment | No
         )
     if forced := [symbol for symbol in OFF if symbol in on]:
         raise KernelError(f"Kconfig enabled {_names(forced)}, which the engine can't use")
-    if "CONFIG_HZ=250" not in got.splitlines():
+    if "CONFIG_HZ=250" not in resulting.splitlines():
         raise KernelError("CONFIG_HZ is not 250 in the resulting configuration")
     return absent
 
@@ -116,7 +116,7 @@ def _symbols(tree: Path) -> set[str]:
     return found
 
 
-def _others_controllers(tree: Path) -> str:
+def _all_controllers(tree: Path) -> str:
     """Enable all congestion controls of this tree, including those that our fragment doesn't list."""
     kconfig = tree / "net/ipv4/Kconfig"
     text = kconfig.read_text(encoding="utf-8") if kconfig.is_file() else ""

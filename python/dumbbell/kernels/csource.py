@@ -39,8 +39,8 @@ def controllers_in(text: str, file: str) -> tuple[str, ...]:
             f"and pass it to {REGISTER} in an init function, as examples/tcp_target.c does"
         )
     registered = _registered(found)
-    wanted = [each for each in declared if each in registered] or list(declared)
-    names = [_name(each, declared[each], file) for each in wanted]
+    variables = [each for each in declared if each in registered] or list(declared)
+    names = [_name(each, declared[each], file) for each in variables]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise KernelError(f"{file}: two congestion controls have the name '{twice}'; use different names")
     return tuple(names)

@@ -126,9 +126,9 @@ def _status_within(process: subprocess.Popen[str], seconds: float) -> int | None
 
 
 def _failure(command: Sequence[str], status: int, lines: list[str], log: Path) -> str:
-    telling = [line.strip() for line in lines if _ERROR.search(line)] or [line for line in lines if line][-5:]
+    errors = [line.strip() for line in lines if _ERROR.search(line)] or [line for line in lines if line][-5:]
     how = f"was killed by signal {-status}" if status < 0 else f"failed with status {status}"
-    return "\n  ".join([f"{command[0]} {how}; full log: {log}", *telling[:5]])
+    return "\n  ".join([f"{command[0]} {how}; full log: {log}", *errors[:5]])
 
 
 _ERROR = re.compile(r"\berror:|\bfatal\b|\*\*\*|undefined reference|^E: |No space left|: not found", re.IGNORECASE)

@@ -63,7 +63,7 @@ def fetch(source: Source, work: Path, *, log: Path, progress: Progress) -> Path:
     an interrupted extraction is repeated.
     """
     laid_out, done = work / "tree", work / "tree.done"
-    _start_afresh_unless_same(source, work)
+    _discard_other_source(source, work)
     if source.kind == "folder":
         tree.shadow(source.path, tree.files_of(source.path), laid_out, progress=progress)
     elif not done.is_file():
@@ -177,7 +177,7 @@ def _fingerprint(path: Path, files: list[str]) -> str:
     return hashed.hexdigest()[:16]
 
 
-def _start_afresh_unless_same(source: Source, work: Path) -> None:
+def _discard_other_source(source: Source, work: Path) -> None:
     """Delete the tree if it belongs to another source; a folder counts as one source when its files change."""
     begun = work / "tree.begun"
     what = f"folder {source.path}" if source.kind == "folder" else f"{source.identity} without {tree.BULK}"

@@ -21,7 +21,7 @@ def clear_what_is_read(text: str) -> str:
 
 
 def clears_little(text: str) -> bool:
-    """Is the full clearing gone?"""
+    """Does the text lack the full clearing?"""
     return "memset(&regs, 0, sizeof(regs))" not in text
 
 

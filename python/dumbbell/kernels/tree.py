@@ -54,25 +54,25 @@ def shadow(original: Path, files: Iterable[str], tree: Path, *, progress: Progre
     change even if the file's time went back (an unpacked archive, `cp -p`). Built objects stay, so that the next build
     is incremental.
     """
-    wanted = sorted(file for file in files if not is_bulk(file) and file not in EDITED)
+    linked = sorted(file for file in files if not is_bulk(file) and file not in EDITED)
     record = tree / RECORD
     before: dict[str, list[int]] = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
     now: dict[str, list[int]] = {}
-    for file in before.keys() - set(wanted):
+    for file in before.keys() - set(linked):
         (tree / file).unlink(missing_ok=True)
-    for done, file in enumerate(wanted):
+    for done, file in enumerate(linked):
         facts = (original / file).stat()
         now[file] = [facts.st_mtime_ns, facts.st_size]
         if before.get(file) != now[file]:
             _link(tree / file, original / file)
         if done % 1000 == 0:
-            progress("extract", done, len(wanted))
+            progress("extract", done, len(linked))
     for file in EDITED:
         if (original / file).is_file():
             _copy_if_changed(original / file, tree / file)
     if now != before:
         record.write_text(json.dumps(now), encoding="utf-8")
-    progress("extract", len(wanted), len(wanted))
+    progress("extract", len(linked), len(linked))
 
 
 def recorded(tree: Path, chosen: Callable[[str], bool]) -> list[tuple[str, list[int]]]:

@@ -51,7 +51,7 @@ def tree_copy(root: Kernel, *, progress: Progress) -> Path:
     of.unlink(missing_ok=True)
     shutil.rmtree(tree, ignore_errors=True)
     _copy(original, tree, (work.parent / "tree.begun").stat().st_mtime_ns, progress)
-    _spare_walks(tree)
+    _use_archives(tree)
     of.write_text(root.binary_sha256, encoding="utf-8")
     return tree
 
@@ -68,9 +68,9 @@ def write_sources(tree: Path, sources: Mapping[str, bytes]) -> None:
         file = tree / FOLDER / name
         if not file.is_file() or file.read_bytes() != content:
             file.write_bytes(content)
-    wanted = bare + "".join(f"{MARK}{name}\nobj-y += {Path(name).stem}.o\n" for name in sources)
-    if wanted != text:
-        _write(makefile, wanted)
+    extended = bare + "".join(f"{MARK}{name}\nobj-y += {Path(name).stem}.o\n" for name in sources)
+    if extended != text:
+        _write(makefile, extended)
 
 
 def _check(root: Kernel, original: Path) -> None:
@@ -82,9 +82,9 @@ def _check(root: Kernel, original: Path) -> None:
             raise KernelError(f"{folder}: has changed since kernel '{root.name}' was built; {rebuild}")
     binary = original / "linux"
     if not binary.is_file():
-        raise KernelError(f"{original}: the tree that kernel '{root.name}' was built in is gone; {rebuild}")
+        raise KernelError(f"{original}: the tree that kernel '{root.name}' was built in no longer exists; {rebuild}")
     if store.sha256(binary) != root.binary_sha256:
-        raise KernelError(f"{original}: is not as it was when kernel '{root.name}' was built; {rebuild}")
+        raise KernelError(f"{original}: has changed since kernel '{root.name}' was built; {rebuild}")
 
 
 def _folder_of(root: Kernel) -> str:
@@ -93,19 +93,19 @@ def _folder_of(root: Kernel) -> str:
     return match[1] if match else ""
 
 
-def _spare_walks(tree: Path) -> None:
+def _use_archives(tree: Path) -> None:
     """Make `make` use existing archives instead of descending into unrelated folders, which takes most of its time.
 
     Linux lists its folders in ./Kbuild since 6.1; in older trees `make` descends.
     """
     for makefile, kept in ((tree / "Kbuild", "net"), (tree / "net/Makefile", "ipv4")):
         text = makefile.read_text(encoding="utf-8") if makefile.is_file() else ""
-        lines = [_spared(line, makefile.parent, kept) for line in text.splitlines(keepends=True)]
+        lines = [_with_archives(line, makefile.parent, kept) for line in text.splitlines(keepends=True)]
         if "".join(lines) != text:
             _write(makefile, "".join(lines))
 
 
-def _spared(line: str, folder: Path, kept: str) -> str:
+def _with_archives(line: str, folder: Path, kept: str) -> str:
     """`obj-y += fs/` becomes `obj-y += fs/built-in.a` where there is one."""
     if not re.match(r"obj-\S+\s*[:+]?=", line):
         return line
@@ -128,16 +128,16 @@ def _copy(original: Path, tree: Path, begun_ns: int, progress: Progress) -> None
     """Copy a tree; files changed after `begun_ns` are build output."""
     done = 0
     for folder, _, files in os.walk(original):
-        here = tree / Path(folder).relative_to(original)
-        here.mkdir(parents=True, exist_ok=True)
+        target = tree / Path(folder).relative_to(original)
+        target.mkdir(parents=True, exist_ok=True)
         for name in files:
-            _one(f"{folder}/{name}", f"{here}/{name}", begun_ns)
+            _copy_file(f"{folder}/{name}", f"{target}/{name}", begun_ns)
         done += len(files)
         progress("copy", done, 0)
     progress("copy", done, done)
 
 
-def _one(source: str, target: str, begun_ns: int) -> None:
+def _copy_file(source: str, target: str, begun_ns: int) -> None:
     facts = os.lstat(source)
     if facts.st_mtime_ns < begun_ns:
         try:

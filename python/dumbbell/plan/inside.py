@@ -112,7 +112,7 @@ def _every(key: str, text: str | None) -> int | None:
     except Wrong as wrong:
         raise ExperimentError(wrong.problem, key=key, value=text, right=wrong.right) from None
     if every_ns <= 0:
-        raise ExperimentError("a look needs time until the next", key=key, value=text, right="such as 1s")
+        raise ExperimentError("the sampling interval is zero", key=key, value=text, right="such as 1s")
     return every_ns
 
 
@@ -120,7 +120,7 @@ def _check_times(plan: Plan, inside: Inside) -> None:
     for key, every_ns in (("--sockets", inside.sockets_ns), ("--counters", inside.counters_ns)):
         if every_ns is not None and every_ns % plan.sample_ns:
             raise ExperimentError(
-                "a look between two samples", key=key, value=time_text(every_ns),
+                "not a multiple of the sampling interval", key=key, value=time_text(every_ns),
                 right=f"{time_text(plan.sample_ns)} (the experiment's sample) or a multiple of it",
             )  # fmt: skip
 

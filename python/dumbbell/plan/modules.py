@@ -23,7 +23,7 @@ def module_writes(controllers: Iterable[tuple[str | None, Parameters]]) -> list[
     for cc, parameters in controllers:
         if cc is not None and asked.setdefault(cc, parameters) != parameters:
             raise ExperimentError(
-                f"two groups want {cc} set differently, and Linux has one setting for all its sockets",
+                f"two groups set {cc} differently, but Linux has one setting for all sockets",
                 key="flows.cc_parameters",
                 value=dict(parameters),
                 right=f"the same as {dict(asked[cc])}, or run it with --engine sim",

@@ -136,7 +136,7 @@ def _host(building: "Building", number: int, program: Program) -> str:
         )  # fmt: skip
     if program.group and program.on not in ENDS:
         raise ExperimentError(
-            "'group' says whose sender or receiver is meant", key=f"programs.{number}.group", value=program.group,
+            "'group' chooses whose sender or receiver is meant", key=f"programs.{number}.group", value=program.group,
             right=f"leave it out beside on = '{program.on}'",
         )  # fmt: skip
     return host

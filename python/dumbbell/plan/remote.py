@@ -262,13 +262,13 @@ def _refuse_two_on_one(experiment: Experiment) -> None:
         needs.append("reverse.delay")
     if needs:
         raise ExperimentError(
-            f"'{needs[0]}' needs a device of its own, and the bottleneck stands on the sender's",
+            f"'{needs[0]}' needs a device of its own, and the bottleneck is on the sender's device",
             key=f"path.{needs[0]}",
             right="add [hosts.router], leave out one of the two, or run it with --engine kernel",
         )
     if timed.needs_path_netem(experiment):
         raise ExperimentError(
-            "a change of loss, delay or jitter needs a device of its own, and the bottleneck stands on the sender's",
+            "a change of loss, delay or jitter needs a device of its own, and the bottleneck is on the sender's device",
             key="changes", right="add [hosts.router], or run it with --engine kernel",
         )  # fmt: skip
 

@@ -218,7 +218,10 @@ def _setting(value: int | str) -> int | str:
 def _work(flow: FlowPlan) -> Any:
     if flow.exchange is not None and flow.on_off_ns is not None:
         raise ExperimentError(
-            "a flow of requests that also rests", key="flows", value=flow.group, right=f"one of the two, {ELSEWHERE}"
+            "a flow with both requests and on/off times",
+            key="flows",
+            value=flow.group,
+            right=f"one of the two, {ELSEWHERE}",
         )
     if flow.exchange is not None:
         rules = flow.exchange

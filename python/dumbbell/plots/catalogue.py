@@ -1,6 +1,6 @@
 """All figures by name: of one run over time, of one run without a time axis, of several runs.
 
-`draw` draws one of them, or raises an error that says why it can't.
+`draw` draws one of them, or raises an error with the reason.
 """
 
 from collections.abc import Callable, Sequence

@@ -23,7 +23,7 @@ def time_axis(run: Run) -> alt.X:
 
 
 def y_axis(title: str, scale: alt.Scale | None = None, note: str = "") -> alt.Y:
-    """The value axis; starts at zero unless `scale` says otherwise."""
+    """The value axis; starts at zero unless `scale` is given."""
     return alt.Y("v:Q", title=noted(title, note), scale=scale or alt.Scale(zero=True, nice=True))
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dumbbell.publish.folder_ops import FOLDER, emptied, move, synced
-from dumbbell.publish.staging_records import MARK, Record, claim, left_behind, take_down
+from dumbbell.publish.staging_records import MARK, Record, claim, remove_marked, remove_remains
 
 __all__ = ["Stage", "clean", "staging", "sync_later"]
 
@@ -47,7 +47,7 @@ def clean(folder: Path) -> None:
     """Remove remains of this user's killed commands in a folder."""
     opened = os.open(folder, FOLDER)
     try:
-        left_behind(opened, _where(opened))
+        remove_remains(opened, _where(opened))
     finally:
         os.close(opened)
 
@@ -55,9 +55,9 @@ def clean(folder: Path) -> None:
 class Stage:
     """A staging folder, used by its descriptors."""
 
-    def __init__(self, out: Path, wish: str) -> None:
+    def __init__(self, out: Path, preferred_name: str) -> None:
         self.out = out
-        self._preferred_name = wish
+        self._preferred_name = preferred_name
         self._name = self._where = ""
         self._parent = self._folder = -1
         self._record: Record | None = None
@@ -106,7 +106,7 @@ class Stage:
             if self._folder >= 0:
                 emptied(self._folder, keep=MARK)
             if self._name:
-                take_down(self._parent, self._name, self._folder)
+                remove_marked(self._parent, self._name, self._folder)
                 is_removed = True
         _LIVE.discard(self._where)
         if self._record is not None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from dumbbell.publish.folder_ops import FILE, FOLDER, emptied
 from dumbbell.publish.private import locked, opened_file, private
 
-__all__ = ["MARK", "BusyError", "Record", "claim", "left_behind", "take_down"]
+__all__ = ["MARK", "BusyError", "Record", "claim", "remove_marked", "remove_remains"]
 
 RECORDS = "running"
 MARK = ".lock"
@@ -73,7 +73,7 @@ def claim(parent: int, where: str, name: str) -> Record | None:
         return None
 
 
-def left_behind(parent: int, where: str) -> None:
+def remove_remains(parent: int, where: str) -> None:
     """Remove remains of killed commands in the folder `where`."""
     with private(RECORDS) as records, suppress(OSError):
         if records is None:
@@ -93,7 +93,7 @@ def _claimed(records: int, parent: int, where: str, name: str) -> Record:
         if not locked(file, wait=False):
             os.close(file)
             raise BusyError
-        if _is_called(records, key, file):
+        if _is_current(records, key, file):
             break
         os.close(file)  # Its command has just ended.
     try:
@@ -106,7 +106,7 @@ def _claimed(records: int, parent: int, where: str, name: str) -> Record:
     return Record(file, key)
 
 
-def _is_called(records: int, key: str, file: int) -> bool:
+def _is_current(records: int, key: str, file: int) -> bool:
     try:
         return os.stat(key, dir_fd=records, follow_symlinks=False).st_ino == os.fstat(file).st_ino
     except FileNotFoundError:
@@ -150,12 +150,12 @@ def _remove_noted(record: int, parent: int) -> None:
             emptied(folder, keep=MARK)
         # Without a mark, the command was killed while creating the folder; it is removed only if empty.
         with suppress(OSError):
-            take_down(parent, name, folder)
+            remove_marked(parent, name, folder)
     finally:
         os.close(folder)
 
 
-def take_down(parent: int, name: str, folder: int) -> None:
+def remove_marked(parent: int, name: str, folder: int) -> None:
     """Remove a folder that is empty except for its mark. Raises `OSError` otherwise."""
     if folder >= 0 and os.listdir(folder) == [MARK]:
         os.unlink(MARK, dir_fd=folder)

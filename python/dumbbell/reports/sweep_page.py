@@ -24,7 +24,7 @@ from dumbbell.reports.reproduce import reproduce_command
 from dumbbell.spec.attachments import text_named
 from dumbbell.spec.sweep import Map
 from dumbbell.spec.tomlout import inline
-from dumbbell.sweeps.folder import ASKED, Sweep
+from dumbbell.sweeps.folder import SWEEP_FILE, Sweep
 from dumbbell.sweeps.ranges import summary
 
 __all__ = ["sweep_page", "write_sweep"]
@@ -108,7 +108,7 @@ def _definition(sweep: Sweep, numbers: Mapping[str, Any]) -> Markup:
 
 def _files(sweep: Sweep) -> list[Markup]:
     try:
-        text = text_named(sweep.folder, ASKED)
+        text = text_named(sweep.folder, SWEEP_FILE)
     except ExperimentError:
         return []
     return [details("The sweep file", element("pre", text))]

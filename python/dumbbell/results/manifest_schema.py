@@ -1,7 +1,7 @@
 """Schemas of `run.json` and `sweep.json`: every key that a reader relies on.
 
-`result` and `sweeps.folder` check every file by this, and so do the importers of our own exports; `docs/result.md`
-lists it. Keys that are only shown, or written again, may hold anything.
+`result`, `sweeps.folder` and the importers of our own exports check every file against them; `docs/result.md` lists
+the keys. Keys that are only displayed or copied may hold any value.
 """
 
 from dumbbell.results.schema import ANY, Bool, Listed, Mapped, Number, Object, Row, Text
@@ -13,7 +13,7 @@ FORMAT = 1
 LONGEST_S = 1e9
 """Thirty years; a recording may last as long as a host is up."""
 
-TEXT, TEXT_OR_NULL, TRUTH, TEXTS = Text(), Text(null=True), Bool(), Listed(Text())
+TEXT, TEXT_OR_NULL, BOOL, TEXTS = Text(), Text(null=True), Bool(), Listed(Text())
 TIME_S = Number("seconds", 0, LONGEST_S)
 TIME_S_OR_NULL = Number("seconds", 0, LONGEST_S, null=True)
 CLOCK_S = Number("seconds", -1e11, 1e11, null=True)
@@ -32,14 +32,14 @@ _FLOW = Object(
     {
         "cc_asked": TEXT_OR_NULL, "start_s": TIME_S_OR_NULL, "stop_s": TIME_S_OR_NULL, "bytes_asked": COUNT_OR_NULL,
         "bytes_received": COUNT_OR_NULL, "retransmits": COUNT_OR_NULL, "data_segs_out": COUNT_OR_NULL,
-        "connected": TRUTH, "completed": TRUTH, "error": TEXT_OR_NULL, "exchanges_s": Listed(TIME_S_OR_NULL),
+        "connected": BOOL, "completed": BOOL, "error": TEXT_OR_NULL, "exchanges_s": Listed(TIME_S_OR_NULL),
         "block": COUNT, "url": TEXT, "address": TEXT,
     },
 )  # fmt: skip
 _QUEUE = Object(
     {"name": TEXT, "kind": TEXT_OR_NULL, "qdisc": TEXT_OR_NULL},
     {
-        "under_test": TRUTH, "host": TEXT_OR_NULL,
+        "under_test": BOOL, "host": TEXT_OR_NULL,
         "device": TEXT_OR_NULL, "rates": Listed(Row((TIME_S, RATE_OR_NULL)), null=True), "drops": COUNT_OR_NULL,
         "marks": COUNT_OR_NULL, "sent_bytes": COUNT_OR_NULL, "sent_packets": COUNT_OR_NULL,
     },
@@ -47,7 +47,7 @@ _QUEUE = Object(
 _PROGRAM = Object(
     {
         "name": TEXT, "host": TEXT, "started_s": TIME_S_OR_NULL, "ended_s": TIME_S_OR_NULL,
-        "status": Number("", -256, 256, whole=True, null=True), "signal": COUNT_OR_NULL, "stopped": TRUTH,
+        "status": Number("", -256, 256, whole=True, null=True), "signal": COUNT_OR_NULL, "stopped": BOOL,
         "fault": TEXT_OR_NULL,
     },
     {},
@@ -72,7 +72,7 @@ _KERNEL = Object(
     {},
     {
         "name": TEXT_OR_NULL, "release": TEXT_OR_NULL, "version": TEXT_OR_NULL, "config_sha256": TEXT_OR_NULL,
-        "binary_sha256": TEXT_OR_NULL, "unseeded": TRUTH,
+        "binary_sha256": TEXT_OR_NULL, "unseeded": BOOL,
     },
     null=True,
 )  # fmt: skip
@@ -86,7 +86,7 @@ _RATIO = Object(
 RUN = Object(
     {
         "format": VERSION, "name": TEXT_OR_NULL, "title": TEXT, "engine": TEXT, "seed": SEED,
-        "duration_s": TIME_S, "wall_s": TIME_S_OR_NULL, "valid": TRUTH, "invalid": TEXTS, "warnings": TEXTS,
+        "duration_s": TIME_S, "wall_s": TIME_S_OR_NULL, "valid": BOOL, "invalid": TEXTS, "warnings": TEXTS,
         "source": _SOURCE, "flows": Listed(_FLOW, unique="name"), "queues": Listed(_QUEUE, unique="name"),
     },
     {

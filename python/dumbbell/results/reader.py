@@ -105,17 +105,18 @@ def _check_size(path: Path) -> None:
         rows = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
     except UNREADABLE as error:
         _unreadable(path, error)
-    wanted = rows * sum(_width(kind) for kind in schema.values())
-    if wanted > limits.most("memory"):
+    needed_bytes = rows * sum(_width(kind) for kind in schema.values())
+    if needed_bytes > limits.most("memory"):
         _damaged(
             path,
-            f"has {rows:,} rows, which need {wanted / 1e9:,.3g} GB of memory; "
-            f"at most {limits.shown('memory')} are expected: {_allowed('memory', round(wanted))}",
+            f"has {rows:,} rows, which need {needed_bytes / 1e9:,.3g} GB of memory; "
+            f"at most {limits.shown('memory')} are expected: {_allowed('memory', round(needed_bytes))}",
         )
-    if wanted > (have := memory_bytes()):
+    if needed_bytes > (available_bytes := memory_bytes()):
         _damaged(
             path,
-            f"has {rows:,} rows, which need {wanted / 2**30:,.0f} GB of memory; this host has {have / 2**30:,.0f} GB",
+            f"has {rows:,} rows, which need {needed_bytes / 2**30:,.0f} GB of memory; "
+            f"this host has {available_bytes / 2**30:,.0f} GB",
         )
 
 

@@ -1,7 +1,7 @@
 """The result folder: a manifest (`run.json`) and Parquet tables, written atomically.
 
 `docs/result.md` lists every column. This module knows names, types and files;
-what the numbers mean is `dumbbell.analysis`.
+`dumbbell.analysis` computes what the numbers mean.
 """
 
 import os

@@ -55,7 +55,7 @@ class Kind:
     """May it be null?"""
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """The expected value, in words."""
         return "anything"
 
@@ -76,7 +76,7 @@ class Text(Kind):
     """A string."""
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """See `Kind`."""
         return "a text"
 
@@ -90,7 +90,7 @@ class Bool(Kind):
     """True or false."""
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """See `Kind`."""
         return "true or false"
 
@@ -110,7 +110,7 @@ class Number(Kind):
     whole: bool = False
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """See `Kind`."""
         of = f" of {self.of}" if self.of else ""
         return f"a {'whole ' * self.whole}number{of} from {_limit(self.least)} to {_limit(self.most)}"
@@ -131,7 +131,7 @@ class Listed(Kind):
     """A key whose values must be unique among the items."""
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """See `Kind`."""
         return f"a list of {_several(self.of)}" if self.of is not ANY else "a list"
 
@@ -165,9 +165,9 @@ class Row(Kind):
     of: tuple[Kind, ...]
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """See `Kind`."""
-        return f"[{', '.join(kind.says for kind in self.of)}]"
+        return f"[{', '.join(kind.description for kind in self.of)}]"
 
     def fault(self, value: Any, key: str) -> Fault | None:
         """See `Kind`."""
@@ -184,7 +184,7 @@ class Mapped(Kind):
     of: Kind
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """See `Kind`."""
         return f"an object of {_several(self.of)}" if self.of is not ANY else "an object"
 
@@ -210,7 +210,7 @@ class Object(Kind):
     """Optional keys."""
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """See `Kind`."""
         return "an object"
 
@@ -271,9 +271,9 @@ def keys(kind: Kind) -> Iterator[tuple[str, str, bool]]:
 
 def _several(kind: Kind) -> str:
     """The plural of a kind, for example `texts`."""
-    article, _, noun = kind.says.partition(" ")
+    article, _, noun = kind.description.partition(" ")
     if article not in ("a", "an"):
-        return kind.says
+        return kind.description
     word, *rest = noun.split(" ", 1) if not noun.startswith("whole ") else ("whole numbers", noun[12:].lstrip())
     return " ".join([word if word.endswith("s") else f"{word}s", *rest])
 
@@ -285,7 +285,7 @@ def _limit(number: float) -> str:
 
 
 def _with_null(kind: Kind) -> str:
-    return f"{kind.says}, or null" if kind.null and kind is not ANY else kind.says
+    return f"{kind.description}, or null" if kind.null and kind is not ANY else kind.description
 
 
 def _differs(kind: Kind, value: Any, key: str) -> Fault:

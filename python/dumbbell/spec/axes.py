@@ -96,7 +96,7 @@ class Axis:
             return float(value)  # type: ignore[arg-type]
         kind = next((each for each in _UNITS if each.suffix == self.unit), None)
         if kind is None:
-            raise ValueError(f"'{self.unit}' is no unit of an axis")
+            raise ValueError(f"'{self.unit}' is not a unit of an axis")
         return kind.read(value)
 
 
@@ -153,14 +153,14 @@ def written(value: object) -> Any:
 def _check(value: object, depth: int = 0) -> None:
     """Is it a value that an experiment and a table can hold? Raises `Wrong`."""
     if isinstance(value, float) and not math.isfinite(value):
-        raise Wrong(f"{value} is no number of an experiment", "a finite one")
+        raise Wrong(f"{value} is not a number that an experiment can have", "a finite one")
     if isinstance(value, int) and not -MOST_WHOLE <= value < MOST_WHOLE:
         raise Wrong("an integer of more than 64 bits", "a smaller one")
     if isinstance(value, list | tuple | dict) and depth < 8:
         for each in value.values() if isinstance(value, dict) else value:
             _check(each, depth + 1)
     elif not isinstance(value, int | float | str):
-        raise Wrong("a type that experiments don't have", "numbers, texts, true and false, or lists and tables of them")
+        raise Wrong("a type that experiments can't have", "numbers, texts, true and false, or lists and tables of them")
 
 
 def _ranged(key: str, value: Mapping[str, Any]) -> Axis:
@@ -173,7 +173,7 @@ def _ranged(key: str, value: Mapping[str, Any]) -> Axis:
     if isinstance(count, bool) or not isinstance(count, int) or not 2 <= count <= MOST_VALUES:
         raise Wrong("not a number of points", f"a whole number from 2 to {MOST_VALUES}")
     if scale not in ("linear", "log"):
-        raise Wrong(f"'{scale}' is no scale", "linear or log")
+        raise Wrong(f"'{scale}' is not a scale", "linear or log")
     ends = [value["from"], value["to"]]
     for end in ends:
         _check(end)

@@ -49,7 +49,7 @@ def read_below(folder: Path, name: str, most_bytes: int, otherwise: str = "") ->
         with opened(top, parts) as file:
             return _content(file, most_bytes, otherwise)
     except FileNotFoundError:
-        raise Wrong("no such file", f"it should lie in {folder.resolve()}") from None
+        raise Wrong("no such file", f"it must be in {folder.resolve()}") from None
     except (OSError, UnicodeEncodeError) as error:
         raise Wrong(f"can't be read: {getattr(error, 'strerror', None) or error}", BESIDE) from None
     finally:

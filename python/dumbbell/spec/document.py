@@ -331,7 +331,7 @@ def _apply(document: dict[str, Any], key: str, value: Any, file: Path) -> None:
         listed, _, rest = key.partition(".*")
         items = _at(document, listed.split("."), key, file)
         if not isinstance(items, list):
-            raise ExperimentError(f"'{listed}' is no list", file=str(file), key=key, right="such as flows.*.cc")
+            raise ExperimentError(f"'{listed}' is not a list", file=str(file), key=key, right="such as flows.*.cc")
         for number in range(len(items)):
             _apply(document, f"{listed}.{number}{rest}", value, file)
         return

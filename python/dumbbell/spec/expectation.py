@@ -69,12 +69,12 @@ def parse_expectation(text: str) -> Expectation:
     """Read one expectation; needs no run. Raises `ValueError` that says what would be right."""
     match = _EXPRESSION.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"'{text}' is no expectation; {_RIGHT}")
+        raise ValueError(f"'{text}' is not an expectation; {_RIGHT}")
     name, sign, right = parse_metric(match["name"]), match["sign"] or "in", match["right"].strip()
     if sign == "in":
         low, dots, high = right.partition("..")
         if not dots:
-            raise ValueError(f"'{right}' is no range in '{text}'; write it as 0.6..0.8")
+            raise ValueError(f"'{right}' is not a range in '{text}'; write it as 0.6..0.8")
         bounds = _number(low, text), _number(high, text)
         if bounds[0] > bounds[1]:
             raise ValueError(f"the range {right} in '{text}' is empty; write the smaller number first")
@@ -88,7 +88,7 @@ def parse_metric(text: str) -> Metric:
     """Read a metric's name, and its part of the run if it has one. Raises `ValueError`."""
     match = _METRIC.fullmatch(text.strip())
     if match is None or not all(match["name"].split(".")):
-        raise ValueError(f"'{text}' is no metric's name; {_RIGHT}")
+        raise ValueError(f"'{text}' is not a metric's name; {_RIGHT}")
     from_ns, to_ns = _time(match["start"], text), _time(match["end"], text)
     if to_ns is not None and to_ns <= (from_ns or 0):
         raise ValueError(f"the part of the run in '{text}' is empty; write the earlier time first")
@@ -121,5 +121,5 @@ def _number(word: str, text: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise ValueError(f"'{word.strip()}' is no number in '{text}'; {_RIGHT}")
+        raise ValueError(f"'{word.strip()}' is not a number in '{text}'; {_RIGHT}")
     return number

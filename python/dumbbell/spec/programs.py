@@ -51,7 +51,9 @@ def _files(value: object) -> dict[str, Any]:
     for name in value:
         path = PurePosixPath(name)
         if not name or "\0" in name or path.is_absolute() or ".." in path.parts or path.parts == ():
-            raise Wrong(f"'{name}' is no file of the working folder", "a plain path below it, such as www/index.html")
+            raise Wrong(
+                f"'{name}' is not a file of the working folder", "a plain path below it, such as www/index.html"
+            )
     if sum(len(text.encode()) for text in value.values() if isinstance(text, str)) > MOST_TEXT:
         raise Wrong("the texts exceed 1 MiB in total", 'a file of zero bytes is { bytes = "61MB" }')
     return value

@@ -147,7 +147,7 @@ def _check_qdisc(words: list[str]) -> None:
         raise Wrong("tc has no sizes in bdp", "bytes or packets")
     if rest[0] == POLICE:
         raise Wrong(
-            "to tc, police is a filter's action",
+            "in tc, police is an action of a filter",
             "tc filter add … matchall flowid 1:1 action police rate 10mbit burst 20kb drop",
         )
 

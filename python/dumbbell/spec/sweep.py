@@ -342,7 +342,7 @@ def _table(table: Mapping[str, Any], key: str, file: Path) -> tuple[Axis, ...]:
     if len({len(each.values) for each in made}) > 1:
         counted = ", ".join(f"{each.key} has {len(each.values)}" for each in made)
         raise ExperimentError(
-            f"axes of one table go together, and these have different lengths: {counted}",
+            f"the axes of one table vary together, but have different lengths: {counted}",
             file=str(file), key=key, right="to cross them, put each into an [[axes]] of its own",
         )  # fmt: skip
     steps = list(zip(*([written(value) for value in each.values] for each in made), strict=True))

@@ -92,9 +92,9 @@ def _check_holes(sweep: "Sweep", fail: _Fail) -> None:
     }
     if (round_trip := circle(fills)) is not None:
         raise fail(
-            f"{{{round_trip}}} is filled by what it fills",
+            f"{{{round_trip}}} fills itself through other placeholders",
             f"axes.{round_trip}",
-            "holes in each other, but in no circle",
+            "placeholders without a circle",
         )
     dotted = [key for key in keys if not NAME.fullmatch(key)]
     for where, text in _texts(sweep):
@@ -126,7 +126,7 @@ def _check_refine(sweep: "Sweep", fail: _Fail) -> None:
             raise fail("two values of one number have no middle", "refine.axes", "each once", key)
         if any(len(table) > 1 for table in sweep.axes if found in table):
             right = "an axis in an [[axes]] of its own"
-            raise fail("an axis that goes together with others has no middle of its own", "refine.axes", right, key)
+            raise fail("an axis that varies together with others can't be refined", "refine.axes", right, key)
     grid = sweep.counted.least
     if sweep.refine.most < grid:
         raise fail(f"the first grid has {grid} points already", "refine.most", "more than that", sweep.refine.most)

@@ -54,7 +54,7 @@ def check_text(text: str, file: str = "") -> None:
     if values > limits.most("keys"):
         raise ExperimentError(
             f"{values:,} keys and values, more than {limits.shown('keys')}", file=file,
-            right=f"count and cases say many things in few words, {limits.raised('keys', values)}",
+            right=f"count and cases multiply keys, {limits.raised('keys', values)}",
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""An experiment with programs of the command line: what `dumbbell exec` makes of a file and a command line."""
+"""An experiment with programs of the command line: built by `dumbbell exec` and `dumbbell shell`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ from dumbbell.spec.names import free_name
 from dumbbell.spec.programs import Program, check_programs, command_words
 from dumbbell.spec.units import Wrong, duration_ns, size_bytes
 
-__all__ = ["COMMAND", "Asked", "quantity", "with_typed"]
+__all__ = ["COMMAND", "TypedCommand", "quantity", "with_typed"]
 
 N = TypeVar("N", int, float)
 COMMAND = "command"
@@ -22,43 +22,43 @@ OTHER_END = {"receiver": "sender"}
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What stands on the command line."""
+class TypedCommand:
+    """The command of `dumbbell exec` or `dumbbell shell`, and its options."""
 
     command: Sequence[str]
     on: str = "receiver"
     servers: Sequence[str] = ()
-    """Commands, each as one text; they run at the other end, and must listen before `command` starts."""
+    """Commands, each as one text; they run on the opposite host and must listen before `command` starts."""
     files: Sequence[str] = ()
-    """NAME=SIZE: a file of zero bytes in every typed program's working folder."""
+    """NAME=SIZE: a file of zero bytes in the working directory of every typed program."""
     cc: str | None = None
     start: str | None = None
     timeout: str | None = None
     flows: bool = True
-    """Do the experiment's own flows run too?"""
+    """Also run the experiment's own flows?"""
     env: dict[str, str] = field(default_factory=dict)
     name: str = COMMAND
 
 
-def with_typed(case: Case, asked: Asked) -> tuple[Case, str, frozenset[str]]:
+def with_typed(case: Case, typed: TypedCommand) -> tuple[Case, str, frozenset[str]]:
     """The case with the typed programs; the command's name among them, and the names of all.
 
     Raises `ExperimentError`.
     """
     experiment = case.experiment
     taken = {program.name for program in experiment.programs} | set(experiment.group_names)
-    files = dict(_file(each) for each in asked.files)
-    name = _free(asked.name, taken)
-    made = [_server(command, _free(SERVER, taken), asked, files) for command in asked.servers]
+    files = dict(_file(each) for each in typed.files)
+    name = _free(typed.name, taken)
+    made = [_server(command, _free(SERVER, taken), typed, files) for command in typed.servers]
     made.append(
-        _program(f"the {asked.name}", name=name, on=asked.on, run=tuple(asked.command), cc=asked.cc, files=files,
-                 start=asked.start or "0s", ends=True, env=asked.env)
+        _program(f"the {typed.name}", name=name, on=typed.on, run=tuple(typed.command), cc=typed.cc, files=files,
+                 start=typed.start or "0s", ends=True, env=typed.env)
     )  # fmt: skip
     changed: dict[str, Any] = {"programs": (*experiment.programs, *made)}
-    if not asked.flows:
+    if not typed.flows:
         changed["flows"] = tuple(group.model_copy(update={"count": 0}) for group in experiment.flows)
-    if asked.timeout is not None:
-        changed["duration"] = quantity("--timeout", asked.timeout, duration_ns)
+    if typed.timeout is not None:
+        changed["duration"] = quantity("--timeout", typed.timeout, duration_ns)
     return (
         replace(case, experiment=_checked(experiment, changed)),
         name,
@@ -66,24 +66,24 @@ def with_typed(case: Case, asked: Asked) -> tuple[Case, str, frozenset[str]]:
     )
 
 
-def _server(command: str, name: str, asked: Asked, files: dict[str, Any]) -> Program:
+def _server(command: str, name: str, typed: TypedCommand, files: dict[str, Any]) -> Program:
     try:
         words = command_words(command)
     except Wrong as wrong:
         raise ExperimentError(wrong.problem, key="--server", value=command, right="such as 'nginx -c x'") from None
-    on = OTHER_END.get(asked.on, "receiver" if asked.on == "sender" else "sender")
-    return _program("--server", name=name, on=on, run=words, cc=asked.cc, files=files, serves="any")
+    on = OTHER_END.get(typed.on, "receiver" if typed.on == "sender" else "sender")
+    return _program("--server", name=name, on=on, run=words, cc=typed.cc, files=files, serves="any")
 
 
 def _program(key: str, **values: Any) -> Program:
     try:
         return Program.model_validate(values)
     except ValidationError as error:
-        raise _told(error, key) from None
+        raise _experiment_error(error, key) from None
 
 
 def _checked(experiment: Experiment, changed: dict[str, Any]) -> Experiment:
-    """The same experiment with some values changed; what programs must keep to is looked at again."""
+    """The same experiment with some values changed; the rules for programs are checked again."""
     made = experiment.model_copy(update=changed)
     try:
         check_programs(made.programs, made.duration, made.group_names, sum(group.count for group in made.flows))
@@ -92,7 +92,7 @@ def _checked(experiment: Experiment, changed: dict[str, Any]) -> Experiment:
     return made
 
 
-def _told(error: ValidationError, key: str) -> ExperimentError:
+def _experiment_error(error: ValidationError, key: str) -> ExperimentError:
     first = error.errors()[0]
     wrong = first.get("ctx", {}).get("error")
     if isinstance(wrong, Wrong):
@@ -101,7 +101,7 @@ def _told(error: ValidationError, key: str) -> ExperimentError:
 
 
 def quantity(key: str, text: str, reads: Callable[[object], N], least: str = "") -> N:
-    """What an option gives, such as `--timeout`, and no less than `least`; raises `ExperimentError`."""
+    """The value of an option such as `--timeout`. Raises `ExperimentError` if it is invalid or below `least`."""
     try:
         value = reads(text)
     except Wrong as wrong:

@@ -103,7 +103,7 @@ def rate_bps(value: object) -> int:
     if number < 0:
         raise Wrong("a negative rate", right)
     if not 1 <= rate <= _MOST_RATE_BPS:
-        raise Wrong("a rate that no link has", "rates go from 1bit to 1tbit")
+        raise Wrong("a rate out of range", "rates go from 1bit to 1tbit")
     return rate
 
 
@@ -181,7 +181,7 @@ def size_bytes(value: object) -> int:
             value = int(number * _DECIMAL_SIZES[unit])
     size = tc_size_bytes(value)
     if size < 1:
-        raise Wrong("a size of nothing", "a size is at least one byte")
+        raise Wrong("a size of zero", "a size is at least one byte")
     return size
 
 
@@ -242,5 +242,5 @@ def _read(text: str, right: str) -> tuple[Decimal, str]:
         raise Wrong("not a quantity", right)
     number = Decimal(match["number"])
     if number.adjusted() > MOST_DIGITS:
-        raise Wrong("a number too large for anything", right)
+        raise Wrong("a number that is too large", right)
     return number, match["unit"]

@@ -3,7 +3,7 @@
 ```text
 runner            runs a sweep on this host, up to its table
 ├── plan_check        errors found before the first run
-├── metric_names      do the metric names in the sweep file exist
+├── metric_names      checks the metric names in the sweep file
 ├── workdir           the work directory: created, locked, resumed
 ├── journal           its rows, stored as runs complete
 └── manifest          sweep.json

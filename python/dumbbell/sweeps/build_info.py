@@ -49,16 +49,20 @@ def difference(ours: Build, theirs: Build) -> str:
         found.append(f"simulator {_short(theirs.simulator)} instead of {_short(ours.simulator)}")
     if ours.agent != theirs.agent:
         found.append(f"agent {_short(theirs.agent)} instead of {_short(ours.agent)}")
-    held = dict(theirs.sources)
-    if packages := [package for package, digest in ours.sources if held.get(package) != digest]:
+    their_sources = dict(theirs.sources)
+    if packages := [package for package, digest in ours.sources if their_sources.get(package) != digest]:
         found.append(f"different sources in {', '.join(packages)}")
     return "; ".join(found)
 
 
 def remarks(ours: Build, theirs: Build) -> str:
     """Differences that may change rows in the last digits: patch releases and libraries; empty if there are none."""
-    held = dict(theirs.libraries)
-    found = [f"{name} {held.get(name)} instead of {mine}" for name, mine in ours.libraries if held.get(name) != mine]
+    their_versions = dict(theirs.libraries)
+    found = [
+        f"{name} {their_versions.get(name)} instead of {mine}"
+        for name, mine in ours.libraries
+        if their_versions.get(name) != mine
+    ]
     if ours.python != theirs.python:
         found.insert(0, f"Python {theirs.python} instead of {ours.python}")
     return ", ".join(found)
@@ -72,7 +76,7 @@ def _short(digest: str) -> str:
     return digest[:12] or "none"
 
 
-def _here() -> Build:
+def _own_build() -> Build:
     package = Path(dumbbell.__file__).parent
     return Build(
         python=platform.python_version(),
@@ -107,5 +111,5 @@ def _version(name: str) -> str:
         return "none"
 
 
-BUILD = _here()
+BUILD = _own_build()
 """This process's build, read at import: later edits of the files don't affect the running code."""

@@ -107,11 +107,11 @@ class Cache:
     ) -> None:
         self.close()
 
-    def _query(self, words: str, *values: Any) -> Any:
+    def _query(self, statement: str, *values: Any) -> Any:
         if self._link is None:
             return None
         try:
-            return self._link.execute(words, values).fetchone()
+            return self._link.execute(statement, values).fetchone()
         except sqlite3.Error as error:
             self._turn_off(error)
             return None
@@ -125,11 +125,11 @@ class Cache:
         self._committed = time.monotonic()
 
     def _shrink(self) -> None:
-        if self._link is None or (held := self._bytes()) <= self._most_bytes:
+        if self._link is None or (size_bytes := self._bytes()) <= self._most_bytes:
             return
-        share = 1 - KEPT_OF_FULL * self._most_bytes / held
-        gone = "SELECT number FROM rows ORDER BY number LIMIT (SELECT CAST(count(*) * ? AS INTEGER) FROM rows)"
-        self._link.execute(f"DELETE FROM rows WHERE number IN ({gone})", (share,))  # noqa: S608 — ours
+        share = 1 - KEPT_OF_FULL * self._most_bytes / size_bytes
+        oldest = "SELECT number FROM rows ORDER BY number LIMIT (SELECT CAST(count(*) * ? AS INTEGER) FROM rows)"
+        self._link.execute(f"DELETE FROM rows WHERE number IN ({oldest})", (share,))  # noqa: S608 — ours
         self._link.commit()
         # executescript, because execute steps a statement without columns only once, which frees one page.
         self._link.executescript("PRAGMA incremental_vacuum")

@@ -21,7 +21,7 @@ from dumbbell.sweeps.cache import Cache
 from dumbbell.sweeps.cache_lookup import CacheLookup
 from dumbbell.sweeps.iproute2 import tools
 from dumbbell.sweeps.task import Base, Row, Task
-from dumbbell.sweeps.task_runner import carried_out, row_of
+from dumbbell.sweeps.task_runner import row_of, run_task
 from dumbbell.sweeps.worker_payload import WorkerPayload, payload_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ MOST_IN_BATCH = 200
 AHEAD = 2
 """Batches per worker thread: the running one and the next."""
 POLL_S = 0.2
-RECALL_S = 0.1
+LOOKUP_S = 0.1
 """Maximum time of one cache lookup pass before workers are served again."""
 
 
@@ -107,23 +107,23 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Tell workers to drop the sweep, and disconnect."""
+        """Make all workers drop the sweep, and disconnect."""
         for key in self._keys:
             self._registry.dismiss(key)
-        with suppress(Exception):  # The scheduler may be gone.
+        with suppress(Exception):  # The scheduler may have ended.
             self._registry.client.close(timeout=2)
         self._then()
 
     def rows(self, base: Base, tasks: Iterable[Task]) -> Iterator[Row]:
         """See `Executor`. Raises `ClusterError`; rows yielded before are complete."""
-        wanted = list(tasks)
-        payload = payload_of(base, wanted)
-        away = [task for task in wanted if task.engine != "kernel" or task.kernel in payload.kernels]
-        for task in wanted:
+        all_tasks = list(tasks)
+        payload = payload_of(base, all_tasks)
+        remote = [task for task in all_tasks if task.engine != "kernel" or task.kernel in payload.kernels]
+        for task in all_tasks:
             if task.engine == "kernel" and task.kernel not in payload.kernels:
                 # Unknown kernel: run locally, where it fails with the same message as without a cluster.
-                yield carried_out(base, task, lambda: None)
-        yield from self._rows(payload, away)
+                yield run_task(base, task, lambda: None)
+        yield from self._rows(payload, remote)
 
     def _rows(self, payload: WorkerPayload, tasks: Sequence[Task]) -> Iterator[Row]:
         key = f"{payload.key}-{self._registry.client.id}-{self._interrupted}"
@@ -141,11 +141,11 @@ class Cluster:
 class _Round:
     """The state of one round: tasks that wait, run, or are suspected of killing a worker."""
 
-    def __init__(self, registry: "WorkerRegistry", key: str, tasks: Sequence[Task], recall: CacheLookup) -> None:
+    def __init__(self, registry: "WorkerRegistry", key: str, tasks: Sequence[Task], lookup: CacheLookup) -> None:
         self._registry = registry
         self._key = key
         self._deaths = registry.allowed_failures
-        self._lookup = recall
+        self._lookup = lookup
         self._unseen = deque(tasks)
         """Not yet looked up in the cache."""
         self._waiting: deque[_Job] = deque()
@@ -169,7 +169,7 @@ class _Round:
         """Look up tasks in the cache, for a short time and until workers have enough to do; without workers, all."""
         threads = sum(member.threads for member in self._registry.ready)
         enough = AHEAD * threads * MOST_IN_BATCH or math.inf
-        until_s = time.monotonic() + RECALL_S
+        until_s = time.monotonic() + LOOKUP_S
         while self._unseen and len(self._waiting) < enough and time.monotonic() < until_s:
             task = self._unseen.popleft()
             key, row = self._lookup.known(task)
@@ -180,7 +180,7 @@ class _Round:
 
     def abandon(self) -> bool:
         """Cancel running batches; returns whether there were any."""
-        batches = [self._taken(batch) for batch in [*self._out.values()]]
+        batches = [self._release(batch) for batch in [*self._out.values()]]
         if batches and self._registry.client.status == "running":
             self._registry.client.cancel([batch.future for batch in batches], reason="the sweep ended")
         return bool(batches)
@@ -220,8 +220,8 @@ class _Round:
             return
         answer = self._registry.outcome(future)
         if isinstance(answer, cluster_worker.Done):
-            self._taken(batch)
-            self._learn(batch, answer)
+            self._release(batch)
+            self._update_pace(batch, answer)
             self._keep(batch, answer)
             yield from answer.rows
         else:
@@ -235,8 +235,8 @@ class _Round:
         if isinstance(answer, WorkerDiedError):
             yield from self._died(batch)
             return
-        self._taken(batch)
-        if isinstance(answer, cluster_worker.Lacking):
+        self._release(batch)
+        if isinstance(answer, cluster_worker.Unprepared):
             member.payloads.discard(self._key)
             self._registry.prepare(member)
         elif isinstance(answer, cluster_worker.Full):
@@ -252,7 +252,7 @@ class _Round:
     def _died(self, batch: _Batch) -> Iterator[Row]:
         """The worker of this batch died."""
         alone = batch.member.alone
-        self._taken(batch)
+        self._release(batch)
         for job in batch.jobs:
             job.deaths += 1
             if alone and job.deaths >= self._deaths:
@@ -260,7 +260,8 @@ class _Round:
             else:
                 self._suspects.append(job)
 
-    def _taken(self, batch: _Batch) -> _Batch:
+    def _release(self, batch: _Batch) -> _Batch:
+        """Remove a batch from its worker."""
         del self._out[batch.future.key]
         batch.member.load -= 1
         batch.member.alone = False
@@ -272,7 +273,7 @@ class _Round:
             if batch.member.is_alike and (row.engine != "kernel" or batch.member.tools == tools()):
                 self._lookup.keep(job.key, row)
 
-    def _learn(self, batch: _Batch, done: cluster_worker.Done) -> None:
+    def _update_pace(self, batch: _Batch, done: cluster_worker.Done) -> None:
         engine = batch.jobs[0].task.engine
         took_s = done.wall_s / len(batch.jobs)
         self._pace_s[engine] = 0.5 * (self._pace_s.get(engine, took_s) + took_s)

@@ -20,10 +20,10 @@ from dumbbell.publish import cache_dir
 from dumbbell.sweeps.build_info import BUILD, Build
 from dumbbell.sweeps.iproute2 import Tool, tools
 from dumbbell.sweeps.task import Base, Row, Task
-from dumbbell.sweeps.task_runner import carried_out, row_of
+from dumbbell.sweeps.task_runner import row_of, run_task
 from dumbbell.sweeps.worker_payload import KernelBundle
 
-__all__ = ["Done", "Full", "Lacking", "describe", "dismiss", "equip", "keep_kernel", "missing_kernels", "run_tasks"]
+__all__ = ["Done", "Full", "Unprepared", "describe", "dismiss", "equip", "keep_kernel", "missing_kernels", "run_tasks"]
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Lacking:
+class Unprepared:
     """The worker isn't prepared for the sweep: it restarted, or the sweep was dismissed."""
 
 
 @dataclass(frozen=True)
-class _Held:
+class _SweepData:
     """The data of a sweep on this worker."""
 
     base: Base
-    theirs: Path
+    submitted_file: Path
     """Path of the experiment on the submitting host."""
     folder: Path
     kernels: Mapping[str | None, str]
@@ -61,9 +61,9 @@ class _DismissedError(BaseException):
     """The sweep was dismissed during the run."""
 
 
-_PAYLOADS: dict[str, _Held] = {}
+_PAYLOADS: dict[str, _SweepData] = {}
 _DISMISSED: set[str] = set()
-"""Keys of the sweeps that ended here; a key is used for no later sweep."""
+"""Keys of the sweeps that ended here; no later sweep has the same key."""
 _GATE = threading.Lock()
 
 
@@ -86,8 +86,8 @@ def keep_kernel(bundle: KernelBundle) -> None:
             raise KernelError(f"{bundle.name}: {name} was damaged in transfer")
     target = _sent(bundle.key, bundle.name)
     target.parent.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".coming-", dir=target.parent.parent) as coming:
-        folder = Path(coming) / "one" / bundle.name
+    with tempfile.TemporaryDirectory(prefix=".coming-", dir=target.parent.parent) as incoming:
+        folder = Path(incoming) / "one" / bundle.name
         folder.mkdir(parents=True)
         for name, content in bundle.files.items():
             (folder / name).write_bytes(content)
@@ -124,28 +124,28 @@ def equip(
             path.write_bytes(content)
     except OSError as error:
         raise OutputError(f"the experiment's files can't be written: {error}") from None
-    held = {task_name: str(_needed(*kernel) / BINARY) for task_name, kernel in kernels.items()}
+    kernel_paths = {task_name: str(_needed(*kernel) / BINARY) for task_name, kernel in kernels.items()}
     with _GATE:
         # Clients of the scheduler may run only the kernels that were sent, no other program of this host.
-        ours = replace(base, file=folder / base.file.name, allowed=permitted(kernels=held.values()))
+        ours = replace(base, file=folder / base.file.name, allowed=permitted(kernels=kernel_paths.values()))
         if key not in _DISMISSED:
-            _PAYLOADS[key] = _Held(ours, base.file, private, held)
+            _PAYLOADS[key] = _SweepData(ours, base.file, private, kernel_paths)
             return
     shutil.rmtree(private, ignore_errors=True)
 
 
-def run_tasks(key: str, tasks: Sequence[Task]) -> Done | Full | Lacking:
+def run_tasks(key: str, tasks: Sequence[Task]) -> Done | Full | Unprepared:
     """Run tasks one after the other. Raises nothing, because not every exception can be pickled."""
-    held = _PAYLOADS.get(key)
-    if held is None:
-        return Lacking()
+    data = _PAYLOADS.get(key)
+    if data is None:
+        return Unprepared()
     began = time.perf_counter()
     try:
-        rows = tuple(_row(key, held, task) for task in tasks)
+        rows = tuple(_row(key, data, task) for task in tasks)
     except _DismissedError:
         # `dismiss` can't remove a folder that a run still writes to.
-        shutil.rmtree(held.folder, ignore_errors=True)
-        return Lacking()
+        shutil.rmtree(data.folder, ignore_errors=True)
+        return Unprepared()
     except OutputError as error:
         return Full(str(error))
     return Done(rows, time.perf_counter() - began)
@@ -155,38 +155,38 @@ def dismiss(key: str) -> None:
     """Drop a sweep, even one whose files are still on their way; its running task aborts at the next tick."""
     with _GATE:
         _DISMISSED.add(key)
-        held = _PAYLOADS.pop(key, None)
-    if held is not None:
-        shutil.rmtree(held.folder, ignore_errors=True)
+        data = _PAYLOADS.pop(key, None)
+    if data is not None:
+        shutil.rmtree(data.folder, ignore_errors=True)
 
 
-def _row(key: str, held: _Held, task: Task) -> Row:
+def _row(key: str, data: _SweepData, task: Task) -> Row:
     def tick() -> None:
         if key not in _PAYLOADS:
             raise _DismissedError
 
     tick()
     try:
-        row = carried_out(held.base, _on_this(held, task), tick, tmp_dir=held.folder)
+        row = run_task(data.base, _with_local_kernel(data, task), tick, tmp_dir=data.folder)
     except (_DismissedError, OutputError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # A bug, such as a simulator panic, fails one row.
         row = row_of(task, "failed", f"{type(error).__name__}: {error}")
-    return _as_there(row, held, task)
+    return _with_submitted_paths(row, data, task)
 
 
-def _on_this(held: _Held, task: Task) -> Task:
+def _with_local_kernel(data: _SweepData, task: Task) -> Task:
     """The task with its kernel as a path on this host, so that a local kernel of the same name isn't used."""
-    return replace(task, kernel=held.kernels[task.kernel]) if task.engine == "kernel" else task
+    return replace(task, kernel=data.kernels[task.kernel]) if task.engine == "kernel" else task
 
 
-def _as_there(row: Row, held: _Held, task: Task) -> Row:
-    """The row with paths of the submitting host instead of this one's."""
+def _with_submitted_paths(row: Row, data: _SweepData, task: Task) -> Row:
+    """The row with the paths of the submitting host instead of this host's."""
     reason = row.reason
     if reason:
-        reason = reason.replace(str(held.base.file), str(held.theirs))
-        reason = reason.replace(str(held.base.file.parent), str(held.theirs.parent))
-    sent = held.kernels.get(task.kernel) if task.engine == "kernel" else None
+        reason = reason.replace(str(data.base.file), str(data.submitted_file))
+        reason = reason.replace(str(data.base.file.parent), str(data.submitted_file.parent))
+    sent = data.kernels.get(task.kernel) if task.engine == "kernel" else None
     return replace(row, kernel=task.kernel or (Path(sent).parent.name if sent else None), reason=reason)
 
 

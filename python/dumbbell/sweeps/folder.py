@@ -24,11 +24,11 @@ from dumbbell.spec.sweep import ABOUT_THE_RUN, read_sweep
 from dumbbell.spec.sweep import Sweep as SweepDefinition
 
 __all__ = [
-    "ASKED",
     "EXPERIMENT",
     "LAST",
     "MANIFEST",
     "RUNS",
+    "SWEEP_FILE",
     "TABLE",
     "Sweep",
     "is_sweep",
@@ -39,7 +39,7 @@ __all__ = [
 
 MANIFEST = "sweep.json"
 TABLE = "runs.parquet"
-ASKED = "sweep.toml"
+SWEEP_FILE = "sweep.toml"
 EXPERIMENT = "experiment.toml"
 RUNS = "runs"
 """Folder of the kept results (`keep = "runs"`)."""
@@ -55,7 +55,6 @@ LAST: Mapping[str, type[pl.DataType]] = {
 FARTHEST = 1e18
 """Upper bound of axis values, still small enough to draw a scale."""
 STATUSES = ("ok", "invalid", "failed")
-COUNTS = ("wanted", *STATUSES)
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,8 @@ class Sweep:
     @cached_property
     def definition(self) -> SweepDefinition:
         """The parsed sweep file of the folder. Raises `ExperimentError`."""
-        file = self.folder / ASKED
-        document = documents.toml(text_named(self.folder, ASKED, file=str(file)), file)
+        file = self.folder / SWEEP_FILE
+        document = documents.toml(text_named(self.folder, SWEEP_FILE, file=str(file)), file)
         # `experiment.toml` is a copy without cases: it holds only the selected one.
         document = {key: value for key, value in document.items() if key != "case"} | {"experiment": EXPERIMENT}
         return read_sweep(document, file)
@@ -157,24 +156,24 @@ def _check(sweep: Sweep) -> None:
     """Check that the table has the columns of the manifest, in order. Raises `ResultError`."""
     path, schema = sweep.folder / TABLE, sweep.runs.schema
     numbers = (pl.Int64, pl.Float64)
-    wanted: dict[str, tuple[Any, ...]] = {name: (kind,) for name, kind in FIRST.items()}
+    expected: dict[str, tuple[Any, ...]] = {name: (kind,) for name, kind in FIRST.items()}
     for axis in sweep.axes.values():
         if axis.key not in ABOUT_THE_RUN:
-            wanted[axis.key] = (pl.String,) if axis.unit or axis.numbers is None else numbers
-            wanted |= {axis.column: (pl.Float64,)} if axis.unit else {}
-    wanted |= {name: (kind,) for name, kind in LAST.items()}
-    for number, (name, kinds) in enumerate(wanted.items()):
+            expected[axis.key] = (pl.String,) if axis.unit or axis.numbers is None else numbers
+            expected |= {axis.column: (pl.Float64,)} if axis.unit else {}
+    expected |= {name: (kind,) for name, kind in LAST.items()}
+    for number, (name, kinds) in enumerate(expected.items()):
         found = list(schema)[number] if number < len(schema) else None
         if found != name or schema[name] not in kinds:
             raise ResultError(
                 f"{path}: column {number + 1} is {_described(schema, found)}; '{name}', {kinds[0]} is expected"
             )
-    for name in list(schema)[len(wanted) :]:
+    for name in list(schema)[len(expected) :]:
         if schema[name] != pl.Float64:
             raise ResultError(f"{path}: the metric is {_described(schema, name)}; Float64 is expected")
-    check_known(path, sweep.runs, ("run", *(name for name in wanted if name not in ("kernel", "reason"))))
+    check_known(path, sweep.runs, ("run", *(name for name in expected if name not in ("kernel", "reason"))))
     for axis in sweep.axes.values():
-        _check_places(sweep, axis)
+        _check_axis_values(sweep, axis)
     if strange := set(sweep.runs["status"].unique()) - set(STATUSES):
         raise ResultError(f"{path}: unknown status {min(map(repr, strange))}; known: {', '.join(STATUSES)}")
     counts = sweep.manifest["counts"]
@@ -184,13 +183,13 @@ def _check(sweep: Sweep) -> None:
             raise ResultError(f"{path}: {counted} runs are {status}, but {MANIFEST} has {counts[status]}")
 
 
-def _check_places(sweep: Sweep, axis: Axis) -> None:
+def _check_axis_values(sweep: Sweep, axis: Axis) -> None:
     """Check that an axis's values are numbers within `FARTHEST`. Raises `ResultError`, `ValueError`."""
     if axis.numbers is None or axis.key in ABOUT_THE_RUN:
         return
-    places = [axis.number(value) for value in sweep.runs[axis.key].unique()]
-    places += sweep.runs[axis.column].cast(pl.Float64).unique().to_list()
-    if (wrong := next((place for place in places if not abs(place) <= FARTHEST), None)) is not None:
+    numbers_found = [axis.number(value) for value in sweep.runs[axis.key].unique()]
+    numbers_found += sweep.runs[axis.column].cast(pl.Float64).unique().to_list()
+    if (wrong := next((number for number in numbers_found if not abs(number) <= FARTHEST), None)) is not None:
         path = sweep.folder / TABLE
         raise ResultError(f"{path}: axis '{axis.key}' has {wrong}; numbers up to {FARTHEST:g} are expected")
 

@@ -119,13 +119,13 @@ class Journal:
     ) -> None:
         self.close()
 
-    def _query(self, words: str, read: Callable[[Iterator[tuple[Any, ...]]], T]) -> T:
+    def _query(self, statement: str, read: Callable[[Iterator[tuple[Any, ...]]], T]) -> T:
         with self._lock:
             self._commit()
             if self._failure is not None:
                 raise self._failure
             try:
-                return read(self._link.execute(words))
+                return read(self._link.execute(statement))
             except sqlite3.Error as error:
                 raise explained(error, self._file) from error
 

@@ -23,14 +23,14 @@ _NAME = re.compile(r"[A-Za-z][\w.-]*\.[\w.-]*\w")
 
 def check_metrics(sweep: Sweep) -> None:
     """Raises `ExperimentError` with a suggestion for an unknown name."""
-    asked = dict(_requested(sweep))
+    unknown = dict(_requested(sweep))
     known: dict[str, None] = {}
     for point in sweep.spread(MOST_POINTS):
         known |= dict.fromkeys(metric_names(sweep, point))
-        asked = {at: name for at, name in asked.items() if not any(fnmatchcase(each, name) for each in known)}
-        if not asked:
+        unknown = {at: name for at, name in unknown.items() if not any(fnmatchcase(each, name) for each in known)}
+        if not unknown:
             return
-    for (key, _), name in asked.items():
+    for (key, _), name in unknown.items():
         right = suggest(
             name, [each for each in known if each.partition(".")[0] == name.partition(".")[0]] or list(known)
         )

@@ -24,7 +24,7 @@ from dumbbell.spec.model import Experiment
 from dumbbell.spec.sweep import Counted, Sweep, case_at
 from dumbbell.sweeps.scheduler import Executor, InProcessExecutor
 from dumbbell.sweeps.task import Base, Row, Task, base_of, tasks_at
-from dumbbell.sweeps.task_runner import carried_out
+from dumbbell.sweeps.task_runner import run_task
 
 __all__ = ["Forecast", "Load", "Pilot", "Span", "estimate", "forecast", "load_of"]
 
@@ -121,7 +121,7 @@ def forecast(
     engines = sorted({load.engine for load in loads.values()})
     for engine in engines:
         of_engine = [point for point in points if loads[point.number].engine == engine]
-        pilots += _flown(
+        pilots += _run_pilots(
             sweep,
             base,
             _chosen(of_engine, loads),
@@ -152,12 +152,12 @@ def estimate(sweep: Sweep, loads: Sequence[Load], pilots: Sequence[Pilot], jobs:
         each = total / len(loads) if known else 0.0
         return Span(each * runs.least, each * runs.most) if known else None
 
-    side_by_side = min(jobs, runs.least)
+    parallel = min(jobs, runs.least)
     return Forecast(
         sweep.counted,
         runs,
         jobs,
-        span(walls / side_by_side),
+        span(walls / parallel),
         span(kept) if sweep.keep == "runs" else None,
         tuple(pilots),
     )
@@ -192,7 +192,7 @@ def _chosen(points: Sequence[Point], loads: dict[int, Load]) -> list[Point]:
     return list(chosen.values())[:PILOTS]
 
 
-def _flown(
+def _run_pilots(
     sweep: Sweep, base: Base, points: Sequence[Point], loads: dict[int, Load], executor: Executor, budget_s: float,
     clock: Clock,
 ) -> list[Pilot]:  # fmt: skip
@@ -220,7 +220,7 @@ def _measured(
 def _kept(base: Base, task: Task) -> tuple[Row, int]:
     """Run a task and return the size of its result folder."""
     with tempfile.TemporaryDirectory(prefix="dumbbell-pilot-") as private:
-        row = carried_out(base, task, lambda: None, Path(private) / "run")
+        row = run_task(base, task, lambda: None, Path(private) / "run")
         return row, sum(file.stat().st_size for file in Path(private).rglob("*") if file.is_file())
 
 

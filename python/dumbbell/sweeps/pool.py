@@ -56,8 +56,8 @@ class Local:
     def rows(self, base: Base, tasks: Iterable[Task]) -> Iterator[Row]:
         """A row for every task, in order of completion. Tasks of the host engine run last, one at a time."""
         alone: list[Numbered] = []
-        yield from self._carried(base, _others(enumerate(tasks), alone), self._jobs)
-        yield from self._carried(base, iter(alone), 1)
+        yield from self._run_tasks(base, _parallel_tasks(enumerate(tasks), alone), self._jobs)
+        yield from self._run_tasks(base, iter(alone), 1)
 
     def processes(self) -> list[int]:
         """Process ids of the live workers."""
@@ -75,48 +75,48 @@ class Local:
             worker.end()
         self._workers.clear()
 
-    def _carried(self, base: Base, tasks: Iterator[Numbered], jobs: int) -> Iterator[Row]:
-        again: deque[Numbered] = deque()
+    def _run_tasks(self, base: Base, tasks: Iterator[Numbered], jobs: int) -> Iterator[Row]:
+        retries: deque[Numbered] = deque()
         deaths: Counter[int] = Counter()
         while True:
-            self._feed(base, tasks, again, jobs)
+            self._feed(base, tasks, retries, jobs)
             busy = {worker.link: worker for worker in self._workers if worker.given}
             if not busy:
                 return
             for link in wait(list(busy), timeout=POLL_S):
                 worker = busy[link]  # type: ignore[index]
                 try:
-                    yield from self._received(worker)
+                    yield from self._rows_received(worker)
                 except (EOFError, ConnectionError):
-                    yield from self._died(worker, again, deaths)
+                    yield from self._died(worker, retries, deaths)
 
-    def _feed(self, base: Base, tasks: Iterator[Numbered], again: deque[Numbered], jobs: int) -> None:
+    def _feed(self, base: Base, tasks: Iterator[Numbered], retries: deque[Numbered], jobs: int) -> None:
         """Send tasks to every worker that runs low, first the tasks of workers that died."""
         for number in range(jobs):
             worker = self._workers[number] if number < len(self._workers) else None
-            wanted = 1 if worker is None else worker.wants()
-            handful: list[Numbered] = []
-            while len(handful) < wanted:
-                numbered = again.popleft() if again else next(tasks, None)
+            count = 1 if worker is None else worker.free_slots()
+            batch: list[Numbered] = []
+            while len(batch) < count:
+                numbered = retries.popleft() if retries else next(tasks, None)
                 if numbered is None:
                     break
-                handful.append(numbered)
-            if not handful:
+                batch.append(numbered)
+            if not batch:
                 continue
             if worker is None:
                 worker = _Worker(
                     Setup(base, self._tmp_dir, self._keep, None if self._cache is None else self._cache.file)
                 )
                 self._workers.append(worker)
-            worker.give(handful)
+            worker.give(batch)
 
-    def _received(self, worker: "_Worker") -> Iterator[Row]:
+    def _rows_received(self, worker: "_Worker") -> Iterator[Row]:
         while worker.link.poll():
-            said = worker.link.recv()
-            if said == "ready":
+            message = worker.link.recv()
+            if message == "ready":
                 worker.is_ready, self._failed_starts = True, 0
                 continue
-            number, outcome, key = said
+            number, outcome, key = message
             if isinstance(outcome, Stop):
                 raise OutputError(outcome.reason)
             assert worker.given[0][0] == number
@@ -126,16 +126,16 @@ class Local:
                 self._cache.put(key, Known(outcome.status, outcome.reason, dict(outcome.metrics)))
             yield outcome
 
-    def _died(self, worker: "_Worker", again: deque[Numbered], deaths: Counter[int]) -> Iterator[Row]:
+    def _died(self, worker: "_Worker", retries: deque[Numbered], deaths: Counter[int]) -> Iterator[Row]:
         """Reassign the worker's tasks; the first one is the task that was running."""
         self._workers.remove(worker)
         worker.link.close()
-        how = _how(worker.end())
+        how = _exit_text(worker.end())
         if not worker.is_ready:
             self._failed_starts += 1
             if self._failed_starts >= MOST_FAILED_STARTS:
                 raise EngineError(f"{self._failed_starts} worker processes died during startup, the last {how}")
-            again.extendleft(reversed(worker.given))
+            retries.extendleft(reversed(worker.given))
             return
         number, task = worker.given[0]
         deaths[number] += 1
@@ -143,7 +143,7 @@ class Local:
             worker.given.popleft()
             reason = f"{deaths[number]} processes died during this run, the last {how}"
             yield row_of(task, "failed", reason)
-        again.extendleft(reversed(worker.given))
+        retries.extendleft(reversed(worker.given))
 
 
 class _Worker:
@@ -160,19 +160,19 @@ class _Worker:
         with suppress(ConnectionError):
             self.link.send(setup)
 
-    def wants(self) -> int:
-        """How many more tasks it should get now."""
+    def free_slots(self) -> int:
+        """The number of tasks to send to it now."""
         if not self._run_s or self._run_s >= BATCH_AHEAD_S:
             waiting = 1
         else:
             waiting = min(MOST_WAITING, round(BATCH_AHEAD_S / self._run_s) + 1)
         return waiting - len(self.given) if len(self.given) <= waiting // 2 else 0
 
-    def give(self, handful: list[Numbered]) -> None:
+    def give(self, batch: list[Numbered]) -> None:
         """Send tasks; a dead worker is noticed when its answers are read."""
-        self.given.extend(handful)
+        self.given.extend(batch)
         with suppress(ConnectionError):
-            self.link.send(handful)
+            self.link.send(batch)
 
     def learn(self, row: Row) -> None:
         """Update the average run time."""
@@ -188,7 +188,7 @@ class _Worker:
             return self.process.wait()
 
 
-def _others(tasks: Iterable[Numbered], alone: list[Numbered]) -> Iterator[Numbered]:
+def _parallel_tasks(tasks: Iterable[Numbered], alone: list[Numbered]) -> Iterator[Numbered]:
     """Tasks that may run in parallel; tasks of the host engine go to `alone`."""
     for numbered in tasks:
         if numbered[1].engine == "host":
@@ -211,7 +211,7 @@ def _started(descriptor: int) -> "subprocess.Popen[bytes]":
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _how(status: int) -> str:
+def _exit_text(status: int) -> str:
     if status >= 0:
         return f"with status {status}"
     with suppress(ValueError):

@@ -13,18 +13,18 @@ __all__ = ["referenced_files"]
 def referenced_files(sweep: Sweep) -> dict[str, bytes]:
     """Contents by name, relative to the experiment. Raises `ExperimentError` for a file outside its folder."""
     found = dict(_referenced(sweep.experiment, sweep))
-    keys = {key for key in (*sweep.set, *(each.key for each in sweep.every_axis)) if _leads_there(key)}
+    keys = {key for key in (*sweep.set, *(each.key for each in sweep.every_axis)) if _selects_file(key)}
     seen = set()
     # Iterate over points only if a setting selects files: a large grid takes time.
     for point in sweep.each_point() if keys else ():
         settings = {key: value for key, value in settings_at(sweep, point.values).items() if key in keys}
-        if settings and (words := repr(settings)) not in seen:
-            seen.add(words)
+        if settings and (text := repr(settings)) not in seen:
+            seen.add(text)
             found |= dict(_referenced(with_settings(sweep.experiment, settings, sweep.experiment_file), sweep))
     return dict(sorted(found.items()))
 
 
-def _leads_there(key: str) -> bool:
+def _selects_file(key: str) -> bool:
     """Does this key name a file, or hold a table that does?"""
     parts = tuple(key.split("."))
     return any(place[: len(parts)] == parts for place in PLACES)

@@ -2,7 +2,7 @@
 
 The first grid's levels along one or two axes form boxes (intervals or rectangles), for each setting of the other axes.
 A box is halved along an axis across which its corners differ. Its weight is the largest difference times its share of
-the grid, on the axes' scales. If only one side has the metric (no cycle found, no transfer completed), the difference
+the grid, on the axes' scales. If only one corner has the metric (no cycle found, no transfer completed), the difference
 counts as the largest in the whole grid. Each round halves the boxes whose weight is at least half of the largest,
 heaviest first, while points remain.
 
@@ -88,7 +88,7 @@ class _Lattice:
         self.values = [dict(zip(each.numbers or (), each.values, strict=True)) for each in self.axes]
         self.middles: list[dict[tuple[float, float], float | None]] = [{} for _ in self.axes]
         self.edge = 0.0
-        """The difference assigned if only one side has the metric."""
+        """The difference assigned if only one of two neighbours has the metric."""
         self.spans = [_length(each, min(each.numbers or ()), max(each.numbers or ())) for each in self.axes]
 
     def begin(self, samples: Mapping[int, Sample]) -> int:

@@ -30,7 +30,7 @@ from dumbbell.sweeps.worker_payload import WorkerPayload
 
 __all__ = ["AnswerLostError", "ClusterWorker", "WorkerDiedError", "WorkerRegistry", "connected"]
 
-LOOK_S = 0.5
+POLL_S = 0.5
 """Interval between polls of the scheduler's worker list."""
 ANSWER_S = 30.0
 """Timeout of a query to the scheduler."""
@@ -98,9 +98,9 @@ class WorkerRegistry:
         """Calls made by this class: future, worker, handler of the answer, and a function that repeats the call."""
         self._done: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self._sending: dict[str, ClusterWorker] = {}
-        self._looked_s = float("-inf")
+        self._polled_s = float("-inf")
         self._no_worker_since_s = time.monotonic()
-        self._ever = False
+        self._was_ready = False
 
     def set_payload(self, payload: WorkerPayload, key: str) -> None:
         """Prepare all workers, current and future, for this sweep; `key` is unique to it."""
@@ -120,22 +120,22 @@ class WorkerRegistry:
         Raises `ClusterError` when no worker is ready within the timeout.
         """
         now_s = time.monotonic()
-        if now_s - self._looked_s < LOOK_S:
+        if now_s - self._polled_s < POLL_S:
             return []
-        here = {(entry["local_directory"], address): entry for address, entry in self._workers().items()}
-        self._looked_s = time.monotonic()
-        left = [self.members.pop(who) for who in [*self.members] if who not in here]
+        present = {(entry["local_directory"], address): entry for address, entry in self._workers().items()}
+        self._polled_s = time.monotonic()
+        left = [self.members.pop(who) for who in [*self.members] if who not in present]
         for member in left:
             self._forget(member)
-        for (home, address), entry in here.items():
+        for (home, address), entry in present.items():
             if (home, address) not in self.members:
                 member = self.members[home, address] = ClusterWorker(address, home, entry["nthreads"])
-                self._call_worker(member, partial(self._described, member), cluster_worker.describe)
+                self._call_worker(member, partial(self._on_description, member), cluster_worker.describe)
         self._check_timeout()
         return left
 
     def prepare(self, member: ClusterWorker) -> None:
-        """Send a worker what it lacks for the current sweep."""
+        """Send a worker the kernels and files that it needs for the current sweep."""
         if not member.accepted or self.payload is None or self.key in member.payloads:
             return
         absent = set(TOOLS) - set(member.tools)
@@ -144,8 +144,8 @@ class WorkerRegistry:
         elif "kernel" in self.payload.needs and (other := unlike(tools(), member.tools)):
             self.refuse(member, f"it has {other}; install the same iproute2 on its host and restart the worker")
         elif self.payload.kernels:
-            wanted = {each.key: (each.name, each.hashes) for each in self.payload.kernels.values()}
-            self._call_worker(member, partial(self._lacks, member), cluster_worker.missing_kernels, wanted)
+            needed = {each.key: (each.name, each.hashes) for each in self.payload.kernels.values()}
+            self._call_worker(member, partial(self._on_missing_kernels, member), cluster_worker.missing_kernels, needed)
         else:
             self._equip(member)
 
@@ -171,7 +171,7 @@ class WorkerRegistry:
         for future in ended:
             if future.key in self._pending_calls:
                 _, member, then, repeat = self._pending_calls.pop(future.key)
-                self._answered(member, future, then, repeat)
+                self._on_answer(member, future, then, repeat)
         return others
 
     def outcome(self, future: Future) -> Any:
@@ -181,7 +181,7 @@ class WorkerRegistry:
         except KilledWorker as error:
             return WorkerDiedError(str(error))
         except (CancelledError, *CONNECTION_ERRORS) as error:
-            self._looked_s = float("-inf")
+            self._polled_s = float("-inf")
             return AnswerLostError(str(error))
         except Exception as error:  # Any error on the worker.
             return error
@@ -193,7 +193,7 @@ class WorkerRegistry:
         self.warn(f"worker {member.address} gets no runs: {why}")
 
     def dismiss(self, key: str) -> None:
-        """Tell all workers to drop this sweep and abort its runs; afterwards the key is used up."""
+        """Make all workers drop this sweep and abort its runs; the key can't be used afterwards."""
         # Also those that haven't confirmed the payload: it may be on its way.
         addresses = [member.address for member in self.members.values()]
         for member in self.members.values():
@@ -225,7 +225,7 @@ class WorkerRegistry:
         repeat = partial(self._call_worker, member, then, function, *arguments)
         self._pending_calls[future.key] = future, member, then, repeat
 
-    def _answered(
+    def _on_answer(
         self, member: ClusterWorker, future: Future, then: Callable[[Any], None], repeat: Callable[[], None]
     ) -> None:
         answer = self.outcome(future)
@@ -241,17 +241,17 @@ class WorkerRegistry:
         else:
             then(answer)
 
-    def _described(self, member: ClusterWorker, answer: tuple[Build, dict[str, Tool]]) -> None:
-        build, held = answer
+    def _on_description(self, member: ClusterWorker, answer: tuple[Build, dict[str, Tool]]) -> None:
+        build, worker_tools = answer
         if other := difference(BUILD, build):
             self.refuse(member, f"it runs another build: {other}; {_RIGHT}")
             return
         if noted := remarks(BUILD, build):
             self.warn(f"worker {member.address} has {noted}; results may differ in the last digits")
-        member.accepted, member.tools, member.is_alike = True, held, computes_identically(build)
+        member.accepted, member.tools, member.is_alike = True, worker_tools, computes_identically(build)
         self.prepare(member)
 
-    def _lacks(self, member: ClusterWorker, keys: list[str]) -> None:
+    def _on_missing_kernels(self, member: ClusterWorker, keys: list[str]) -> None:
         member.missing = deque(keys)
         self._send_next_bundle()
         if not keys:
@@ -265,9 +265,9 @@ class WorkerRegistry:
                 assert self.payload is not None
                 bundle = next(each for each in self.payload.kernels.values() if each.key == key)
                 self._sending[f"{member.home} {key}"] = member
-                self._call_worker(member, partial(self._carried, member), cluster_worker.keep_kernel, bundle)
+                self._call_worker(member, partial(self._on_bundle_stored, member), cluster_worker.keep_kernel, bundle)
 
-    def _carried(self, member: ClusterWorker, _answer: None) -> None:
+    def _on_bundle_stored(self, member: ClusterWorker, _answer: None) -> None:
         self._sending = {key: each for key, each in self._sending.items() if each is not member}
         member.missing.popleft()
         if not member.missing:
@@ -278,12 +278,12 @@ class WorkerRegistry:
         payload, key = self.payload, self.key
         assert payload is not None
         kernels = {name: (each.key, each.name, each.hashes) for name, each in payload.kernels.items()}
-        then = partial(self._equipped, member, key)
+        then = partial(self._on_equipped, member, key)
         self._call_worker(member, then, cluster_worker.equip, key, payload.base, payload.files, kernels)
 
-    def _equipped(self, member: ClusterWorker, key: str, _answer: None) -> None:
+    def _on_equipped(self, member: ClusterWorker, key: str, _answer: None) -> None:
         member.payloads.add(key)
-        self._ever = True
+        self._was_ready = True
 
     def _forget(self, member: ClusterWorker) -> None:
         """Remove a worker that left, and its pending calls."""
@@ -298,14 +298,19 @@ class WorkerRegistry:
         if self.ready:
             self._no_worker_since_s = time.monotonic()
             return
-        alone_s = time.monotonic() - self._no_worker_since_s
-        everybody = self.members.values()
-        if everybody and all(member.refused for member in everybody) and alone_s > SETTLE_S and not self._ever:
-            each = "".join(f"\n  {member.address}: {member.refused}" for member in everybody)
+        without_worker_s = time.monotonic() - self._no_worker_since_s
+        members = self.members.values()
+        if (
+            members
+            and all(member.refused for member in members)
+            and without_worker_s > SETTLE_S
+            and not self._was_ready
+        ):
+            each = "".join(f"\n  {member.address}: {member.refused}" for member in members)
             raise ClusterError(f"no usable worker at {self.where}:{each}")
-        if self.timeout_s is None or alone_s < self.timeout_s:
+        if self.timeout_s is None or without_worker_s < self.timeout_s:
             return
-        if self._ever:
+        if self._was_ready:
             raise ClusterLost(f"no worker at {self.where} for {self.timeout_s:g} s; {_KEPT}")
         raise ClusterError(
             f"no worker connected to {self.where} within {self.timeout_s:g} s; start one with: dask worker {self.where}"

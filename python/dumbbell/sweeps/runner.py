@@ -51,9 +51,9 @@ class SweepRequest:
     @property
     def options(self) -> list[str]:
         """The command-line options that determine what runs."""
-        words = [word for setting in self.settings for word in ("--set", setting)]
-        words += ["--engine", self.engine] if self.engine else []
-        return words + (["--hosts", ",".join(self.allowed.hosts)] if self.allowed.hosts else [])
+        options = [option for setting in self.settings for option in ("--set", setting)]
+        options += ["--engine", self.engine] if self.engine else []
+        return options + (["--hosts", ",".join(self.allowed.hosts)] if self.allowed.hosts else [])
 
 
 @dataclass(frozen=True)
@@ -110,26 +110,26 @@ def default_folder(sweep: Sweep) -> Path:
     return runs_folder() / f"sweep-{sweep.name}"
 
 
-def carry_out(asked: SweepRequest, teller: ProgressListener) -> Done:
+def carry_out(request: SweepRequest, listener: ProgressListener) -> Done:
     """Run or resume a sweep and write its table.
 
     Raises `ExperimentError` for errors found before the first run, and `OutputError` if the folder can't be used or the
     disk is full; completed rows stay.
     """
-    began, sweep = time.monotonic(), asked.sweep
-    check(sweep, asked.allowed)
+    began, sweep = time.monotonic(), request.sweep
+    check(sweep, request.allowed)
     check_metrics(sweep)
-    engines = engines_of(sweep, asked.allowed)
-    with opened(sweep, asked.out, engines, resume=asked.resume) as workdir:
+    engines = engines_of(sweep, request.allowed)
+    with opened(sweep, request.out, engines, resume=request.resume) as workdir:
         if workdir.is_done:
             counts, unmet = workdir.journal.counts(), _unmet(sweep, workdir.journal.rows())
             return Done(workdir.folder, counts, 0, True, time.monotonic() - began, None, unmet)
-        counted = _Counted(teller)
+        counted = _CacheCounter(listener)
         try:
-            cache_error = _run(asked, workdir, counted)
+            cache_error = _run(request, workdir, counted)
             rows, counts = workdir.journal.rows(), workdir.journal.counts()
             unmet = _unmet(sweep, rows)
-            workdir.publish(table_of(rows, sweep.every_axis), manifest_of(sweep, asked.options, engines, counts))
+            workdir.publish(table_of(rows, sweep.every_axis), manifest_of(sweep, request.options, engines, counts))
         except OutputError as error:
             raise OutputError(f"{error}; completed rows are kept; continue with --resume") from error
     return Done(workdir.folder, counts, counted.cached, False, time.monotonic() - began, cache_error, unmet)
@@ -146,31 +146,31 @@ def _unmet(sweep: Sweep, rows: Sequence[Row]) -> tuple[str, ...]:
     )
 
 
-def _run(asked: SweepRequest, workdir: WorkDir, counted: "_Counted") -> str | None:
+def _run(request: SweepRequest, workdir: WorkDir, counted: "_CacheCounter") -> str | None:
     """Run all rounds; returns the error that disabled the cache, if any."""
-    base: Base = replace(base_of(asked.sweep, asked.allowed), file=workdir.experiment)
+    base: Base = replace(base_of(request.sweep, request.allowed), file=workdir.experiment)
     with ExitStack() as stack:
-        cache = stack.enter_context(Cache(cache_file())) if asked.use_cache else None
-        executor_for = asked.executor or _local(asked)
+        cache = stack.enter_context(Cache(cache_file())) if request.use_cache else None
+        executor_for = request.executor or _local(request)
         executor = stack.enter_context(executor_for(workdir, cache))
-        run_rounds(asked.sweep, base, executor, workdir.journal, counted.row, counted.add_pending)
+        run_rounds(request.sweep, base, executor, workdir.journal, counted.row, counted.add_pending)
     return cache.cache_error if cache else None
 
 
-def _local(asked: SweepRequest) -> ExecutorFactory:
+def _local(request: SweepRequest) -> ExecutorFactory:
     def executor(workdir: WorkDir, cache: Cache | None) -> Local:
-        return Local(asked.jobs, workdir.tmp_dir, workdir.kept if asked.sweep.keep == "runs" else None, cache)
+        return Local(request.jobs, workdir.tmp_dir, workdir.kept if request.sweep.keep == "runs" else None, cache)
 
     return executor
 
 
-class _Counted:
+class _CacheCounter:
     """Forwards progress events and counts cached rows."""
 
-    def __init__(self, teller: ProgressListener) -> None:
+    def __init__(self, listener: ProgressListener) -> None:
         self.cached = 0
-        self.add_pending = teller.add_pending
-        self._row = teller.row
+        self.add_pending = listener.add_pending
+        self._row = listener.row
 
     def row(self, row: Row) -> None:
         self.cached += row.cached

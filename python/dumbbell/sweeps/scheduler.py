@@ -10,7 +10,7 @@ from typing import Protocol
 from dumbbell.spec.sweep import Sweep
 from dumbbell.sweeps.pending import next_round
 from dumbbell.sweeps.task import Base, Row, Task, base_of
-from dumbbell.sweeps.task_runner import carried_out
+from dumbbell.sweeps.task_runner import run_task
 
 __all__ = ["Executor", "InProcessExecutor", "Store", "run_rounds", "run_sweep"]
 
@@ -45,7 +45,7 @@ class InProcessExecutor:
     def rows(self, base: Base, tasks: Iterable[Task]) -> Iterator[Row]:
         """See `Executor`."""
         for task in tasks:
-            yield carried_out(base, task, lambda: None)
+            yield run_task(base, task, lambda: None)
 
 
 class _Memory:

@@ -20,7 +20,7 @@ Status = Literal["ok", "invalid", "failed"]
 
 @dataclass(frozen=True)
 class Base:
-    """What all runs of a sweep share."""
+    """The data that all runs of a sweep share."""
 
     name: str
     experiment: Mapping[str, Any]

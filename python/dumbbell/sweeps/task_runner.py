@@ -26,7 +26,7 @@ from dumbbell.sweeps.cache import Known
 from dumbbell.sweeps.run_command import command_for
 from dumbbell.sweeps.task import Base, Row, Status, Task
 
-__all__ = ["carried_out", "case_of", "row_of"]
+__all__ = ["case_of", "row_of", "run_task"]
 
 Tick = Callable[[], None]
 """Called periodically during a run; may raise to abort it."""
@@ -34,7 +34,7 @@ Lookup = Callable[[spec.Case], Known | None]
 """Called before a run; returns its cached row, if any."""
 
 
-def carried_out(
+def run_task(
     base: Base,
     task: Task,
     tick: Tick,
@@ -49,7 +49,7 @@ def carried_out(
     """
     began = time.perf_counter()
     try:
-        row = _run_task(base, task, tick, keep, tmp_dir, lookup)
+        row = _measured_row(base, task, tick, keep, tmp_dir, lookup)
     except OutputError:
         raise
     except DumbbellError as error:
@@ -73,7 +73,7 @@ def row_of(task: Task, status: Status, reason: str | None, found: dict[str, floa
     return Row(task.point, task.seed, task.engine, _kernel(task), task.values, status, reason, found or {})
 
 
-def _run_task(
+def _measured_row(
     base: Base, task: Task, tick: Tick, keep: Path | None, tmp_dir: Path | None, lookup: Lookup | None
 ) -> Row:
     case = case_of(base, task)
@@ -85,12 +85,12 @@ def _run_task(
     if keep is not None:
         # The folder exists if a sweep was killed between writing the result and storing its row.
         remove(keep)
-        return _judged(base, task, result.load(engine.run(request, lambda _seconds: tick())))
+        return _row_of_run(base, task, result.load(engine.run(request, lambda _seconds: tick())))
     if isinstance(engine, Simulator):
-        return _judged(base, task, engine.simulate(request, lambda _seconds: tick()))
+        return _row_of_run(base, task, engine.simulate(request, lambda _seconds: tick()))
     with tempfile.TemporaryDirectory(prefix=_NOWHERE, dir=tmp_dir, ignore_cleanup_errors=True) as private:
         request = replace(request, out=Path(private) / "run")
-        return _judged(base, task, result.load(engine.run(request, lambda _seconds: tick())))
+        return _row_of_run(base, task, result.load(engine.run(request, lambda _seconds: tick())))
 
 
 @cache
@@ -98,7 +98,7 @@ def _engine(name: str, kernel: str | None, allowed: Permissions = NOTHING) -> En
     return engine_called(name, kernel, "engine", allowed=allowed)
 
 
-def _judged(base: Base, task: Task, run: Run) -> Row:
+def _row_of_run(base: Base, task: Task, run: Run) -> Row:
     window = (
         None if base.window is None else (base.window[0], base.window[1] or round(run.manifest["duration_s"] * 1e9))
     )

@@ -9,8 +9,8 @@ runs/            kept results, a folder each
 runs.parquet, sweep.json    written when the sweep is complete
 ```
 
-The last two are written by `whole`; rows by `journal`. The folder itself is locked by the sweep that is at work. A
-folder that is resumed may have come from somewhere else: no name in it is followed that is a link.
+`runner` writes the last two, `journal` the rows. The running sweep holds a lock on the folder. A resumed folder may
+come from an untrusted source, so links in it are not followed.
 """
 
 import fcntl
@@ -30,7 +30,7 @@ from dumbbell.publish import clean, explained, scratch, staged
 from dumbbell.spec.sweep import Sweep
 from dumbbell.spec.toml import parsed
 from dumbbell.spec.tomlout import as_toml
-from dumbbell.sweeps.folder import ASKED, EXPERIMENT, MANIFEST, RUNS, TABLE, write
+from dumbbell.sweeps.folder import EXPERIMENT, MANIFEST, RUNS, SWEEP_FILE, TABLE, write
 from dumbbell.sweeps.identity import build
 from dumbbell.sweeps.journal import JOURNAL, Journal
 from dumbbell.sweeps.referenced_files import referenced_files
@@ -39,7 +39,7 @@ from dumbbell.sweeps.task import base_of
 __all__ = ["WorkDir", "opened"]
 
 WORK = ".work"
-OURS = {ASKED, EXPERIMENT, TABLE, MANIFEST, JOURNAL, RUNS, WORK}
+OURS = {SWEEP_FILE, EXPERIMENT, TABLE, MANIFEST, JOURNAL, RUNS, WORK}
 RESUME = "continue it with --resume, or choose another folder with --out"
 ANOTHER = "choose another folder with --out"
 
@@ -88,16 +88,16 @@ def opened(sweep: Sweep, out: Path, engines: list[dict[str, Any]], *, resume: bo
     other settings, by another build or on another kernel, or if it can't be written.
     """
     files = referenced_files(sweep)
-    held = {name: hash_of(content) for name, content in files.items()}
-    asked = {"sweep file": sweep.document, "experiment": sweep.experiment, "file": held}
-    about = {"asked": asked, "build": build(), "engines": {_label(each): each for each in engines}}
+    hashes = {name: hash_of(content) for name, content in files.items()}
+    settings = {"sweep file": sweep.document, "experiment": sweep.experiment, "file": hashes}
+    about = {"asked": settings, "build": build(), "engines": {_label(each): each for each in engines}}
     about = json.loads(json.dumps(about, default=str))
     if not out.exists():
         _begin(sweep, out, about, files)
     else:
-        _refuse_taken(out, resume=resume)
+        _check_resumable(out, resume=resume)
     with _locked(out), Journal(out / JOURNAL, out / RUNS if sweep.keep == "runs" else None) as journal:
-        _refuse_another(out, journal.about, about)
+        _check_same_sweep(out, journal.about, about)
         try:
             with nullcontext(out) if (out / MANIFEST).exists() else scratch(out / WORK) as tmp_dir:
                 workdir = WorkDir(out, journal, tmp_dir)
@@ -116,7 +116,7 @@ def _make_kept(kept: Path) -> None:
     clean(kept)
 
 
-def _refuse_taken(out: Path, *, resume: bool) -> None:
+def _check_resumable(out: Path, *, resume: bool) -> None:
     if not os.path.lexists(out / JOURNAL):
         raise OutputError(f"{out}: exists already and is not a sweep's folder: it has no {JOURNAL}; {ANOTHER}")
     if not resume:
@@ -124,10 +124,10 @@ def _refuse_taken(out: Path, *, resume: bool) -> None:
 
 
 def _begin(sweep: Sweep, out: Path, about: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
-    if taken := sorted(name for name in files if _is_ours(Path(name).parts[0])):
-        raise OutputError(f"{out}: the experiment references a file {taken[0]}, a reserved name in a sweep's folder")
+    if reserved := sorted(name for name in files if _is_ours(Path(name).parts[0])):
+        raise OutputError(f"{out}: the experiment references a file {reserved[0]}, a reserved name in a sweep's folder")
     with staged(out) as folder:
-        (folder / ASKED).write_text(_as_requested(sweep), encoding="utf-8")
+        (folder / SWEEP_FILE).write_text(_as_requested(sweep), encoding="utf-8")
         (folder / EXPERIMENT).write_text(as_toml(base_of(sweep).experiment), encoding="utf-8")
         for name, content in files.items():
             copy = folder / name
@@ -154,7 +154,7 @@ def _label(engine: Mapping[str, Any]) -> str:
     return " ".join(str(engine[key]) for key in ("engine", "kernel") if key in engine)
 
 
-def _refuse_another(out: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def _check_same_sweep(out: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     for key, what in (
         ("asked", "started with other settings"),
         ("build", "started by another build"),

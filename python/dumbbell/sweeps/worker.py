@@ -21,14 +21,14 @@ from dumbbell.sweeps.cache import Cache, Known
 from dumbbell.sweeps.folder import kept_name
 from dumbbell.sweeps.identity import key_of
 from dumbbell.sweeps.task import Base, Row, Task
-from dumbbell.sweeps.task_runner import carried_out
+from dumbbell.sweeps.task_runner import run_task
 
 __all__ = ["Answer", "Given", "Setup", "Stop", "main"]
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What all tasks of a worker share."""
+    """The data that all tasks of a worker share."""
 
     base: Base
     tmp_dir: Path
@@ -68,7 +68,7 @@ def main() -> None:
     _Worker(setup, link).serve()
 
 
-class _GoneError(BaseException):
+class _ParentExitedError(BaseException):
     """The parent has exited."""
 
 
@@ -76,7 +76,7 @@ class _Worker:
     def __init__(self, setup: Setup, link: Connection) -> None:
         self._setup, self._link = setup, link
         self._tasks: SimpleQueue[Given | None] = SimpleQueue()
-        self._is_gone = threading.Event()
+        self._parent_exited = threading.Event()
         self._key: str | None = None
         # Kept results need a real run: the cache has rows only.
         self._cache = Cache(setup.cache) if setup.cache and not setup.keep else None
@@ -87,7 +87,7 @@ class _Worker:
             while (given := self._tasks.get()) is not None:
                 for number, task in given:
                     self._link.send(self._answer(number, task))
-        except (_GoneError, OSError):
+        except (_ParentExitedError, OSError):
             pass  # The parent has exited, or is stopping us.
         if self._cache is not None:
             self._cache.close()
@@ -97,7 +97,7 @@ class _Worker:
             while True:
                 self._tasks.put(self._link.recv())
         except (EOFError, OSError):
-            self._is_gone.set()
+            self._parent_exited.set()
             self._tasks.put(None)
 
     def _answer(self, number: int, task: Task) -> Answer:
@@ -105,7 +105,7 @@ class _Worker:
         keep = self._setup.keep / kept_name(task.point, task.seed) if self._setup.keep else None
         lookup = None if self._cache is None else partial(self._look_up, task)
         try:
-            row = carried_out(self._setup.base, task, self._tick, keep, tmp_dir=self._setup.tmp_dir, lookup=lookup)
+            row = run_task(self._setup.base, task, self._tick, keep, tmp_dir=self._setup.tmp_dir, lookup=lookup)
         except OutputError as error:
             return number, Stop(str(error)), None
         return number, row, None if row.cached or row.status == "failed" else self._key
@@ -115,8 +115,8 @@ class _Worker:
         return self._cache.get(self._key) if self._cache is not None and self._key else None
 
     def _tick(self) -> None:
-        if self._is_gone.is_set():
-            raise _GoneError
+        if self._parent_exited.is_set():
+            raise _ParentExitedError
 
 
 def _ignored(_number: int, _frame: object) -> None:

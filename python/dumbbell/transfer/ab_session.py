@@ -23,7 +23,7 @@ NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """What to compare, and when to stop."""
+    """The congestion controls to compare, and when to stop."""
 
     ccs: tuple[str, ...] = ()
     """Empty: measure the server's default."""
@@ -89,11 +89,11 @@ class Comparison:
 class Session:
     """All downloads, and why the session ended."""
 
-    asked: SessionOptions
-    wanted: DownloadRequest
+    options: SessionOptions
+    request: DownloadRequest
     began_s: float
     """Since 1970."""
-    trials: list[Transfer] = field(default_factory=list)
+    transfers: list[Transfer] = field(default_factory=list)
     stopped: Stopped = Stopped.INTERRUPTED
     fault: str = ""
     about: dict[str, Any] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class Session:
     def times_s(self, cc: str | None) -> list[float]:
         """Times of one congestion control in complete blocks, in order."""
         complete = self._complete_blocks()
-        return [trial.time_s for trial in self.trials if trial.cc == cc and trial.block in complete]
+        return [transfer.time_s for transfer in self.transfers if transfer.cc == cc and transfer.block in complete]
 
     @property
     def blocks(self) -> int:
@@ -109,38 +109,40 @@ class Session:
         return len(self._complete_blocks())
 
     def _complete_blocks(self) -> set[int]:
-        kinds = max(1, len(self.asked.ccs))
+        kinds = max(1, len(self.options.ccs))
         counts: dict[int, int] = {}
-        for trial in self.trials:
-            counts[trial.block] = counts.get(trial.block, 0) + 1
+        for transfer in self.transfers:
+            counts[transfer.block] = counts.get(transfer.block, 0) + 1
         return {block for block, count in counts.items() if count == kinds}
 
 
-async def measure(asked: SessionOptions, wanted: DownloadRequest, on_trial: Callable[[Transfer], None]) -> Session:
+async def measure(
+    options: SessionOptions, request: DownloadRequest, on_transfer: Callable[[Transfer], None]
+) -> Session:
     """Download until the comparison is decided, the limit is reached, or the task is cancelled.
 
-    `on_trial` is called with every trial. If a download fails, returns the session so far with `fault` set. Raises
+    Calls `on_transfer` after each transfer. If a download fails, returns the session so far with `fault` set. Raises
     `TransferError` only if the first one fails.
     """
-    session = Session(asked, wanted, time.time())
+    session = Session(options, request, time.time())
     epoch_ns = time.monotonic_ns()
-    rng = random.Random(asked.seed)  # noqa: S311 — an order, not a secret
+    rng = random.Random(options.seed)  # noqa: S311 — an order, not a secret
     try:
-        for block in range(asked.repeats or asked.most):
-            for cc in _order(asked.ccs, rng):
-                session.trials.append(await _one_download(asked, wanted, cc, block, epoch_ns))
-                on_trial(session.trials[-1])
-                _check_controller(session.trials[-1])
-                if len(session.trials) == 1 and session.trials[0].downloads[0].server is not None:
-                    session.about = await about(wanted)
-            if asked.repeats is None and _enough(session):
+        for block in range(options.repeats or options.most):
+            for cc in _order(options.ccs, rng):
+                session.transfers.append(await _one_download(options, request, cc, block, epoch_ns))
+                on_transfer(session.transfers[-1])
+                _check_controller(session.transfers[-1])
+                if len(session.transfers) == 1 and session.transfers[0].downloads[0].server is not None:
+                    session.about = await about(request)
+            if options.repeats is None and _enough(session):
                 session.stopped = Stopped.KNOWN
                 return session
-        session.stopped = Stopped.REPEATS if asked.repeats is not None else Stopped.CAP
+        session.stopped = Stopped.REPEATS if options.repeats is not None else Stopped.CAP
     except asyncio.CancelledError:
         session.stopped = Stopped.INTERRUPTED
     except DumbbellError as error:
-        if not session.trials:
+        if not session.transfers:
             raise
         session.stopped, session.fault = Stopped.FAILED, str(error)
     return session
@@ -148,25 +150,25 @@ async def measure(asked: SessionOptions, wanted: DownloadRequest, on_trial: Call
 
 def compared(session: Session) -> list[Comparison]:
     """Compare the first congestion control with each other one, with Bonferroni-corrected intervals."""
-    asked = session.asked
+    options = session.options
     if not session.blocks:
         return []
-    looked = asked.repeats is None or session.stopped is not Stopped.REPEATS
-    if len(asked.ccs) < 2:
-        cc = asked.ccs[0] if asked.ccs else None
+    looked = options.repeats is None or session.stopped is not Stopped.REPEATS
+    if len(options.ccs) < 2:
+        cc = options.ccs[0] if options.ccs else None
         return [Comparison(cc, None, typical(session.times_s(cc), looked=looked), Answer.OPEN)]
-    first, *others = asked.ccs
+    first, *others = options.ccs
     confidence = 1 - (1 - CONFIDENCE) / len(others)
     found = []
     for other in others:
         estimate = ratio_of_times(session.times_s(first), session.times_s(other), looked=looked, confidence=confidence)
-        found.append(Comparison(first, other, estimate, answer(estimate, margin(asked))))
+        found.append(Comparison(first, other, estimate, answer(estimate, margin(options))))
     return found
 
 
-def margin(asked: SessionOptions) -> float:
+def margin(options: SessionOptions) -> float:
     """The difference that counts as none."""
-    return ALIKE if asked.within is None else asked.within
+    return ALIKE if options.within is None else options.within
 
 
 def _order(ccs: Sequence[str], rng: random.Random) -> list[str | None]:
@@ -177,9 +179,9 @@ def _order(ccs: Sequence[str], rng: random.Random) -> list[str | None]:
 
 
 async def _one_download(
-    asked: SessionOptions, wanted: DownloadRequest, cc: str | None, block: int, epoch_ns: int
+    options: SessionOptions, request: DownloadRequest, cc: str | None, block: int, epoch_ns: int
 ) -> Transfer:
-    tasks = [asyncio.ensure_future(download(wanted, cc, epoch_ns)) for _ in range(asked.connections)]
+    tasks = [asyncio.ensure_future(download(request, cc, epoch_ns)) for _ in range(options.connections)]
     try:
         return Transfer(cc, block, tuple(await asyncio.gather(*tasks)))
     finally:
@@ -188,17 +190,17 @@ async def _one_download(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _check_controller(trial: Transfer) -> None:
+def _check_controller(transfer: Transfer) -> None:
     """Raises `TransferError` if the server used another congestion control."""
-    if not trial.kept:
-        used = ", ".join(sorted({str(each.cc) for each in trial.downloads}))
-        raise TransferError(f"requested {trial.cc}, the server used {used}: nothing was compared")
+    if not transfer.kept:
+        used = ", ".join(sorted({str(each.cc) for each in transfer.downloads}))
+        raise TransferError(f"requested {transfer.cc}, the server used {used}: nothing was compared")
 
 
 def _enough(session: Session) -> bool:
     found = compared(session)
-    if session.asked.within is not None:
-        return all(each.estimate.within <= session.asked.within for each in found)
-    if len(session.asked.ccs) < 2:
+    if session.options.within is not None:
+        return all(each.estimate.within <= session.options.within for each in found)
+    if len(session.options.ccs) < 2:
         return all(each.estimate.within <= ALIKE for each in found)
     return all(each.answer is not Answer.OPEN for each in found)

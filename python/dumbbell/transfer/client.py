@@ -56,7 +56,7 @@ class Url:
 class DownloadRequest:
     """Settings of all downloads in a session."""
 
-    place: Url
+    location: Url
     size_bytes: int | None = None
     """Download only this many bytes; a Dumbbell server's root provides any number."""
     family: int = socket.AF_UNSPEC
@@ -70,7 +70,7 @@ class DownloadRequest:
 class Download:
     """One download. Times are nanoseconds; `began_ns` is on the session's clock, all others are relative to it."""
 
-    cc_asked: str | None
+    cc_requested: str | None
     cc: str | None
     """Congestion control reported by the server; None if it reports none."""
     url: str
@@ -80,7 +80,7 @@ class Download:
     """Duration of the DNS lookup, before the connection; 0 for an address."""
     connect_ns: int
     tls_ns: int | None
-    asked_ns: int
+    requested_ns: int
     first_byte_ns: int
     """Arrival of the response's head."""
     total_ns: int
@@ -113,16 +113,16 @@ def parse_url(url: str) -> Url:
     return Url(url, split.scheme, host, port or {"http": 80, "https": 443}[split.scheme], path)
 
 
-async def download(wanted: DownloadRequest, cc: str | None, epoch_ns: int) -> Download:
+async def download(request: DownloadRequest, cc: str | None, epoch_ns: int) -> Download:
     """Download once, with this congestion control if given; follows redirects and honours Retry-After.
 
     Raises `TransferError` with the URL and the problem.
     """
-    place, redirects, waited_s = wanted.place, 0, 0.0
+    location, redirects, waited_s = request.location, 0, 0.0
     try:
-        async with asyncio.timeout(wanted.timeout_s):
+        async with asyncio.timeout(request.timeout_s):
             while True:
-                attempt = _Attempt(wanted, place, cc, epoch_ns, redirects)
+                attempt = _Attempt(request, location, cc, epoch_ns, redirects)
                 found = await attempt.run()
                 if isinstance(found, Download):
                     return found
@@ -130,36 +130,36 @@ async def download(wanted: DownloadRequest, cc: str | None, epoch_ns: int) -> Do
                     waited_s += found
                     if waited_s > MOST_PATIENCE_S:
                         raise TransferError(
-                            f"{place.url}: the server is too busy: it requested to wait {waited_s:.0f} s"
+                            f"{location.url}: the server is too busy: it requested to wait {waited_s:.0f} s"
                         )
                     await asyncio.sleep(found)
                     continue
                 redirects += 1
                 if redirects > MOST_REDIRECTS:
                     raise TransferError(
-                        f"{wanted.place.url}: more than {MOST_REDIRECTS} redirects, the last to {found}"
+                        f"{request.location.url}: more than {MOST_REDIRECTS} redirects, the last to {found}"
                     )
-                place = _next_place(place, found)
+                location = _redirected(location, found)
     except TimeoutError:
-        raise TransferError(f"{wanted.place.url}: not complete after {wanted.timeout_s:g} s (--timeout)") from None
+        raise TransferError(f"{request.location.url}: not complete after {request.timeout_s:g} s (--timeout)") from None
 
 
-async def about(wanted: DownloadRequest) -> dict[str, Any]:
+async def about(request: DownloadRequest) -> dict[str, Any]:
     """The /about object of a Dumbbell server; empty for other servers."""
-    place = replace(wanted.place, path="/about")
+    location = replace(request.location, path="/about")
     with contextlib.suppress(TransferError, OSError, ValueError, RecursionError):
-        async with asyncio.timeout(wanted.silence_s):
-            said = await _Attempt(replace(wanted, place=place), place, None, time.monotonic_ns(), 0).page()
-        found = json.loads(said)
+        async with asyncio.timeout(request.silence_s):
+            body = await _Attempt(replace(request, location=location), location, None, time.monotonic_ns(), 0).page()
+        found = json.loads(body)
         return found if isinstance(found, dict) else {}
     return {}
 
 
-def _next_place(place: Url, found: str) -> Url:
-    following = parse_url(urljoin(place.url, found))
-    if place.scheme == "https" and following.scheme == "http":
+def _redirected(location: Url, found: str) -> Url:
+    following = parse_url(urljoin(location.url, found))
+    if location.scheme == "https" and following.scheme == "http":
         raise TransferError(
-            f"{place.url}: the server redirects from https to {following.url}; use that URL if you trust it"
+            f"{location.url}: the server redirects from https to {following.url}; use that URL if you trust it"
         )
     return following
 
@@ -177,8 +177,8 @@ class _Opening:
 class _Attempt:
     """One connection and one request."""
 
-    def __init__(self, wanted: DownloadRequest, place: Url, cc: str | None, epoch_ns: int, redirects: int) -> None:
-        self._wanted, self._place, self._cc, self._redirects = wanted, place, cc, redirects
+    def __init__(self, request: DownloadRequest, location: Url, cc: str | None, epoch_ns: int, redirects: int) -> None:
+        self._request, self._location, self._cc, self._redirects = request, location, cc, redirects
         self._epoch_ns = epoch_ns
         self._samples: list[Sample] = []
         self._bins: list[tuple[int, int]] = []
@@ -193,7 +193,7 @@ class _Attempt:
         """Fetch a short body."""
         async with self._opened() as (channel, _):
             reading = Reading(channel)
-            head = await reading.send_request(Target(self._place.host_field, self._place.path))
+            head = await reading.send_request(Target(self._location.host_field, self._location.path))
             return await reading.page() if head.status == HTTPStatus.OK else b""
 
     @contextlib.asynccontextmanager
@@ -201,24 +201,24 @@ class _Attempt:
         """Open a connection and measure its times."""
         before_ns = time.monotonic_ns()
         addresses = await self._addresses()
-        dns_ns = time.monotonic_ns() - before_ns if not _literal(self._place.host) else 0
+        dns_ns = time.monotonic_ns() - before_ns if not _literal(self._location.host) else 0
         sock, address = await self._connected(addresses)
         connect_ns = self._now_ns()
         with contextlib.ExitStack() as stack:
             stack.callback(sock.close)
-            tls = self._wanted.tls if self._place.scheme == "https" else None
+            tls = self._request.tls if self._location.scheme == "https" else None
             with self._explained("TLS"):
-                channel = Channel(sock, tls, self._place.host)
+                channel = Channel(sock, tls, self._location.host)
                 stack.callback(channel.close)
-                async with asyncio.timeout(self._wanted.silence_s):
+                async with asyncio.timeout(self._request.silence_s):
                     await channel.handshake()
             yield channel, _Opening(address, dns_ns, connect_ns, None if tls is None else self._now_ns() - connect_ns)
 
     async def _exchange(self, channel: Channel, opening: _Opening) -> Download | str | float:
         reading = Reading(channel)
-        asked_ns = self._now_ns()
+        requested_ns = self._now_ns()
         with self._explained("the request"):
-            async with asyncio.timeout(self._wanted.silence_s):
+            async with asyncio.timeout(self._request.silence_s):
                 head = await reading.send_request(self._target())
         first_ns = self._now_ns()
         if head.status in REDIRECTS and "location" in head.fields:
@@ -233,9 +233,9 @@ class _Attempt:
         self._bins.append((total_ns, reading.bytes))
         server = await self._statistics(channel, head) if more else None
         return Download(
-            cc_asked=self._cc, cc=(server or {}).get("cc") or head.fields.get(CC.lower()), url=self._place.url,
+            cc_requested=self._cc, cc=(server or {}).get("cc") or head.fields.get(CC.lower()), url=self._location.url,
             address=opening.address, began_ns=self._began_ns - self._epoch_ns, dns_ns=opening.dns_ns,
-            connect_ns=opening.connect_ns, tls_ns=opening.tls_ns, asked_ns=asked_ns, first_byte_ns=first_ns,
+            connect_ns=opening.connect_ns, tls_ns=opening.tls_ns, requested_ns=requested_ns, first_byte_ns=first_ns,
             total_ns=total_ns, bytes=reading.bytes, status=head.status, redirects=self._redirects,
             bins=tuple(self._bins), ours=tuple(rows(self._samples)),
             server=server,
@@ -243,26 +243,23 @@ class _Attempt:
 
     def _target(self) -> Target:
         """Path and fields. A size becomes /bytes/SIZE at a Dumbbell server's root, and a Range elsewhere."""
-        path, size = self._place.path, self._wanted.size_bytes
-        fields = [(SAMPLE, self._wanted.sample)]
+        path, size = self._location.path, self._request.size_bytes
+        fields = [(SAMPLE, self._request.sample)]
         if self._cc is not None:
             fields.append((CC, self._cc))
         if size is not None and path == "/":
             path = f"/bytes/{size}"
         elif size is not None:
             fields.append(("Range", f"bytes=0-{size - 1}"))
-        return Target(self._place.host_field, path, tuple(fields))
+        return Target(self._location.host_field, path, tuple(fields))
 
     async def _check(self, head: Head, reading: Reading) -> None:
         """Raises `TransferError` unless the response is successful and names its congestion control if one was set."""
-        url = self._place.url
+        url = self._location.url
         if not 200 <= head.status < 300:
-            said = await self._first_line(head, reading)
-            raise TransferError(f"{url}: the server answers {head.status}{said}")
-        if self._cc is None:
-            return
-        told = head.fields.get(CC.lower())
-        if told is None:
+            explanation = await self._first_line(head, reading)
+            raise TransferError(f"{url}: the server answers {head.status}{explanation}")
+        if self._cc is not None and CC.lower() not in head.fields:
             raise TransferError(
                 f"{url}: the server doesn't report its congestion control, so {self._cc} can't be requested; "
                 "remove --cc to measure the server's default"
@@ -273,27 +270,27 @@ class _Attempt:
         if not head.fields.get("content-type", "").startswith("text/plain"):
             return ""
         try:
-            async with asyncio.timeout(self._wanted.silence_s):
-                words = (await reading.page()).decode("utf-8", "replace").strip().splitlines()
+            async with asyncio.timeout(self._request.silence_s):
+                lines = (await reading.page()).decode("utf-8", "replace").strip().splitlines()
         except (TransferError, OSError):
             return ""
-        return f": {words[0][:200]}" if words else ""
+        return f": {lines[0][:200]}" if lines else ""
 
     async def _body(self, channel: Channel, reading: Reading, first_ns: int) -> bool:
         """Read the body, sampling every 100 ms; fails when no data arrives within the timeout."""
         self._sample(channel, first_ns)
         self._bins.append((first_ns, 0))
         sampling = asyncio.ensure_future(self._keep_sampling(channel, reading))
-        watching = asyncio.ensure_future(reading.skip(self._wanted.size_bytes))
+        watching = asyncio.ensure_future(reading.skip(self._request.size_bytes))
         try:
             before = -1
             while True:
-                done, _ = await asyncio.wait([watching], timeout=self._wanted.silence_s)
+                done, _ = await asyncio.wait([watching], timeout=self._request.silence_s)
                 if done:
                     return watching.result()
                 if reading.bytes == before:
                     of = "" if reading.length is None else f" of {reading.length}"
-                    why = f"no data for {self._wanted.silence_s:g} s, after {reading.bytes}{of} bytes"
+                    why = f"no data for {self._request.silence_s:g} s, after {reading.bytes}{of} bytes"
                     raise TransferError(why)
                 before = reading.bytes
         finally:
@@ -319,27 +316,27 @@ class _Attempt:
         if path is None or not path.startswith("/") or not path.isascii():
             return None
         try:
-            async with asyncio.timeout(self._wanted.silence_s):
+            async with asyncio.timeout(self._request.silence_s):
                 reading = Reading(channel)
-                found = await reading.send_request(Target(self._place.host_field, path))
-                said = json.loads(await reading.page()) if found.status == HTTPStatus.OK else None
+                found = await reading.send_request(Target(self._location.host_field, path))
+                statistics = json.loads(await reading.page()) if found.status == HTTPStatus.OK else None
         except (OSError, ValueError, RecursionError, TransferError):
             return None
-        return said if isinstance(said, dict) else None
+        return statistics if isinstance(statistics, dict) else None
 
     async def _addresses(self) -> list[tuple[int, tuple[Any, ...]]]:
         loop = asyncio.get_running_loop()
-        place = self._place
+        location = self._location
         try:
-            async with asyncio.timeout(self._wanted.silence_s):
+            async with asyncio.timeout(self._request.silence_s):
                 found = await loop.getaddrinfo(
-                    place.host, place.port, family=self._wanted.family, type=socket.SOCK_STREAM
+                    location.host, location.port, family=self._request.family, type=socket.SOCK_STREAM
                 )
         except (socket.gaierror, UnicodeError) as error:
             why = error.strerror if isinstance(error, socket.gaierror) else str(error)
-            raise TransferError(f"{place.host}: no address: {why}") from None
+            raise TransferError(f"{location.host}: no address: {why}") from None
         except TimeoutError:
-            raise TransferError(f"{place.host}: no address after {self._wanted.silence_s:g} s") from None
+            raise TransferError(f"{location.host}: no address after {self._request.silence_s:g} s") from None
         return [(family, address) for family, _, _, _, address in found]
 
     async def _connected(self, addresses: list[tuple[int, tuple[Any, ...]]]) -> tuple[socket.socket, str]:
@@ -350,11 +347,11 @@ class _Attempt:
             sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
             self._began_ns = time.monotonic_ns()
             try:
-                async with asyncio.timeout(self._wanted.silence_s):
+                async with asyncio.timeout(self._request.silence_s):
                     await loop.sock_connect(sock, address)
             except TimeoutError:
                 sock.close()
-                why.append(f"{address[0]}: no answer for {self._wanted.silence_s:g} s")
+                why.append(f"{address[0]}: no answer for {self._request.silence_s:g} s")
             except OSError as error:
                 sock.close()
                 why.append(f"{address[0]}: {os.strerror(error.errno) if error.errno else error}")
@@ -363,7 +360,7 @@ class _Attempt:
                 raise
             else:
                 return sock, str(address[0])
-        raise TransferError(f"{self._place.host}, port {self._place.port}: can't connect: {'; '.join(why)}")
+        raise TransferError(f"{self._location.host}, port {self._location.port}: can't connect: {'; '.join(why)}")
 
     def _now_ns(self) -> int:
         return time.monotonic_ns() - self._began_ns
@@ -371,7 +368,7 @@ class _Attempt:
     @contextlib.contextmanager
     def _explained(self, what: str) -> Iterator[None]:
         """Convert socket and TLS errors to `TransferError` with the URL."""
-        url = self._place.url
+        url = self._location.url
         try:
             yield
         except ssl.SSLCertVerificationError as error:
@@ -380,7 +377,7 @@ class _Attempt:
         except ssl.SSLError as error:
             raise TransferError(f"{url}: {what}: TLS failed: {error.reason or error}") from None
         except TimeoutError:
-            raise TransferError(f"{url}: {what}: no data for {self._wanted.silence_s:g} s") from None
+            raise TransferError(f"{url}: {what}: no data for {self._request.silence_s:g} s") from None
         except OSError as error:
             raise TransferError(f"{url}: {what}: {error.strerror or error}") from None
         except TransferError as error:

@@ -45,9 +45,9 @@ class Folder:
                 file = stack.enter_context(opened(self._folder, parts))
                 found = os.fstat(file)
             except (OSError, ValueError):
-                raise _not_there() from None
+                raise _no_such_file() from None
             yield Opened(file, found.st_size, f'"{found.st_mtime_ns:x}-{found.st_size:x}"')
 
 
-def _not_there() -> Refusal:
+def _no_such_file() -> Refusal:
     return Refusal(HTTPStatus.NOT_FOUND, "there is no such file")

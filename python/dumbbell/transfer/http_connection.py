@@ -67,7 +67,7 @@ class ServerState:
     default_cc: str
     block: Payload
     folder: Folder | None
-    tell: Callable[[AccessLogEntry], None]
+    log: Callable[[AccessLogEntry], None]
     metrics_saved: bool | None = None
     throttle: Throttle = field(init=False)
     statistics: StatisticsStore = field(default_factory=StatisticsStore)
@@ -97,11 +97,11 @@ class Exchange:
         """Serve until the connection ends. Raises `OSError` if it breaks, `TooSlow` if the client is too slow."""
         while True:
             try:
-                asked = await self._next()
-                if asked is None:
+                request = await self._next()
+                if request is None:
                     return
                 self.responding = True
-                await self._respond(asked)
+                await self._respond(request)
             except Refusal as refusal:
                 await self._answer(refused(refusal), refusal.why)
             except h11.RemoteProtocolError as error:
@@ -116,7 +116,7 @@ class Exchange:
     async def _next(self) -> ParsedRequest | None:
         """The next request, or None at the end. Raises `Refusal` (408) on timeout."""
         self._request, self._began = "", time.monotonic()
-        asked: ParsedRequest | None = None
+        request: ParsedRequest | None = None
         try:
             async with self._timeout():
                 while not isinstance(event := self._http.next_event(), h11.EndOfMessage):
@@ -125,9 +125,9 @@ class Exchange:
                     elif isinstance(event, h11.Request):
                         self._request = f"{event.method.decode('ascii')} {event.target.decode('ascii', 'replace')}"
                         self._began = time.monotonic()
-                        asked = parse_request(event.method, event.target, event.headers)
-                        if asked.method not in ("GET", "HEAD"):
-                            why = f"unsupported method {asked.method[:20]}"
+                        request = parse_request(event.method, event.target, event.headers)
+                        if request.method not in ("GET", "HEAD"):
+                            why = f"unsupported method {request.method[:20]}"
                             raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, why, ALLOW)
                     elif isinstance(event, h11.Data):
                         raise Refusal(HTTPStatus.BAD_REQUEST, "a request with content")
@@ -138,7 +138,7 @@ class Exchange:
                 return None  # An idle connection isn't an error.
             raise Refusal(HTTPStatus.REQUEST_TIMEOUT, "timeout while reading the request") from None
         self._served += 1
-        return asked
+        return request
 
     async def _receive(self) -> None:
         count = await self._channel.receive_into(memoryview(self._buffer))
@@ -147,9 +147,9 @@ class Exchange:
     def _timeout(self) -> AbstractAsyncContextManager[object]:
         return asyncio.timeout(self._limits.silence_s)
 
-    async def _respond(self, asked: ParsedRequest) -> None:
+    async def _respond(self, request: ParsedRequest) -> None:
         """Send the response. Raises `Refusal` before the first byte."""
-        parts = path_parts(asked.path.lstrip("/")) if asked.path != "/" else []
+        parts = path_parts(request.path.lstrip("/")) if request.path != "/" else []
         match parts:
             case []:
                 await self._answer(front_page(self._state.controllers))
@@ -164,14 +164,14 @@ class Exchange:
             case ["bytes", word]:
                 size = requested_size(word, self._limits.size_bytes)
                 await self._send(
-                    asked, Payload(self._state.block.file, size, True, self._state.block.memory), '"random"'
+                    request, Payload(self._state.block.file, size, True, self._state.block.memory), '"random"'
                 )
             case ["files", *names] if names and self._state.folder is not None:
                 with self._state.folder.open(names) as opened:
                     if opened.size_bytes > self._limits.size_bytes:
                         why = f"the file has {opened.size_bytes} bytes, the limit is {self._limits.size_bytes}"
                         raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why)
-                    await self._send(asked, of_file(opened.file, opened.size_bytes), opened.tag)
+                    await self._send(request, of_file(opened.file, opened.size_bytes), opened.tag)
             case _:
                 raise Refusal(HTTPStatus.NOT_FOUND, "not found; / lists what this server offers")
 
@@ -181,13 +181,13 @@ class Exchange:
             raise Refusal(HTTPStatus.NOT_FOUND, "these statistics have expired")
         await self._answer(as_json(recorder.as_json()))
 
-    async def _send(self, asked: ParsedRequest, payload: Payload, tag: str) -> None:
+    async def _send(self, request: ParsedRequest, payload: Payload, tag: str) -> None:
         """Send a payload or a range of it, with the requested congestion control."""
-        part = byte_range(asked, payload.size_bytes, tag) if asked.method == "GET" else None
-        first, stop = part or (0, payload.size_bytes)
+        range_ = byte_range(request, payload.size_bytes, tag) if request.method == "GET" else None
+        first, stop = range_ or (0, payload.size_bytes)
         self._refuse_when_behind()
-        cc = self._take_controller(asked)
-        recorder = Recorder(self._channel, asked.sample_ns)
+        cc = self._set_controller(request)
+        recorder = Recorder(self._channel, request.sample_ns)
         recorder.sample()
         fields = {
             "Content-Type": "application/octet-stream",
@@ -196,18 +196,18 @@ class Exchange:
             "Cache-Control": "no-store",
             CC: cc,
         }
-        if part:
+        if range_:
             fields["Content-Range"] = f"bytes {first}-{stop - 1}/{payload.size_bytes}"
-        if asked.method == "GET":
+        if request.method == "GET":
             fields[STATS] = f"/stats/{self._state.statistics.put(recorder)}"
-        status = HTTPStatus.PARTIAL_CONTENT if part else HTTPStatus.OK
+        status = HTTPStatus.PARTIAL_CONTENT if range_ else HTTPStatus.OK
         await self._head(status, stop - first, fields)
         sending = Sending(self._channel, recorder, self._limits, self._state.throttle.of(self._address))
         fault = "interrupted"
         try:
-            if asked.method == "GET":
+            if request.method == "GET":
                 await sending.send(payload, first, stop)
-                # The bytes bypassed h11; tell it how many.
+                # The bytes bypassed h11; pass it their number.
                 self._http.send_with_data_passthrough(h11.Data(data=_Sent(stop - first)))  # type: ignore[arg-type]
             self._http.send(h11.EndOfMessage())
             fault = ""
@@ -225,18 +225,20 @@ class Exchange:
             why = "this server's rate limit is reserved by other clients for now"
             raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, why, {"Retry-After": seconds})
 
-    def _take_controller(self, asked: ParsedRequest) -> str:
+    def _set_controller(self, request: ParsedRequest) -> str:
         """Set the requested congestion control. Raises `Refusal` (400) with the available ones."""
-        wanted = asked.cc or self._state.default_cc
-        if asked.cc is not None and asked.cc not in self._state.controllers:
+        name = request.cc or self._state.default_cc
+        if request.cc is not None and request.cc not in self._state.controllers:
             may = ", ".join(self._state.controllers)
-            raise Refusal(HTTPStatus.BAD_REQUEST, f"congestion control {asked.cc!r} is not available; available: {may}")
+            raise Refusal(
+                HTTPStatus.BAD_REQUEST, f"congestion control {request.cc!r} is not available; available: {may}"
+            )
         try:
-            if tcp_socket.controller(self._channel.sock) == wanted:
-                return wanted
-            return tcp_socket.set_controller(self._channel.sock, wanted)
+            if tcp_socket.controller(self._channel.sock) == name:
+                return name
+            return tcp_socket.set_controller(self._channel.sock, name)
         except OSError as error:
-            raise Refusal(HTTPStatus.BAD_REQUEST, f"the kernel refuses {wanted!r}: {error.strerror}") from None
+            raise Refusal(HTTPStatus.BAD_REQUEST, f"the kernel refuses {name!r}: {error.strerror}") from None
 
     async def _answer(self, answer: Answer, fault: str = "") -> None:
         """Send a short response, if the state of the connection still allows it."""
@@ -255,14 +257,14 @@ class Exchange:
     async def _head(self, status: HTTPStatus, length: int, fields: dict[str, str]) -> None:
         last = self._served >= self._limits.requests or self._state.ending
         last = last or self._http.their_state not in (h11.DONE, h11.MUST_CLOSE)
-        whole = {
+        all_fields = {
             "Date": formatdate(usegmt=True),
             "Server": f"dumbbell/{__version__}",
             **fields,
             "Content-Length": str(length),
             **({"Connection": "close"} if last else {}),
         }
-        headers = [(name.encode("ascii"), value.encode("latin-1", "replace")) for name, value in whole.items()]
+        headers = [(name.encode("ascii"), value.encode("latin-1", "replace")) for name, value in all_fields.items()]
         head = self._http.send(h11.Response(status_code=status.value, reason=status.phrase.encode(), headers=headers))
         async with self._timeout():
             await self._channel.send_all(head or b"")
@@ -280,9 +282,11 @@ class Exchange:
 
     def _log(self, status: HTTPStatus, count: int, recorder: Recorder | None, fault: str) -> None:
         cc = recorder.cc if recorder else None
-        again = recorder.retransmits if recorder else None
+        retransmits = recorder.retransmits if recorder else None
         seconds = time.monotonic() - self._began
-        self._state.tell(AccessLogEntry(self._address, self._request, status.value, count, seconds, cc, again, fault))
+        self._state.log(
+            AccessLogEntry(self._address, self._request, status.value, count, seconds, cc, retransmits, fault)
+        )
 
 
 class _Sent:

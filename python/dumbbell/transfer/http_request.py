@@ -103,15 +103,15 @@ def requested_size(word: str, most_bytes: int) -> int:
     return size
 
 
-def byte_range(asked: ParsedRequest, size: int, tag: str) -> tuple[int, int] | None:
+def byte_range(request: ParsedRequest, size: int, tag: str) -> tuple[int, int] | None:
     """The first byte and the one after the last; None: all bytes.
 
     Several ranges, other units and invalid ranges are ignored, as RFC 9110 section 14.2 permits. Raises `Refusal` (416)
     for an empty range (section 15.5.17).
     """
-    text = asked.fields.get("range")
+    text = request.fields.get("range")
     match = None if text is None else _RANGE.match(text)
-    if match is None or not (match[1] or match[2]) or asked.fields.get("if-range", tag) != tag:
+    if match is None or not (match[1] or match[2]) or request.fields.get("if-range", tag) != tag:
         return None
     if match[1]:
         first, stop = int(match[1]), min(int(match[2]) + 1, size) if match[2] else size

@@ -52,7 +52,7 @@ class Reading:
         """Bytes of the body so far."""
         self.length: int | None = None
         self._framed = True
-        self._heard = False
+        self._received_any = False
 
     async def send_request(self, target: Target) -> Head:
         """Send a GET and read the head. Raises `TransferError` for invalid HTTP, and `OSError`."""
@@ -127,9 +127,9 @@ class Reading:
     async def _receive(self, most: int) -> None:
         view = memoryview(self._buffer)[: max(1, min(most, READ_BYTES))]
         count = await self._channel.receive_into(view)
-        if count == 0 and not self._heard:
+        if count == 0 and not self._received_any:
             raise TransferError("the server closed the connection without a response")
-        self._heard = True
+        self._received_any = True
         self._http.receive_data(bytes(view[:count]))
 
     async def _skip_plain(self, most: int | None) -> bool:

@@ -55,8 +55,8 @@ class Serving:
     limits: Limits = field(default_factory=Limits)
 
 
-async def serve(serving: Serving, opened: Callable[[list[str]], None], tell: Callable[[AccessLogEntry], None]) -> None:
-    """Serve until cancelled; `opened` is called once with the URLs, `tell` with every response.
+async def serve(serving: Serving, opened: Callable[[list[str]], None], log: Callable[[AccessLogEntry], None]) -> None:
+    """Serve until cancelled; `opened` is called once with the URLs, `log` with every response.
 
     Raises `TransferError` if it can't listen, `ExperimentError` for an unavailable congestion control.
     """
@@ -68,7 +68,7 @@ async def serve(serving: Serving, opened: Callable[[list[str]], None], tell: Cal
             stack.callback(folder.close)
         _raise_file_limit(serving.limits.clients)
         payload = stack.enter_context(block())
-        state = ServerState(serving.limits, controllers, tcp_socket.default(), payload, folder, tell, _metrics_saved())
+        state = ServerState(serving.limits, controllers, tcp_socket.default(), payload, folder, log, _metrics_saved())
         opened([_url(listener, encrypted=serving.tls is not None) for listener in listeners])
         await _Acceptor(serving, state).keep(listeners)
 
@@ -187,7 +187,7 @@ class _Acceptor:
                 sock.send((head + body).encode())
             sock.shutdown(socket.SHUT_WR)
         sock.close()
-        self._state.tell(AccessLogEntry(address, "", int(status[:3]), 0, 0.0, None, None, why))
+        self._state.log(AccessLogEntry(address, "", int(status[:3]), 0, 0.0, None, None, why))
 
 
 def _listeners(serving: Serving, stack: contextlib.ExitStack) -> list[socket.socket]:
@@ -231,23 +231,23 @@ def _listener(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _controllers(asked: tuple[str, ...]) -> tuple[str, ...]:
-    there = tcp_socket.allowed()
-    for name in asked:
-        if name not in there:
-            right = f"this kernel allows this user: {', '.join(there)}"
+def _controllers(requested: tuple[str, ...]) -> tuple[str, ...]:
+    available = tcp_socket.allowed()
+    for name in requested:
+        if name not in available:
+            right = f"this kernel allows this user: {', '.join(available)}"
             raise ExperimentError("unavailable congestion control", key="--controllers", value=name, right=right)
-    return asked or there
+    return requested or available
 
 
 def _raise_file_limit(clients: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = clients + SPARE_FILES
-    if hard != resource.RLIM_INFINITY and wanted > hard:
+    needed = clients + SPARE_FILES
+    if hard != resource.RLIM_INFINITY and needed > hard:
         right = f"this process may open {hard} files: use at most {hard - SPARE_FILES} clients, or raise ulimit -n"
         raise ExperimentError("exceeds the limit of open files", key="--max-clients", value=clients, right=right)
-    if soft != resource.RLIM_INFINITY and wanted > soft:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    if soft != resource.RLIM_INFINITY and needed > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def _metrics_saved() -> bool | None:

@@ -43,7 +43,7 @@ class Entry(StrEnum):
 
     YES = "yes"
     FULL = "full"
-    TOO_MANY = "too many from there"
+    TOO_MANY = "too many from this address"
 
 
 class ClientCounter:

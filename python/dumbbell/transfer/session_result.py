@@ -42,10 +42,10 @@ def as_run(session: Session, command: str) -> result.Run:
     """The session as a run in memory."""
     flows, tables = [], [EMPTY["flows"]]
     warnings = hints(session)
-    for name, trial, each in _named_downloads(session):
-        table, problem = _table(each, name, _group(trial))
+    for name, transfer, each in _named_downloads(session):
+        table, problem = _table(each, name, _group(transfer))
         warnings += [problem] if problem else []
-        flows.append(_entry(each, trial, name, table))
+        flows.append(_entry(each, transfer, name, table))
         tables.append(table)
     manifest = _manifest(session, flows, warnings, command)
     rows_of_all = pl.concat(tables).sort("time_ns", maintain_order=True)
@@ -55,17 +55,17 @@ def as_run(session: Session, command: str) -> result.Run:
 def _named_downloads(session: Session) -> list[tuple[str, Transfer, Download]]:
     counts: dict[str, int] = {}
     found = []
-    for trial in session.trials:
-        for each in trial.downloads:
-            group = _group(trial)
+    for transfer in session.transfers:
+        for each in transfer.downloads:
+            group = _group(transfer)
             counts[group] = counts.get(group, 0) + 1
-            found.append((f"{group}-{counts[group]}", trial, each))
+            found.append((f"{group}-{counts[group]}", transfer, each))
     return found
 
 
-def _group(trial: Transfer) -> str:
+def _group(transfer: Transfer) -> str:
     """The requested congestion control, or the one that the server reports."""
-    return trial.cc or trial.downloads[0].cc or UNKNOWN
+    return transfer.cc or transfer.downloads[0].cc or UNKNOWN
 
 
 def _table(each: Download, name: str, group: str) -> tuple[pl.DataFrame, str]:
@@ -93,7 +93,7 @@ def _server_rows(each: Download) -> tuple[list[dict[str, Any]], str]:
     samples = (each.server or {}).get("samples")
     if not isinstance(samples, list) or not all(isinstance(row, Mapping) for row in samples):
         return [], ""
-    offset_ns = each.began_ns + (each.asked_ns + each.first_byte_ns) // 2
+    offset_ns = each.began_ns + (each.requested_ns + each.first_byte_ns) // 2
     known = set(FLOWS) - {"flow", "group", "bytes_received", *RECEIVERS}
     kept = [{key: value for key, value in row.items() if key in known} for row in samples]
     try:
@@ -106,7 +106,7 @@ def _server_rows(each: Download) -> tuple[list[dict[str, Any]], str]:
     return [row | {"time_ns": row["time_ns"] + offset_ns} for row in kept], ""
 
 
-def _entry(each: Download, trial: Transfer, name: str, table: pl.DataFrame) -> dict[str, Any]:
+def _entry(each: Download, transfer: Transfer, name: str, table: pl.DataFrame) -> dict[str, Any]:
     server = each.server or {}
 
     def grown(column: str) -> int | None:
@@ -114,12 +114,12 @@ def _entry(each: Download, trial: Transfer, name: str, table: pl.DataFrame) -> d
         return int(known[-1] - known[0]) if len(known) else None
 
     return {
-        "name": name, "group": _group(trial), "kind": "tcp", "cc": each.cc, "cc_asked": trial.cc,
+        "name": name, "group": _group(transfer), "kind": "tcp", "cc": each.cc, "cc_asked": transfer.cc,
         "start_s": each.began_ns / NS, "stop_s": (each.began_ns + each.total_ns) / NS,
         "bytes_asked": each.bytes, "bytes_received": each.bytes, "fct_s": each.total_ns / NS,
         "retransmits": server.get("retransmits") if isinstance(server.get("retransmits"), int) else None,
         "data_segs_out": grown("data_segs_out"), "connected": True, "completed": True, "error": None,
-        "block": trial.block, "url": each.url, "address": each.address,
+        "block": transfer.block, "url": each.url, "address": each.address,
     }  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def _manifest(session: Session, flows: list[dict[str, Any]], warnings: list[str]
     duration_s = max(flow["stop_s"] for flow in flows)
     summary = as_json(session)
     return manifest(
-        name="fetch", title=f"Downloads from {session.wanted.place.url}", engine="fetch", seed=session.asked.seed,
+        name="fetch", title=f"Downloads from {session.request.location.url}", engine="fetch", seed=session.options.seed,
         command=command, duration_s=duration_s, valid=not invalid, invalid=invalid, warnings=warnings,
         wall_s=duration_s, host={"machine": platform.machine(), "kernel": platform.release()}, flows=flows,
         fetch={"began_s": session.began_s, "about": session.about, **summary},

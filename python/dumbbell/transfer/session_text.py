@@ -25,15 +25,15 @@ def hints(session: Session) -> list[str]:
         found.append(f"{session.fault}; earlier measurements are kept")
     if session.stopped is Stopped.INTERRUPTED:
         found.append(f"interrupted after {session.blocks} complete {_unit(session, session.blocks)}; partial result")
-    downloads = [each for trial in session.trials for each in trial.downloads]
-    if downloads and not session.asked.ccs and all(each.cc is None for each in downloads):
+    downloads = [each for transfer in session.transfers for each in transfer.downloads]
+    if downloads and not session.options.ccs and all(each.cc is None for each in downloads):
         found.append("the server doesn't report its congestion control")
-    held = [each for each in downloads if (each.server or {}).get("held_back_s", 0) > 0.01 * each.total_ns / 1e9]
-    if held:
+    delayed = [each for each in downloads if (each.server or {}).get("held_back_s", 0) > 0.01 * each.total_ns / 1e9]
+    if delayed:
         found.append(
-            f"the server's limits delayed {len(held)} of {len(downloads)} downloads: their times reflect the limits"
+            f"the server's limits delayed {len(delayed)} of {len(downloads)} downloads: their times reflect the limits"
         )
-    if len(session.asked.ccs) > 1 and session.about.get("metrics_saved"):
+    if len(session.options.ccs) > 1 and session.about.get("metrics_saved"):
         found.append(
             "the server's kernel starts a connection with metrics of the last one to this address "
             "(net.ipv4.tcp_no_metrics_save=0), whatever its congestion control; the random order spreads this evenly"
@@ -43,26 +43,28 @@ def hints(session: Session) -> list[str]:
 
 def as_json(session: Session) -> dict[str, Any]:
     """The JSON object documented in docs/fetch.md."""
-    asked = session.asked
+    options = session.options
     return {
-        "url": session.wanted.place.url,
-        "size_bytes": session.wanted.size_bytes,
-        "connections": asked.connections,
-        "seed": asked.seed,
+        "url": session.request.location.url,
+        "size_bytes": session.request.size_bytes,
+        "connections": options.connections,
+        "seed": options.seed,
         "stopped": session.stopped.value,
         "fault": session.fault or None,
-        "kinds": [_kind(session, cc) for cc in (asked.ccs or (None,))],
+        "kinds": [_kind(session, cc) for cc in (options.ccs or (None,))],
         "comparisons": [_comparison(session, each) for each in compared(session)] if _is_comparable(session) else [],
         "verdicts": verdicts(session),
         "notes": hints(session),
         "downloads": [
-            _download(each, trial.cc, trial.block) for trial in session.trials for each in trial.downloads
+            _download(each, transfer.cc, transfer.block)
+            for transfer in session.transfers
+            for each in transfer.downloads
         ],
     }  # fmt: skip
 
 
 def _is_comparable(session: Session) -> bool:
-    return all(trial.kept for trial in session.trials)
+    return all(transfer.kept for transfer in session.transfers)
 
 
 def _verdict(session: Session, found: Comparison) -> str:
@@ -74,7 +76,7 @@ def _verdict(session: Session, found: Comparison) -> str:
         return text + ("" if math.isfinite(estimate.high) else f"; {FEW}") + _single_more(session, found)
     spread = f" ({estimate.low:.3g} to {estimate.high:.3g})" if math.isfinite(estimate.high) else ""
     took = f"{found.first} took {estimate.median:.3g} of {found.second}'s time{spread}, {count} {unit}"
-    alike = 100 * margin(session.asked)
+    alike = 100 * margin(session.options)
     match found.answer:
         case Answer.FIRST | Answer.SECOND:
             faster = found.first if found.answer is Answer.FIRST else found.second
@@ -89,27 +91,28 @@ def _verdict(session: Session, found: Comparison) -> str:
 
 
 def _single_more(session: Session, found: Comparison) -> str:
-    wanted = margin(session.asked)
-    if found.estimate.within <= wanted:
+    """How many more downloads a single congestion control needs for the precision; empty if none."""
+    within = margin(session.options)
+    if found.estimate.within <= within:
         return ""
-    needed = pairs_needed(found.estimate, within=wanted)
+    needed = pairs_needed(found.estimate, within=within)
     if needed is None:
         return ""
-    return f"; about {needed - found.estimate.pairs} more would determine it within {100 * wanted:.3g} %"
+    return f"; about {needed - found.estimate.pairs} more would determine it within {100 * within:.3g} %"
 
 
 def _more(session: Session, found: Comparison) -> str:
     """How many more downloads would decide it."""
-    needed = pairs_needed(found.estimate, margin(session.asked))
+    needed = pairs_needed(found.estimate, margin(session.options))
     if needed is None or needed <= found.estimate.pairs:
         return ""
     more = needed - found.estimate.pairs
-    least = f"{100 * margin(session.asked):.3g} %"
+    least = f"{100 * margin(session.options):.3g} %"
     return f"; about {more} more {_unit(session, more)} would decide it, or show a difference below {least}"
 
 
 def _unit(session: Session, count: int) -> str:
-    word = ("pair" if len(session.asked.ccs) == 2 else "block") if len(session.asked.ccs) > 1 else "download"
+    word = ("pair" if len(session.options.ccs) == 2 else "block") if len(session.options.ccs) > 1 else "download"
     return word if count == 1 else f"{word}s"
 
 
@@ -118,22 +121,22 @@ def _seconds(value: float) -> str:
 
 
 def _kind(session: Session, cc: str | None) -> dict[str, Any]:
-    trials = [trial for trial in session.trials if trial.cc == cc]
-    times = [trial.time_s for trial in trials]
-    downloads = [each for trial in trials for each in trial.downloads]
-    again = [each.server["retransmits"] for each in downloads if each.server and "retransmits" in each.server]
+    transfers = [transfer for transfer in session.transfers if transfer.cc == cc]
+    times = [transfer.time_s for transfer in transfers]
+    downloads = [each for transfer in transfers for each in transfer.downloads]
+    retransmits = [each.server["retransmits"] for each in downloads if each.server and "retransmits" in each.server]
     return {
         "cc": cc if cc is not None else (downloads[0].cc if downloads else None),
         "downloads": len(times),
-        "time_s": _middle(times),
-        "rate_mbps": _middle([trial.bytes * 8 / trial.time_s / 1e6 for trial in trials]),
-        "first_byte_s": _middle([(each.first_byte_ns - each.asked_ns) / 1e9 for each in downloads]),
-        "connect_s": _middle([each.connect_ns / 1e9 for each in downloads]),
-        "retransmits": _middle([float(each) for each in again if isinstance(each, int)]),
+        "time_s": _median_and_range(times),
+        "rate_mbps": _median_and_range([transfer.bytes * 8 / transfer.time_s / 1e6 for transfer in transfers]),
+        "first_byte_s": _median_and_range([(each.first_byte_ns - each.requested_ns) / 1e9 for each in downloads]),
+        "connect_s": _median_and_range([each.connect_ns / 1e9 for each in downloads]),
+        "retransmits": _median_and_range([float(each) for each in retransmits if isinstance(each, int)]),
     }
 
 
-def _middle(values: list[float]) -> dict[str, float] | None:
+def _median_and_range(values: list[float]) -> dict[str, float] | None:
     if not values:
         return None
     return {"median": statistics.median(values), "min": min(values), "max": max(values)}
@@ -145,7 +148,9 @@ def _comparison(session: Session, found: Comparison) -> dict[str, Any]:
     two = found.second is not None
     first, second = session.times_s(found.first), session.times_s(found.second) if two else []
     needed = (
-        pairs_needed(estimate, margin(session.asked)) if two else pairs_needed(estimate, within=margin(session.asked))
+        pairs_needed(estimate, margin(session.options))
+        if two
+        else pairs_needed(estimate, within=margin(session.options))
     )
     return {
         "first": found.first,
@@ -158,7 +163,7 @@ def _comparison(session: Session, found: Comparison) -> dict[str, Any]:
         "medians_ratio": statistics.median(first) / statistics.median(second) if two else None,
         "cliffs_delta": cliffs_delta(first, second) if two else None,
         "answer": found.answer.value if two else None,
-        "margin": margin(session.asked),
+        "margin": margin(session.options),
         "pairs_needed": needed,
     }
 

@@ -61,7 +61,7 @@ def allowed(root: Path = Path("/")) -> tuple[str, ...]:
     """The congestion controls that this process may use, tested one by one."""
     known = (root / IPV4 / "tcp_available_congestion_control").read_text(encoding="ascii").split()
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
-        return tuple(name for name in known if _may(sock, name))
+        return tuple(name for name in known if _is_allowed(sock, name))
 
 
 def sample(sock: socket.socket, time_ns: int) -> Sample | None:
@@ -119,7 +119,7 @@ def _kind(each: Sample) -> int:
     return 0
 
 
-def _may(sock: socket.socket, name: str) -> bool:
+def _is_allowed(sock: socket.socket, name: str) -> bool:
     try:
         return set_controller(sock, name) == name
     except OSError:

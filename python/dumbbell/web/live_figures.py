@@ -109,7 +109,7 @@ def drawn(
         "flows": [{"name": flow["name"], "group": flow["group"]} for flow in run.manifest["flows"]],
         "valid": run.manifest["valid"],
         "invalid": run.manifest["invalid"],
-        "numbers": measures(run, wanted=wanted),
+        "numbers": measures(run, patterns=wanted),
         "panels": heads,
     }
     return said, numbers

@@ -1,12 +1,13 @@
 """The screen of `dumbbell watch`.
 
 ```text
-app           the application: keys, sampling, filter, sort
+screen        the application: keys, sampling, filter, sort
 grid          the list; only visible rows are rendered
 detail        one connection: graphs, and every field with its meaning
 graphs        numbers as block characters
-columns       the columns of the list and their widths
-fields        every field of a connection and its meaning
+watch_columns the columns of the list and their widths
+rows          select, sort and sum connections
+socket_fields every field of a connection and its meaning
 cell_text     numbers as short text
 plain_output  the list without a screen, and as JSON
 ```

@@ -62,7 +62,7 @@ class Detail(ModalScreen[None]):
         if rows := table.filter(pl.col("cookie") == self.row["cookie"]).to_dicts():
             self.row = rows[0]
         else:
-            self.row |= {"gone": True}
+            self.row |= {"closed": True}
         # A sample may arrive before the widgets exist; `on_mount` then draws it.
         if self.is_mounted:
             self.draw()
@@ -76,7 +76,7 @@ class Detail(ModalScreen[None]):
         row = self.row
         ends = [cell_text.address(row[f"{end}_address"], row[f"{end}_port"], 80) for end in ("local", "peer")]
         head = Text(f"{ends[0]} → {ends[1]}  {visible_line(row['cc'] or '')}  ", style="bold")
-        head.append("closed" if row["gone"] else row["state"], "red" if row["gone"] else "green")
+        head.append("closed" if row["closed"] else row["state"], "red" if row["closed"] else "green")
         self.query_one("#who", Static).update(head)
         self.query_one("#body", Static).update(Group(*self._graphs(), *self._fields()))
 

@@ -23,7 +23,7 @@ __all__ = ["Grid"]
 HEAD = Style(bold=True, reverse=True)
 SORTED = Style(bold=True, reverse=True, underline=True)
 PLAIN = Style()
-GONE = Style(dim=True, strike=True)
+CLOSED = Style(dim=True, strike=True)
 CURSOR = Style(reverse=True)
 PROBLEM = Style(color="red")
 MUTED = Style(dim=True)
@@ -145,12 +145,12 @@ class Grid(ScrollView, can_focus=True):
         """The visible rows as Python values; cached per screen."""
         first, size = self.scroll_offset.y, self.size
         if self._page is None or (self._page.first, self._page.size) != (first, size):
-            wanted = dict.fromkeys([*ALWAYS, *(need for column, _ in columns for need in column.needs)])
+            needed = dict.fromkeys([*ALWAYS, *(need for column, _ in columns for need in column.needs)])
             visible_rows = self.rows.slice(first, size.height)
             width = next((width for column, width in columns if column.name == SPARK), 0)
             past = self.live.past(visible_rows["cookie"], "send_bps", width) if width else None
             sparks = [""] * len(visible_rows) if past is None else [sparkline(values) for values in past]
-            self._page = _Page(first, size, visible_rows.select(*wanted).to_dicts(), sparks)
+            self._page = _Page(first, size, visible_rows.select(*needed).to_dicts(), sparks)
         return self._page
 
     def _head(self, columns: list[tuple[Column, int]]) -> Strip:
@@ -162,7 +162,7 @@ class Grid(ScrollView, can_focus=True):
         return Strip(segments).adjust_cell_length(self.size.width, HEAD)
 
     def _row(self, row: dict[str, Any], spark: str, columns: list[tuple[Column, int]], *, cursor: bool) -> Strip:
-        base = (GONE if row["gone"] else PLAIN) + (CURSOR if cursor else PLAIN)
+        base = (CLOSED if row["closed"] else PLAIN) + (CURSOR if cursor else PLAIN)
         segments = []
         for column, width in columns:
             text = spark if column.name == SPARK else visible_line(column.text(row, width))

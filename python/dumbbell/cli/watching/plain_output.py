@@ -22,7 +22,7 @@ PIPED_WIDTH = 200
 def show(out: Console, live: Live, filter_: Filter, sort: str) -> None:
     """Print the newest sample as a table."""
     assert live.table is not None
-    rows = chosen(live.table.filter(~pl.col("gone")), filter_, sort)
+    rows = chosen(live.table.filter(~pl.col("closed")), filter_, sort)
     width = out.width if out.is_terminal else PIPED_WIDTH
     columns = [(column, chars) for column, chars in fitting(width) if column.name != SPARK]
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
@@ -38,10 +38,10 @@ def show(out: Console, live: Live, filter_: Filter, sort: str) -> None:
 def as_json(frame: Frame, live: Live, filter_: Filter, sort: str) -> str:
     """The newest sample as one object; names end in units."""
     assert live.table is not None
-    rows = chosen(live.table.filter(~pl.col("gone")), filter_, sort).drop("gone")
+    rows = chosen(live.table.filter(~pl.col("closed")), filter_, sort).drop("closed")
     sums = [
         {"cc": cc, "connections": connections, "send_bps": send, "recv_bps": recv, "retrans_delta": retrans}
-        for cc, connections, send, recv, retrans in totals(rows.with_columns(gone=pl.lit(value=False)))
+        for cc, connections, send, recv, retrans in totals(rows.with_columns(closed=pl.lit(value=False)))
     ]
     value: dict[str, Any] = {
         "time_s": frame.realtime_ns / 1e9, "monotonic_ns": frame.monotonic_ns, "filter": str(filter_), "totals": sums,

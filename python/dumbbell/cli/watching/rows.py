@@ -28,6 +28,6 @@ def chosen(table: pl.DataFrame, filter_: Filter, sort: str, *, reverse: bool = F
 
 def totals(rows: pl.DataFrame) -> list[tuple[str | None, int, float, float, int]]:
     """By controller, the most connections first: controller, connections, bit/s out and in, retransmissions."""
-    here = rows.filter(~pl.col("gone")).group_by("cc", maintain_order=True)
-    sums = here.agg(pl.len(), pl.col("send_bps").sum(), pl.col("recv_bps").sum(), pl.col("retrans_delta").sum())
+    open_ = rows.filter(~pl.col("closed")).group_by("cc", maintain_order=True)
+    sums = open_.agg(pl.len(), pl.col("send_bps").sum(), pl.col("recv_bps").sum(), pl.col("retrans_delta").sum())
     return sums.sort("len", descending=True, maintain_order=True).rows()

@@ -137,7 +137,7 @@ class Watch(App[None]):
             for frame in self.stream:
                 if worker.is_cancelled:
                     return
-                table_shown = self.live.take(rows := table(frame), frame.monotonic_ns)
+                table_shown = self.live.add_table(rows := table(frame), frame.monotonic_ns)
                 if self.record is not None:
                     self.record(frame, rows, table_shown)
                 self.call_from_thread(self.show_sample, table_shown)
@@ -206,11 +206,11 @@ class Watch(App[None]):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter while the user types; an invalid filter shows its error and changes nothing."""
         if event.input.display:
-            self._take(event.value)
+            self._apply_filter(event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Keep the filter if it is valid."""
-        if self._take(event.value):
+        if self._apply_filter(event.value):
             self.filter_text = event.value
             self._close_filter()
 
@@ -218,10 +218,11 @@ class Watch(App[None]):
         """Escape closes the filter line."""
         line = self.query_one("#filter", Input) if self.screen is self.screen_stack[0] else None
         if line is not None and line.display and getattr(event, "key", "") == "escape":
-            self._take(self.filter_text)
+            self._apply_filter(self.filter_text)
             self._close_filter()
 
-    def _take(self, text: str) -> bool:
+    def _apply_filter(self, text: str) -> bool:
+        """Apply a filter; False if it is invalid, with its error on the screen."""
         wrong = self.query_one("#wrong", Static)
         try:
             self.filter = parse(text)

@@ -53,7 +53,7 @@ COLUMNS = (
            lambda row, width: cell_text.address(row["peer_address"], row["peer_port"], width), 0, left=True,
            falling=False),
     Column("cc", "cc", 6, ("cc",), lambda row, width: (row["cc"] or "")[:width], 1, left=True, falling=False),
-    Column("state", "state", 5, ("state",), lambda row, width: "gone" if row["gone"] else row["state"][:width], 12,
+    Column("state", "state", 5, ("state",), lambda row, width: "closed" if row["closed"] else row["state"][:width], 12,
            left=True, falling=False),
     Column("phase", "phase", 10, ("phase", "ca_state"), _phase, 5, left=True, falling=False),
     _number("rate", "send", 5, "send_bps", cell_text.rate, 1),
@@ -78,7 +78,7 @@ BY_NAME = {column.name: column for column in COLUMNS}
 WIDEST_SPARK = 30
 LONG_ADDRESS = 47
 """An IPv6 address with its port."""
-ALWAYS = ("gone", "cookie")
+ALWAYS = ("closed", "cookie")
 
 
 def fitting(width: int) -> list[tuple[Column, int]]:
@@ -95,10 +95,10 @@ def fitting(width: int) -> list[tuple[Column, int]]:
     spare = max(width - used, 0)
     widths = {column.name: column.width for column in COLUMNS if column.name in chosen}
     if SPARK in widths:
-        widths[SPARK] += (taken := min(spare, WIDEST_SPARK - widths[SPARK]))
-        spare -= taken
+        widths[SPARK] += (added := min(spare, WIDEST_SPARK - widths[SPARK]))
+        spare -= added
     for name in ("peer", "local"):
         if name in widths:
-            widths[name] += (taken := min(spare, LONG_ADDRESS - widths[name]))
-            spare -= taken
+            widths[name] += (added := min(spare, LONG_ADDRESS - widths[name]))
+            spare -= added
     return [(column, widths[column.name]) for column in COLUMNS if column.name in widths]

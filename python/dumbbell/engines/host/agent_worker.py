@@ -39,7 +39,7 @@ class Worker:
 
 
 def start_worker(worker: Worker, watch: Callable[[float], None] = lambda _seconds: None) -> None:
-    """Run a worker to its end; `watch` is called now and then with the seconds that have passed.
+    """Run a worker to its end; `watch` is called periodically with the seconds that have passed.
 
     Raises `PlanError` if the host has no namespaces, `ExperimentError` if the kernel refused a command,
     `OSError` if the disk is full, `EngineError` if there is no result.
@@ -53,7 +53,7 @@ def start_worker(worker: Worker, watch: Callable[[float], None] = lambda _second
         try:
             _wait(process, worker, watch)
         finally:
-            _dismiss(process)
+            _stop(process)
     _judge(worker, process.returncode, console.read_text(errors="replace"))
 
 
@@ -74,7 +74,7 @@ def _wait(process: "subprocess.Popen[bytes]", worker: Worker, watch: Callable[[f
         os.close(descriptor)
 
 
-def _dismiss(process: "subprocess.Popen[bytes]") -> None:
+def _stop(process: "subprocess.Popen[bytes]") -> None:
     """Close the pipe: the keeper kills the worker and waits for it."""
     if process.stdin is not None:
         process.stdin.close()

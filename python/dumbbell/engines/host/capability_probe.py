@@ -65,10 +65,10 @@ def probe_commands(plan: Plan) -> dict[str, list[str]]:
     qdiscs: dict[tuple[str, str, str], str] = {}
     commands = [*plan.setup, *(change.command for change in plan.changes)]
     for command in (command for command in commands if command.argv[0] == "tc"):
-        object_, _, *words = command.argv[1:]
+        object_, _, *arguments = command.argv[1:]
         known = FILTER_WORDS if object_ == "filter" else LOCATION_OPTIONS
-        options = _options_before_kind(words, known)
-        rest = words[sum(known[word] for word in options) :]
+        options = _options_before_kind(arguments, known)
+        rest = arguments[sum(known[option] for option in options) :]
         if not rest:
             continue
         location = (command.host, options.get("dev", ""))
@@ -139,29 +139,29 @@ def _netem_keys(case: Case, owner: str) -> list[str]:
     """The keys that need a netem of this owner (path, reverse, a link, access-GROUP)."""
     experiment, path = case.experiment, case.experiment.path
     if owner == "path":
-        return _set_of(path, "path", path.rtt, there=True) + _of_changes(case, None)
+        return _impairment_keys(path, "path", path.rtt, on_path=True) + _change_keys(case, None)
     if owner.startswith("reverse"):
-        keys = _set_of(path.reverse, "path.reverse", path.rtt) if path.reverse else []
+        keys = _impairment_keys(path.reverse, "path.reverse", path.rtt) if path.reverse else []
         return [f"path.rtt = {time_text(path.rtt)}", *keys] if path.rtt and not keys else keys
     if owner.startswith("access-"):
         number = experiment.group_names.index(owner.removeprefix("access-"))
         access = experiment.flows[number].access
-        return _set_of(access, f"flows.{number}.access", 0) if access else []
+        return _impairment_keys(access, f"flows.{number}.access", 0) if access else []
     link = next((link for link in path.links if link.name == owner), None)
-    return (_set_of(link, f"path.links.{owner}", 0) if link else []) + _of_changes(case, owner)
+    return (_impairment_keys(link, f"path.links.{owner}", 0) if link else []) + _change_keys(case, owner)
 
 
-def _set_of(what: Impairment, location: str, rtt_ns: int, *, there: bool = False) -> list[str]:
+def _impairment_keys(what: Impairment, location: str, rtt_ns: int, *, on_path: bool = False) -> list[str]:
     keys = []
     for option in ("delay", "jitter", "loss", "reorder", "duplicate", "corrupt", "slot"):
         if value := getattr(what, option):
             keys.append(f"{location}.{option} = {time_text(value) if isinstance(value, int) else value}")
-    if there and not what.delay and not keys and rtt_ns:
+    if on_path and not what.delay and not keys and rtt_ns:
         keys.append(f"path.rtt = {time_text(rtt_ns)}")
     return keys
 
 
-def _of_changes(case: Case, link: str | None) -> list[str]:
+def _change_keys(case: Case, link: str | None) -> list[str]:
     changes = [change for change in case.experiment.changes if change.link == link]
     return ["changes"] if any(change.rtt or change.delay or change.jitter or change.loss for change in changes) else []
 
@@ -182,13 +182,14 @@ def _symbol(kind: str) -> str:
     return f"CONFIG_NET_SCH_{kind.upper()}"
 
 
-def _options_before_kind(words: Sequence[str], known: Mapping[str, int]) -> dict[str, str]:
+def _options_before_kind(arguments: Sequence[str], known: Mapping[str, int]) -> dict[str, str]:
     """The options before a command's kind, with their values."""
     options: dict[str, str] = {}
     position = 0
-    while position < len(words) and (taken := known.get(words[position])):
-        if words[position] in options:
+    while position < len(arguments) and (count := known.get(arguments[position])):
+        if arguments[position] in options:
             break
-        options[words[position]] = words[position + 1] if taken == 2 and position + 1 < len(words) else ""
-        position += taken
+        has_value = count == 2 and position + 1 < len(arguments)
+        options[arguments[position]] = arguments[position + 1] if has_value else ""
+        position += count
     return options

@@ -128,7 +128,7 @@ class HostEngine:
         return request.out
 
     def _planned(self, request: Request) -> Plan:
-        plan = _without_settings_of_the_machine(plan_case(request.case, request.seed))
+        plan = _without_guest_settings(plan_case(request.case, request.seed))
         refuse_simulator_only_options(request, plan)
         _refuse_unsafe_on_host(request, plan)
         _refuse_too_much(plan)
@@ -146,7 +146,7 @@ def _host_manifest() -> dict[str, Any]:
     return {"kernel": {"release": system.release, "version": system.version, "unseeded": True}, "clock": CLOCK}
 
 
-def _without_settings_of_the_machine(plan: Plan) -> Plan:
+def _without_guest_settings(plan: Plan) -> Plan:
     """The plan without sysctls that only guests need (memory limits, buffers for bursts of infinitely fast CPUs)."""
     setup = tuple(command for command in plan.setup if command.host or command.argv[0] != "sysctl")
     return replace(plan, setup=setup)
@@ -155,10 +155,10 @@ def _without_settings_of_the_machine(plan: Plan) -> Plan:
 def _refuse_unsafe_on_host(request: Request, plan: Plan) -> None:
     """Refuse what would change the host outside the experiment's namespaces, or needs a guest."""
     experiment, recordings_requested = request.case.experiment, request.inside
-    of_machine, _ = split(experiment.tcp.sysctl)
+    system_wide, _ = split(experiment.tcp.sysctl)
     wrong: list[tuple[str, str, object]] = [
         ("this sysctl is system-wide, and the host engine changes nothing outside the experiment's hosts",
-         f"tcp.sysctl.{key}", value) for key, value in of_machine.items()
+         f"tcp.sysctl.{key}", value) for key, value in system_wide.items()
     ]  # fmt: skip
     wrong += [
         ("controller parameters are system-wide, and the host engine changes nothing outside the experiment's hosts",

@@ -26,18 +26,18 @@ _VIRTUAL = re.compile(
 
 def facts(root: Path = HERE) -> dict[str, Any]:
     """The `machine` entry of `run.json`."""
-    machine = LocalHost(root)
-    info = _text(machine, "proc/cpuinfo") or ""
+    host = LocalHost(root)
+    info = _text(host, "proc/cpuinfo") or ""
     return {
         "cpu": _first(r"^(?:model name|Processor|cpu model|cpu)\s*:\s*(.+)$", info),
         "cpus": len(re.findall(r"^processor\s*:", info, re.MULTILINE)) or None,
         "cpus_allowed": len(os.sched_getaffinity(0)),
-        "governors": _governors(machine) or None,
-        "clocksource": _text(machine, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "hz": _hz(machine),
-        "virtualisation": _virtualisation(machine, info),
-        "memory_bytes": _kib(machine, "MemTotal"),
-        "load_before": _load(machine),
+        "governors": _governors(host) or None,
+        "clocksource": _text(host, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "hz": _hz(host),
+        "virtualisation": _virtualisation(host, info),
+        "memory_bytes": _kib(host, "MemTotal"),
+        "load_before": _load(host),
     }
 
 
@@ -50,21 +50,21 @@ def available_bytes(root: Path = HERE) -> int | None:
     return min((each for each in (system, group) if each is not None), default=None)
 
 
-def _governors(machine: LocalHost) -> list[str]:
-    files = machine.root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")
-    return sorted({text for file in files if (text := _text(machine, str(file.relative_to(machine.root))))})
+def _governors(host: LocalHost) -> list[str]:
+    files = host.root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")
+    return sorted({text for file in files if (text := _text(host, str(file.relative_to(host.root))))})
 
 
-def _hz(machine: LocalHost) -> int | None:
+def _hz(host: LocalHost) -> int | None:
     """The kernel's tick rate, if its configuration is readable: the resolution of TCP's timers."""
-    text = option(machine, "HZ") or ""
+    text = option(host, "HZ") or ""
     return int(text) if text.isdecimal() else None
 
 
-def _virtualisation(machine: LocalHost, info: str) -> str | None:
+def _virtualisation(host: LocalHost, info: str) -> str | None:
     """Name of the hypervisor; `unnamed` if only the CPU flags show one, `none` if they show none."""
     for file, name in _HYPERVISORS.items():
-        output = _text(machine, file)
+        output = _text(host, file)
         if output and (name or _VIRTUAL.search(output)):
             return name or output
     flags = _first(r"^flags\s*:\s*(.+)$", info)
@@ -73,13 +73,13 @@ def _virtualisation(machine: LocalHost, info: str) -> str | None:
     return "unnamed" if "hypervisor" in flags.split() else "none"
 
 
-def _kib(machine: LocalHost, key: str) -> int | None:
-    found = _first(rf"^{key}:\s+(\d+) kB$", _text(machine, "proc/meminfo") or "")
+def _kib(host: LocalHost, key: str) -> int | None:
+    found = _first(rf"^{key}:\s+(\d+) kB$", _text(host, "proc/meminfo") or "")
     return int(found) * 1024 if found else None
 
 
-def _load(machine: LocalHost) -> float | None:
-    text = _text(machine, "proc/loadavg")
+def _load(host: LocalHost) -> float | None:
+    text = _text(host, "proc/loadavg")
     try:
         return float(text.split()[0]) if text else None
     except ValueError:
@@ -91,5 +91,5 @@ def _first(pattern: str, text: str) -> str | None:
     return found[1].strip() if found else None
 
 
-def _text(machine: LocalHost, name: str) -> str | None:
-    return machine.file(name).first() or None
+def _text(host: LocalHost, name: str) -> str | None:
+    return host.file(name).first() or None

@@ -1,6 +1,6 @@
 """Describes how a guest's kernel failed and in which functions.
 
-A panic prints the addresses on the stack; of a kernel that hangs, registers and stack are read from outside.
+A panic prints the addresses on the stack; the registers and the stack of a hanging kernel are read with ptrace(2).
 `dumbbell.kernels.symbols` maps addresses to functions; the kernel's manifest states which of them the user added.
 """
 
@@ -102,12 +102,12 @@ def _addresses(process: int) -> list[int]:
         # Unbuffered: returns a partial read if the stack is shorter.
         with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
             memory.seek(stack)
-            defined = memory.read(STACK_BYTES)
+            words = memory.read(STACK_BYTES)
     except OSError:
         return []
     finally:
         libc.ptrace(_DETACH, process, None, None)
-    return [at, *(word for (word,) in struct.iter_unpack("<Q", defined[: len(defined) // 8 * 8]))]
+    return [at, *(word for (word,) in struct.iter_unpack("<Q", words[: len(words) // 8 * 8]))]
 
 
 _ATTACH, _DETACH, _GETREGS = 16, 17, 12

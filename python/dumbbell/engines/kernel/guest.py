@@ -70,7 +70,7 @@ def run_guest(
 ) -> int:
     """Run the guest to its end; returns its peak memory in bytes.
 
-    `watch` is called now and then and returns the simulated seconds; or `serve` is called with the process,
+    `watch` is called periodically and returns the simulated seconds; or `serve` is called with the process,
     waits for its end, and returns the memory. `notice` is called with messages for the user.
     Raises `GuestHang`, `GuestOutOfMemory`, `GuestPanic`, `EngineError`, `LocalHostError` if the host can't run a guest,
     or `ExperimentError` if the guest refused a command of the experiment.

@@ -16,7 +16,7 @@ __all__ = ["StallDetector", "program_of"]
 
 NOTICE_S = 5.0
 """Wall time without a new sample before a program is reported."""
-LOOK_S = 0.5
+CHECK_S = 0.5
 PAGE_BYTES = 4096
 HIGHEST_PAGES = 4
 """Pages above a program's stack: the vDSO and the guest kernel's stub page."""
@@ -31,7 +31,7 @@ class StallDetector:
         """`kernel` is the PID of the guest's kernel; `notice` is called with the message."""
         self._kernel, self._notice = kernel, notice
         self._seconds = -1.0
-        self._since = self._looked = time.monotonic()
+        self._since = self._checked_s = time.monotonic()
         self._before = CpuUse(0, {})
         self.program: str | None = None
         """The program that stalled virtual time at the last check."""
@@ -39,16 +39,16 @@ class StallDetector:
     def check(self, seconds: float) -> None:
         """Check now, if a check is due; `seconds` is the progress of the experiment."""
         now = time.monotonic()
-        if now < self._looked + LOOK_S and seconds == self._seconds:
+        if now < self._checked_s + CHECK_S and seconds == self._seconds:
             return
-        self._looked = now
+        self._checked_s = now
         if seconds != self._seconds:
             self._seconds, self._since, self.program = seconds, now, None
             self._before = read_cpu_use(self._kernel)
         elif self.program is None and now > self._since + NOTICE_S:
-            self._name()
+            self._report_program()
 
-    def _name(self) -> None:
+    def _report_program(self) -> None:
         process = busy_process(self._kernel, self._before)
         if not process:
             # The agent or the kernel is running, or a program makes system calls: start again.

@@ -1,7 +1,7 @@
 """Offset of each host's clock, and its uncertainty.
 
 A reading consists of the local time of the request, the remote time, and the local time of the answer. The true offset
-θ satisfies  remote - answered <= θ <= remote - asked:  the midpoint is off by at most half the round trip, as
+θ satisfies  remote - answered <= θ <= remote - requested:  the midpoint is off by at most half the round trip, as
 in NTP (RFC 5905 section 8, `theta` and `delta`). Of several readings the one with the shortest round trip is used.
 The clocks may drift during the run, so there is an estimate before and one after it.
 """

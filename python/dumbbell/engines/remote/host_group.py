@@ -71,7 +71,7 @@ class HostGroup:
             self.listen(1.0)
 
     def listen(self, most_s: float) -> None:
-        """Exchange data once; raises if a host has failed, is gone, or has been silent for too long."""
+        """Exchange data once; raises if a host failed, disconnected, or has been silent for too long."""
         self.exchange(most_s)
         for connection in self.connections.values():
             for frame in connection.frames:

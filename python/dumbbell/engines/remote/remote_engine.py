@@ -114,9 +114,10 @@ class _RunState:
         self.host_folders = host_folders
         self.progress = progress
         self.facts: dict[str, Mapping[str, Any]] = {}
+        """By role."""
         self.clocks: dict[str, Comparison] = {}
         self.verdict = Verdict([], [])
-        """The hosts' facts."""
+        """Problems that the hosts reported."""
         self.begins_ns: int | None = None
 
     def tick(self) -> None:
@@ -125,7 +126,7 @@ class _RunState:
         self.progress(min(max(seconds, 0.0), self.plan.plan.duration_ns / 1e9))
 
     def run_steps(self, host_group: HostGroup) -> None:
-        """Do all steps."""
+        """Run the steps of the module's table, in order."""
         self._connect(host_group)
         self._check(host_group)
         self._set_up(host_group)

@@ -1,6 +1,6 @@
 """Traces of every packet in a time window.
 
-The simulator runs the experiment again, until it knows the fate of each packet in the window, and returns packets
+The simulator repeats the run until every packet in the window has been received or dropped, and returns packets
 instead of samples. `docs/packet-traces.md` describes the columns; `crates/sim/src/packet_trace.rs` records the packets.
 """
 

@@ -162,20 +162,24 @@ def _refuse_programs(request: Request) -> None:
 
 def _tap(request: Request, plan: Plan) -> Place | None:
     """Where packets are captured, if anywhere. Raises `ExperimentError` for recordings that need a kernel."""
-    wanted = request.inside
-    for key, value in (("--sockets", wanted.sockets_ns), ("--counters", wanted.counters_ns), ("--trace", wanted.trace)):
+    recordings = request.inside
+    for key, value in (
+        ("--sockets", recordings.sockets_ns),
+        ("--counters", recordings.counters_ns),
+        ("--trace", recordings.trace),
+    ):
         if value:
             raise ExperimentError("the simulator has no kernel to record from", key=key, right="use --engine kernel")
     if request.capture is None:
         return None
-    if wanted.device == ALL:
+    if recordings.device == ALL:
         raise ExperimentError(
             "the simulator captures at one device only",
             key="--pcap-device",
             value=ALL,
             right="name one, or --engine kernel",
         )
-    return tap(plan, wanted.device)
+    return tap(plan, recordings.device)
 
 
 @contextmanager

@@ -63,10 +63,10 @@ class PartialTable:
     @cached_property
     def _frame(self) -> pl.DataFrame:
         source = pl.DataFrame(self._source)
-        there = {*source.columns, *self._filled}
+        present = {*source.columns, *self._filled}
         filled = [self._found(name).series(name) for name in self._filled]
-        nothing = [_nothing(name, kind, source.height) for name, kind in self._schema.items() if name not in there]
-        return source.hstack([*filled, *nothing])[list(self._schema)]
+        empty = [_nulls(name, kind, source.height) for name, kind in self._schema.items() if name not in present]
+        return source.hstack([*filled, *empty])[list(self._schema)]
 
     def _found(self, name: str) -> Column | Names:
         if name not in self._cache:
@@ -80,7 +80,7 @@ class PartialTable:
                 return Names(np.asarray(codes), texts, None if known is None else np.asarray(known))
             values, known = self._source.column(name)
             return Column(np.asarray(values), None if known is None else np.asarray(known))
-        except KeyError:  # A column of controllers that it lacks.
+        except KeyError:  # A column of controllers that the simulator lacks.
             return Column(np.zeros(len(self._source)), np.zeros(len(self._source), dtype=np.bool_))
 
 
@@ -88,7 +88,7 @@ def flow_table(source: _sim.Arrow, plan: Plan) -> PartialTable:
     """`flows` with group and window in bytes."""
 
     def group(table: PartialTable) -> Names:
-        return _looked_up(table.names("flow"), {flow.name: flow.group for flow in plan.flows})
+        return _mapped(table.names("flow"), {flow.name: flow.group for flow in plan.flows})
 
     def cwnd_bytes(table: PartialTable) -> Column:
         # UDP flows have neither.
@@ -126,17 +126,17 @@ def probe_table(source: _sim.Arrow, plan: Plan) -> PartialTable:
 
     def kind(table: PartialTable) -> Names:
         kinds = {f"{probe.kind}-{number}": probe.kind for number, probe in enumerate(plan.probes, start=1)}
-        return _looked_up(table.names("probe"), kinds)
+        return _mapped(table.names("probe"), kinds)
 
     return PartialTable(source, PROBES, {"kind": kind})
 
 
-def _looked_up(names: Names, of: Mapping[str, str]) -> Names:
+def _mapped(names: Names, of: Mapping[str, str]) -> Names:
     """Map names to values."""
     return Names(names.codes, [of[text] for text in names.texts], names.known)
 
 
-def _nothing(name: str, kind: type[pl.DataType], height: int) -> pl.Series:
+def _nulls(name: str, kind: type[pl.DataType], height: int) -> pl.Series:
     return _null(name, kind).new_from_index(0, height)
 
 

@@ -58,7 +58,7 @@ def filter_words(words: Sequence[str]) -> tuple[dict[str, str], str, list[str]]:
     while position < len(words) and words[position] not in FILTERS:
         name = {"pref": "prio", "priority": "prio"}.get(words[position], words[position])
         if name not in ("dev", "parent", "protocol", "prio", "handle") or position + 1 >= len(words):
-            raise Lacks(f"the simulator has no filter that says '{words[position]}'", _FILTERS_RIGHT)
+            raise Lacks(f"the simulator has no filter with '{words[position]}'", _FILTERS_RIGHT)
         options[name] = words[position + 1]
         position += 2
     if position == len(words):
