@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 from generated import RESULTS, ROOT, write_figures
 
+from dumbbell.analysis.map_cells import cells as analysis_cells
 from dumbbell.plots import save
 from dumbbell.plots.sweep_map import draw_map, map_notes, mapped_cells
 from dumbbell.spec.scenarios import sweeps
@@ -96,9 +97,17 @@ def figure(name: str, number: int, look: Map, swept: folder.Sweep) -> Iterator[s
 
 
 def write_cells(name: str, swept: folder.Sweep) -> None:
-    """A row for each cell of each map: its number, the axes' values, the mean and its 95 % interval."""
-    maps = [mapped_cells(swept, look) for look in load_sweep(name).maps]
-    axes = [axis for axis in swept.axes if any(axis in cells.columns for cells in maps)]
+    """A row for each cell of each map: its number, the axes' values, the mean and its 95 % interval.
+
+    Metrics that the file names and no map shows follow: the simulator's mean at each point.
+    """
+    asked = load_sweep(name)
+    maps = {str(number): mapped_cells(swept, look) for number, look in enumerate(asked.maps, start=1)}
+    simulated = swept.runs.filter(pl.col("engine") == "sim")
+    for metric in sorted({*asked.metrics} & {*swept.metrics} - {look.value for look in asked.maps}):
+        axes = [axis for axis in swept.axes if axis != "engine" and simulated[axis].n_unique() > 1]
+        maps[metric] = analysis_cells(simulated, metric, axes, list(swept.axes))
+    axes = [axis for axis in swept.axes if any(axis in cells.columns for cells in maps.values())]
     figures = [pl.col(each).cast(pl.Float64) for each in ("mean", "low", "high")]
     tables = [
         cells.select(
@@ -107,7 +116,7 @@ def write_cells(name: str, swept: folder.Sweep) -> None:
             pl.col("n").cast(pl.Int64),
             *figures,
         )
-        for number, cells in enumerate(maps, start=1)
+        for number, cells in sorted(maps.items())
     ]
     place = RESULTS / "sweeps"
     place.mkdir(parents=True, exist_ok=True)
