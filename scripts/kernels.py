@@ -1,10 +1,10 @@
-"""Did TCP change between two kernels? The six scenarios on both, and the page about it.
+"""Did TCP change between two kernels? Runs the six scenarios on both and writes the page and its figures.
 
     python scripts/kernels.py 6.1 6.12 [-o docs/kernels-6.1-against-6.12.md] [--seeds 1..5] [--runs DIR] [SCENARIO...]
 
-Each scenario is run on both and compared; what is outside its tolerance, by more than the seeds' own spread, is in the
-table, the furthest first. Runs stay below `--runs`, and what is there is not run again, so remove it when a kernel is
-another. What was found about the why is kept: the part of the page below `## Why`.
+Each scenario is run on both and compared. The table has what exceeds its tolerance and random variation, largest
+difference first. Runs are kept in `--runs` and not repeated: remove them after a kernel changed. The part of the page
+below `## Why` is written by hand and kept. With `-o` the counts go to validation/results/kernels-FIRST-SECOND.json too.
 """
 
 import argparse
@@ -12,10 +12,12 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from generated import write_figures
 
 SCENARIOS = (
     "cyclic", "two-classes", "lossy-lan-plain", "lossy-download-plain", "bufferbloat-plain", "bufferbloat-cured",
@@ -45,8 +47,10 @@ def main() -> int:
         )
         for name in asked.scenarios
     }
-    text = page(asked, done)
+    judged = Judged.of(done)
+    text = page(asked, judged, list(done))
     if asked.output:
+        write_figures(f"kernels-{asked.first}-{asked.second}", judged.counts())
         kept = asked.output.read_text(encoding="utf-8") if asked.output.is_file() else ""
         text += "\n" + kept[kept.index(WHY) :] if WHY in kept else ""
         asked.output.write_text(text, encoding="utf-8")
@@ -82,29 +86,54 @@ def called(words: list[str], stdout: Any) -> str:
     return ended.stdout or ""
 
 
-def page(asked: argparse.Namespace, done: dict[str, dict[str, Any]]) -> str:
-    """What is outside, the furthest apart first, and every case with its worst figure."""
-    cases = [
-        (name, case) for name, numbers in done.items() for case in (numbers.get("cases") or [{"name": "", **numbers}])
-    ]
-    judged = [row for _, case in cases for row in case["metrics"] if row["verdict"] != "shown"]
-    outside = [(name, case, row) for name, case in cases for row in case["metrics"] if row["verdict"] == "differs"]
-    outside.sort(key=lambda each: -abs(each[2]["relative"] or 0))
-    by_chance = sum(row["verdict"] == "inconclusive" for row in judged)
+@dataclass(frozen=True)
+class Judged:
+    """The comparisons of all scenarios."""
+
+    cases: list[tuple[str, dict[str, Any]]]
+    """Each case with its scenario."""
+    outside: list[tuple[str, dict[str, Any], dict[str, Any]]]
+    """Scenario, case and row of each figure that differs, largest difference first."""
+
+    @classmethod
+    def of(cls, done: dict[str, dict[str, Any]]) -> "Judged":
+        """From the JSON of `compare`, by scenario."""
+        cases = [
+            (name, case)
+            for name, numbers in done.items()
+            for case in (numbers.get("cases") or [{"name": "", **numbers}])
+        ]
+        outside = [(name, case, row) for name, case in cases for row in case["metrics"] if row["verdict"] == "differs"]
+        return cls(cases, sorted(outside, key=lambda each: -abs(each[2]["relative"] or 0)))
+
+    def counts(self) -> dict[str, int]:
+        """How many figures were judged, and how."""
+        verdicts = [row["verdict"] for _, case in self.cases for row in case["metrics"] if row["verdict"] != "shown"]
+        return {
+            "figures": len(verdicts),
+            "cases": len(self.cases),
+            "differ": verdicts.count("differs"),
+            "inconclusive": verdicts.count("inconclusive"),
+        }
+
+
+def page(asked: argparse.Namespace, judged: Judged, scenarios: list[str]) -> str:
+    """The differences, then every case with its worst figure."""
+    cases, outside, counts = judged.cases, judged.outside, judged.counts()
     alone = [f"{name} {case['name']}: {', '.join(case['one_sided'])}" for name, case in cases if case["one_sided"]]
     invalid = [f"{name} {case['name']}".strip() for name, case in cases if not case["valid"]]
     head = f"| scenario | case | seeds | figure | {asked.first} | {asked.second} | difference | 95 % interval |"
     lines = [
         f"# Linux {asked.first} against Linux {asked.second}",
         "",
-        f"Made by `python scripts/kernels.py {asked.first} {asked.second} {' '.join(done)}`: each scenario is run with "
-        f"`--engine kernel` on `--kernel {asked.first}` and on `--kernel {asked.second}`, then `dumbbell compare` "
+        f"Made by `python scripts/kernels.py {asked.first} {asked.second} {' '.join(scenarios)}`: each scenario is run "
+        f"with `--engine kernel` on `--kernel {asked.first}` and on `--kernel {asked.second}`, then `dumbbell compare` "
         f"lists the differences. A difference is {asked.second} minus {asked.first}, as a share of {asked.first}; "
         "figures are means over the seeds ± their standard deviation.",
         "",
-        f"Of {len(judged)} judged figures in {len(cases)} cases, **{len(outside)} exceed their tolerance and random "
-        f"variation**; {by_chance} more exceed their tolerance, but not random variation with "
-        "these seeds ([compare.md](compare.md) has the tolerances).",
+        f"Of {counts['figures']} judged figures in {counts['cases']} cases, **{counts['differ']} exceed their "
+        f"tolerance and random variation**; {counts['inconclusive']} more exceed their tolerance, but not random "
+        "variation with these seeds ([compare.md](compare.md) has the tolerances).",
         *([f"On one kernel only: {'; '.join(alone)}."] if alone else []),
         *([f"Invalid: {'; '.join(invalid)}."] if invalid else []),
         "",

@@ -1,20 +1,23 @@
-"""Do real nginx and curl give what the agent's own generator gives, and what do they cost? Writes docs/programs.md.
+"""Compares nginx and curl with the agent's own sender: writes docs/programs.md and validation/results/programs.json.
 
-Both run the same path on the kernel engine; the time of a transfer is curl's own, or the agent's flow's. A difference
-is called noise when it is within its 95 % interval (Welch).
+Both transfer over the same path on the kernel engine. A transfer's time is curl's own, or that of the agent's flow. A
+difference is called noise when its 95 % interval (Welch) contains zero.
 """
 
 import argparse
 import json
 import math
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from generated import write_figures
 
 from dumbbell.analysis.difference import Sample, interval
 from dumbbell.results.result import load_manifest
@@ -44,12 +47,16 @@ def main() -> None:
         if shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
             sys.exit(f"{tool} is not on this machine: apt-get install nginx-light curl")
     began = time.strftime("%Y-%m-%d")
-    parts = [HEAD.format(date=began, seeds=asked.seeds, jobs=asked.jobs)]
-    for name in asked.scenarios:
-        ours = measured(name, asked.seeds, asked.jobs)
-        theirs = measured(PAIRS[name], asked.seeds, asked.jobs)
-        parts.append(table(name, ours, theirs))
+    pairs = {
+        name: (measured(name, asked.seeds, asked.jobs), measured(PAIRS[name], asked.seeds, asked.jobs))
+        for name in asked.scenarios
+    }
+    counts = counted(pairs)
+    head = HEAD.format(date=began, seeds=asked.seeds, jobs=asked.jobs, **counts)
+    parts = [head, *(table(name, ours, theirs) for name, (ours, theirs) in pairs.items())]
     asked.output.write_text("\n".join(parts), encoding="utf-8")
+    figures = {name: figures_of(*times) for name, times in pairs.items()}
+    write_figures("programs", {"date": began, "seeds": asked.seeds, **counts, "scenarios": figures})
 
 
 def measured(name: str, seeds: str, jobs: str) -> dict[str, Times]:
@@ -73,11 +80,30 @@ def measured(name: str, seeds: str, jobs: str) -> dict[str, Times]:
 
 
 def transfer_s(manifest: dict[str, object], folder: Path) -> float:
-    """As the generator itself tells it."""
+    """Seconds of the transfer as curl printed it, or of the flow."""
     if "programs" in manifest:
         return float((folder / "programs" / "client.out").read_text())
     flows = json.loads(json.dumps(manifest["flows"]))
     return float(flows[0]["fct_s"])
+
+
+def figures_of(ours: dict[str, Times], theirs: dict[str, Times]) -> dict[str, Any]:
+    """Mean seconds of each case, and whether the difference is noise."""
+    return {
+        case: {
+            "agent_s": fmean(agent.transfer_s),
+            "programs_s": fmean(theirs[case].transfer_s),
+            "differs": differs(agent, theirs[case]),
+        }
+        for case, agent in ours.items()
+    }
+
+
+def counted(pairs: dict[str, tuple[dict[str, Times], dict[str, Times]]]) -> dict[str, float]:
+    """The number of cases, of those whose means differ by more than noise, and the largest of these differences."""
+    both = [(agent, theirs[case]) for ours, theirs in pairs.values() for case, agent in ours.items()]
+    apart = [abs(fmean(agent.transfer_s) - fmean(nginx.transfer_s)) for agent, nginx in both if differs(agent, nginx)]
+    return {"cases": len(both), "differ": len(apart), "differ_most_ms": round(1000 * max(apart, default=0), 3)}
 
 
 def table(name: str, ours: dict[str, Times], theirs: dict[str, Times]) -> str:
@@ -85,9 +111,9 @@ def table(name: str, ours: dict[str, Times], theirs: dict[str, Times]) -> str:
     lines = [f"## {name} against {PAIRS[name]}", "", *HEADINGS]
     for case, agent in ours.items():
         nginx = theirs[case]
-        means = [statistics.fmean(each.transfer_s) for each in (agent, nginx)]
-        spreads = [statistics.stdev(each.transfer_s) for each in (agent, nginx)]
-        walls = [statistics.fmean(each.wall_s) for each in (agent, nginx)]
+        means = [fmean(each.transfer_s) for each in (agent, nginx)]
+        spreads = [stdev(each.transfer_s) for each in (agent, nginx)]
+        walls = [fmean(each.wall_s) for each in (agent, nginx)]
         lines.append(
             f"| {case} | {means[0]:.3f} ± {spreads[0]:.3f} | {means[1]:.3f} ± {spreads[1]:.3f} | "
             f"{100 * (means[1] / means[0] - 1):+.1f} % | {verdict(agent, nginx)} | {walls[0]:.1f} | {walls[1]:.1f} |"
@@ -97,10 +123,25 @@ def table(name: str, ours: dict[str, Times], theirs: dict[str, Times]) -> str:
 
 def verdict(agent: Times, nginx: Times) -> str:
     """The 95 % interval of the difference of means, in seconds, and whether zero is in it."""
-    if statistics.stdev(agent.transfer_s) == statistics.stdev(nginx.transfer_s) == 0:
+    found = difference(agent, nginx)
+    if found is None:
         return "no spread"
-    low, high = interval(Sample(tuple(agent.transfer_s)), Sample(tuple(nginx.transfer_s))) or (math.nan, math.nan)
-    return f"{low:+.3f} to {high:+.3f}" + (" (noise)" if low <= 0 <= high else "")
+    return f"{found[0]:+.3f} to {found[1]:+.3f}" + ("" if differs(agent, nginx) else " (noise)")
+
+
+def differs(agent: Times, nginx: Times) -> bool:
+    """Is zero outside the interval; without spread, are the printed means different?"""
+    found = difference(agent, nginx)
+    if found is None:
+        return round(agent.transfer_s[0], 3) != round(nginx.transfer_s[0], 3)
+    return not found[0] <= 0 <= found[1]
+
+
+def difference(agent: Times, nginx: Times) -> tuple[float, float] | None:
+    """The 95 % interval of the difference of means, if either has a spread."""
+    if stdev(agent.transfer_s) == stdev(nginx.transfer_s) == 0:
+        return None
+    return interval(Sample(tuple(agent.transfer_s)), Sample(tuple(nginx.transfer_s))) or (math.nan, math.nan)
 
 
 HEADINGS = [
@@ -110,9 +151,11 @@ HEADINGS = [
 HEAD = """# nginx and curl against the built-in sender
 
 Written by `scripts/programs.py` (`make programs`) on {date}: seeds {seeds}, {jobs} guests in parallel on two shared
-cores. Transfer times are means ± standard deviations over the seeds: of the agent's flow from connect to the
-receiver's last byte, of curl `time_total`. Wall times are seconds of a whole run including boot; compare them
+cores. Transfer times are means ± standard deviations over the seeds. The agent's flow is timed from connect to the
+receiver's last byte, curl by its `time_total`. Wall times are seconds of a whole run including boot; compare them
 only with each other.
+
+In {differ} of the {cases} cases the means differ by more than random variation, by at most {differ_most_ms:.1f} ms.
 """
 
 if __name__ == "__main__":

@@ -86,7 +86,8 @@ LICENCES = {
     "net/sched/sch_tbf.c": GPL_LATER,
 }
 """The SPDX line of each file in Linux 6.12; without one, the text at its head, its module's licence, or COPYING.
-Not in 6.12: `sch_dualpi2.c` (6.17), `tcp_bbr2.c` (Google's branch), `tcp_prague.c` (the L4S team's)."""
+Not in 6.12, but read in their own trees: `sch_dualpi2.c` (6.17: SPDX GPL-2.0-only OR BSD-2-Clause), `tcp_bbr2.c`
+(google/bbr: MODULE_LICENSE "Dual BSD/GPL", no SPDX line), `tcp_prague.c` (L4STeam/linux: SPDX GPL-2.0)."""
 
 
 def main() -> int:

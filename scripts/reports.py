@@ -1,9 +1,9 @@
-"""Runs the five reports' scenarios on both engines and writes docs/results/reports.md: every figure, ours and theirs.
+"""Runs the five reports' scenarios on both engines; writes docs/results/reports.md and validation/results/reports.json.
 
     python scripts/reports.py [-o docs/results/reports.md] [--runs runs/reports]
 
-It goes from the reports' own text, the logs in `examples/logs` and the tc scripts in `scenarios`, to the finished
-comparison. Runs that are there already are not run again; `make clean` removes them. Figures are `reports_figures.py`.
+It compares every figure of the reports, of the logs in `examples/logs` and of the tc scripts in `scenarios` with both
+engines. Finished runs are not repeated; `make clean` removes them. `reports_figures.py` draws the figures.
 `make reports` calls this. The exit status is 1 when a run is invalid or missing.
 """
 
@@ -20,6 +20,7 @@ from statistics import fmean
 from typing import Any
 
 import polars as pl
+from generated import write_figures
 from reports_figures import draw
 
 from dumbbell.analysis import FigureComparison, Reader, compare_source_figures, group_throughput
@@ -39,6 +40,7 @@ SETTLED_NS = 5 * SECOND_NS
 """From here on the groups' rates are taken: past slow start."""
 CLOSE = 0.25
 """The largest difference from a report that counts as reproduced."""
+SUMMARY = "In {reproduced} of the {figures} rows below the kernel reproduces the figure of the report."
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,13 @@ def main() -> int:
     asked.output.parent.mkdir(parents=True, exist_ok=True)
     draw(runs, log, asked.output.parent)
     compared = against_log(log, runs["two-classes", "kernel"])
-    asked.output.write_text("\n".join(page(text, runs, compared)).rstrip() + "\n", encoding="utf-8")
+    found = {
+        name: list(rows(runs, name, report.get("plain", {}).get(name)))
+        for report in reports
+        for name in report["scenarios"]
+    }
+    write_figures("reports", {**counted(found), "scenarios": {name: figures(each) for name, each in found.items()}})
+    asked.output.write_text("\n".join(page(text, runs, found, compared)).rstrip() + "\n", encoding="utf-8")
     wrong = [str(run.folder) for each in runs.values() for run in each if not run.manifest["valid"]]
     for folder in wrong:
         sys.stderr.write(f"invalid: {folder}\n")
@@ -152,14 +160,39 @@ def mean(seen: Sequence[FigureComparison]) -> float | None:
     return fmean(known) if known else None
 
 
-def page(text: dict[str, Any], runs: Runs, compared: str) -> Iterator[str]:
+def counted(found: dict[str, list[Row]]) -> dict[str, int]:
+    """The number of the reports' figures, and of those that the kernel reproduces."""
+    off = [row.difference() for each in found.values() for row in each]
+    return {"figures": len(off), "reproduced": sum(each is not None and abs(each) <= CLOSE for each in off)}
+
+
+def figures(found: Sequence[Row]) -> dict[str, dict[str, Any]]:
+    """The means behind a table, by case and figure."""
+    return {
+        f"{row.case}, {row.seen.what}".removeprefix(", "): {
+            "report": [row.seen.low, row.seen.high],
+            "sim": row.sim,
+            "kernel": row.kernel,
+            "plain": row.plain,
+        }
+        for row in found
+    }
+
+
+def page(text: dict[str, Any], runs: Runs, found: dict[str, list[Row]], compared: str) -> Iterator[str]:
     """The lines of the page."""
-    yield from ("# Five reports, figure by figure", "", text["introduction"].strip(), "")
+    yield from (
+        "# Five reports, figure by figure",
+        "",
+        text["introduction"].strip(),
+        "",
+        SUMMARY.format(**counted(found)),
+        "",
+    )
     for report in text["reports"]:
         yield from (f"## {report['title']}", "", report["text"].strip(), "")
         for name, seeds in report["scenarios"].items():
-            found = list(rows(runs, name, report.get("plain", {}).get(name)))
-            yield from table(name, seeds, found, report.get("reasons", {}))
+            yield from table(name, seeds, found[name], report.get("reasons", {}))
             yield from swings(runs[name, "kernel"][0]) if report.get("swings") else ()
         for file, caption in report["figures"].items():
             yield from (f"![{caption}]({file})", "", caption, "")

@@ -1,17 +1,24 @@
-"""Runs the built-in sweeps and writes docs/sweeps/NAME.md with their maps.
+"""Runs the built-in sweeps and writes docs/sweeps/NAME.md with their maps, and the figures behind them.
 
     python scripts/sweeps.py [NAME...] [--from FOLDER]
 
-`--from` takes finished sweeps from the folders `FOLDER/NAME` instead of running them. What is read off a map stands
-beside it, as its `text` in `scenarios/sweeps/NAME.toml`; a page only puts it there. `make sweeps` calls this.
+`--from` takes finished sweeps from the folders `FOLDER/NAME` instead of running them. The text below a map is its
+`text` in `scenarios/sweeps/NAME.toml`. `validation/results/sweeps/NAME.csv` has every cell of every map, and
+`validation/results/sweeps.json` the counts. `make sweeps` calls this.
 """
 
 import argparse
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import polars as pl
+from generated import RESULTS, ROOT, write_figures
+
+from dumbbell.analysis.map_cells import cells as analysis_cells
 from dumbbell.plots import save
 from dumbbell.plots.sweep_map import draw_map, map_notes, mapped_cells
 from dumbbell.spec.scenarios import sweeps
@@ -19,7 +26,6 @@ from dumbbell.spec.sweep import Map, Sweep, load_sweep
 from dumbbell.sweeps import folder
 from dumbbell.sweeps.ranges import summary
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "sweeps"
 WIDTH = 760
 
@@ -34,7 +40,10 @@ def main() -> int:
         place = (asked.finished or ROOT / "runs" / "sweeps") / name
         if not place.exists():
             subprocess.run([sys.executable, "-m", "dumbbell", "sweep", name, "--out", str(place)], check=True)
-        (PAGES / f"{name}.md").write_text("\n".join(page(name, folder.load(place))) + "\n", encoding="utf-8")
+        swept = folder.load(place)
+        (PAGES / f"{name}.md").write_text("\n".join(page(name, swept)) + "\n", encoding="utf-8")
+        write_cells(name, swept)
+        write_counts(name, swept)
         sys.stderr.write(f"docs/sweeps/{name}.md\n")
     return 0
 
@@ -85,6 +94,64 @@ def figure(name: str, number: int, look: Map, swept: folder.Sweep) -> Iterator[s
     yield f"`{look.value}`: {'; '.join(map_notes(swept, look, mapped_cells(swept, look)))}."
     if look.text:
         yield from ("", look.text.strip())
+
+
+def write_cells(name: str, swept: folder.Sweep) -> None:
+    """A row for each cell of each map: its number, the axes' values, the mean and its 95 % interval.
+
+    Metrics that the file names and no map shows follow: the simulator's mean at each point.
+    """
+    asked = load_sweep(name)
+    maps = {str(number): mapped_cells(swept, look) for number, look in enumerate(asked.maps, start=1)}
+    simulated = swept.runs.filter(pl.col("engine") == "sim")
+    for metric in sorted({*asked.metrics} & {*swept.metrics} - {look.value for look in asked.maps}):
+        axes = [axis for axis in swept.axes if axis != "engine" and simulated[axis].n_unique() > 1]
+        maps[metric] = analysis_cells(simulated, metric, axes, list(swept.axes))
+    axes = [axis for axis in swept.axes if any(axis in cells.columns for cells in maps.values())]
+    figures = [pl.col(each).cast(pl.Float64) for each in ("mean", "low", "high")]
+    tables = [
+        cells.select(
+            pl.lit(number).alias("map"),
+            *(pl.col(axis).cast(pl.String) if axis in cells.columns else pl.lit("").alias(axis) for axis in axes),
+            pl.col("n").cast(pl.Int64),
+            *figures,
+        )
+        for number, cells in sorted(maps.items())
+    ]
+    place = RESULTS / "sweeps"
+    place.mkdir(parents=True, exist_ok=True)
+    pl.concat(tables).write_csv(place / f"{name}.csv", float_precision=6)
+
+
+def write_counts(name: str, swept: folder.Sweep) -> None:
+    """Runs and compared cells of this sweep, and the sums over all sweeps that have been run."""
+    path = RESULTS / "sweeps.json"
+    known = json.loads(path.read_text(encoding="utf-8"))["sweeps"] if path.is_file() else {}
+    known[name] = counts(load_sweep(name), swept)
+    sums = {key: sum(each[key] for each in known.values()) for key in ("runs", "valid", "compared", "agree")}
+    write_figures("sweeps", {"total": sums, "sweeps": dict(sorted(known.items()))})
+
+
+def counts(asked: Sweep, swept: folder.Sweep) -> dict[str, Any]:
+    """Runs by engine, and in how many cells of the maps of differences kernel and simulator agree."""
+    numbers = summary(swept)
+    engines = dict(swept.runs["engine"].value_counts(sort=True).iter_rows())
+    compared = agree = 0
+    for look in asked.maps:
+        if look.difference is not None:
+            judged = mapped_cells(swept, look).filter(pl.col("apart").is_not_null())
+            differ = pl.col("apart") & (pl.col("mean").abs() > (look.within or 0.0))
+            compared += judged.height
+            agree += judged.filter(~differ).height
+    return {
+        "runs": numbers["counts"]["wanted"],
+        "valid": numbers["counts"]["ok"],
+        "points": numbers["points"],
+        "seeds": len(asked.seeds),
+        **{engine: engines.get(engine, 0) for engine in ("sim", "kernel")},
+        "compared": compared,
+        "agree": agree,
+    }
 
 
 if __name__ == "__main__":

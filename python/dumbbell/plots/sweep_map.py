@@ -69,7 +69,7 @@ def map_notes(sweep: Sweep, map_spec: Map, found: pl.DataFrame) -> list[str]:
         judged = found.filter(pl.col("apart").is_not_null())
         apart = judged.filter(pl.col("apart") & (pl.col("mean").abs() > (map_spec.within or 0.0))).height
         if judged.height:
-            small = f", or the difference is at most {map_spec.within:g}" if map_spec.within else ""
+            small = f", or the difference is at most {map_spec.within:g}," if map_spec.within else ""
             facts.append(f"the intervals overlap{small} in {judged.height - apart} of {judged.height} cells")
     if map_spec.contour:
         facts.append(f"line at {' and '.join(f'{level:g}' for level in map_spec.contour)}")
