@@ -62,9 +62,14 @@ def test_ctrl_c_ends_an_import(tmp_path: Path) -> None:
     with (tmp_path / "ping.txt").open("wb") as file:
         file.write(b"PING 10.0.0.2 (10.0.0.2) 56(84) bytes of data.\n")
         file.writelines(line % number for number in range(1, 400_000))
-    status, said = interrupted(["import", "ping.txt", "-o", "out"], tmp_path, "ping.txt")
-    assert status in (0, 130), said
-    assert sorted(path.name for path in tmp_path.iterdir()) == (["ping.txt"] if status else ["out", "ping.txt"])
+    status, said = interrupted(["import", "ping.txt", "--interval", "1s", "-o", "out"], tmp_path, "ping.txt")
+    # Python dies of a signal that arrives after the command's end, while it frees its modules.
+    assert status in (0, 130, -signal.SIGINT), said
+    left = sorted(path.name for path in tmp_path.iterdir())
+    if left == ["out", "ping.txt"]:
+        load(tmp_path / "out")
+    else:
+        assert (status, left) == (130, ["ping.txt"])
 
 
 def interrupted(words: list[str], folder: Path, sign: str) -> tuple[int, str]:
