@@ -175,7 +175,9 @@ def described(name: str, group: click.Group, parent: click.Context) -> list[str]
         lines += ["| option | meaning |", "| --- | --- |"]
     for one in options:
         value = "" if one.is_flag or one.count else f" {one.make_metavar(context)}"
-        lines.append(f"| `{cell(', '.join([*one.opts, *one.secondary_opts]) + value)}` | {cell(one.help or '')} |")
+        # Python-Markdown splits no code at `|`, and would show a backslash there.
+        names = ", ".join([*one.opts, *one.secondary_opts]) + value
+        lines.append(f"| `{names}` | {cell(one.help or '')} |")
     return [*lines, ""]
 
 

@@ -146,7 +146,7 @@ def difference(agent: Times, nginx: Times) -> tuple[float, float] | None:
 
 HEADINGS = [
     "| case | agent, s | nginx and curl, s | difference | 95 % interval, s | wall, agent | wall, nginx |",
-    "| --- | --- | --- | --- | --- | --- | --- |",
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
 ]
 HEAD = """# nginx and curl against the built-in sender
 

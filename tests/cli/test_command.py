@@ -218,6 +218,16 @@ def test_a_page_is_printed(dumbbell: Dumbbell) -> None:
     assert "<!--" not in done.stdout
 
 
+def test_the_schema_of_a_file_is_printed(dumbbell: Dumbbell) -> None:
+    assert json.loads(dumbbell("schema", "experiment").stdout)["title"] == "Dumbbell experiment"
+    assert json.loads(dumbbell("schema", "sweep").stdout)["title"] == "Dumbbell sweep"
+    wrong = dumbbell("schema", "result")
+    assert (wrong.returncode, wrong.stderr) == (
+        2,
+        "dumbbell: has no schema, got 'result'; choose from: experiment, sweep\n",
+    )
+
+
 def test_the_version_is_the_package_s(dumbbell: Dumbbell) -> None:
     assert dumbbell("--version").stdout == f"dumbbell {__version__}\n"
     module = subprocess.run([sys.executable, "-m", "dumbbell", "--version"], capture_output=True, text=True, check=True)

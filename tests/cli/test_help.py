@@ -56,6 +56,7 @@ def test_commands_are_completed(dumbbell: Dumbbell) -> None:
     assert done.stdout.split() == [
         "plain,sweep",
         "plain,scenarios",
+        "plain,schema",
         "plain,stats",
         "plain,sql",
         "plain,shell",

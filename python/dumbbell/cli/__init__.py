@@ -5,7 +5,7 @@ app                  the commands by panel, and the help
 options              parameter types and options that commands share
 experiment_commands  run, compare, plan, scenarios
 result_commands      stats, plot, report
-list_commands        list, explain; figure_commands lists and draws figures
+list_commands        list, explain, schema; figure_commands lists and draws figures
 kernels, kernel_add  kernel build, list, default, add
 sweep, sweep_results sweep; map, sql, and stats, report, export of a sweep
 sweep_estimate, sweep_progress

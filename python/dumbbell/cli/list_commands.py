@@ -1,4 +1,4 @@
-"""`dumbbell list` and `dumbbell explain`: controllers, queues and figures."""
+"""`dumbbell list`, `explain` and `schema`: controllers, queues, figures, and the schemas of files."""
 # Modules are imported inside the commands: help and usage errors don't wait for them.
 # ruff: noqa: PLC0415
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dumbbell.host.sources import LocalHost
     from dumbbell.kernels import Kernel
 
-__all__ = ["entries", "explain", "list_"]
+__all__ = ["entries", "explain", "list_", "schema"]
 
 WIDEST = 100
 """Width of a page in columns; longer lines are hard to read."""
@@ -72,6 +72,21 @@ def explain(
 
     text = page(name).read_text(encoding="utf-8").replace(_MEASURED, "")
     out.print(Markdown(text), width=min(out.width, WIDEST))
+
+
+@click.command("schema")
+@click.argument("kind", metavar="experiment|sweep", help="The kind of file.")
+def schema(
+    kind: str,
+) -> None:
+    """Print the JSON schema of experiment or sweep files, for editors.
+
+    Write it next to your files: `dumbbell schema experiment > experiment.json`. The first line of a file names it:
+    `#:schema experiment.json`.
+    """
+    from dumbbell.spec.pages import schema as file_of
+
+    click.echo(file_of(kind).read_text(encoding="utf-8"), nl=False)
 
 
 def _show(listed: list[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""The pages about controllers and queues that come with Dumbbell, by name: `docs/controllers` and `docs/queues`.
+"""Documents that come with Dumbbell: pages about controllers and queues, by name, and the JSON schemas of its files.
 
 A page is plain Markdown of one form: what it is, a table of facts, what it does, when well, when badly,
 parameters, measurements. Which engines have a thing, they say themselves.
@@ -9,17 +9,17 @@ from pathlib import Path
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.qdisc import suggest
 
-__all__ = ["KINDS", "page", "pages"]
+__all__ = ["KINDS", "SCHEMAS", "page", "pages", "schema"]
 
 _INSTALLED = Path(__file__).parent.parent / "docs"
 _CHECKOUT = Path(__file__).parents[3] / "docs"
 KINDS = ("controllers", "queues")
+SCHEMAS = ("experiment", "sweep")
 
 
 def pages(kind: str) -> dict[str, Path]:
     """The files of one kind, by name."""
-    folder = (_INSTALLED if _INSTALLED.is_dir() else _CHECKOUT) / kind
-    return {file.stem: file for file in sorted(folder.glob("*.md")) if file.stem != "README"}
+    return {file.stem: file for file in sorted((_folder() / kind).glob("*.md")) if file.stem != "README"}
 
 
 def page(name: str) -> Path:
@@ -31,3 +31,17 @@ def page(name: str) -> Path:
     if name not in known:
         raise ExperimentError("no manual page has this name", value=name, right=suggest(name, list(known)))
     return known[name]
+
+
+def schema(kind: str) -> Path:
+    """The JSON schema of experiment or sweep files.
+
+    Raises `ExperimentError` for another kind of file.
+    """
+    if kind not in SCHEMAS:
+        raise ExperimentError("has no schema", value=kind, right=f"choose from: {', '.join(SCHEMAS)}")
+    return _folder() / "schemas" / f"{kind}.json"
+
+
+def _folder() -> Path:
+    return _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT

@@ -64,6 +64,6 @@ def _clocks(joined: Joined) -> list[str]:
         return []
     return [
         f"the hosts' clocks are known to {joined.clock_error_ns / 1e6:.3g} ms and the shortest RTT was "
-        f"{joined.shortest_rtt_ns / 1e6:.3g} ms, so one-way delays can't be known (RTTs use one "
-        "clock)"
+        f"{joined.shortest_rtt_ns / 1e6:.3g} ms, so one-way delays can't be known "
+        "(an RTT uses only one clock)"
     ]
