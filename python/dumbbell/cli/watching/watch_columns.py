@@ -53,7 +53,7 @@ COLUMNS = (
            lambda row, width: cell_text.address(row["peer_address"], row["peer_port"], width), 0, left=True,
            falling=False),
     Column("cc", "cc", 6, ("cc",), lambda row, width: (row["cc"] or "")[:width], 1, left=True, falling=False),
-    Column("state", "state", 5, ("state",), lambda row, width: "closed" if row["closed"] else row["state"][:width], 12,
+    Column("state", "state", 5, ("state",), lambda row, width: "ended" if row["closed"] else row["state"][:width], 12,
            left=True, falling=False),
     Column("phase", "phase", 10, ("phase", "ca_state"), _phase, 5, left=True, falling=False),
     _number("rate", "send", 5, "send_bps", cell_text.rate, 1),
