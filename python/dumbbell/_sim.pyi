@@ -6,6 +6,14 @@ from typing import Any
 
 VERSION: str
 CONTROLLERS: list[str]
+SIMULATED: list[str]
+"""Kinds of qdiscs that the simulator has."""
+QDISCS: dict[str, dict[str, tuple[str, ...]]]
+"""Options of every kind of qdisc with the names of their arguments; `?` marks one that may be left out."""
+CLASSES: dict[str, dict[str, tuple[str, ...]]]
+"""The same for classes."""
+POLICE_ACTION: dict[str, tuple[str, ...]]
+"""The same for the action `police` of a filter."""
 
 class Arrow:
     """A result table; it supports Arrow's PyCapsule protocol."""
@@ -32,6 +40,28 @@ class Numbers:
 
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
+
+class TcTree:
+    """The qdiscs of a device after each command; `seeds` of netems by the major number of their handle."""
+
+    def __init__(self, mtu: int, queue_length: int, seeds: dict[int, int]) -> None: ...
+    def execute(self, words: list[str]) -> TcChange | None:
+        """Execute a command, given from the word after `tc` on; the change that it makes to a running tree, if any.
+
+        Raises `TcError`.
+        """
+
+    def root(self) -> str | None:
+        """The root qdisc in JSON; None before the first command."""
+
+class TcChange:
+    """A change of a running tree."""
+
+    def json(self) -> str:
+        """The new settings in JSON."""
+
+class TcError(ValueError):
+    """A command is refused. Arguments: the problem, what to write instead, whether only the simulator lacks it."""
 
 class Refused(ValueError):
     """The plan is invalid for the simulator."""

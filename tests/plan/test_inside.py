@@ -1,4 +1,4 @@
-"""What may be looked at, and how often: pure, as the plan is."""
+"""Options of a recording inside hosts: captures, sockets, counters, trace events, and their intervals."""
 
 from pathlib import Path
 
@@ -22,63 +22,65 @@ cc = "cubic"
 """
 
 
-def plan(rate: str = "10mbit") -> Plan:
+def plan_of(rate: str = "10mbit") -> Plan:
     return plan_case(parse(TEXT.format(rate=rate), Path("x.toml"))[0], 1)
 
 
-def test_a_device_has_its_host_s_name_and_its_own_and_a_queue_s_too() -> None:
-    made = plan()
-    assert [f"{host}.{device}" for host, device in link_devices(made)] == [
+def test_a_device_is_selected_by_host_and_device_or_by_queue() -> None:
+    plan = plan_of()
+    assert [f"{host}.{device}" for host, device in link_devices(plan)] == [
         "sender.right", "netem.left", "netem.right", "router.left", "router.right", "receiver.left",
     ]  # fmt: skip
-    assert tap(made, None) == tap(made, "bottleneck") == tap(made, "router.right") == ("router", "right")
-    assert tap(made, "path.netem") == ("netem", "right")
+    assert tap(plan, None) == tap(plan, "bottleneck") == tap(plan, "router.right") == ("router", "right")
+    assert tap(plan, "path.netem") == ("netem", "right")
 
 
-def test_a_device_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_an_unknown_device_is_an_error_with_the_known_ones() -> None:
     with pytest.raises(ExperimentError, match=r"--pcap-device: no device is called that, got 'router.rigth'") as raised:
-        tap(plan(), "router.rigth")
+        tap(plan_of(), "router.rigth")
     assert "router.right" in raised.value.right
     assert "receiver.left" in raised.value.right
 
 
 @pytest.mark.parametrize(
-    ("wishes", "said"),
+    ("requested", "message"),
     [
         (Inside(sockets_ns=150_000_000), "--sockets: not a multiple of the sampling interval, got '150ms'; 100ms"),
         (Inside(counters_ns=1), "--counters: not a multiple of the sampling interval"),
     ],
 )
-def test_looks_happen_at_samples(wishes: Inside, said: str) -> None:
+def test_intervals_are_multiples_of_the_sampling_interval(requested: Inside, message: str) -> None:
     with pytest.raises(ExperimentError) as raised:
-        for_agent(plan(), wishes, capture=False)
-    assert said in str(raised.value)
+        for_agent(plan_of(), requested, capture=False)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize("rate", ["10mbit", "1gbit", "40gbit"])
 @pytest.mark.parametrize("device", [None, ALL])
-def test_what_comes_between_two_looks_has_room(rate: str, device: str | None) -> None:
-    made = plan(rate)
-    told = for_agent(made, Inside(device), capture=True)
-    rings = len(told["captures"])
-    assert rings == (6 if device == ALL else 1)
-    assert RING_BYTES * 0.9 < rings * told["ring_frames"] * 176 <= RING_BYTES
-    fastest = max(rate_bps for queue in made.queues for _, rate_bps in queue.rates)
-    packets = 2 * fastest / 8 / 1500 * told["capture_ns"] / 1e9
-    assert packets <= told["ring_frames"] / 4 + 1
-    # At samples, or a whole number of times between two.
-    assert made.sample_ns // told["capture_ns"] == pytest.approx(made.sample_ns / told["capture_ns"], rel=1e-4)
+def test_the_capture_ring_holds_the_packets_between_two_reads(rate: str, device: str | None) -> None:
+    plan = plan_of(rate)
+    agent_plan = for_agent(plan, Inside(device), capture=True)
+    captures = len(agent_plan["captures"])
+    assert captures == (6 if device == ALL else 1)
+    assert RING_BYTES * 0.9 < captures * agent_plan["ring_frames"] * 176 <= RING_BYTES
+    fastest = max(rate_bps for queue in plan.queues for _, rate_bps in queue.rates)
+    packets = 2 * fastest / 8 / 1500 * agent_plan["capture_ns"] / 1e9
+    assert packets <= agent_plan["ring_frames"] / 4 + 1
+    # At samples, or an integer number of times between two.
+    assert plan.sample_ns // agent_plan["capture_ns"] == pytest.approx(
+        plan.sample_ns / agent_plan["capture_ns"], rel=1e-4
+    )
 
 
-def test_nothing_is_looked_at_unless_asked() -> None:
-    told = for_agent(plan(), Inside(), capture=False)
-    assert not told["captures"]
-    assert not told["trace"]
-    assert [told[key] for key in ("capture_ns", "sockets_ns", "counters_ns", "trace_ns")] == [None] * 4
+def test_nothing_is_recorded_by_default() -> None:
+    agent_plan = for_agent(plan_of(), Inside(), capture=False)
+    assert not agent_plan["captures"]
+    assert not agent_plan["trace"]
+    assert [agent_plan[key] for key in ("capture_ns", "sockets_ns", "counters_ns", "trace_ns")] == [None] * 4
 
 
 @pytest.mark.parametrize(
-    ("wishes", "said"),
+    ("requested", "message"),
     [
         ({"sockets": "often"}, "--sockets: "),
         ({"counters": "0s"}, "--counters: the sampling interval is zero"),
@@ -86,7 +88,7 @@ def test_nothing_is_looked_at_unless_asked() -> None:
         ({"trace": ("tcp:x\n*:*",)}, "--trace: not a trace event"),
     ],
 )
-def test_a_wish_that_can_not_be_meant_is_told(wishes: dict[str, str], said: str) -> None:
+def test_an_invalid_option_is_an_error(requested: dict[str, str], message: str) -> None:
     with pytest.raises(ExperimentError) as raised:
-        inside_of(**wishes)  # type: ignore[arg-type]
-    assert said in str(raised.value)
+        inside_of(**requested)  # type: ignore[arg-type]
+    assert message in str(raised.value)

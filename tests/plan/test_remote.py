@@ -1,4 +1,4 @@
-"""A plan for real hosts: which machine does what, and what no two or three machines can be made to do."""
+"""A plan for real hosts: which host runs which command, and which settings real hosts can not have."""
 
 from pathlib import Path
 from typing import Any
@@ -29,22 +29,22 @@ def tc(plan: RemotePlan, role: str) -> list[str]:
     return [command.line for command in plan.plan.setup if command.host == role and command.argv[0] == "tc"]
 
 
-def test_with_a_router_each_discipline_has_a_device_of_its_own() -> None:
+def test_with_a_router_each_discipline_has_its_own_device() -> None:
     plan = planned(ENDS | ROUTER, path=PATH | {"loss": "1%"})
     assert [line.split()[6:9] for line in tc(plan, "sender")] == [["handle", "1:", "netem"]]
     assert "loss 1%" in tc(plan, "sender")[0]
-    narrow, back = tc(plan, "router")[:3], tc(plan, "router")[3:]
-    assert all("dev eth2" in line for line in narrow)
-    assert "htb rate 10mbit" in narrow[1]
-    assert narrow[2].endswith("fq_codel")
-    assert len(back) == 1
-    assert "dev eth3" in back[0]
-    assert "delay 20ms" in back[0]
+    forward, reverse = tc(plan, "router")[:3], tc(plan, "router")[3:]
+    assert all("dev eth2" in line for line in forward)
+    assert "htb rate 10mbit" in forward[1]
+    assert forward[2].endswith("fq_codel")
+    assert len(reverse) == 1
+    assert "dev eth3" in reverse[0]
+    assert "delay 20ms" in reverse[0]
     assert tc(plan, "receiver") == []
     assert plan.plan.warnings == ()
 
 
-def test_without_a_router_the_queue_is_the_sender_s_and_a_warning_says_so() -> None:
+def test_without_a_router_the_queue_is_on_the_sender_with_a_warning() -> None:
     plan = planned()
     assert all("dev eth1" in line for line in tc(plan, "sender"))
     assert len(tc(plan, "sender")) == 3
@@ -57,13 +57,13 @@ def test_without_a_delay_there_is_no_netem() -> None:
     assert not any("netem" in line for role in ("sender", "receiver") for line in tc(plan, role))
 
 
-def test_without_a_bottleneck_the_path_s_netem_is_the_sender_s() -> None:
+def test_without_a_bottleneck_the_path_s_netem_is_on_the_sender() -> None:
     plan = planned(path={"rtt": "0ms", "loss": "1%"})
     assert ["loss 1%" in line for line in tc(plan, "sender")] == [True]
     assert plan.plan.bottleneck is None
 
 
-def test_tc_touches_named_devices_only() -> None:
+def test_tc_changes_only_the_devices_in_hosts() -> None:
     plan = planned(ENDS | ROUTER, path=PATH | {"loss": "1%"})
     for command in plan.plan.setup:
         if command.argv[0] == "tc":
@@ -71,26 +71,26 @@ def test_tc_touches_named_devices_only() -> None:
             assert device in plan.machine(command.host).devices
 
 
-def test_every_flow_has_a_port_of_its_own() -> None:
+def test_every_flow_has_its_own_port() -> None:
     flows = [{"cc": "cubic", "count": 3, "port": 5202}, {"cc": "bbr", "count": 2}, {"kind": "udp", "rate": "1mbit"}]
     ports = [flow.port for flow in planned(flows=flows).plan.flows]
     assert len(set(ports)) == len(ports) == 6
 
 
-def test_a_part_holds_what_is_the_machine_s_own() -> None:
+def test_a_host_s_plan_has_only_its_own_commands_and_flows() -> None:
     plan = planned(ENDS | ROUTER)
-    parts = {role: plan.part(role) for role in ("sender", "router", "receiver")}
-    for part in parts.values():
-        assert part["hosts"] == [""]
-        assert {command["host"] for command in part["setup"]} == {""}
-    assert {flow["ends"] for flow in parts["sender"]["flows"]} == {"sender"}
-    assert {flow["from"] for flow in parts["receiver"]["flows"]} == {"192.168.7.1"}
-    assert parts["router"]["flows"] == parts["router"]["probes"] == []
-    commands = sum(len(part["setup"]) for part in parts.values())
+    host_plans = {role: plan.part(role) for role in ("sender", "router", "receiver")}
+    for host_plan in host_plans.values():
+        assert host_plan["hosts"] == [""]
+        assert {command["host"] for command in host_plan["setup"]} == {""}
+    assert {flow["ends"] for flow in host_plans["sender"]["flows"]} == {"sender"}
+    assert {flow["from"] for flow in host_plans["receiver"]["flows"]} == {"192.168.7.1"}
+    assert host_plans["router"]["flows"] == host_plans["router"]["probes"] == []
+    commands = sum(len(host_plan["setup"]) for host_plan in host_plans.values())
     assert commands == len(plan.plan.setup)
 
 
-def test_a_change_is_made_where_its_device_is() -> None:
+def test_a_change_is_made_on_the_host_of_its_device() -> None:
     changes = [{"at": "2s", "rate": "5mbit"}, {"at": "3s", "rtt": "40ms"}, {"at": "4s", "loss": "2%"}]
     plan = planned(ENDS | ROUTER, changes=changes)
     assert [change.command.host for change in plan.plan.changes] == ["router", "router", "sender"]
@@ -115,7 +115,7 @@ def test_a_change_is_made_where_its_device_is() -> None:
         (ENDS | ROUTER, {"programs": [{"name": "a", "run": ["true"], "on": "sender"}]}, "programs"),
     ],
 )  # fmt: skip
-def test_what_the_machines_can_t_be_made_to_do_is_refused_by_its_key(
+def test_settings_that_real_hosts_can_t_have_are_refused_with_their_key(
     hosts: dict[str, Any], keys: dict[str, Any], key: str
 ) -> None:
     with pytest.raises(ExperimentError) as caught:
@@ -125,18 +125,18 @@ def test_what_the_machines_can_t_be_made_to_do_is_refused_by_its_key(
     assert "--engine kernel" in caught.value.right
 
 
-def test_other_engines_have_hosts_of_their_own_and_say_so() -> None:
+def test_other_engines_ignore_hosts_with_a_warning() -> None:
     document = {"duration": "5s", "path": PATH, "flows": [{"cc": "cubic"}], "hosts": ENDS}
     plan = plan_case(read(document, FILE)[0], 1)
     assert "sender" in plan.hosts
     assert any("[hosts]" in warning for warning in plan.warnings)
     del document["hosts"]
-    without = plan_case(read(document, FILE)[0], 1)
-    assert without.setup == plan.setup
-    assert without.warnings == ()
+    plan_without_hosts = plan_case(read(document, FILE)[0], 1)
+    assert plan_without_hosts.setup == plan.setup
+    assert plan_without_hosts.warnings == ()
 
 
-def test_the_script_has_every_command_and_its_machine() -> None:
+def test_the_script_has_every_command_with_its_host() -> None:
     plan = planned(ENDS | ROUTER, changes=[{"at": "2s", "rate": "5mbit"}])
     script = as_remote_script(plan, "a title")
     for command in plan.plan.setup:

@@ -1,4 +1,4 @@
-"""What a tc script's disciplines and classes let through."""
+"""The rates that a tc script's disciplines and classes allow."""
 
 import pytest
 
@@ -13,7 +13,7 @@ tc class add dev eth0 parent 1:1 classid 1:20 htb rate 12gbit
 tc qdisc add dev eth0 parent 1:10 handle 10: netem delay 10ms
 tc qdisc add dev eth0 parent 1:20 handle 20: pfifo limit 10
 """
-ROW = """
+CHAIN = """
 tc qdisc add dev eth0 root handle 1:0 netem delay 10ms limit 1000
 tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 70mbit buffer 1mbit limit 1000mbit
 tc qdisc add dev eth0 parent 10:1 handle 100: tbf rate 80mbit burst .05mbit limit 225000b
@@ -28,30 +28,28 @@ def tree(text: str) -> Tree:
 @pytest.mark.parametrize(
     ("text", "handle", "mbps", "holds"),
     [
-        (ROW, "1:", None, True),
-        (ROW, "10:", 70, False),
-        (ROW, "100:", 70, False),
-        (ROW, "1000:", 70, False),
+        (CHAIN, "1:", None, True),
+        (CHAIN, "10:", 70, False),
+        (CHAIN, "100:", 70, False),
+        (CHAIN, "1000:", 70, False),
         (CLASSES, "1:", 10_000, True),
         (CLASSES, "10:", 6000, True),
         (CLASSES, "20:", 10_000, False),
         ("tc qdisc add dev eth0 root handle 0A: htb", "a:", None, False),
         ("tc qdisc add dev eth0 root tbf rate 1mbit burst 2kb limit 9kb", "db00:", 1, False),
-        (ROW + ROW.replace("70mbit", "60mbit").replace(" add ", " replace "), "100:", 60, False),
+        (CHAIN + CHAIN.replace("70mbit", "60mbit").replace(" add ", " replace "), "100:", 60, False),
     ],
 )
-def test_a_place_lets_through_the_least_of_its_own_and_all_above(
-    text: str, handle: str, mbps: int | None, *, holds: bool
-) -> None:
+def test_a_rate_is_capped_by_its_own_and_all_parents(text: str, handle: str, mbps: int | None, *, holds: bool) -> None:
     found = tree(text)
     assert found.capped_bps(handle) == (None if mbps is None else mbps * 10**6)
     assert found.holds_netem(handle) is holds
 
 
-def test_a_class_of_its_own_parent_ends_the_walk() -> None:
-    knot = CLASSES.replace("parent 1: classid 1:1 ", "parent 1:10 classid 1:1 ")
-    assert tree(knot).capped_bps("10:") == 6 * 10**9
+def test_a_loop_of_classes_ends() -> None:
+    loop = CLASSES.replace("parent 1: classid 1:1 ", "parent 1:10 classid 1:1 ")
+    assert tree(loop).capped_bps("10:") == 6 * 10**9
 
 
-def test_a_class_without_an_id_is_left_to_tc() -> None:
+def test_a_class_without_an_id_is_ignored() -> None:
     assert tree(CLASSES.replace("classid 1:20 ", "")).capped_bps("10:") == 6 * 10**9

@@ -1,5 +1,5 @@
-"""A setting goes where Linux has it: to the machine, or to every sender and receiver."""
-# The table of buffers reads across.
+"""A setting is written where Linux has it: on the host, or in every sender and receiver."""
+# The rows of the table of buffers are long.
 # ruff: noqa: E501
 
 from pathlib import Path
@@ -23,22 +23,22 @@ SETTINGS = """
 """
 
 
-def test_a_setting_goes_where_linux_has_it() -> None:
+def test_a_setting_is_written_where_linux_has_it() -> None:
     plan = plan_case(parse(TEXT + SETTINGS, Path("x.toml"))[0], 1)
-    set_in: dict[str, list[str]] = {}
+    hosts_of: dict[str, list[str]] = {}
     for command in plan.setup:
         if command.argv[0] == "sysctl":
-            set_in.setdefault(command.argv[-1], []).append(command.host)
+            hosts_of.setdefault(command.argv[-1], []).append(command.host)
     ends = ["sender", "receiver"]
-    assert set_in["net.core.rmem_max=4194304"] == [""]
-    assert set_in["net.ipv4.tcp_max_orphans=10"] == [""]
-    assert set_in["net.core.somaxconn=16"] == ends
-    assert set_in["net.ipv4.tcp_rmem=4096 131072 6291456"] == ends
-    assert "net.ipv4.tcp_rmem=4096 131072 67108864" not in set_in
-    assert set_in["net.ipv4.ip_local_port_range=40000 50000"] == ends
+    assert hosts_of["net.core.rmem_max=4194304"] == [""]
+    assert hosts_of["net.ipv4.tcp_max_orphans=10"] == [""]
+    assert hosts_of["net.core.somaxconn=16"] == ends
+    assert hosts_of["net.ipv4.tcp_rmem=4096 131072 6291456"] == ends
+    assert "net.ipv4.tcp_rmem=4096 131072 67108864" not in hosts_of
+    assert hosts_of["net.ipv4.ip_local_port_range=40000 50000"] == ends
 
 
-def test_a_script_for_another_machine_leaves_its_own_settings_alone() -> None:
+def test_a_script_does_not_change_global_settings_of_its_host() -> None:
     script = as_script(plan_case(parse(TEXT + SETTINGS, Path("x.toml"))[0], 1), "x")
     assert "net.core.rmem_max" not in script
     assert "ip netns exec receiver sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'" in script
@@ -72,6 +72,6 @@ def test_the_defaults_of_buffers_are_set_and_noted(lines: str, rmem: int, wmem: 
         '"net.core.x" = "|y"',
     ],
 )
-def test_other_settings_are_none_of_an_experiment_s(line: str) -> None:
+def test_other_settings_are_refused(line: str) -> None:
     with pytest.raises(ExperimentError, match=r"tcp\.sysctl"):
         parse(TEXT + line, Path("x.toml"))

@@ -1,6 +1,6 @@
 """Every built-in scenario's commands for its first case, reviewed like code.
 
-When a change of the plan is meant, write the snapshots again and read the difference:
+After an intended change of the plan, update the snapshots and review the difference:
 
     DUMBBELL_UPDATE_SNAPSHOTS=1 .venv/bin/pytest tests/plan/test_snapshots.py; git diff tests/plan/snapshots
 """
@@ -25,18 +25,18 @@ def snapshot(scenario: str, case: str) -> Path:
 
 
 @pytest.mark.parametrize("name", scenarios())
-def test_a_scenario_is_told_to_linux_as_reviewed(name: str) -> None:
-    """The first case stands for the others, which differ in a number, a controller or a discipline."""
+def test_a_scenario_s_commands_equal_the_reviewed_snapshot(name: str) -> None:
+    """The first case represents the others, which differ in a number, a controller or a discipline."""
     case = load(scenarios()[name])[0]
-    title = ": ".join(part for part in (case.experiment.title, case.name) if part)
+    title = ": ".join(each for each in (case.experiment.title, case.name) if each)
     script = as_script(make(case.experiment, read_attachments(case), 1), title)
-    kept = snapshot(name, case.name)
+    file = snapshot(name, case.name)
     if UPDATE:
-        kept.parent.mkdir(exist_ok=True)
-        kept.write_text(script, encoding="utf-8")
-    assert script == kept.read_text(encoding="utf-8"), "see the top of this file"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(script, encoding="utf-8")
+    assert script == file.read_text(encoding="utf-8"), "see the top of this file"
 
 
-def test_no_snapshot_outlives_its_scenario() -> None:
-    wanted = {snapshot(name, load(file)[0].name).name for name, file in scenarios().items()}
-    assert {file.name for file in FOLDER.glob("*")} == wanted
+def test_every_snapshot_has_a_scenario() -> None:
+    expected = {snapshot(name, load(file)[0].name).name for name, file in scenarios().items()}
+    assert {file.name for file in FOLDER.glob("*")} == expected

@@ -1,7 +1,7 @@
-"""The reader of tc commands, against what `tc -d -s qdisc show` and `tc class show` said in a guest.
+"""The reader of tc commands, against the output of `tc -d -s qdisc show` and `tc class show` in a guest.
 
-iproute2 6.1.0 and Linux 6.12 as User-Mode Linux, on a veth with an MTU of 1500. Each fact has the kernel's answer
-beside it; where the kernel shows less than it was told, the rest is tc's source.
+iproute2 6.1.0 and Linux 6.12 as User-Mode Linux, on a veth with an MTU of 1500. A comment above each case quotes the
+output; values that the kernel does not show are from tc's source.
 """
 
 from typing import Any
@@ -10,38 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.plan.tc import Reader
-from dumbbell.plan.tc.disciplines import Device
-from dumbbell.plan.tc.numbers import ALWAYS, delay_ns, ticks_for
-from dumbbell.plan.tc.reader import handle
+from dumbbell.plan.tc import Tree, handle
 from dumbbell.spec.units import Wrong
+from plan.tc_reader import MS, change_of, config, reader
 
-
-def reader(*lines: str) -> Reader:
-    device = Reader(Device(mtu=1514))
-    for line in lines:
-        device.read(line.split())
-    return device
-
-
-def config(words: str) -> dict[str, Any]:
-    tree = reader(f"qdisc add dev v0 root handle 1: {words}").tree
-    assert tree is not None
-    assert tree["handle"] == "1:"
-    found: dict[str, Any] = tree["config"]
-    return found
-
-
-PER_CENT, MS = ALWAYS / 100, 1_000_000
+ALWAYS = 2**32 - 1
+"""A probability of 1, in netem's units."""
+PER_CENT = ALWAYS / 100
 
 
 def link(overhead: int, *, raw: bool = False, least: int = 0, framing: str = "plain") -> dict[str, Any]:
-    """What a cake is told of its link."""
+    """The link settings of a cake."""
     return {"overhead": overhead, "raw": raw, "least": least, "framing": framing}
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("arguments", "expected"),
     [
         # qdisc pfifo 1: root refcnt 2 limit 1000p
         ("pfifo", {"kind": "pfifo", "limit": 1000}),
@@ -174,7 +158,7 @@ def link(overhead: int, *, raw: bool = False, least: int = 0, framing: str = "pl
             {"rate": 8_000_000, "tin_rate": 6_125_000, "interval": 30 * MS, "target": 1_500_000}
             | {"isolation": "flowblind"},
         ),
-        # hosts … rtt 100ms; rtt 80ms; rtt 10ms; rtt 10us; bandwidth unlimited: the last word counts
+        # hosts … rtt 100ms; rtt 80ms; rtt 10ms; rtt 10us; bandwidth unlimited: the last argument counts
         ("cake unlimited triple-isolate flows hosts", {"isolation": "hosts"}),
         ("cake metro rtt 80ms", {"interval": 80 * MS, "target": 4 * MS}),
         ("cake rtt 80ms metro", {"interval": 10 * MS, "target": 500_000}),
@@ -201,24 +185,24 @@ def link(overhead: int, *, raw: bool = False, least: int = 0, framing: str = "pl
         ("red limit 1000000 avpkt 1000 probability 1", {"max_p": 0, "plog": 18}),
     ],
 )
-def test_the_numbers_are_the_kernel_s(words: str, expected: dict[str, Any]) -> None:
-    got = config(words)
+def test_numbers_equal_the_kernel_s(arguments: str, expected: dict[str, Any]) -> None:
+    got = config(arguments)
     assert {key: got[key] for key in expected} == expected
 
 
-def test_red_s_idle_damping_rises_to_the_end_of_its_table() -> None:
+def test_red_s_idle_damping_table_is_increasing() -> None:
     damping = config("red limit 1000000 avpkt 1000")["idle_damping"]
     assert (len(damping), damping[0], damping[-1]) == (256, 0, 31)
     assert damping == sorted(damping)
 
 
-def test_fq_codel_marks_unless_told_otherwise() -> None:
+def test_fq_codel_marks_by_default() -> None:
     assert config("fq_codel")["codel"]["ecn"] is True
     assert config("fq_codel noecn")["codel"]["ecn"] is False
 
 
 @pytest.mark.parametrize(
-    ("words", "shown"),
+    ("arguments", "expected"),
     [
         # delay 4us, 99us, 10ms, 2us (of 3us), 0us (of 1us), 69us: whole ticks of 64 ns, shown in microseconds
         ("5us", 4_992),
@@ -229,8 +213,8 @@ def test_fq_codel_marks_unless_told_otherwise() -> None:
         ("70us", 69_952),
     ],
 )
-def test_netem_s_delays_are_whole_ticks(words: str, shown: int) -> None:
-    assert delay_ns(words) == shown
+def test_netem_s_delays_are_whole_ticks(arguments: str, expected: int) -> None:
+    assert config(f"netem delay {arguments}")["delay"] == expected
 
 
 def shares(**values: float) -> dict[str, int]:
@@ -238,7 +222,7 @@ def shares(**values: float) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("arguments", "expected"),
     [
         # limit 1000
         ("netem", {"limit": 1000, "delay": 0, "loss": "none", "gap": 0, "rate": None, "distribution": "uniform"}),
@@ -281,15 +265,15 @@ def shares(**values: float) -> dict[str, int]:
         ),
     ],
 )
-def test_netem_s_numbers_are_the_kernel_s(words: str, expected: dict[str, Any]) -> None:
-    got = config(words)
+def test_netem_s_numbers_equal_the_kernel_s(arguments: str, expected: dict[str, Any]) -> None:
+    got = config(arguments)
     assert {key: got[key] for key in expected} == expected
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
-        # Each of these tc or the kernel refused as well.
+        # tc or the kernel refuses each of these too.
         ("red limit 1000 avpkt 1000", "red's burst of 0 packets is too small"),
         ("red limit 60000 min 30000 max 45000 avpkt 1000 burst 2", "at least 31"),
         ("red limit 60000 avpkt 1000 nodrop", "nodrop needs ecn"),
@@ -318,7 +302,7 @@ def test_netem_s_numbers_are_the_kernel_s(words: str, expected: dict[str, Any]) 
         ("cake nat", "tracks connections"),
         ("cake datacentre lan", "one of datacentre and lan"),
         ("cake overhead 300", "out of range"),
-        # These Linux has and the simulator lacks.
+        # Linux supports these, the simulator does not.
         ("netem packets 5", "packets and bytes are those of a slot"),
         ("netem slot 5ms 2ms", "most is below their least"),
         ("hhf", "the simulator has no 'hhf'"),
@@ -328,22 +312,22 @@ def test_netem_s_numbers_are_the_kernel_s(words: str, expected: dict[str, Any]) 
         ("tbf rate 80mbit burst 1514 limit 3000 mpu 64", "the simulator's tbf has no 'mpu'"),
     ],
 )
-def test_what_can_not_be_is_refused(words: str, said: str) -> None:
+def test_invalid_arguments_are_refused(arguments: str, message: str) -> None:
     with pytest.raises(Wrong) as raised:
-        config(words)
-    assert said in str(raised.value)
+        config(arguments)
+    assert message in str(raised.value)
 
 
 HTB = "qdisc add dev v0 root handle 1: htb default 30 r2q 10"
 
 
 def classes(*lines: str) -> dict[int, dict[str, Any]]:
-    tree = reader(HTB, *(f"class add dev v0 {line}" for line in lines)).tree
+    tree = reader(HTB, *(f"class add dev v0 {line}" for line in lines)).root
     assert tree is not None
     return {each["minor"]: each for each in tree["config"]["classes"]}
 
 
-def test_htb_s_classes_are_the_kernel_s() -> None:
+def test_htb_s_classes_equal_the_kernel_s() -> None:
     """A bucket that is not written holds 1600 bytes where timers are fine; tc shows `burst 0b` at 10 Gbit/s."""
     got = classes(
         "parent 1: classid 1:1 htb rate 10gbit",
@@ -355,13 +339,20 @@ def test_htb_s_classes_are_the_kernel_s() -> None:
     assert list(got) == [0x1, 0x10, 0x20, 0x30, 0x2]
     assert [each["parent"] for each in got.values()] == [0, 1, 1, 1, 0]
     buckets = [(each["rate"], each["burst"]) for each in got.values()] + [(12_500_000, got[0x20]["cburst"])]
-    assert [ticks_for(burst, rate) for rate, burst in buckets] == [15, 31, 2_500, 2_359, 140_625_000, 2_000]
+    assert [int(burst * 10**6 // rate * 1000 / 64) for rate, burst in buckets] == [
+        15,
+        31,
+        2_500,
+        2_359,
+        140_625_000,
+        2_000,
+    ]
     assert got[0x30]["burst"] == 1514
     assert [each["quantum"] for each in got.values()] == [200_000, 200_000, 200_000, 1_514, 1_000]
     assert [each["prio"] for each in got.values()] == [0, 0, 0, 3, 0]
 
 
-def test_htb_s_default_is_hexadecimal_and_filters_are_asked_in_the_kernel_s_order() -> None:
+def test_htb_s_default_is_hexadecimal_and_filters_have_the_kernel_s_order() -> None:
     """tc filter show: pref 3 flower, pref 7 fw, pref 49150 fw, pref 49151 u32, pref 49152 u32."""
     device = reader(
         HTB,
@@ -371,7 +362,7 @@ def test_htb_s_default_is_hexadecimal_and_filters_are_asked_in_the_kernel_s_orde
         "filter add dev v0 parent 1: protocol ip prio 7 handle 6 fw flowid 1:30",
         "filter add dev v0 protocol ip prio 3 flower ip_proto tcp dst_port 5205 classid 1:10",
     )
-    tree = device.tree
+    tree = device.root
     assert tree is not None
     assert (tree["config"]["default"], tree["config"]["direct_limit"]) == (0x30, 1000)
     assert tree["config"]["filters"] == [
@@ -384,7 +375,7 @@ def test_htb_s_default_is_hexadecimal_and_filters_are_asked_in_the_kernel_s_orde
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("filter add dev v0 root protocol ip u32 match ip dport 1 0xffff flowid 1:1", "no filter with 'root'"),
         ("filter add dev v0 parent 1: protocol ip route flowid 1:1", "no filter with 'route'"),
@@ -405,18 +396,18 @@ def test_htb_s_default_is_hexadecimal_and_filters_are_asked_in_the_kernel_s_orde
         ("qdisc change dev v0 root handle 1: pfifo limit 5", "no pfifo to change"),
     ],
 )
-def test_what_the_kernel_refuses_is_refused(line: str, said: str) -> None:
+def test_commands_that_the_kernel_refuses_are_refused(line: str, message: str) -> None:
     with pytest.raises(Wrong) as raised:
         reader(HTB, line)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
-def test_disciplines_nest_as_tc_nests_them() -> None:
+def test_disciplines_nest_as_in_tc() -> None:
     tree = reader(
         "qdisc add dev v0 root handle 1:0 netem delay 10ms",
         "qdisc add dev v0 parent 1:1 handle 10: tbf rate 80mbit burst 1514 limit 3000",
         "qdisc add dev v0 parent 10: handle 20: codel",
-    ).tree
+    ).root
     assert tree is not None
     inner = tree["config"]["inner"]
     assert (tree["handle"], inner["handle"], inner["config"]["inner"]["handle"]) == ("1:", "10:", "20:")
@@ -425,17 +416,20 @@ def test_disciplines_nest_as_tc_nests_them() -> None:
 
 
 def test_a_class_with_classes_below_it_holds_no_packets() -> None:
-    one, leaf = "class add dev v0 parent 1: classid 1:1 htb rate 1mbit", "qdisc add dev v0 parent 1:1 handle 5: pfifo"
-    below = "class add dev v0 parent 1:1 classid 1:2 htb rate 1mbit"
-    tree = reader(HTB, one, leaf, below).tree
+    parent, leaf = (
+        "class add dev v0 parent 1: classid 1:1 htb rate 1mbit",
+        "qdisc add dev v0 parent 1:1 handle 5: pfifo",
+    )
+    child = "class add dev v0 parent 1:1 classid 1:2 htb rate 1mbit"
+    tree = reader(HTB, parent, leaf, child).root
     assert tree is not None
     assert tree["config"]["classes"][0]["leaf"] is None
     with pytest.raises(Wrong, match="has classes below it"):
-        reader(HTB, one, below, leaf)
+        reader(HTB, parent, child, leaf)
 
 
-def test_a_changed_cake_and_fq_keep_what_is_not_said() -> None:
-    """The kernel's `cake_change` and `fq_change` take the attributes that tc sends, one by one."""
+def test_a_changed_cake_and_fq_keep_unspecified_attributes() -> None:
+    """The kernel's `cake_change` and `fq_change` apply only the attributes that tc sends."""
     device = reader("qdisc add dev v0 root handle 1: cake bandwidth 20mbit ethernet metro dual-srchost")
     got = changed(device, "qdisc change dev v0 root handle 1: cake bandwidth 10mbit rtt 50ms")
     assert (got["rate"], got["interval"], got["isolation"]) == (1_250_000, 50 * MS, "dual_srchost")
@@ -451,8 +445,8 @@ FIRST = "qdisc add dev v0 root handle 1: netem delay 10ms 2ms 25% distribution n
 FIRST += "duplicate 3% rate 1mbit limit 50"
 
 
-def test_a_changed_netem_keeps_what_tc_does_not_send() -> None:
-    """tc qdisc show after each change, as the guest printed it."""
+def test_a_changed_netem_keeps_attributes_that_tc_does_not_send() -> None:
+    """Comments quote the guest's `tc qdisc show` after each change."""
     device = reader(FIRST)
     # limit 1000 delay 20ms reorder 25% 50% rate 1Mbit
     got = changed(device, "qdisc change dev v0 root handle 1: netem delay 20ms")
@@ -463,38 +457,35 @@ def test_a_changed_netem_keeps_what_tc_does_not_send() -> None:
     got = changed(device, "qdisc change dev v0 root handle 1: netem delay 20ms 3ms loss gemodel 1% 10%")
     assert (got["delay_correlation"], got["distribution"]) == (round(25 * PER_CENT), "normal")
     assert got["loss"] == {"gemodel": shares(p=1, r=10, h=0, k1=0)}
-    tree = device.tree
+    tree = device.root
     assert tree is not None
     assert tree["config"] == got
 
 
-def test_a_changed_codel_keeps_what_it_was_told_before() -> None:
+def test_a_changed_codel_keeps_unspecified_attributes() -> None:
     device = reader("qdisc add dev v0 root handle 1: codel limit 7 ecn")
     got = changed(device, "qdisc change dev v0 root handle 1: codel target 3ms noecn")
     assert (got["limit"], got["target"], got["ecn"]) == (7, 3 * MS, False)
 
 
-def test_a_changed_class_starts_again_but_for_its_leaf() -> None:
+def test_a_changed_class_is_reset_except_for_its_leaf() -> None:
     """class htb 1:30 parent 1:1 prio 0 quantum 200000 rate 40Mbit ceil 40Mbit burst 21600b cburst 21600b."""
     one = "class add dev v0 parent 1: classid 1:1 htb rate 80mbit burst 1514 cburst 1514 quantum 1514 prio 3"
     device = reader(HTB, one, "qdisc add dev v0 parent 1:1 handle 10: pfifo limit 5")
-    change = device.read("class change dev v0 classid 1:1 htb rate 40mbit".split())
-    assert change is not None
+    change = change_of(device, "class change dev v0 classid 1:1 htb rate 40mbit")
     made = change["class"]["class"]
     assert (change["class"]["htb"], made["prio"], made["quantum"], made["burst"]) == ("1:", 0, 200_000, 1_600)
-    tree = device.tree
+    tree = device.root
     assert tree is not None
     assert tree["config"]["classes"][0]["leaf"]["handle"] == "10:"
     assert tree["config"]["classes"][0]["rate"] == 5_000_000
 
 
-def changed(device: Reader, line: str) -> dict[str, Any]:
-    change = device.read(line.split())
-    assert change is not None
-    got: dict[str, Any] = change["discipline"]["config"]
+def changed(device: Tree, line: str) -> dict[str, Any]:
+    got: dict[str, Any] = change_of(device, line)["discipline"]["config"]
     return got
 
 
 @given(st.integers(1, 0xFFFF), st.sampled_from(["{:x}:", "{:x}:0", "0{:x}:", "{:X}:"]))
-def test_a_handle_is_one_however_it_is_written(number: int, form: str) -> None:
+def test_every_notation_of_a_handle_is_equal(number: int, form: str) -> None:
     assert handle(form.format(number)) == f"{number:x}:"

@@ -1,7 +1,7 @@
 """The reader of tc commands for pie, fq_pie, sfq, choke, prio, drr, fifos and policers, against tc in a guest.
 
-Each fact has what `tc -d qdisc show` (`class show`, `filter show`) said of the same words: iproute2 6.1.0, Linux 6.12,
-a veth with an MTU of 1500. Where the kernel shows less than it was told, the rest is tc's source.
+A comment above each case quotes the output of `tc -d qdisc show` (`class show`, `filter show`): iproute2 6.1.0,
+Linux 6.12, a veth with an MTU of 1500. Values that the kernel does not show are from tc's source.
 """
 
 from typing import Any
@@ -9,37 +9,23 @@ from typing import Any
 import pytest
 
 from dumbbell.errors import ExperimentError
-from dumbbell.plan.shaping import Device as Place
+from dumbbell.plan.shaping import Device as LinkDevice
 from dumbbell.plan.shaping import queue
-from dumbbell.plan.tc import Reader
-from dumbbell.plan.tc.disciplines import Device
 from dumbbell.spec.qdisc import parse_qdisc
 from dumbbell.spec.script import read_script
 from dumbbell.spec.units import Wrong
-
-MS = 1_000_000
-
-
-def reader(*lines: str) -> Reader:
-    device = Reader(Device(mtu=1514))
-    for line in lines:
-        device.read(line.split())
-    return device
+from plan.tc_reader import MS, change_of, config, reader
 
 
 def tree(*lines: str) -> dict[str, Any]:
-    found = reader(*lines).tree
+    found = reader(*lines).root
     assert found is not None
     config: dict[str, Any] = found["config"]
     return config
 
 
-def config(words: str) -> dict[str, Any]:
-    return tree(f"qdisc add dev v0 root handle 1: {words}")
-
-
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("arguments", "expected"),
     [
         # limit 1000p target 15ms tupdate 16ms alpha 2 beta 20: four jiffies
         (
@@ -83,13 +69,13 @@ def config(words: str) -> dict[str, Any]:
         ("drr", {"classes": [], "rules": [], "class_limit": 1000}),
     ],
 )
-def test_the_numbers_are_the_kernel_s(words: str, expected: dict[str, Any]) -> None:
-    got = config(words)
+def test_numbers_equal_the_kernel_s(arguments: str, expected: dict[str, Any]) -> None:
+    got = config(arguments)
     assert {key: got[key] for key in expected} == expected
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("arguments", "expected"),
     [
         # limit 200p min 16p max 50p ewma 4 probability 0.02 Scell_log 13
         ("choke limit 200 bandwidth 20mbit", {"min": 16, "max": 50, "wlog": 4, "scell_log": 13, "ecn": False}),
@@ -105,19 +91,19 @@ def test_the_numbers_are_the_kernel_s(words: str, expected: dict[str, Any]) -> N
         ),
     ],
 )
-def test_red_s_numbers_inside_are_the_kernel_s(words: str, expected: dict[str, Any]) -> None:
-    got = config(words)["red"]
+def test_numbers_of_an_inner_red_equal_the_kernel_s(arguments: str, expected: dict[str, Any]) -> None:
+    got = config(arguments)["red"]
     assert {key: got[key] for key in expected} == expected
 
 
-def test_a_selector_marks_by_its_bits_and_no_mask_is_none() -> None:
+def test_a_ce_threshold_selector_without_a_mask_is_none() -> None:
     """ce_threshold 999us ce_threshold_selector 0x1/0x3: shown in CoDel's own unit of 1024 ns."""
     assert config("fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x03")["codel"]["ce_selector"] == [1, 3]
     assert "ce_selector" not in config("fq_codel ce_threshold_selector 0x00/0x00")["codel"]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         ("pie alpha 33", "alpha is above 32"),
         ("fq_pie flows 65537", "1 to 65536 flows"),
@@ -128,24 +114,24 @@ def test_a_selector_marks_by_its_bits_and_no_mask_is_none() -> None:
         ("choke limit 20 bandwidth 10mbit max 80", "max is above its limit"),
         ("sfq divisor 1000", "no power of two"),
         ("sfq limit 1", "below 2 packets"),
-        ("sfq depth 1 flows 1 limit 10", "room for one packet"),
+        ("sfq depth 1 flows 1 limit 10", "one packet of limit"),
         ("sfq ecn", "needs 'redflowlimit'"),
         ("prio bands 17", "2 to 16 bands"),
         ("prio bands 2", "priomap names band 2 of 2"),
         ("pfifo_fast limit 10", "no option 'limit'"),
     ],
 )
-def test_what_tc_or_the_kernel_refuses_is_refused(words: str, said: str) -> None:
+def test_arguments_that_tc_or_the_kernel_refuses_are_refused(arguments: str, message: str) -> None:
     with pytest.raises(Wrong) as raised:
-        config(words)
-    assert said in str(raised.value)
+        config(arguments)
+    assert message in str(raised.value)
 
 
 DRR = ("qdisc add dev v0 root handle 1: drr", "class add dev v0 parent 1: classid 1:1 drr")
 PRIO = "qdisc add dev v0 root handle 1: prio"
 
 
-def test_drr_s_classes_have_the_kernel_s_quanta_and_hold_disciplines() -> None:
+def test_drr_s_classes_have_the_kernel_s_quanta_and_inner_disciplines() -> None:
     """class drr 1:1 root quantum 1514b; class drr 1:2 root quantum 256b."""
     got = tree(
         *DRR, "class add dev v0 parent 1: classid 1:2 drr quantum 100", "qdisc add dev v0 parent 1:2 handle 2: codel"
@@ -154,15 +140,14 @@ def test_drr_s_classes_have_the_kernel_s_quanta_and_hold_disciplines() -> None:
     assert [each["leaf"] and each["leaf"]["handle"] for each in got["classes"]] == [None, "2:"]
 
 
-def test_a_changed_drr_class_keeps_what_it_is_not_told() -> None:
+def test_a_changed_drr_class_keeps_unspecified_attributes() -> None:
     device = reader(*DRR, "class add dev v0 parent 1: classid 1:2 drr quantum 3000")
-    assert device.read("class change dev v0 classid 1:2 drr".split())
-    change = device.read("class change dev v0 classid 1:1 drr quantum 500".split())
-    assert change is not None
+    assert device.execute("class change dev v0 classid 1:2 drr".split())
+    change = change_of(device, "class change dev v0 classid 1:1 drr quantum 500")
     assert [each["quantum"] for each in change["discipline"]["config"]["classes"]] == [500, 3000]
 
 
-def test_a_prio_s_bands_hold_disciplines_and_its_filters_may_police() -> None:
+def test_a_prio_s_bands_have_disciplines_and_its_filters_may_police() -> None:
     """police 0x1 rate 10Mbit burst 20Kb mtu 1514b action drop; without an mtu 2Kb, and means 2040."""
     got = tree(
         PRIO,
@@ -183,10 +168,9 @@ def test_a_prio_s_bands_hold_disciplines_and_its_filters_may_police() -> None:
     assert third["police"] == {"rate": 10**6, "burst": 15 * MS, "mtu": 1514, "peak": 2 * 10**6}
 
 
-def test_a_changed_pie_keeps_what_it_was_told_before() -> None:
+def test_a_changed_pie_keeps_unspecified_attributes() -> None:
     device = reader("qdisc add dev v0 root handle 1: pie limit 7 ecn bytemode")
-    change = device.read("qdisc change dev v0 root handle 1: pie target 3ms noecn nobytemode".split())
-    assert change is not None
+    change = change_of(device, "qdisc change dev v0 root handle 1: pie target 3ms noecn nobytemode")
     got = change["discipline"]["config"]
     assert (got["limit"], got["target"], got["ecn"], got["bytemode"]) == (7, 3 * MS, False, False)
 
@@ -195,25 +179,27 @@ def test_a_changed_prio_keeps_its_bands_and_filters() -> None:
     device = reader(
         PRIO, "qdisc add dev v0 parent 1:1 handle 10: pie", "filter add dev v0 parent 1: matchall flowid 1:1"
     )
-    change = device.read("qdisc change dev v0 root handle 1: prio priomap 2".split())
-    assert change is not None
+    change = change_of(device, "qdisc change dev v0 root handle 1: prio priomap 2")
     got = change["discipline"]["config"]
     assert (got["default"], got["bands"][0]["handle"], len(got["rules"])) == (2, "10:", 1)
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         ((PRIO, "qdisc change dev v0 root handle 1: prio bands 4"), "can't change the number"),
         ((PRIO, "qdisc add dev v0 parent 1:4 handle 2: pie"), "no band 1:4"),
         ((PRIO, "class add dev v0 parent 1: classid 1:1 htb rate 1mbit"), "no htb at '1:1'"),
         ((*DRR, "qdisc change dev v0 root handle 1: drr"), "a drr can't be changed"),
-        ((*DRR, "class add dev v0 parent 1: classid 1:2 drr quantum 0"), "a quantum of zero"),
+        ((*DRR, "class add dev v0 parent 1: classid 1:2 drr quantum 0"), "a quantum of 0"),
         (("qdisc add dev v0 root handle 1: sfq", "qdisc change dev v0 root handle 1: sfq"), "a sfq can't be changed"),
         (("qdisc add dev v0 root handle 1: pie", "filter add dev v0 parent 1: matchall flowid 1:1"), "no htb or drr"),
         ((PRIO, "filter add dev v0 parent 1: matchall flowid 1:1 action mirred"), "no action but police"),
         ((PRIO, "filter add dev v0 parent 1: matchall flowid 1:1 action police rate 1mbit drop"), "'rate' and 'burst'"),
-        ((PRIO, "filter add dev v0 parent 1: matchall flowid 1:1 action police rate 1mbit burst 9kb"), "say 'drop'"),
+        (
+            (PRIO, "filter add dev v0 parent 1: matchall flowid 1:1 action police rate 1mbit burst 9kb"),
+            "without 'drop'",
+        ),
         (
             (
                 PRIO,
@@ -231,15 +217,17 @@ def test_a_changed_prio_keeps_its_bands_and_filters() -> None:
         ),
     ],
 )
-def test_what_can_not_be_is_refused(lines: tuple[str, ...], said: str) -> None:
+def test_invalid_commands_are_refused(lines: tuple[str, ...], message: str) -> None:
     with pytest.raises(Wrong) as raised:
         reader(*lines)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def lines_of(qdisc: str, rate: int | None, mtu: int = 1500) -> list[str]:
-    made, _ = queue(Place("router", "right"), "line", rate, parse_qdisc(qdisc), rtt_ns=40 * MS, mtu=mtu, key="x")
-    return [command.line for command in made]
+    commands, _ = queue(
+        LinkDevice("router", "right"), "line", rate, parse_qdisc(qdisc), rtt_ns=40 * MS, mtu=mtu, key="x"
+    )
+    return [command.line for command in commands]
 
 
 def test_an_experiment_s_policer_is_a_prio_with_one_filter() -> None:
@@ -248,9 +236,9 @@ def test_an_experiment_s_policer_is_a_prio_with_one_filter() -> None:
         "tc filter add dev right parent 10: protocol all prio 1 matchall classid 10:1 "
         "action police rate 10mbit burst 20kb mtu 1514 drop",
     ]
-    behind = lines_of("police rate 10mbit burst 0.5bdp", 20_000_000, mtu=9000)
-    assert behind[2] == "tc qdisc add dev right parent 1:1 handle 10: prio"
-    assert behind[3].endswith("action police rate 10mbit burst 50000 mtu 9014 drop")
+    shaped = lines_of("police rate 10mbit burst 0.5bdp", 20_000_000, mtu=9000)
+    assert shaped[2] == "tc qdisc add dev right parent 1:1 handle 10: prio"
+    assert shaped[3].endswith("action police rate 10mbit burst 50000 mtu 9014 drop")
     assert lines_of("police rate 10mbit burst 20kb mtu 600", None)[1].endswith("mtu 600 drop")
 
 
@@ -259,16 +247,18 @@ def test_a_policer_without_a_bucket_is_refused() -> None:
         lines_of("police rate 10mbit", None)
 
 
-def test_a_script_may_police_and_say_nothing_else_as_an_action() -> None:
-    good = "tc filter add dev eth0 parent 1: matchall flowid 1:1 action police rate 10mbit burst 20kb mtu 1514 drop"
-    assert read_script([good], "eth0").lines[0][-1] == "drop"
-    for wrong, said in [
-        (good.replace("police", "mirred"), "the one action"),
-        (good.replace("10mbit", "$(reboot)"), "characters that tc commands"),
-        (good.replace("drop", "exec"), "police has no option 'exec'"),
-        (good.replace("20kb", "1bdp"), "tc has no sizes in bdp"),
+def test_police_is_the_only_action_of_a_script() -> None:
+    filter_line = (
+        "tc filter add dev eth0 parent 1: matchall flowid 1:1 action police rate 10mbit burst 20kb mtu 1514 drop"
+    )
+    assert read_script([filter_line], "eth0").lines[0][-1] == "drop"
+    for line, message in [
+        (filter_line.replace("police", "mirred"), "the one action"),
+        (filter_line.replace("10mbit", "$(reboot)"), "characters that tc commands"),
+        (filter_line.replace("drop", "exec"), "police has no option 'exec'"),
+        (filter_line.replace("20kb", "1bdp"), "tc has no sizes in bdp"),
         ("tc qdisc add dev eth0 root handle 1: police rate 1mbit burst 9kb", "an action of a filter"),
     ]:
         with pytest.raises(Wrong, match="line 1") as raised:
-            read_script([wrong], "eth0")
-        assert said in str(raised.value)
+            read_script([line], "eth0")
+        assert message in str(raised.value)

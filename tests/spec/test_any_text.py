@@ -1,4 +1,4 @@
-"""Any text, to every parser that has no such test of its own: a value, or the error that it promises."""
+"""Any text gives a value or the documented error, for the parsers without such a test in their own file."""
 
 from pathlib import Path
 
@@ -51,16 +51,16 @@ def test_any_text_is_a_script_or_wrong(lines: list[str]) -> None:
         script = read_script(lines, "eth0")
     except Wrong:
         return
-    assert all(words[0] == "tc" for words in script.lines)
+    assert all(tokens[0] == "tc" for tokens in script.lines)
 
 
 @given(st.sampled_from(["loss", "distribution", "reorder", "duplicate", "corrupt"]), st.text(max_size=40))
-def test_any_text_is_netems_or_wrong(option: str, text: str) -> None:
+def test_any_text_is_a_netem_option_or_wrong(option: str, text: str) -> None:
     try:
-        words = netem_words(option, text)
+        tokens = netem_words(option, text)
     except Wrong:
         return
-    assert words.split() == text.split()
+    assert tokens.split() == text.split()
 
 
 @SAME_FOLDER

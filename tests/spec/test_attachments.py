@@ -1,4 +1,4 @@
-"""Files that an experiment names: traces and tc scripts."""
+"""Files that an experiment references: traces and tc scripts."""
 
 import resource
 from pathlib import Path
@@ -20,9 +20,9 @@ def attach(folder: Path, *, trace: str | None = None, script: str | None = None)
     return read_attachments(parse(text, folder / "mine.toml")[0])
 
 
-def refused(folder: Path, **what: str) -> ExperimentError:
+def error_of(folder: Path, **attachments: str) -> ExperimentError:
     with pytest.raises(ExperimentError) as caught:
-        attach(folder, **what)
+        attach(folder, **attachments)
     return caught.value
 
 
@@ -37,7 +37,7 @@ def test_a_file_outside_the_folder_is_not_read(tmp_path: Path, kind: str, name: 
     home = tmp_path / "home"
     (home / "inner").mkdir(parents=True)
     (tmp_path / "secret").write_text("1\n")
-    error = refused(home, **{kind: name})
+    error = error_of(home, **{kind: name})
     assert error.problem == "a file outside the folder of the file that names it"
     assert error.value == name
     assert error.file == str(home / "mine.toml")
@@ -45,20 +45,20 @@ def test_a_file_outside_the_folder_is_not_read(tmp_path: Path, kind: str, name: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_symbolic_link_leads_nowhere_else(tmp_path: Path, kind: str) -> None:
+def test_a_symbolic_link_is_not_followed(tmp_path: Path, kind: str) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (tmp_path / "secret").write_text("1\n")
     (home / "link").symlink_to(tmp_path / "secret")
     (home / "folder").symlink_to(tmp_path)
     for name in ("link", "folder/secret"):
-        assert refused(home, **{kind: name}).problem.startswith("a link, which could lead outside")
+        assert error_of(home, **{kind: name}).problem.startswith("a link, which could lead outside")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["nothing", "no/thing"])
-def test_a_file_that_is_missing_is_told_where_it_should_lie(tmp_path: Path, kind: str, name: str) -> None:
-    error = refused(tmp_path, **{kind: name})
+def test_a_missing_file_is_an_error_with_its_expected_folder(tmp_path: Path, kind: str, name: str) -> None:
+    error = error_of(tmp_path, **{kind: name})
     assert (error.problem, error.value, error.right) == ("no such file", name, f"it must be in {tmp_path}")
     assert error.key == ("path.bottleneck.trace" if kind == "trace" else "path.tc.script")
 
@@ -75,9 +75,9 @@ def test_a_file_that_is_missing_is_told_where_it_should_lie(tmp_path: Path, kind
         ("0x10\n", 1),
     ],
 )
-def test_a_malformed_trace_is_told_with_its_line(tmp_path: Path, content: str, line: int) -> None:
+def test_a_malformed_trace_is_an_error_with_its_line(tmp_path: Path, content: str, line: int) -> None:
     (tmp_path / "trace").write_text(content)
-    error = refused(tmp_path, trace="trace")
+    error = error_of(tmp_path, trace="trace")
     assert (error.problem, error.key) == ("not a Mahimahi trace", f"line {line}")
     assert error.file == str(tmp_path / "trace")
     assert error.value == content.splitlines()[line - 1]
@@ -87,22 +87,22 @@ def test_a_malformed_trace_is_told_with_its_line(tmp_path: Path, content: str, l
 @pytest.mark.parametrize("content", ["", "\n\n", "# nothing\n", "0\n0\n"])
 def test_a_trace_without_a_time_is_empty(tmp_path: Path, content: str) -> None:
     (tmp_path / "trace").write_text(content)
-    assert refused(tmp_path, trace="trace").problem == "the trace is empty"
+    assert error_of(tmp_path, trace="trace").problem == "the trace is empty"
 
 
-def test_a_trace_that_is_no_text_is_told(tmp_path: Path) -> None:
+def test_a_trace_that_is_not_text_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "trace").write_bytes(b"\xff\xfe")
-    assert "can't be read" in refused(tmp_path, trace="trace").problem
+    assert "can't be read" in error_of(tmp_path, trace="trace").problem
 
 
 def test_an_error_in_a_script_names_its_line(tmp_path: Path) -> None:
     (tmp_path / "lab.sh").write_text("# mine\ntc qdisc add dev eth0 root pfifo limit 10 ; reboot\n")
-    error = refused(tmp_path, script="lab.sh")
+    error = error_of(tmp_path, script="lab.sh")
     assert error.problem.startswith("line 2 ('tc qdisc add dev eth0 root pfifo limit 10 ; reboot'): ")
     assert (error.key, error.file) == ("path.tc", str(tmp_path / "mine.toml"))
 
 
-def test_commands_in_the_file_itself_are_read_the_same_way(tmp_path: Path) -> None:
+def test_commands_in_the_experiment_s_file_are_read_the_same_way(tmp_path: Path) -> None:
     text = 'duration = "1s"\n[path]\nrtt = "1ms"\n[path.tc]\ninterface = "eth0"\ncommands = """\n{}\n"""\n' + FLOW
     good = read_attachments(
         parse(text.format("tc qdisc add dev eth0 root handle 1: pfifo limit 10"), tmp_path / "mine.toml")[0]
@@ -123,7 +123,7 @@ def test_one_packet_a_millisecond_is_12_mbit(tmp_path: Path) -> None:
 
 
 def test_a_trace_repeats_and_only_changes_are_kept() -> None:
-    """Two packets in the first 10 ms, four in the second, and again."""
+    """Two packets in the first 10 ms, four in the second, repeated."""
     times = [5, 10, 12, 14, 16, 20]
     packet_bits = OPPORTUNITY_BYTES * 8
     slow, fast = 2 * packet_bits * 100, 4 * packet_bits * 100
@@ -138,12 +138,12 @@ def test_the_mean_of_a_trace_is_its_packets_over_its_length() -> None:
     assert bits == pytest.approx(len(times) * OPPORTUNITY_BYTES * 8)
 
 
-def test_a_silence_keeps_a_tenth_of_a_packet() -> None:
+def test_an_interval_without_packets_has_a_tenth_of_a_packet() -> None:
     assert trace_rates([1, 1000], 100, 10**9)[1] == (100_000_000, round(0.1 * OPPORTUNITY_BYTES * 8 * 10))
 
 
-@pytest.mark.parametrize("what", ["bytes that are no text", "a zero byte", "a name of 300 letters", "a loop of links"])
-def test_a_script_that_can_not_be_read_is_an_error_and_no_crash(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("fault", ["bytes that are no text", "a zero byte", "a name of 300 letters", "a loop of links"])
+def test_an_unreadable_script_is_an_error(tmp_path: Path, fault: str) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe tc")
     (tmp_path / "loop").symlink_to("loop")
     names = {
@@ -152,15 +152,15 @@ def test_a_script_that_can_not_be_read_is_an_error_and_no_crash(tmp_path: Path, 
         "a name of 300 letters": "a" * 300,
         "a loop of links": "loop",
     }
-    refused(tmp_path, script=names[what])
+    error_of(tmp_path, script=names[fault])
 
 
 def test_a_number_of_5000_digits_is_no_trace(tmp_path: Path) -> None:
     (tmp_path / "trace").write_text("9" * 5000 + "\n")
-    refused(tmp_path, trace="trace")
+    error_of(tmp_path, trace="trace")
 
 
-def test_a_trace_of_thirty_years_needs_no_memory() -> None:
+def test_a_very_long_trace_needs_little_memory() -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (8 << 30, before[1]))
     try:

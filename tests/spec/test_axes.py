@@ -1,4 +1,4 @@
-"""Axes: lists and ranges of every kind of quantity; values read back to their numbers."""
+"""Axes: lists and ranges of every kind of quantity; values parse to their numbers."""
 
 import itertools
 from typing import Any
@@ -27,57 +27,58 @@ def ranges(draw: st.DrawFn) -> dict[str, Any]:
     return {"from": draw(ends), "to": draw(ends), "points": draw(st.integers(2, 30)), "scale": draw(SCALES)}
 
 
-def made(asked: dict[str, Any]) -> Axis:
+def axis_of(settings: dict[str, Any]) -> Axis:
     try:
-        return axis("key", asked)
+        return axis("key", settings)
     except Wrong:
         assume(False)
         raise
 
 
 @given(ranges())
-def test_a_range_rises_from_end_to_end_and_its_values_say_their_numbers(asked: dict[str, Any]) -> None:
-    shape = made(asked)
-    assert shape.numbers is not None
-    assert (shape.values[0], shape.values[-1]) == (asked["from"], asked["to"])
-    assert len(shape.values) == asked["points"]
-    assert all(low < high for low, high in itertools.pairwise(shape.numbers))
-    assert shape.numbers == tuple(shape.number(value) for value in shape.values)
-    if isinstance(asked["from"], int) and isinstance(asked["to"], int):
-        assert all(isinstance(value, int) for value in shape.values)
+def test_a_range_rises_from_end_to_end_and_its_values_parse_to_its_numbers(settings: dict[str, Any]) -> None:
+    result = axis_of(settings)
+    assert result.numbers is not None
+    assert (result.values[0], result.values[-1]) == (settings["from"], settings["to"])
+    assert len(result.values) == settings["points"]
+    assert all(low < high for low, high in itertools.pairwise(result.numbers))
+    assert result.numbers == tuple(result.number(value) for value in result.values)
+    if isinstance(settings["from"], int) and isinstance(settings["to"], int):
+        assert all(isinstance(value, int) for value in result.values)
 
 
 @given(ranges())
-def test_a_range_s_steps_are_even_on_its_scale(asked: dict[str, Any]) -> None:
-    shape = made(asked)
-    assert shape.numbers is not None
-    low, high = shape.numbers[0], shape.numbers[-1]
-    for at, number in enumerate(shape.numbers):
-        part = at / (len(shape.numbers) - 1)
-        wanted = low * (high / low) ** part if asked["scale"] == "log" else low + (high - low) * part
-        # A whole number, and a byte, is half of one away at most; a bit per second and a nanosecond are cut.
-        assert number == pytest.approx(wanted, rel=1e-3, abs=0.51 if shape.whole or shape.unit == "bytes" else 2e-6)
+def test_a_range_s_steps_are_equal_on_its_scale(settings: dict[str, Any]) -> None:
+    result = axis_of(settings)
+    assert result.numbers is not None
+    low, high = result.numbers[0], result.numbers[-1]
+    for at, number in enumerate(result.numbers):
+        fraction = at / (len(result.numbers) - 1)
+        expected = low * (high / low) ** fraction if settings["scale"] == "log" else low + (high - low) * fraction
+        # Integers are rounded; bytes are written with a fraction and read as whole bytes, without it.
+        error = 0.51 if result.whole else 1.01 if result.unit == "bytes" else 2e-6
+        assert number == pytest.approx(expected, rel=1e-3, abs=error)
 
 
 MOST_HALVINGS = 1_100
-"""Of a double, until nothing lies between: its exponent's range and its digits."""
+"""Halvings until no double is between the ends: the exponent's range and the digits of a double."""
 
 
 @given(ranges())
-def test_the_middle_lies_between_and_says_its_number(asked: dict[str, Any]) -> None:
-    shape = made(asked)
-    assert shape.numbers is not None
-    low, high = shape.numbers[:2]
+def test_the_middle_is_between_its_neighbours_and_parses_to_its_number(settings: dict[str, Any]) -> None:
+    result = axis_of(settings)
+    assert result.numbers is not None
+    low, high = result.numbers[:2]
     for _ in range(MOST_HALVINGS):
-        if (middle := between(shape, low, high)) is None:
+        if (middle := between(result, low, high)) is None:
             break
         value, number = middle
         assert low < number < high
-        assert shape.number(value) == number
-        assert not shape.whole or isinstance(value, int)
+        assert result.number(value) == number
+        assert not result.whole or isinstance(value, int)
         high = number
     else:
-        raise AssertionError("halved as often as a double can be, and still something between")
+        raise AssertionError("halved more often than doubles allow, and there is still a value between")
 
 
 @pytest.mark.parametrize(
@@ -98,10 +99,10 @@ def test_the_middle_lies_between_and_says_its_number(asked: dict[str, Any]) -> N
         ({"from": "1b", "to": "1GB", "points": 4, "scale": "log"}, (1, 1000, 10**6, 10**9), "bytes", "log"),
     ],
 )
-def test_what_values_are(value: object, values: tuple[float, ...] | None, unit: str | None, scale: Scale) -> None:
-    shape = axis("key", value)
-    assert (shape.numbers, shape.unit, shape.scale) == (values, unit, scale)
-    assert shape.column == (f"key_{unit}" if unit else "key")
+def test_kinds_of_values(value: object, values: tuple[float, ...] | None, unit: str | None, scale: Scale) -> None:
+    result = axis("key", value)
+    assert (result.numbers, result.unit, result.scale) == (values, unit, scale)
+    assert result.column == (f"key_{unit}" if unit else "key")
 
 
 @pytest.mark.parametrize(
@@ -126,20 +127,20 @@ def test_what_values_are(value: object, values: tuple[float, ...] | None, unit: 
         ({"from": "1b", "to": "4b", "points": 9}, "only 4 different values", "fewer points"),
     ],
 )
-def test_what_can_t_be_an_axis(value: object, problem: str, right: str) -> None:
+def test_an_invalid_axis_is_an_error(value: object, problem: str, right: str) -> None:
     with pytest.raises(Wrong, match=problem) as caught:
         axis("key", value)
     assert caught.match(right)
 
 
-def test_tables_are_crossed_and_axes_of_one_go_together() -> None:
+def test_tables_are_crossed_and_axes_of_one_table_vary_together() -> None:
     a, b, c = axis("a", [1, 2]), axis("b", ["x", "y"]), axis("c", [7, 8, 9])
     found = [tuple(point.values.values()) for point in points([[a, b], [c]])]
     assert found == [(1, "x", 7), (1, "x", 8), (1, "x", 9), (2, "y", 7), (2, "y", 8), (2, "y", 9)]
     assert [point.number for point in points([])] == [0]
 
 
-def test_a_value_in_a_table_is_as_it_was_written() -> None:
+def test_a_value_in_a_table_is_kept_as_written() -> None:
     assert [written(each) for each in ("5ms", 3, 0.5, True, {"b": 1, "a": "x"})] == [
         "5ms", 3, 0.5, "true", '{"a": "x", "b": 1}',
     ]  # fmt: skip

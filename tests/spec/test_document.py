@@ -1,6 +1,6 @@
 """Experiment files: settings, cases, and errors that name file and key."""
 
-# The table of slips reads across.
+# Each row of the table of mistakes is one line.
 # ruff: noqa: E501
 
 import resource
@@ -25,7 +25,7 @@ FLOW = '[[flows]]\ncc = "cubic"\n'
 GOOD = HEAD + PATH + BOTTLENECK + FLOW
 
 
-def refused(text: str, *settings: str) -> ExperimentError:
+def error_of(text: str, *settings: str) -> ExperimentError:
     with pytest.raises(ExperimentError) as caught:
         parse(text, FILE, settings)
     return caught.value
@@ -33,7 +33,7 @@ def refused(text: str, *settings: str) -> ExperimentError:
 
 BAD = {
     "unknown key": (GOOD + "colour = 1\n", "flows.0.colour", None, "unknown key 'colour'", "there is: access, arrivals"),
-    "a slip of the pen": (GOOD + "cuont = 2\n", "flows.0.cuont", None, "unknown key 'cuont'", "did you mean 'count'?"),
+    "a misspelt key": (GOOD + "cuont = 2\n", "flows.0.cuont", None, "unknown key 'cuont'", "did you mean 'count'?"),
     "unknown key at the top": ("durtion = 1\n" + GOOD, "durtion", None, "unknown key 'durtion'", "did you mean 'duration'?"),
     "unknown discipline": (
         HEAD + PATH + BOTTLENECK + 'qdisc = "codle"\n' + FLOW,
@@ -62,7 +62,7 @@ BAD = {
         HEAD + PATH + BOTTLENECK + '[[flows]]\nkind = "udp"\nrate = "1mbit"\ncc_parameters = { beta = 1 }\n',
         "flows.0", None, "'cc_parameters' are for TCP flows", "no controller",
     ),
-    "a link to enter that is not there": (
+    "an unknown link to enter": (
         GOOD + 'enter = "second"\n', "", None, "'enter' names no link: 'second'", "links in the order of the path: bottleneck",
     ),
     "leaving before entering": (
@@ -88,10 +88,10 @@ BAD = {
     ),
     "flow without controller": (HEAD + PATH + BOTTLENECK + "[[flows]]\ncount = 1\n", "flows.0", None, "'cc' goes with TCP flows", ""),
     "name with a newline": (GOOD + 'name = "a\\nb"\n', "flows.0.name", "a\nb", "not a name", "letters, digits"),
-    "name that climbs": (GOOD + 'name = "../../etc"\n', "flows.0.name", "../../etc", "not a name", "letters, digits"),
+    "name that leads up": (GOOD + 'name = "../../etc"\n', "flows.0.name", "../../etc", "not a name", "letters, digits"),
     "name with a command": (GOOD + 'name = "a;reboot"\n', "flows.0.name", "a;reboot", "not a name", "letters, digits"),
     "name with a substitution": (GOOD + 'name = "$(reboot)"\n', "flows.0.name", "$(reboot)", "not a name", "letters, digits"),
-    "no yes or no": (GOOD + 'ecn = "often"\n', "flows.0.ecn", "often", "not a boolean", "true or false"),
+    "not a boolean": (GOOD + 'ecn = "often"\n', "flows.0.ecn", "often", "not a boolean", "true or false"),
     "no arrivals": (GOOD + 'bytes = "1MB"\narrivals = "5"\n', "flows.0.arrivals", "5", "not a rate of arrivals", "'10/s'"),
     "share of 120": (
         HEAD + PATH + 'loss = "120%"\n' + BOTTLENECK + FLOW, "path.loss", "120%", "netem has no option '120%'", "netem takes",
@@ -101,7 +101,7 @@ BAD = {
         GOOD + "[tcp]\nsysctl = { 'kernel.core_pattern' = '|x' }\n", "tcp.sysctl", None,
         "'kernel.core_pattern' is not a setting that an experiment may change", "net.ipv4.*",
     ),
-    "sysctl that climbs": (
+    "sysctl that leads up": (
         GOOD + "[tcp]\nsysctl = { 'net.ipv4.tcp_x/../../kernel' = '1' }\n", "tcp.sysctl", None,
         "is not a setting that an experiment may change", "net.ipv4.*",
     ),
@@ -127,11 +127,11 @@ BAD = {
     "case that expects no list": (
         GOOD + '[[cases]]\nname = "a"\nset = {}\nexpect = "x > 1"\n', "cases.0.expect", "x > 1", "not a list of expectations", "groups.bbr",
     ),
-    "what was seen of no metric": (
+    "a source's figure without a valid metric": (
         GOOD + '[source]\ntitle = "t"\nseen = [{ what = "w", value = 1, metric = "a from 2s to 1s" }]\n',
         "source.seen.0.metric", "a from 2s to 1s", "is empty", "earlier time first",
     ),
-    "defaults of TCP that there are not": (
+    "unknown defaults of TCP": (
         GOOD + '[tcp]\ndefaults = "debian"\n', "tcp.defaults", "debian", "'dumbbell' or 'linux'", "",
     ),
     "two cases have the same name": (
@@ -142,20 +142,20 @@ BAD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", BAD)
-def test_a_slip_is_told_with_file_key_value_and_what_is_right(what: str) -> None:
-    text, key, value, problem, right = BAD[what]
-    error = refused(text)
+@pytest.mark.parametrize("mistake", BAD)
+def test_a_mistake_is_an_error_with_file_key_value_and_remedy(mistake: str) -> None:
+    text, key, value, problem, right = BAD[mistake]
+    error = error_of(text)
     assert str(error).startswith("mine.toml: ")
     assert error.key == key
     assert problem in error.problem
     assert right in error.right or right in error.problem
     if value is not None and not isinstance(value, tuple):
         assert f"got {value!r}" in str(error)
-    assert all(part in str(error) for part in (key, problem))
+    assert all(expected in str(error) for expected in (key, problem))
 
 
-def test_a_file_that_is_missing_or_unreadable_is_named(tmp_path: Path) -> None:
+def test_a_missing_or_unreadable_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match=r"nothing\.toml: no such experiment file"):
         load(tmp_path / "nothing.toml")
     with pytest.raises(ExperimentError, match=r"can't be read: .*directory"):
@@ -190,7 +190,7 @@ KEYS = st.sampled_from(
 
 
 def toml(value: object) -> str:
-    """The value as TOML writes it on one line."""
+    """The value in TOML, on one line."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
@@ -233,16 +233,16 @@ def test_a_setting_needs_no_quotes_and_comes_last() -> None:
         ("path.rtt=fast", "not a quantity"),
     ],
 )
-def test_a_setting_that_can_not_be_is_told(setting: str, problem: str) -> None:
-    assert problem in refused(GOOD, setting).problem
+def test_an_invalid_setting_is_an_error(setting: str, problem: str) -> None:
+    assert problem in error_of(GOOD, setting).problem
 
 
-def named(cases: str) -> dict[str, dict[str, Any]]:
+def case_settings(cases: str) -> dict[str, dict[str, Any]]:
     return {case.name: case.settings for case in parse(GOOD + cases, FILE)}
 
 
-def test_lists_of_a_case_are_crossed_and_name_themselves() -> None:
-    cases = named(
+def test_lists_of_a_case_are_crossed_and_name_the_cases() -> None:
+    cases = case_settings(
         '[[cases]]\nname = "{flows.0.cc} at {path.loss} loss"\n'
         'set = { "path.loss" = ["0%", "1%"], "flows.0.cc" = ["cubic", "bbr"] }\n'
     )
@@ -251,11 +251,17 @@ def test_lists_of_a_case_are_crossed_and_name_themselves() -> None:
 
 
 def test_a_case_without_a_name_is_named_by_its_values() -> None:
-    assert list(named('[[cases]]\nset = { "path.loss" = ["0%", "1%"], duration = "2s" }\n')) == ["0%, 2s", "1%, 2s"]
+    assert list(case_settings('[[cases]]\nset = { "path.loss" = ["0%", "1%"], duration = "2s" }\n')) == [
+        "0%, 2s",
+        "1%, 2s",
+    ]
 
 
-def test_a_plain_name_of_several_cases_gets_their_values() -> None:
-    assert list(named('[[cases]]\nname = "loss"\nset = { "path.loss" = ["0%", "1%"] }\n')) == ["loss 0%", "loss 1%"]
+def test_a_name_of_several_cases_gets_their_values_appended() -> None:
+    assert list(case_settings('[[cases]]\nname = "loss"\nset = { "path.loss" = ["0%", "1%"] }\n')) == [
+        "loss 0%",
+        "loss 1%",
+    ]
 
 
 def test_a_case_changes_its_own_experiment_only() -> None:
@@ -266,17 +272,17 @@ def test_a_case_changes_its_own_experiment_only() -> None:
 
 
 def test_an_error_in_a_case_names_the_case() -> None:
-    error = refused(GOOD + '[[cases]]\nname = "bad"\nset = { "path.rtt" = "x" }\n')
+    error = error_of(GOOD + '[[cases]]\nname = "bad"\nset = { "path.rtt" = "x" }\n')
     assert error.file == "mine.toml (case 'bad')"
 
 
 def test_more_than_ten_thousand_cases_are_refused() -> None:
     numbers = list(range(1, 102))
     text = f'[[cases]]\nset = {{ "flows.0.count" = {numbers}, "flows.0.initial_window" = {numbers} }}\n'
-    assert "10,201 cases, more than 10,000" in refused(GOOD + text).problem
+    assert "10,201 cases, more than 10,000" in error_of(GOOD + text).problem
 
 
-def test_a_file_without_cases_is_one_experiment_called_as_its_file() -> None:
+def test_a_file_without_cases_is_one_experiment_with_the_file_s_name() -> None:
     cases = parse(GOOD, FILE)
     assert [(case.name, case.experiment.title) for case in cases] == [("", "mine")]
     assert isinstance(cases[0], Case)
@@ -298,12 +304,12 @@ def test_seeds(written: object, read: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("written", [-1, 2**63, 1.5, True, [], "5..1", "1..", "a", [1, "2"], None, "1..20000"])
-def test_what_is_no_seed(written: object) -> None:
+def test_an_invalid_seed_is_an_error(written: object) -> None:
     with pytest.raises(Wrong, match="not a seed"):
         seeds(written)
 
 
-def test_a_case_expects_what_the_file_does_and_then_its_own() -> None:
+def test_a_case_has_the_file_s_expectations_and_then_its_own() -> None:
     cases = parse(
         'expect = ["jain > 0.5"]\n' + GOOD + '[[cases]]\nname = "a"\nset = {}\n'
         '[[cases]]\nname = "{path.loss}"\nset = { "path.loss" = ["1%", "2%"] }\nexpect = ["cycle == null"]\n',
@@ -321,19 +327,19 @@ def test_groups_are_numbered_when_a_name_is_taken() -> None:
     assert parse(text, FILE)[0].experiment.group_names == ("cubic", "cubic-2", "bbr", "cubic-3", "mine")
 
 
-def test_every_scenario_is_a_sound_experiment() -> None:
+def test_every_scenario_is_a_valid_experiment() -> None:
     for name, file in scenarios().items():
         cases = load(file)
         assert cases, name
         assert all(case.experiment.source for case in cases), f"{name} names no source"
 
 
-def test_an_unknown_scenario_is_answered_with_those_there_are() -> None:
+def test_an_unknown_scenario_is_an_error_with_a_suggestion() -> None:
     with pytest.raises(ExperimentError, match="no scenario is called 'cylcic'; did you mean 'cyclic'"):
         find("cylcic")
 
 
-def test_a_range_of_seeds_is_refused_before_it_is_made() -> None:
+def test_a_huge_range_of_seeds_is_refused_without_allocating_it() -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (8 << 30, before[1]))
     try:
@@ -352,19 +358,19 @@ def test_a_range_of_seeds_is_refused_before_it_is_made() -> None:
         pytest.param(GOOD + '[[cases]]\nname = 5\nset = { duration = "2s" }\n', id="a case whose name is a number"),
     ],
 )
-def test_a_hostile_document_is_an_error_and_no_crash(text: str) -> None:
-    refused(text)
+def test_a_hostile_document_is_an_error(text: str) -> None:
+    error_of(text)
 
 
-def test_a_digit_that_is_no_number_is_no_index() -> None:
-    refused(GOOD, "flows.²=5")
+def test_a_superscript_digit_is_not_an_index() -> None:
+    error_of(GOOD, "flows.²=5")
 
 
 def test_an_empty_list_in_a_case_is_refused() -> None:
-    refused(GOOD + '[[cases]]\nname = "a"\nset = { duration = [] }\n')
+    error_of(GOOD + '[[cases]]\nname = "a"\nset = { duration = [] }\n')
 
 
 def test_a_star_sets_a_key_of_every_group() -> None:
-    made = parse(GOOD + FLOW + 'name = "other"\n', FILE, ["flows.*.cc=bbr"])[0].experiment
-    assert [flows.cc for flows in made.flows] == ["bbr", "bbr"]
-    assert refused(GOOD, "path.*.rtt=1ms").problem == "'path' is not a list"
+    experiment = parse(GOOD + FLOW + 'name = "other"\n', FILE, ["flows.*.cc=bbr"])[0].experiment
+    assert [flows.cc for flows in experiment.flows] == ["bbr", "bbr"]
+    assert error_of(GOOD, "path.*.rtt=1ms").problem == "'path' is not a list"

@@ -1,4 +1,4 @@
-"""`[hosts]`: what it may hold, and that each error names the key, the value and what would be right."""
+"""`[hosts]`: valid values, and errors with the key, the value and a remedy."""
 
 from pathlib import Path
 from typing import Any
@@ -32,15 +32,15 @@ def test_hosts_are_read() -> None:
     assert hosts.router.to_receiver == "eth2"
 
 
-def test_a_router_may_be_left_out() -> None:
+def test_a_router_is_optional() -> None:
     hosts = {key: HOSTS[key] for key in ("sender", "receiver")}
-    made = read(document() | {"hosts": hosts}, FILE)[0].experiment.hosts
-    assert made is not None
-    assert made.router is None
+    parsed_hosts = read(document() | {"hosts": hosts}, FILE)[0].experiment.hosts
+    assert parsed_hosts is not None
+    assert parsed_hosts.router is None
 
 
 @pytest.mark.parametrize(
-    ("role", "key", "value", "says"),
+    ("role", "key", "value", "message"),
     [
         ("sender", "ssh", "-oProxyCommand=touch /tmp/x", "not a host that ssh knows"),
         ("sender", "ssh", "a b", "not a host that ssh knows"),
@@ -54,16 +54,16 @@ def test_a_router_may_be_left_out() -> None:
         ("receiver", "address", "192.168.7.1", "one address at both ends"),
     ],
 )
-def test_what_can_t_be_is_told_by_its_key(role: str, key: str, value: str, says: str) -> None:
+def test_an_invalid_host_is_an_error_with_its_key(role: str, key: str, value: str, message: str) -> None:
     with pytest.raises(ExperimentError) as caught:
         read(document(**{role: HOSTS[role] | {key: value}}), FILE)
-    assert says in str(caught.value)
+    assert message in str(caught.value)
     assert caught.value.key.startswith("hosts")
     assert caught.value.right
 
 
 @given(st.text(max_size=40))
-def test_no_text_reaches_ssh_that_is_an_option_or_more_than_a_word(text: str) -> None:
+def test_ssh_gets_no_option_and_no_second_argument(text: str) -> None:
     try:
         hosts = read(document(sender=HOSTS["sender"] | {"ssh": text}), FILE)[0].experiment.hosts
     except ExperimentError:
@@ -74,7 +74,7 @@ def test_no_text_reaches_ssh_that_is_an_option_or_more_than_a_word(text: str) ->
     assert not set(hosts.sender.ssh) & set("'\"$`;|&<>\\*?(){}!#~\n")
 
 
-def test_only_real_hosts_have_a_bottleneck_of_their_own() -> None:
+def test_only_real_hosts_may_omit_the_bottleneck() -> None:
     without = document() | {"path": {"rtt": "0ms"}}
     assert read(without, FILE)[0].experiment.path.bottleneck is None
     del without["hosts"]
@@ -82,7 +82,7 @@ def test_only_real_hosts_have_a_bottleneck_of_their_own() -> None:
         read(without, FILE)
 
 
-def test_a_missing_end_is_told() -> None:
+def test_a_missing_host_is_an_error() -> None:
     text = 'duration = "5s"\n[path]\nrtt = "0ms"\n[[flows]]\ncc = "bbr"\n[hosts.sender]\nssh = "a"\n'
     with pytest.raises(ExperimentError, match="this key is missing"):
         parse(text, FILE)

@@ -6,24 +6,24 @@ from pathlib import Path
 import pytest
 
 from dumbbell import _sim
+from dumbbell._sim import SIMULATED
 from dumbbell.errors import ExperimentError
-from dumbbell.plan.tc.reader import KINDS as SIMULATED
 from dumbbell.spec import load
 from dumbbell.spec.pages import KINDS, page, pages
 from dumbbell.spec.qdisc import GRAMMAR, POLICE
 
-HAS = {"controllers": set(_sim.CONTROLLERS), "queues": {*SIMULATED, POLICE}}
+SIMULATED_NAMES = {"controllers": set(_sim.CONTROLLERS), "queues": {*SIMULATED, POLICE}}
 PAGES = [(kind, name, file) for kind in KINDS for name, file in pages(kind).items()]
 HEADINGS = ["What it does", "Strengths", "Weaknesses", "Parameters", "Differences from its source", "Measured"]
-MAY_LACK = {"Differences from its source"}
+OPTIONAL = {"Differences from its source"}
 FACTS = {"controllers": ["name", "signal", "engines", "source"], "queues": ["name", "engines", "source"]}
-ASIDE = {"hystart++"}
+OTHER_PAGES = {"hystart++"}
 """Pages that describe neither a controller nor a queue."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_simulated_controller_and_queue_has_a_page(kind: str) -> None:
-    assert HAS[kind] - set(pages(kind)) == set()
+    assert SIMULATED_NAMES[kind] - set(pages(kind)) == set()
 
 
 @pytest.mark.parametrize(("kind", "name", "file"), PAGES, ids=[name for _, name, _ in PAGES])
@@ -32,26 +32,26 @@ def test_a_page_has_the_common_sections(kind: str, name: str, file: Path) -> Non
     assert text.startswith("# ")
     headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
     assert headings == [heading for heading in HEADINGS if heading in headings]
-    assert set(HEADINGS) - set(headings) <= MAY_LACK
+    assert set(HEADINGS) - set(headings) <= OPTIONAL
     facts = dict(re.findall(r"^\| ([a-z]+) \| (.+) \|$", text.partition("\n## ")[0], re.MULTILINE))
     assert [fact for fact in facts if fact in FACTS[kind]] == FACTS[kind]
     assert facts["name"].startswith(f"`{name}`")
-    if name not in ASIDE:
-        assert ("simulator" in facts["engines"]) == (name in HAS[kind])
+    if name not in OTHER_PAGES:
+        assert ("simulator" in facts["engines"]) == (name in SIMULATED_NAMES[kind])
 
 
 @pytest.mark.parametrize(("kind", "name", "file"), PAGES, ids=[name for _, name, _ in PAGES])
 def test_a_page_names_the_existing_parameters(kind: str, name: str, file: Path) -> None:
     section = file.read_text(encoding="utf-8").partition("\n## Parameters\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
-    named = {option for row in rows for option in re.findall(r"`([^`]+)`", row)}
-    if name in ASIDE:
+    documented = {option for row in rows for option in re.findall(r"`([^`]+)`", row)}
+    if name in OTHER_PAGES:
         return
     if kind == "controllers":
-        assert named == {known for known, _, _ in _sim.parameters(name)}
-        assert named or "None." in section
+        assert documented == {parameter for parameter, _, _ in _sim.parameters(name)}
+        assert documented or "None." in section
     else:
-        assert {option.split()[0] for option in named} <= set(GRAMMAR[name])
+        assert {option.split()[0] for option in documented} <= set(GRAMMAR[name])
 
 
 def test_a_page_is_found_by_its_name() -> None:

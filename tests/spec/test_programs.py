@@ -1,4 +1,4 @@
-"""`[[programs]]`: what is read, and what is wrong in the file's words."""
+"""`[[programs]]`: how programs are parsed and planned, and their errors."""
 
 from pathlib import Path
 
@@ -31,14 +31,14 @@ def test_a_command_is_split_as_a_shell_splits_it() -> None:
 @given(st.one_of(st.text(), st.lists(st.one_of(st.text(), st.integers())), st.integers(), st.none()))
 def test_any_value_is_a_command_or_wrong(value: object) -> None:
     try:
-        words = command_words(value)
+        arguments = command_words(value)
     except Wrong:
         return
-    assert words
-    assert all("\0" not in word for word in words)
+    assert arguments
+    assert all("\0" not in argument for argument in arguments)
 
 
-def test_programs_alone_have_a_sender_and_a_receiver() -> None:
+def test_programs_without_flows_have_a_sender_and_a_receiver() -> None:
     plan = plan_case(case(program() + program(name="q", on="receiver")), 1)
     assert plan.flows == ()
     assert [each.host for each in plan.programs] == ["sender", "receiver"]
@@ -46,20 +46,20 @@ def test_programs_alone_have_a_sender_and_a_receiver() -> None:
     assert "10.0.1.1\tsender\n" in plan.hosts_file
 
 
-def test_a_program_runs_on_its_group_s_host_with_the_controller_asked_for() -> None:
+def test_a_program_runs_on_its_group_s_host_with_the_requested_controller() -> None:
     groups = '[[flows]]\nname = "far"\ncc = "bbr"\ncount = 0\naccess = { delay = "5ms" }\n' + CUBIC
     plan = plan_case(case(program('group = "far"\ncc = "bbr"') + program('group = "cubic"', name="q"), groups), 1)
     assert [each.host for each in plan.programs] == ["sender1", "sender"]
-    assert [command.line for command in plan.setup if "tcp_congestion_control" in command.line] == [
+    assert [setup_command.line for setup_command in plan.setup if "tcp_congestion_control" in setup_command.line] == [
         "sysctl -w net.ipv4.tcp_congestion_control=bbr"
     ]
     assert [flow.group for flow in plan.flows] == ["cubic"]
-    # The bulk flow goes on for ever, so nobody waits for programs.
+    # The bulk flow has no end, so the run does not end with the programs.
     assert not plan.ends_when_done
 
 
 @pytest.mark.parametrize(
-    ("programs", "why"),
+    ("programs", "message"),
     [
         (program(run='"it\'s"'), r"programs\.0\.run: not a command: no closing quotation"),
         (program(run="[]"), "an empty command"),
@@ -82,27 +82,27 @@ def test_a_program_runs_on_its_group_s_host_with_the_controller_asked_for() -> N
         ('[[flows]]\ncc = "cubic"\ncount = 0\n', "neither flows nor programs"),
     ],
 )
-def test_what_is_wrong_is_named(programs: str, why: str) -> None:
-    with pytest.raises(ExperimentError, match=why):
+def test_an_invalid_program_is_an_error(programs: str, message: str) -> None:
+    with pytest.raises(ExperimentError, match=message):
         case(programs)
 
 
 @pytest.mark.parametrize(
-    ("programs", "why"),
+    ("programs", "message"),
     [
         (program(on="nowhere"), "no host is called that, got 'nowhere'; there is: sender, receiver, router"),
         (program(on="router") + program('group = "none"', name="q", on="router"), "chooses whose sender or receiver"),
         (program('cc = "bbr"') + program('cc = "reno"', name="q"), "share host 'sender', which has one default"),
     ],
 )
-def test_what_the_hosts_lack_is_named(programs: str, why: str) -> None:
-    with pytest.raises(ExperimentError, match=why):
+def test_a_missing_host_or_group_is_an_error(programs: str, message: str) -> None:
+    with pytest.raises(ExperimentError, match=message):
         plan_case(case(programs), 1)
 
 
-def test_what_was_typed_joins_the_experiment() -> None:
-    asked = TypedCommand(["curl", "x"], servers=["python3 -m http.server"], files=["big=1MB"], cc="bbr", flows=False)
-    typed, name, names = with_typed(case(program(name="command"), CUBIC), asked)
+def test_a_typed_command_is_added_to_the_experiment() -> None:
+    command = TypedCommand(["curl", "x"], servers=["python3 -m http.server"], files=["big=1MB"], cc="bbr", flows=False)
+    typed, name, names = with_typed(case(program(name="command"), CUBIC), command)
     plan = plan_case(typed, 1)
     assert (name, names) == ("command-2", frozenset({"server", "command-2"}))
     assert [(each.name, each.host, each.serves) for each in plan.programs] == [
@@ -113,7 +113,7 @@ def test_what_was_typed_joins_the_experiment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "why"),
+    ("command", "message"),
     [
         (TypedCommand(["x"], files=["big"]), "--file: not a file, got 'big'; NAME=SIZE"),
         (TypedCommand(["x"], files=["big=much"]), "--file"),
@@ -124,6 +124,6 @@ def test_what_was_typed_joins_the_experiment() -> None:
         (TypedCommand(["x"], cc="BBR"), "not the name of a congestion control"),
     ],
 )
-def test_what_is_wrong_on_the_command_line_is_named(asked: TypedCommand, why: str) -> None:
-    with pytest.raises(ExperimentError, match=why):
-        with_typed(case(CUBIC), asked)
+def test_an_invalid_typed_command_is_an_error(command: TypedCommand, message: str) -> None:
+    with pytest.raises(ExperimentError, match=message):
+        with_typed(case(CUBIC), command)

@@ -23,9 +23,9 @@ EXAMPLES = {
 }
 
 
-def example(wanted: str) -> str:
-    wanted = wanted.removesuffix("?")
-    return EXAMPLES.get(wanted) or wanted.split("|")[0]
+def example(value_kind: str) -> str:
+    value_kind = value_kind.removesuffix("?")
+    return EXAMPLES.get(value_kind) or value_kind.split("|")[0]
 
 
 EVERY_OPTION = [(kind, option) for kind, options in GRAMMAR.items() for option in options]
@@ -33,10 +33,10 @@ EVERY_OPTION = [(kind, option) for kind, options in GRAMMAR.items() for option i
 
 @pytest.mark.parametrize(("kind", "option"), EVERY_OPTION)
 def test_every_option_is_kept_as_written(kind: str, option: str) -> None:
-    required = [example(wanted) for wanted in GRAMMAR[kind][option] if not wanted.endswith("?")]
-    everything = [example(wanted) for wanted in GRAMMAR[kind][option]]
-    for words in (required, everything):
-        text = " ".join((kind, option, *words))
+    required = [example(value_kind) for value_kind in GRAMMAR[kind][option] if not value_kind.endswith("?")]
+    all_values = [example(value_kind) for value_kind in GRAMMAR[kind][option]]
+    for tokens in (required, all_values):
+        text = " ".join((kind, option, *tokens))
         assert parse_qdisc(text).text == text
 
 
@@ -44,7 +44,7 @@ def test_every_option_is_kept_as_written(kind: str, option: str) -> None:
     ("kind", "option"),
     [(kind, option) for kind, option in EVERY_OPTION if any(not w.endswith("?") for w in GRAMMAR[kind][option])],
 )
-def test_an_option_without_its_value_is_told_what_it_takes(kind: str, option: str) -> None:
+def test_an_option_without_its_value_is_an_error_with_the_kind_of_value(kind: str, option: str) -> None:
     with pytest.raises(Wrong, match=f"{kind}: '{option}' takes a"):
         parse_qdisc(f"{kind} {option}")
 
@@ -55,7 +55,7 @@ def test_any_text_is_a_discipline_or_wrong(text: str) -> None:
         assert parse_qdisc(text).kind in GRAMMAR
 
 
-WORDS = sorted({word for kind, options in GRAMMAR.items() for word in (kind, *options)}) + list(EXAMPLES.values())
+TOKENS = sorted({word for kind, options in GRAMMAR.items() for word in (kind, *options)}) + list(EXAMPLES.values())
 HOSTILE = [
     ";",
     "$(reboot)",
@@ -77,10 +77,10 @@ HOSTILE = [
 SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-%/ ")
 
 
-@given(st.sampled_from(sorted(GRAMMAR)), st.lists(st.one_of(st.sampled_from(WORDS + HOSTILE), st.text(max_size=4))))
-def test_what_is_accepted_holds_plain_words_only(kind: str, words: list[str]) -> None:
+@given(st.sampled_from(sorted(GRAMMAR)), st.lists(st.one_of(st.sampled_from(TOKENS + HOSTILE), st.text(max_size=4))))
+def test_an_accepted_discipline_has_only_safe_characters(kind: str, tokens: list[str]) -> None:
     try:
-        qdisc = parse_qdisc(" ".join((kind, *words)))
+        qdisc = parse_qdisc(" ".join((kind, *tokens)))
     except Wrong:
         return
     assert set(qdisc.text) <= SAFE
@@ -123,7 +123,7 @@ def test_a_discipline_is_text(value: object) -> None:
         parse_qdisc(value)
 
 
-def test_a_slip_is_answered_with_the_nearest_word() -> None:
+def test_a_misspelt_name_is_an_error_with_the_nearest_one() -> None:
     with pytest.raises(Wrong) as caught:
         parse_qdisc("fq_codel limt 1000")
     assert caught.value.problem == "fq_codel has no option 'limt'"
@@ -169,7 +169,7 @@ def test_a_size_in_bdp_needs_a_bandwidth_delay_product() -> None:
         ("htb default 1", None),
     ],
 )
-def test_some_disciplines_shape_by_themselves(text: str, rate: int | None) -> None:
+def test_some_disciplines_are_shapers(text: str, rate: int | None) -> None:
     assert parse_qdisc(text).shaped_rate_bps == rate
     assert parse_qdisc(text).shapes == (rate is not None)
 
@@ -183,7 +183,7 @@ def test_space_around_a_discipline_does_not_matter(text: str) -> None:
     assert parse_qdisc(text).text == "pfifo limit 10"
 
 
-def test_an_endless_queue_is_wrong() -> None:
+def test_an_unlimited_queue_is_an_error() -> None:
     with pytest.raises(Wrong):
         parse_qdisc("bfifo limit 1e999bdp").resolved(30_000, 1500)
 
@@ -202,7 +202,7 @@ def test_an_endless_queue_is_wrong() -> None:
         ("corrupt", "0.1%"),
     ],
 )
-def test_what_netem_does_is_kept_as_written(option: str, value: str) -> None:
+def test_netem_options_are_kept_as_written(option: str, value: str) -> None:
     assert netem_words(option, value) == value
 
 
@@ -227,13 +227,13 @@ def test_what_netem_does_is_kept_as_written(option: str, value: str) -> None:
         ("corrupt", "1% 2% 3%"),
     ],
 )
-def test_netem_takes_nothing_else(option: str, value: object) -> None:
+def test_invalid_netem_options_are_errors(option: str, value: object) -> None:
     with pytest.raises(Wrong) as caught:
         netem_words(option, value)
     assert caught.value.right
 
 
-def test_of_many_names_the_nearest_are_suggested_and_the_related_listed() -> None:
+def test_the_nearest_names_are_suggested_and_related_names_listed() -> None:
     metrics = [f"flows.bbr-{number}.throughput_mbps" for number in range(500)]
     metrics += ["groups.bbr.share", "groups.cubic.share", "groups.bbr.fct_s", "jain"]
     text = suggest("groups.brb.share", metrics)

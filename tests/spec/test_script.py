@@ -14,22 +14,22 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 def lines(file: str, interface: str) -> tuple[list[str], tuple[tuple[int, int], ...], tuple[str, ...]]:
     script = read_script((SCENARIOS / file).read_text().splitlines(), interface)
-    return [" ".join(words) for words in script.lines], script.marks, script.left_out
+    return [" ".join(tokens) for tokens in script.lines], script.marks, script.left_out
 
 
-def test_the_script_of_cyclic_gives_exactly_these_lines() -> None:
-    kept, marks, left_out = lines("cyclic.sh", "enp3s0")
+def test_the_script_of_cyclic_is_parsed_to_these_lines() -> None:
+    kept, marks, omitted = lines("cyclic.sh", "enp3s0")
     assert kept == [
         "tc qdisc add dev {device} root handle 1:0 netem delay 10ms limit 1000",
         "tc qdisc add dev {device} parent 1:1 handle 10: tbf rate 80mbit buffer 1mbit limit 1000mbit",
         "tc qdisc add dev {device} parent 10:1 handle 100: tbf rate 80mbit burst .05mbit limit 225000b",
     ]
     assert marks == ()
-    assert left_out == ("sudo tc qdisc del dev enp3s0 root", "tc -s qdisc ls dev enp3s0")
+    assert omitted == ("sudo tc qdisc del dev enp3s0 root", "tc -s qdisc ls dev enp3s0")
 
 
-def test_the_script_of_two_classes_gives_exactly_these_lines() -> None:
-    kept, marks, left_out = lines("two-classes.sh", "enp61s0f1np1")
+def test_the_script_of_two_classes_is_parsed_to_these_lines() -> None:
+    kept, marks, omitted = lines("two-classes.sh", "enp61s0f1np1")
     assert kept == [
         "tc qdisc add dev {device} root handle 1: htb",
         "tc class add dev {device} parent 1: classid 1:1 htb rate 10gbit",
@@ -41,7 +41,7 @@ def test_the_script_of_two_classes_gives_exactly_these_lines() -> None:
         "tc qdisc add dev {device} parent 1:20 handle 20: netem delay 10ms loss 1",
     ]
     assert marks == ((5201, 10), (5202, 20))
-    assert left_out == ("tc qdisc del dev enp61s0f1np1 root",)
+    assert omitted == ("tc qdisc del dev enp61s0f1np1 root",)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_the_script_of_two_classes_gives_exactly_these_lines() -> None:
         "ethtool -K eth0 tso off",
     ],
 )
-def test_a_script_runs_nothing_but_tc_on_its_own_device(line: str) -> None:
+def test_a_script_may_only_run_tc_on_its_own_device(line: str) -> None:
     with pytest.raises(Wrong, match=r"^line 2 \('"):
         read_script(["# a comment", line], "eth0")
 
@@ -128,22 +128,22 @@ def test_a_script_runs_nothing_but_tc_on_its_own_device(line: str) -> None:
         "tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.0.0.1/32 flowid 1:1",
     ],
 )
-def test_what_sets_up_a_queue_is_kept_word_for_word(line: str) -> None:
+def test_commands_that_set_up_a_queue_are_kept_as_written(line: str) -> None:
     kept = read_script([f"sudo {line}  # why"], "eth0").lines
-    assert [" ".join(words) for words in kept] == [line.replace("eth0", DEVICE)]
+    assert [" ".join(tokens) for tokens in kept] == [line.replace("eth0", DEVICE)]
 
 
-def test_a_discipline_without_a_handle_gets_one_of_its_own() -> None:
+def test_a_discipline_without_a_handle_gets_a_new_one() -> None:
     script = ["tc qdisc add dev eth0 root prio", "tc qdisc add dev eth0 parent 1:1 pfifo limit 10"]
-    assert [" ".join(words) for words in read_script(script, "eth0").lines] == [
+    assert [" ".join(tokens) for tokens in read_script(script, "eth0").lines] == [
         "tc qdisc add dev {device} root handle db00: prio",
         "tc qdisc add dev {device} parent 1:1 handle db01: pfifo limit 10",
     ]
 
 
-def test_a_change_keeps_the_handle_of_what_it_changes() -> None:
+def test_a_change_keeps_the_handle_of_its_qdisc() -> None:
     script = ["tc qdisc add dev eth0 root netem delay 10ms", "tc qdisc change dev eth0 root netem delay 20ms"]
-    added, changed = (words[words.index("handle") + 1] for words in read_script(script, "eth0").lines)
+    added, changed = (tokens[tokens.index("handle") + 1] for tokens in read_script(script, "eth0").lines)
     assert added == changed
 
 
@@ -155,17 +155,17 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(st.one_of(PIECES, st.text(max_size=4)), max_size=12))
-def test_what_a_script_keeps_is_harmless(pieces: list[str]) -> None:
+def test_the_kept_lines_of_any_script_are_harmless(pieces: list[str]) -> None:
     try:
         script = read_script([" ".join(pieces)], "eth0")
     except Wrong:
         return
-    for words in script.lines:
-        assert words[0] == "tc"
-        assert words[1] in ("qdisc", "class", "filter")
-        assert words[2] in ("add", "replace", "change")
-        assert all(word == DEVICE or word.isascii() for word in words)
-        assert not any(set(word) & set(";$`<>|&'\"\\ \n") or ".." in word for word in words)
+    for tokens in script.lines:
+        assert tokens[0] == "tc"
+        assert tokens[1] in ("qdisc", "class", "filter")
+        assert tokens[2] in ("add", "replace", "change")
+        assert all(token == DEVICE or token.isascii() for token in tokens)
+        assert not any(set(token) & set(";$`<>|&'\"\\ \n") or ".." in token for token in tokens)
     assert all(isinstance(number, int) for mark in script.marks for number in mark)
 
 

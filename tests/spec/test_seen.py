@@ -1,4 +1,4 @@
-"""What a source saw: figures with units, never words."""
+"""Figures that a source reports: numbers with units, not text."""
 
 import pytest
 from hypothesis import given
@@ -13,13 +13,13 @@ RATE = "flows.a.throughput_mbps"
 
 
 @pytest.mark.parametrize(
-    ("metric", "own"),
+    ("metric", "unit"),
     [(RATE, "Mbit/s"), ("flows.bbr.rtt_ms.p95 from 2s", "ms"), ("queue.packets.max", "packets"), ("jain", "")],
 )
-def test_a_metric_has_a_unit_of_its_own_and_a_figure_without_a_unit_is_in_it(metric: str, own: str) -> None:
-    assert next(iter(units_of(metric))) == own
-    assert units_of(metric)[own] == 1
-    assert Seen.model_validate({"what": "x", "value": 1, "metric": metric}).unit == own
+def test_a_figure_without_a_unit_has_the_unit_of_its_metric(metric: str, unit: str) -> None:
+    assert next(iter(units_of(metric))) == unit
+    assert units_of(metric)[unit] == 1
+    assert Seen.model_validate({"what": "x", "value": 1, "metric": metric}).unit == unit
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,13 @@ def test_a_metric_has_a_unit_of_its_own_and_a_figure_without_a_unit_is_in_it(met
         ({"value": 1, "unit": "ms"}, "'ms' is not a unit of flows.a.throughput_mbps"),
     ],
 )
-def test_a_figure_that_is_none_is_refused_with_what_would_be_right(keys: dict[str, object], problem: str) -> None:
+def test_an_invalid_figure_is_refused_with_a_remedy(keys: dict[str, object], problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):
         Seen.model_validate({"what": "x", "metric": RATE, **keys})
 
 
 @given(low=st.none() | st.integers(0, 9), high=st.none() | st.integers(10, 99))
-def test_a_range_is_written_with_each_end_that_it_has(low: int | None, high: int | None) -> None:
+def test_a_range_is_printed_with_each_end_that_it_has(low: int | None, high: int | None) -> None:
     text = figure_text((low, high), "ms", "{:g}".format)
     assert all(f"{end} ms" in text or f"{end} to" in text for end in (low, high) if end is not None)
     assert (text == "") == (low is None and high is None)

@@ -1,6 +1,6 @@
-"""The sweep file: what it means, what is wrong with it, and that any text is a sweep or an error that says why."""
+"""The sweep file: its meaning, its errors, and that any text is a sweep or an error with a reason."""
 
-# The table of slips reads across.
+# Each row of the table of mistakes is one line.
 # ruff: noqa: E501
 
 from contextlib import suppress
@@ -36,7 +36,7 @@ def read(text: str, *changes: str) -> Sweep:
     return parse_sweep(text, FILE, changes)
 
 
-def refused(text: str, *changes: str) -> ExperimentError:
+def error_of(text: str, *changes: str) -> ExperimentError:
     with pytest.raises(ExperimentError) as caught:
         read(text, *changes)
     return caught.value
@@ -46,7 +46,7 @@ def qdiscs(sweep: Sweep) -> list[str]:
     return [case_at(sweep, point.values).experiment.path.bottleneck.qdisc.text for point in sweep.points()]  # type: ignore[union-attr]
 
 
-def test_a_file_is_an_experiment_at_points() -> None:
+def test_a_sweep_is_an_experiment_at_points() -> None:
     sweep = read(EXPERIMENT + BUFFER + RTT)
     assert [dict(point.values) for point in sweep.points()][1] == {"buffer": "0.5bdp", "path.rtt": "20ms"}
     assert sweep.seeds == (1, 2)
@@ -57,7 +57,7 @@ def test_a_file_is_an_experiment_at_points() -> None:
     assert (sweep.counted.least, sweep.counted_runs.most) == (4, 8)
 
 
-def test_keys_without_quotes_are_the_same() -> None:
+def test_keys_need_no_quotes() -> None:
     quoted = read(EXPERIMENT + '[set]\n"path.bottleneck.rate" = "5mbit"\n' + RTT)
     bare = read(EXPERIMENT + '[set]\npath.bottleneck.rate = "5mbit"\n' + "[[axes]]\npath.rtt = ['5ms', '20ms']\n")
     assert (bare.axes, bare.set) == (quoted.axes, quoted.set)
@@ -71,7 +71,7 @@ def test_a_table_below_a_quoted_key_is_a_value() -> None:
     assert flow.cc_parameters == {"beta": 800}
 
 
-def test_what_fills_a_hole_may_have_holes() -> None:
+def test_the_value_of_a_placeholder_may_have_placeholders() -> None:
     text = '[[axes]]\n"path.bottleneck.qdisc" = ["pfifo limit {n}", "red limit {size} avpkt 1000"]\n'
     text += '[[axes]]\nn = [10, 20]\nsize = ["{k}kb", "64kb"]\n[[axes]]\nk = [30]\n'
     assert qdiscs(read(EXPERIMENT + text)) == [
@@ -79,7 +79,7 @@ def test_what_fills_a_hole_may_have_holes() -> None:
     ]  # fmt: skip
 
 
-def test_a_text_that_is_a_hole_becomes_its_value() -> None:
+def test_a_text_that_is_one_placeholder_has_the_type_of_its_value() -> None:
     text = (
         EXPERIMENT
         + '[set]\n"flows.flow.count" = "{n}"\n"flows.flow.cc_parameters" = { beta = "{n}" }\n[[axes]]\nn = [600, 700]\n'
@@ -93,7 +93,7 @@ def test_a_scenario_and_one_of_its_cases() -> None:
     assert case_at(sweep, {"path.rtt": "5ms"}).experiment.path.bottleneck.qdisc.text == "pfifo limit 100"  # type: ignore[union-attr]
 
 
-def test_an_experiment_beside_the_file(tmp_path: Path) -> None:
+def test_an_experiment_in_the_sweep_s_folder(tmp_path: Path) -> None:
     (tmp_path / "theirs.toml").write_text(EXPERIMENT.replace("experiment.", "").replace("[experiment]", ""))
     (tmp_path / "mine.toml").write_text('experiment = "theirs.toml"\nwindow = "from 1s"\n' + RTT)
     sweep = load_sweep(tmp_path / "mine.toml")
@@ -101,7 +101,7 @@ def test_an_experiment_beside_the_file(tmp_path: Path) -> None:
     assert sweep.window == (10**9, None)
 
 
-def test_engine_and_kernel_are_axes_like_others() -> None:
+def test_engine_and_kernel_can_be_axes() -> None:
     sweep = read(EXPERIMENT + '[[axes]]\nengine = ["sim", "kernel"]\n')
     assert [settings_at(sweep, point.values)["engine"] for point in sweep.points()] == ["sim", "kernel"]
 
@@ -115,7 +115,7 @@ def test_a_setting_of_an_axis_replaces_its_values() -> None:
     assert values('path.rtt={ from = "1ms", to = "9ms", points = 3 }') == ("1ms", "5ms", "9ms")
 
 
-def test_a_setting_of_the_file_s_own_key_changes_it_and_any_other_the_experiment() -> None:
+def test_a_setting_changes_the_sweep_s_key_or_else_the_experiment_s() -> None:
     changes = (
         "seeds=1..3",
         "engine=kernel",
@@ -135,12 +135,12 @@ def test_a_setting_of_the_file_s_own_key_changes_it_and_any_other_the_experiment
     assert sweep.until.allowed(0.8) == pytest.approx(0.04)
 
 
-def test_the_document_with_its_settings_says_the_same_again() -> None:
+def test_the_document_with_its_settings_gives_the_same_sweep() -> None:
     sweep = read(EXPERIMENT + BUFFER + RTT, "seeds=1..3", "path.rtt=7ms", "duration=1s")
     assert read_sweep(sweep.document, FILE) == sweep
 
 
-def test_validate_is_restricted_to_the_values_that_are_left() -> None:
+def test_validate_is_restricted_to_the_remaining_values() -> None:
     text = EXPERIMENT + RTT + '[validate]\nengine = "kernel"\nat = { "path.rtt" = ["5ms"] }\n'
     assert [point.values["engine"] for point in read(text).points()] == ["sim", "kernel", "sim"]
     assert [point.values["engine"] for point in read(text, 'path.rtt=["1ms", "5ms"]').points()] == [
@@ -151,7 +151,7 @@ def test_validate_is_restricted_to_the_values_that_are_left() -> None:
     assert read(text, "path.rtt=1ms").validation is None
 
 
-def test_what_until_and_refine_look_at_is_kept() -> None:
+def test_metrics_of_until_and_refine_are_kept() -> None:
     text = 'metrics = ["queue.*"]\n' + EXPERIMENT + RTT
     text += '[until]\nmetric = "queue.drops"\nhalf_width = 1\n[refine]\nmetric = "utilisation"\naxes = ["path.rtt"]\nmost = 5\n'
     assert read(text).metrics == ("queue.*", "utilisation")
@@ -163,8 +163,8 @@ BAD = {
     "no such experiment": ('experiment = "cyclick"\n', "experiment", "no scenario is called 'cyclick'", "did you mean 'cyclic'"),
     "an experiment of cases": ('experiment = "bufferbloat"\n', "cases", "several cases", "maxq 10; maxq 100"),
     "no such case": ('experiment = "bufferbloat"\ncase = "x"\n', "experiment", "no case is called 'x'", "maxq 10; maxq 100"),
-    "a slip": ("sedes = 1\n" + EXPERIMENT, "sedes", "unknown key 'sedes'", "did you mean"),
-    "a slip in until": (EXPERIMENT + RTT + '[until]\nmetric = "jain"\nhalfwidth = 1\n', "until.half_width", "this key is missing", ""),
+    "a misspelt key": ("sedes = 1\n" + EXPERIMENT, "sedes", "unknown key 'sedes'", "did you mean"),
+    "a misspelt key in until": (EXPERIMENT + RTT + '[until]\nmetric = "jain"\nhalfwidth = 1\n', "until.half_width", "this key is missing", ""),
     "seeds": ('seeds = "a"\n' + EXPERIMENT, "seeds", "not a seed", '"1..5"'),
     "a seed twice": ("seeds = [1, 1]\n" + EXPERIMENT, "seeds", "a seed is listed twice", "each once"),
     "window": ('window = "5s"\n' + EXPERIMENT, "window", "not a window", "from 5s to 60s"),
@@ -181,9 +181,9 @@ BAD = {
     "a column as an axis": (EXPERIMENT + "[[axes]]\nstatus = [1, 2]\n", "axes.status", "not an axis", "another name"),
     "engines that are no names": (EXPERIMENT + "[[axes]]\nengine = [1, 2]\n", "axes.engine", "not names", '"sim"'),
     "engine in set": (EXPERIMENT + '[set]\nengine = "sim"\n', "set.engine", "not a setting of the experiment", "top of the file"),
-    "an empty hole": (EXPERIMENT + '[set]\n"path.rtt" = "{rtt}"\n', "set", "{rtt} is filled by no axis", "there is: none"),
+    "an unfilled placeholder": (EXPERIMENT + '[set]\n"path.rtt" = "{rtt}"\n', "set", "{rtt} is filled by no axis", "there is: none"),
     "a circle": (EXPERIMENT + '[[axes]]\na = ["{b}"]\n[[axes]]\nb = ["{a}"]\n', "axes.a", "fills itself through", "without a circle"),
-    "a hole with a dot": (EXPERIMENT + RTT + '[set]\n"path.bottleneck.qdisc" = "codel target {path.rtt}"\n', "set.path.bottleneck.qdisc", "fills no hole", "without dots"),
+    "a placeholder with a dot": (EXPERIMENT + RTT + '[set]\n"path.bottleneck.qdisc" = "codel target {path.rtt}"\n', "set.path.bottleneck.qdisc", "fills no hole", "without dots"),
     "a billion laughs": (
         EXPERIMENT + '[set]\ntitle2 = "{a}"\n' + "".join(f'[[axes]]\n{low} = ["{{{high}}}{{{high}}}{{{high}}}{{{high}}}"]\n' for low, high in zip("abcdefghi", "bcdefghij", strict=True)) + '[[axes]]\nj = ["xxxx"]\n',
         "title2", "too long", "characters",
@@ -194,10 +194,10 @@ BAD = {
     "half-width of nothing": (EXPERIMENT + RTT + '[until]\nmetric = "jain"\nhalf_width = 0\n', "until.half_width", "not a half-width", '"5%"'),
     "least and most": (EXPERIMENT + RTT + '[until]\nmetric = "jain"\nhalf_width = 1\nleast = 9\nmost = 8\n', "until", "at least 9 runs of a point, and at most 8", "below"),
     "more seeds than most": ('seeds = "1..9"\n' + EXPERIMENT + RTT + '[until]\nmetric = "jain"\nhalf_width = 1\nleast = 2\nmost = 8\n', "until.most", "9 seeds already", "at least"),
-    "a metric of a part": (EXPERIMENT + RTT + '[until]\nmetric = "jain from 1s"\nhalf_width = 1\n', "until.metric", "a metric can't have a window of its own", "window"),
-    "refine what isn't there": (EXPERIMENT + RTT + '[refine]\nmetric = "jain"\naxes = ["path.rttt"]\nmost = 9\n', "refine.axes", "no axis of this key", "path.rtt"),
-    "refine names": (EXPERIMENT + '[[axes]]\n"flows.flow.cc" = ["bbr", "cubic"]\n[refine]\nmetric = "jain"\naxes = ["flows.flow.cc"]\nmost = 9\n', "refine.axes", "has no middle", "numbers"),
-    "refine what goes together": (EXPERIMENT + '[[axes]]\n"path.rtt" = ["5ms", "6ms"]\nduration = ["1s", "2s"]\n[refine]\nmetric = "jain"\naxes = "path.rtt"\nmost = 9\n', "refine.axes", "varies together", "of its own"),
+    "a metric with a window": (EXPERIMENT + RTT + '[until]\nmetric = "jain from 1s"\nhalf_width = 1\n', "until.metric", "a metric can't have a window of its own", "window"),
+    "refine an unknown axis": (EXPERIMENT + RTT + '[refine]\nmetric = "jain"\naxes = ["path.rttt"]\nmost = 9\n', "refine.axes", "no axis of this key", "path.rtt"),
+    "refine an axis of names": (EXPERIMENT + '[[axes]]\n"flows.flow.cc" = ["bbr", "cubic"]\n[refine]\nmetric = "jain"\naxes = ["flows.flow.cc"]\nmost = 9\n', "refine.axes", "has no middle", "numbers"),
+    "refine an axis that varies with another": (EXPERIMENT + '[[axes]]\n"path.rtt" = ["5ms", "6ms"]\nduration = ["1s", "2s"]\n[refine]\nmetric = "jain"\naxes = "path.rtt"\nmost = 9\n', "refine.axes", "varies together", "of its own"),
     "refine one number": (EXPERIMENT + '[[axes]]\n"path.rtt" = ["1s", "1000ms"]\n[refine]\nmetric = "jain"\naxes = "path.rtt"\nmost = 9\n', "refine.axes", "one number", "once"),
     "refine to fewer": (EXPERIMENT + RTT + '[refine]\nmetric = "jain"\naxes = ["path.rtt"]\nmost = 1\n', "refine.most", "2 points already", "more"),
     "a difference of nothing": (EXPERIMENT + RTT + '[[maps]]\nx = "path.rtt"\nvalue = "jain"\ndifference = "engin=sim,kernel"\n', "maps.0.difference", "no axis of this key", "path.rtt"),
@@ -208,8 +208,8 @@ BAD = {
 
 
 @pytest.mark.parametrize(("text", "key", "problem", "right"), BAD.values(), ids=BAD)
-def test_a_slip_is_named_with_its_place_and_what_would_be_right(text: str, key: str, problem: str, right: str) -> None:
-    error = refused(text)
+def test_a_mistake_is_an_error_with_key_problem_and_remedy(text: str, key: str, problem: str, right: str) -> None:
+    error = error_of(text)
     assert str(FILE) in error.file
     assert error.key == key
     assert problem in error.problem
@@ -217,7 +217,7 @@ def test_a_slip_is_named_with_its_place_and_what_would_be_right(text: str, key: 
 
 
 def test_an_error_of_the_experiment_names_the_point() -> None:
-    assert "mine.toml, at path.rtt = 5parsec" in refused(EXPERIMENT + '[[axes]]\n"path.rtt" = ["5parsec"]\n').file
+    assert "mine.toml, at path.rtt = 5parsec" in error_of(EXPERIMENT + '[[axes]]\n"path.rtt" = ["5parsec"]\n').file
 
 
 def test_the_example_of_the_docs_is_a_sweep() -> None:
@@ -227,8 +227,8 @@ def test_the_example_of_the_docs_is_a_sweep() -> None:
 
 
 @pytest.mark.parametrize("change", ["axes=1", "maps=[]", "set.duration=1s", "source.title=x", "nothing"])
-def test_a_setting_that_is_none(change: str) -> None:
-    assert "not a setting" in refused(EXPERIMENT + RTT, change).problem
+def test_an_invalid_setting_is_an_error(change: str) -> None:
+    assert "not a setting" in error_of(EXPERIMENT + RTT, change).problem
 
 
 @pytest.mark.parametrize("name", sweeps())
@@ -285,14 +285,14 @@ DOCUMENTS = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=3).flatmap(
 @example({"experiment": "x" * 5000})
 @example({"experiment": "cyclic", "axes": [{"duration": [10**400]}]})
 def test_any_document_is_a_sweep_or_an_error_that_names_the_file(document: dict[str, object]) -> None:
-    refusal, sweep = None, None
+    raised, sweep = None, None
     try:
         sweep = read_sweep(document, FILE)
     except ExperimentError as error:
-        refusal = error
+        raised = error
     if sweep is None:
-        assert refusal
-        assert "mine.toml" in refusal.file
+        assert raised
+        assert "mine.toml" in raised.file
         return
     for _, point in zip(range(3), sweep.each_point(), strict=False):
         assert set(point.values) == {each.key for each in sweep.every_axis}

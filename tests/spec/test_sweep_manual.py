@@ -1,4 +1,4 @@
-"""`docs/sweeps.md`: what it says of the sweep file is what the code has, and its examples can be run."""
+"""`docs/sweeps.md`: its description of the sweep file matches the code, and its examples are valid."""
 
 import re
 from pathlib import Path
@@ -11,9 +11,9 @@ from dumbbell.spec.sweep_keys import Map, Refine, Until, Validation
 from dumbbell.sweeps.metric_names import check_metrics
 
 MANUAL = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text()
-HALF = MANUAL.split("## The sweep file")[1].split("\n## ")[0]
-EXAMPLES = re.findall(r"```toml\n(.*?)```", HALF, re.S)
-THEIRS = """
+SECTION = MANUAL.split("## The sweep file")[1].split("\n## ")[0]
+EXAMPLES = re.findall(r"```toml\n(.*?)```", SECTION, re.S)
+TWO_GROUPS = """
 duration = "60s"
 [path]
 rtt = "20ms"
@@ -28,18 +28,18 @@ cc = "cubic"
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_every_example_reads_and_names_metrics_that_there_are(number: int, tmp_path: Path) -> None:
-    (tmp_path / "two-groups.toml").write_text(THEIRS)
+def test_every_example_is_valid_with_existing_metrics(number: int, tmp_path: Path) -> None:
+    (tmp_path / "two-groups.toml").write_text(TWO_GROUPS)
     check_metrics(parse_sweep(EXAMPLES[number], tmp_path / "mine.toml"))
 
 
-def test_the_numbers_of_the_first_example(tmp_path: Path) -> None:
-    (tmp_path / "two-groups.toml").write_text(THEIRS)
+def test_the_first_example_has_the_stated_number_of_runs(tmp_path: Path) -> None:
+    (tmp_path / "two-groups.toml").write_text(TWO_GROUPS)
     sweep = parse_sweep(EXAMPLES[0], tmp_path / "mine.toml")
     assert (sweep.counted.least, sweep.counted_runs.least) == (18, 54)
 
 
-def test_the_ranges_are_what_their_comments_say() -> None:
+def test_the_ranges_match_their_comments() -> None:
     rtt, rate = (axes[0] for axes in parse_sweep(EXAMPLES[1], Path("mine.toml")).axes)
     assert rtt.numbers == (5, 15, 25, 35, 45)
     assert rate.numbers == (1, 10, 100, 1000)
@@ -49,16 +49,16 @@ def test_the_ranges_are_what_their_comments_say() -> None:
     "key", [*sorted(KEYS), *Until.model_fields, *Refine.model_fields, *Validation.model_fields, *Map.model_fields]
 )
 def test_the_manual_names_every_key(key: str) -> None:
-    words = set(re.findall(r"\w+", " ".join([*re.findall(r"`+([^`\n]+)`+", HALF), *EXAMPLES])))
-    assert key in words
+    names = set(re.findall(r"\w+", " ".join([*re.findall(r"`+([^`\n]+)`+", SECTION), *EXAMPLES])))
+    assert key in names
 
 
 @pytest.mark.parametrize("suffix", [unit.suffix for unit in _UNITS])
 def test_the_manual_names_every_unit_of_a_column(suffix: str) -> None:
-    assert f"_{suffix}`" in HALF
+    assert f"_{suffix}`" in SECTION
 
 
-@pytest.mark.parametrize("line", re.findall(r"^dumbbell sweep (.*)$", HALF, re.M))
-def test_every_command_of_the_manual_is_a_sweep(line: str) -> None:
+@pytest.mark.parametrize("line", re.findall(r"^dumbbell sweep (.*)$", SECTION, re.M))
+def test_every_command_of_the_manual_names_a_valid_sweep(line: str) -> None:
     name, *settings = re.findall(r"--set ('[^']*'|\S+)|^(\S+)", line)
     assert load_sweep(name[1], [setting[0].strip("'") for setting in settings]).seeds

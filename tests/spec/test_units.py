@@ -31,12 +31,12 @@ PARSERS = [
 
 
 @given(st.integers(1, 10**12))
-def test_a_rate_comes_back_from_its_text(rate: int) -> None:
+def test_a_rate_is_parsed_back_from_its_text(rate: int) -> None:
     assert units.rate_bps(units.rate_text(rate)) == rate
 
 
 @given(st.integers(0, 10**15))
-def test_a_time_comes_back_from_its_text(time: int) -> None:
+def test_a_time_is_parsed_back_from_its_text(time: int) -> None:
     assert units.duration_ns(units.time_text(time)) == time
 
 
@@ -88,7 +88,7 @@ def test_rates_as_tc_writes_them(text: str, bps: int) -> None:
         ("80mbit\n; reboot", "not a quantity"),
     ],
 )
-def test_what_is_no_rate(value: object, problem: str) -> None:
+def test_an_invalid_rate_is_an_error(value: object, problem: str) -> None:
     with pytest.raises(Wrong) as caught:
         units.rate_bps(value)
     assert caught.value.problem == problem
@@ -124,40 +124,40 @@ def test_times_as_tc_writes_them(text: str, ns: int) -> None:
         ("13ms 2ms", "not a quantity"),
     ],
 )
-def test_what_is_no_time(value: object, problem: str) -> None:
+def test_an_invalid_time_is_an_error(value: object, problem: str) -> None:
     with pytest.raises(Wrong) as caught:
         units.duration_ns(value)
     assert caught.value.problem == problem
 
 
-def test_kb_counts_in_1024_and_capital_kb_in_1000() -> None:
+def test_kb_is_1024_and_capital_kb_is_1000() -> None:
     sizes = {"225000b": 225_000, "1500": 1500, "64kb": 65_536, "61MB": 61_000_000, "64kB": 64_000, "1KiB": 1024}
     assert {text: units.size_bytes(text) for text in sizes} == sizes
     assert units.size_bytes("1mb") == units.size_bytes("1MiB") == 2**20
     assert units.size_bytes("1GB") == 10**9
 
 
-def test_tc_itself_knows_no_capital_letters() -> None:
+def test_tc_sizes_ignore_case() -> None:
     assert units.tc_size_bytes("64KB") == units.tc_size_bytes("64kb") == 65_536
     assert units.tc_size_bytes("1mbit") == 2**17
     assert units.tc_size_bytes(".05mbit") == int(Decimal("0.05") * 2**17)
 
 
 @pytest.mark.parametrize("value", ["-5MB", "0b", "1packet", "0.1", "five", "1 MB"])
-def test_what_is_no_size(value: str) -> None:
+def test_an_invalid_size_is_an_error(value: str) -> None:
     with pytest.raises(Wrong):
         units.size_bytes(value)
 
 
-def test_a_queue_is_sized_in_bytes_or_in_bandwidth_delay_products() -> None:
+def test_a_queue_size_is_in_bytes_or_bdp() -> None:
     assert units.size_or_bdp("1.5bdp") == 1.5
     assert isinstance(units.size_or_bdp("225000"), int)
-    for nothing in ("0bdp", "-1bdp"):
+    for text in ("0bdp", "-1bdp"):
         with pytest.raises(Wrong, match="no bandwidth-delay product"):
-            units.size_or_bdp(nothing)
+            units.size_or_bdp(text)
 
 
-def test_a_share_is_per_cent_with_its_sign_or_without() -> None:
+def test_a_share_is_in_per_cent_with_or_without_the_sign() -> None:
     assert units.share("1%") == units.share("1") == units.share(1) == 0.01
     assert units.share("0.1%") == 0.001
     for outside in ("101%", "-1%"):
@@ -165,11 +165,11 @@ def test_a_share_is_per_cent_with_its_sign_or_without() -> None:
             units.share(outside)
 
 
-def test_a_count_is_whole() -> None:
+def test_a_count_is_an_integer() -> None:
     assert units.count("1000") == 1000
-    for broken in ("1.5", "-1", "10packets"):
+    for text in ("1.5", "-1", "10packets"):
         with pytest.raises(Wrong):
-            units.count(broken)
+            units.count(text)
 
 
 @pytest.mark.parametrize(
@@ -181,6 +181,6 @@ def test_a_count_is_whole() -> None:
         (units.size_bytes, "1e9999999MB"),
     ],
 )
-def test_a_quantity_beyond_all_bounds_is_wrong(parser: "type[int]", text: str) -> None:
+def test_a_quantity_out_of_range_is_an_error(parser: "type[int]", text: str) -> None:
     with pytest.raises(Wrong):
         parser(text)

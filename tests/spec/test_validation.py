@@ -12,7 +12,7 @@ FILE = Path("validate.toml")
 
 
 def document(**changes: Any) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    valid: dict[str, Any] = {
         "experiment": {
             "duration": "2s",
             "path": {"rtt": "20ms", "bottleneck": {"rate": "10mbit"}},
@@ -21,10 +21,10 @@ def document(**changes: Any) -> dict[str, Any]:
         "axes": [{"flows.flow.cc": ["cubic", "bbr"]}, {"path.rtt": ["10ms", "20ms", "40ms"]}],
         "validate": {"engine": "kernel", "at": {"flows.flow.cc": ["bbr"], "path.rtt": ["10ms", "40ms"]}},
     }
-    return made | changes
+    return valid | changes
 
 
-def test_only_the_spread_is_on_the_other_engine() -> None:
+def test_only_the_selected_points_run_on_the_other_engine() -> None:
     sweep = read_sweep(document(), FILE)
     points = sweep.points()
     validated = [point.values for point in points if point.values["engine"] == "kernel"]
@@ -33,12 +33,12 @@ def test_only_the_spread_is_on_the_other_engine() -> None:
     assert sweep.counted.least == len(points)
 
 
-def test_without_a_choice_every_point_is() -> None:
+def test_without_a_selection_every_point_is_validated() -> None:
     sweep = read_sweep(document(validate={"engine": "kernel"}), FILE)
     assert sweep.counted.least == len(sweep.points()) == 12
 
 
-def test_axes_that_go_together_are_chosen_by_one_of_them() -> None:
+def test_axes_that_vary_together_are_selected_by_one_of_them() -> None:
     together = {"path.bottleneck.rate": ["10mbit", "20mbit"], "duration": ["2s", "1s"]}
     validate = {"engine": "kernel", "at": {"duration": ["1s"]}}
     sweep = read_sweep(document(axes=[together], validate=validate), FILE)
@@ -47,7 +47,7 @@ def test_axes_that_go_together_are_chosen_by_one_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"validate": {"engine": "kernel", "at": {"path.rt": ["10ms"]}}}, "validate.at.path.rt: no axis of this key"),
         ({"validate": {"engine": "kernel", "at": {"path.rtt": ["30ms"]}}}, "there is: 10ms, 20ms, 40ms"),
@@ -58,11 +58,11 @@ def test_axes_that_go_together_are_chosen_by_one_of_them() -> None:
         ),
     ],
 )
-def test_a_slip_is_named(changes: dict[str, Any], told: str) -> None:
-    with pytest.raises(ExperimentError, match=told.replace(".", r"\.")):
+def test_a_mistake_is_an_error(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ExperimentError, match=message.replace(".", r"\.")):
         read_sweep(document(**changes), FILE)
 
 
-def test_a_misspelt_table_is_named_with_the_right_one() -> None:
+def test_a_misspelt_table_is_an_error_with_a_suggestion() -> None:
     with pytest.raises(ExperimentError, match=r"unknown key 'validat'.*validate"):
         read_sweep(document(validat={"engine": "kernel"}), FILE)

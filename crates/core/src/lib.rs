@@ -1,20 +1,22 @@
 //! Queues, congestion controllers and TCP endpoints that behave as Linux 6.12's.
 //!
-//! Every type here is a plain value that takes the time as an argument: no clock, no I/O, no floating point, and no
-//! randomness but the [`rng`] that the caller passes in. The owner calls it with `now` and then asks when to call next.
+//! Every type here is a plain value that takes the time as an argument: no clock, no I/O, no floating point (but for
+//! [`tc`], which rounds as tc does), and no randomness but the [`rng`] that the caller passes in. The owner calls it with
+//! `now`, then requests the time of the next call.
 //!
 //! | module | decides |
 //! | --- | --- |
 //! | [`time`], [`rate`], [`packet`], [`telemetry`], [`rng`] | nothing: the types that all other modules use |
 //! | [`queue`] | which packet leaves a device next, when, and which packet is dropped |
 //! | [`cc`] | how large the window is, and how fast to send |
+//! | [`tc`] | which tree of qdiscs tc commands build |
 //! | [`transport`] | what to send, what to acknowledge, what was lost |
 //!
 //! `dumbbell-sim` schedules events and connects endpoints.
 
 #![no_std]
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), forbid(clippy::float_arithmetic))]
+#![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
 extern crate alloc;
 
@@ -25,6 +27,7 @@ pub mod rate;
 pub mod rng;
 #[cfg(test)]
 mod table_checksum;
+pub mod tc;
 pub mod telemetry;
 pub mod time;
 pub mod transport;

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! The device under a queue sends immediately (a veth has no rate); links with a rate are modelled as shapers here.
-//! `dumbbell.spec.qdisc` translates tc's options; this module takes numbers ([`config`]).
+//! [`crate::tc`] reads tc's options; the queues take numbers ([`config`]).
 //!
 //! | module | content |
 //! | --- | --- |
@@ -29,32 +29,32 @@
 pub mod config;
 
 mod bucket;
-mod cake;
-mod choke;
+pub(crate) mod cake;
+pub(crate) mod choke;
 mod classify;
-mod codel;
+pub(crate) mod codel;
 mod control;
-mod drr;
-mod dualpi2;
-mod fifo;
+pub(crate) mod drr;
+pub(crate) mod dualpi2;
+pub(crate) mod fifo;
 mod flow_hash;
-mod fq;
-mod fq_codel;
-mod fq_pie;
+pub(crate) mod fq;
+pub(crate) mod fq_codel;
+pub(crate) mod fq_pie;
 mod head_drop;
-mod htb;
+pub(crate) mod htb;
 mod lookahead;
-mod netem;
+pub(crate) mod netem;
 mod pfifo_fast;
-mod pie;
+pub(crate) mod pie;
 mod police;
-mod prio;
+pub(crate) mod prio;
 mod qdisc;
-mod red;
+pub(crate) mod red;
 mod rounds;
-mod sfq;
+pub(crate) mod sfq;
 mod stats;
-mod tbf;
+pub(crate) mod tbf;
 #[cfg(test)]
 pub(crate) mod tests;
 mod validate;
@@ -72,10 +72,10 @@ use alloc::vec::Vec;
 use core::mem;
 use qdisc::{CallContext, Qdisc};
 
-/// Result of enqueueing a packet (Linux's `NET_XMIT_*`). A sender on the same host sees it.
+/// Result of enqueueing a packet (Linux's `NET_XMIT_*`). A sender on the same host gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The packet is queued (or netem lost it, which looks the same to the sender).
+    /// The packet is queued (or netem lost it, which a sender cannot distinguish).
     Queued,
     /// The packet was dropped.
     Dropped,

@@ -1,4 +1,4 @@
-//! Result tables as Arrow data, and columns as numpy arrays. Memory is handed over, not copied (except: booleans are
+//! Result tables as Arrow data, and columns as numpy arrays. Memory is shared, not copied (except: booleans are
 //! packed for Arrow and unpacked for numpy; name codes become string views on demand).
 
 use crate::numbers::Numbers;

@@ -16,7 +16,7 @@ thread_local! {
     static LAST: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Stores panics instead of printing them; [`guarded`] turns them into exceptions.
+/// Stores panics instead of printing them; [`guarded`] converts them to exceptions.
 pub fn catch_panics() {
     set_hook(Box::new(|panic| LAST.with_borrow_mut(|last| *last = panic.to_string())));
 }

@@ -8,6 +8,7 @@ mod arrow;
 mod fault;
 mod numbers;
 mod run;
+mod tc;
 
 use pyo3::prelude::*;
 
@@ -22,12 +23,15 @@ mod _sim {
     use super::numbers::Numbers;
     #[pymodule_export]
     use super::run::{check, packet_trace, parameters, simulate};
+    #[pymodule_export]
+    use super::tc::{TcChange, TcError, TcTree};
     use pyo3::prelude::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::fault::catch_panics();
         module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
-        module.add("CONTROLLERS", dumbbell_core::cc::Controller::NAMES)
+        module.add("CONTROLLERS", dumbbell_core::cc::Controller::NAMES)?;
+        super::tc::add_grammar(module)
     }
 }

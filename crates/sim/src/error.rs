@@ -15,6 +15,14 @@ pub enum Error {
         /// The problem.
         problem: String,
     },
+    /// A tc command that is refused.
+    #[error("tc {command}: {problem}")]
+    Command {
+        /// Its words after `tc`.
+        command: String,
+        /// The problem, and what to write instead.
+        problem: String,
+    },
     /// Unknown host.
     #[error("{object}: unknown host '{host}'")]
     UnknownHost {

@@ -1,19 +1,25 @@
 //! The input of the simulator, written by `dumbbell.plan.world`: hosts, links, qdiscs, flows, probes, changes.
 //!
-//! The agent executes the same plan; here every tc line is translated to numbers. Paths run from left (senders) to
-//! right (receivers): a link joins a left host to a right host and has a device at each end.
+//! The agent executes the same plan. The JSON of a plan has the tc commands of each device; [`Plan::from_json`] reads
+//! them with [`dumbbell_core::tc`]. Paths run from left (senders) to right (receivers): a link joins a left host to a
+//! right host and has a device at each end.
 
 use crate::error::Error;
 use dumbbell_core::cc::Parameters;
-use dumbbell_core::queue::{HtbClass, Node};
+use dumbbell_core::queue::Node;
+use dumbbell_core::tc;
+use dumbbell_core::tc::tree::Tree;
 use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::Settings;
 use serde::Deserialize;
 
-/// One run.
+/// One run, with the tc commands of its devices executed.
+pub type Plan = PlanOf<Device, Change>;
+
+/// One run whose devices and changes are given as `D` and `C`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct PlanOf<D, C> {
     /// Seed of all random streams.
     pub seed: u64,
     /// Length of the experiment.
@@ -30,13 +36,13 @@ pub struct Plan {
     /// Links; their index here identifies them.
     pub wires: Vec<Link>,
     /// Qdiscs on devices. A device without one sends immediately.
-    pub devices: Vec<Device>,
+    pub devices: Vec<D>,
     /// Flows with unique names.
     pub flows: Vec<Flow>,
     /// Probe series in the order of the result.
     pub probes: Vec<Probe>,
     /// Changes in order of time.
-    pub changes: Vec<Change>,
+    pub changes: Vec<C>,
     /// Sampled qdiscs in the order of the result.
     pub queues: Vec<Watched>,
     /// Capture, if any.
@@ -60,9 +66,83 @@ impl Plan {
     /// If the text is not a plan; the error names keys and indices of the invalid value.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         let mut reader = serde_json::Deserializer::from_str(text);
-        serde_path_to_error::deserialize(&mut reader)
-            .map_err(|error| Error::Json { path: error.path().to_string(), problem: error.inner().to_string() })
+        serde_path_to_error::deserialize::<_, PlanOf<CommandedDevice, CommandedChange>>(&mut reader)
+            .map_err(|error| Error::Json { path: error.path().to_string(), problem: error.inner().to_string() })?
+            .execute()
     }
+}
+
+/// The tc commands that set up a device.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CommandedDevice {
+    at: End,
+    /// What qdiscs take from the device.
+    facts: tc::Device,
+    /// Words of each command after `tc`.
+    commands: Vec<Vec<String>>,
+    #[serde(default)]
+    telemetry: bool,
+}
+
+/// A tc command during the run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CommandedChange {
+    at: Time,
+    device: End,
+    /// Words after `tc`.
+    command: Vec<String>,
+}
+
+impl PlanOf<CommandedDevice, CommandedChange> {
+    fn execute(self) -> Result<Plan, Error> {
+        let mut trees = Vec::new();
+        for device in &self.devices {
+            let mut tree = Tree::new(device.facts.clone());
+            for command in &device.commands {
+                execute(&mut tree, command)?;
+            }
+            trees.push((device, tree));
+        }
+        let set_up = |(device, tree): &(&CommandedDevice, Tree)| {
+            tree.root().map(|root| Device { at: device.at, root, telemetry: device.telemetry })
+        };
+        let devices = trees.iter().filter_map(set_up).collect();
+        let mut changes = Vec::new();
+        for CommandedChange { at, device, command } in &self.changes {
+            let tree = trees.iter_mut().find(|(commanded, _)| commanded.at == *device);
+            let (_, tree) = tree.ok_or_else(|| refused(command, "its device has no qdisc".into()))?;
+            let what = execute(tree, command)?.ok_or_else(|| refused(command, "it does not change a qdisc".into()))?;
+            changes.push(Change { at: *at, device: *device, what });
+        }
+        let Self { seed, duration, sample, ends_when_done, every_change, .. } = self;
+        let Self { hosts, wires, flows, probes, queues, capture, .. } = self;
+        Ok(Plan {
+            seed,
+            duration,
+            sample,
+            ends_when_done,
+            every_change,
+            hosts,
+            wires,
+            devices,
+            flows,
+            probes,
+            changes,
+            queues,
+            capture,
+        })
+    }
+}
+
+fn execute(tree: &mut Tree, command: &[String]) -> Result<Option<tc::tree::Change>, Error> {
+    let words: Vec<_> = command.iter().map(String::as_str).collect();
+    tree.execute(&words).map_err(|wrong| refused(command, wrong.to_string()))
+}
+
+fn refused(command: &[String], problem: String) -> Error {
+    Error::Command { command: command.join(" "), problem }
 }
 
 /// A link between neighbours, without loss and delay.
@@ -96,15 +176,13 @@ pub struct End {
 }
 
 /// A device with a qdisc.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// The device.
     pub at: End,
     /// Its root qdisc.
     pub root: Node,
     /// Whether it stamps packets (in-network telemetry).
-    #[serde(default)]
     pub telemetry: bool,
 }
 
@@ -232,28 +310,12 @@ pub struct Probe {
 }
 
 /// A change during the run.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub struct Change {
     /// Time.
     pub at: Time,
     /// Device.
     pub device: End,
     /// The change.
-    pub what: ChangeKind,
-}
-
-/// Kinds of changes.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum ChangeKind {
-    /// `tc qdisc change`.
-    Discipline(Node),
-    /// `tc class change` on the htb with this handle.
-    Class {
-        /// Handle of the htb.
-        htb: String,
-        /// New settings of the class.
-        class: HtbClass,
-    },
+    pub what: tc::tree::Change,
 }

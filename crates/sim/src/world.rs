@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::event_queue::{Event, EventQueue, Kind};
 use crate::net::{DeviceId, HostId, Net};
 use crate::packet_trace::PacketTrace;
-use crate::plan::{Change, ChangeKind, Plan};
+use crate::plan::{Change, Plan};
 use crate::report::{Progress, QueueReport, RunResult};
 use crate::sampler::Sampler;
 use crate::telemetry::Telemetry;
@@ -31,6 +31,7 @@ use crate::trace::pcap::Tap;
 use crate::traffic::Flow;
 use crate::traffic::probe::Series;
 use dumbbell_core::packet::Packet;
+use dumbbell_core::tc::tree::Change as TcChange;
 use dumbbell_core::time::{Span, Time};
 use packet_accounting::PacketAccounting;
 use std::collections::VecDeque;
@@ -256,13 +257,13 @@ impl World {
         let device = &mut self.net.devices[device as usize];
         let queue = device.queue.as_mut().expect("checked when the world was created");
         let (handle, outcome) = match what {
-            ChangeKind::Discipline(node) => (&node.handle, queue.change(node)),
-            ChangeKind::Class { htb, class } => (htb, queue.change_class(htb, class)),
+            TcChange::Qdisc(node) => (&node.handle, queue.change(node)),
+            TcChange::Class { htb, class } => (htb, queue.change_class(htb, class)),
         };
         outcome.map_err(|why| Error::Change { at: self.now, handle: handle.clone(), why })?;
-        if let ChangeKind::Discipline(node) = what {
+        if let TcChange::Qdisc(node) = what {
             device.expect(node);
-        } else if let (ChangeKind::Class { class, .. }, Some(meter)) = (what, &mut device.meter) {
+        } else if let (TcChange::Class { class, .. }, Some(meter)) = (what, &mut device.meter) {
             meter.change_class(class);
         }
         if let Some(next) = self.changes.get(number + 1) {
@@ -308,8 +309,8 @@ const fn parts(id: u32) -> [usize; 2] {
     [id as usize / 2, id as usize % 2]
 }
 
-fn rank(place: usize) -> u32 {
-    u32::try_from(place).expect("counted when the world was created")
+fn rank(index: usize) -> u32 {
+    u32::try_from(index).expect("counted when the world was created")
 }
 
 const SENDER: usize = 0;

@@ -154,7 +154,8 @@ fn paths() -> impl Strategy<Value = Plan> {
     )
 }
 
-/// The same for one flow with a queue on the sending device: the sender sees drops, and TCP small queues limit it.
+/// The same for one flow with a queue on the sending device: the queue reports drops to the sender, and TCP small
+/// queues limit it.
 fn own_queues() -> impl Strategy<Value = Plan> {
     (paths(), any::<bool>(), 4u32..60).prop_map(|(mut plan, delays, packets)| {
         plan.flows.truncate(1);

@@ -5,11 +5,14 @@ mod common;
 
 use common::{bottleneck, chain, left, millis, netem, probe, right, root, run, tcp, udp, watched};
 use dumbbell_core::queue::{Config, Correlated, Loss, Node, Probability};
+use dumbbell_core::tc;
+use dumbbell_core::tc::tree::Tree;
 use dumbbell_core::time::{Span, Time};
 use dumbbell_sim::packet_trace::{TraceResult, Window};
 use dumbbell_sim::plan::{Plan, Traffic, Work};
 use dumbbell_sim::{Column, RunResult, Table, World};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 /// One row of a packet trace; times in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,50 +97,17 @@ fn traced(outcome: &RunResult) -> Vec<Row> {
 }
 
 /// Qdiscs under test: name, whether they may split super-packets, settings.
-const QUEUES: &[(&str, bool, &str)] = &[
-    ("pfifo", false, r#"{"kind": "pfifo", "limit": 30}"#),
-    ("bfifo", false, r#"{"kind": "bfifo", "limit": 40000}"#),
-    ("head drop", false, r#"{"kind": "pfifo_head_drop", "limit": 20}"#),
-    (
-        "codel",
-        false,
-        r#"{"kind": "codel", "limit": 60, "target": 5000000, "interval": 20000000, "ecn": true, "ce_threshold": null,
-            "mtu": 1514}"#,
-    ),
-    (
-        "fq_codel",
-        false,
-        r#"{"kind": "fq_codel", "limit": 40, "flows": 16, "quantum": 1514, "memory_limit": 33554432, "drop_batch": 64,
-            "codel": {"limit": 40, "target": 5000000, "interval": 20000000, "ecn": true, "ce_threshold": null,
-            "mtu": 1514}}"#,
-    ),
-    (
-        "pie",
-        false,
-        r#"{"kind": "pie", "limit": 30, "target": 5000000, "tupdate": 4, "alpha": 2, "beta": 20, "ecn": true,
-            "bytemode": false, "dq_rate_estimator": false, "mtu": 1514}"#,
-    ),
-    (
-        "sfq",
-        false,
-        r#"{"kind": "sfq", "limit": 40, "depth": 127, "flows": 40, "divisor": 1024, "quantum": 1514, "perturb": 0,
-            "headdrop": false, "red": null}"#,
-    ),
-    ("tbf", true, r#"{"kind": "tbf", "rate": 800000, "burst": 4000, "limit": 30000, "peak": null}"#),
-    (
-        "tbf over codel",
-        true,
-        r#"{"kind": "tbf", "rate": 800000, "burst": 4000, "limit": 30000, "peak": null, "inner": {"handle": "20:",
-            "config": {"kind": "codel", "limit": 60, "target": 5000000, "interval": 20000000, "ecn": false,
-            "ce_threshold": null, "mtu": 1514}}}"#,
-    ),
-    (
-        "cake",
-        true,
-        r#"{"kind": "cake", "rate": 800000, "tin_rate": 800000, "target": 5000000, "interval": 50000000, "isolation":
-            "triple_isolate", "ack_filter": "none", "link": {"overhead": 0, "raw": true, "least": 0, "framing": "plain"},
-            "memory_limit": 30000, "split_gso": true, "ingress": false, "mtu": 1514}"#,
-    ),
+const QUEUES: &[(&str, bool, &[&str])] = &[
+    ("pfifo", false, &["pfifo limit 30"]),
+    ("bfifo", false, &["bfifo limit 40000"]),
+    ("head drop", false, &["pfifo_head_drop limit 20"]),
+    ("codel", false, &["codel limit 60 target 5ms interval 20ms ecn"]),
+    ("fq_codel", false, &["fq_codel limit 40 flows 16 target 5ms interval 20ms"]),
+    ("pie", false, &["pie limit 30 target 5ms ecn"]),
+    ("sfq", false, &["sfq limit 40"]),
+    ("tbf", true, &["tbf rate 6400kbit burst 4000 limit 30000"]),
+    ("tbf over codel", true, &["tbf rate 6400kbit burst 4000 limit 30000", "codel limit 60 target 5ms interval 20ms"]),
+    ("cake", true, &["cake bandwidth 6400kbit memlimit 30000"]),
 ];
 
 #[derive(Clone, Debug)]
@@ -204,8 +174,12 @@ impl Scenario {
     }
 
     fn node(&self) -> Node {
-        let text = format!(r#"{{"handle": "10:", "config": {}}}"#, QUEUES[self.queue].2);
-        serde_json::from_str(&text).expect("a qdisc")
+        let mut tree = Tree::new(tc::Device { mtu: 1514, queue_length: 1000, seeds: BTreeMap::new() });
+        for (parent, options) in ["root handle 10:", "parent 10: handle 20:"].iter().zip(QUEUES[self.queue].2) {
+            let command = format!("qdisc add {parent} {options}");
+            tree.execute(&command.split(' ').collect::<Vec<_>>()).expect("a qdisc");
+        }
+        tree.root().expect("the root was added")
     }
 
     fn air(&self) -> Config {
@@ -302,7 +276,7 @@ proptest! {
         }
     }
 
-    /// A splitting qdisc counts the segments before they leave; the trace sees the split when the first segment leaves.
+    /// A splitting qdisc counts the segments before they leave; the trace records the split when the first one leaves.
     #[test]
     fn queued_packets_agree_with_the_backlog(scenario in worlds().prop_filter("cuts", |scenario| !scenario.cuts_unseen())) {
         let outcome = recorded(&scenario.plan(), window(0, 800));
@@ -312,8 +286,8 @@ proptest! {
             if packet_trace.iter().any(|row| row.queued == Some(time) || row.out() == Some(time)) {
                 continue; // The event queue decides who is first at this time.
             }
-            let stands = |row: &&Row| row.queued.is_some_and(|at| at < time) && row.out().is_none_or(|at| time < at);
-            prop_assert_eq!(counted(packet_trace.iter().filter(stands)), backlog, "at {}", time);
+            let is_queued = |row: &&Row| row.queued.is_some_and(|at| at < time) && row.out().is_none_or(|at| time < at);
+            prop_assert_eq!(counted(packet_trace.iter().filter(is_queued)), backlog, "at {}", time);
             compared += 1;
             was_queued += backlog;
         }
@@ -350,8 +324,8 @@ proptest! {
         let packet_trace = traced(&outcome);
         for (flow, report) in plan.flows.iter().zip(&outcome.report.flows) {
             let mine = |row: &&Row| row.flow == flow.name && row.direction == "forward" && row.kind != "ack";
-            let again = packet_trace.iter().filter(mine).filter(|row| row.retransmit && refused(row).is_none()).count();
-            prop_assert_eq!(again as u64, report.retransmits, "{}", &flow.name);
+            let count = packet_trace.iter().filter(mine).filter(|row| row.retransmit && refused(row).is_none()).count();
+            prop_assert_eq!(count as u64, report.retransmits, "{}", &flow.name);
         }
     }
 }

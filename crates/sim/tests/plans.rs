@@ -4,8 +4,9 @@ mod common;
 
 use common::{chain, left, link, netem, plan, probe, root, settings, tcp, udp, watched};
 use dumbbell_core::queue::Config;
+use dumbbell_core::tc::tree::Change as TcChange;
 use dumbbell_core::time::{Span, Time};
-use dumbbell_sim::plan::{Capture, Change, ChangeKind, Plan, Work};
+use dumbbell_sim::plan::{Capture, Change, Plan, Work};
 use dumbbell_sim::{Error, World};
 
 fn problem(plan: &Plan) -> String {
@@ -85,7 +86,7 @@ fn link_ends_are_checked_in_every_object() {
     assert_eq!(problem(&plain), "queue 'bottleneck': no qdisc on its device has the handle '10:'");
     let mut changed = line();
     let node = root(left(0), "1:", Config::Netem(Box::new(netem(Span::ZERO)))).root;
-    changed.changes.push(Change { at: Time::from_nanos(5), device: left(0), what: ChangeKind::Discipline(node) });
+    changed.changes.push(Change { at: Time::from_nanos(5), device: left(0), what: TcChange::Qdisc(node) });
     assert_eq!(problem(&changed), "the change at 5 ns: no qdisc on its device has the handle '1:'");
 }
 

@@ -1,4 +1,4 @@
-//! What is sampled, when, and with which nulls.
+//! Contents and times of samples, and their nulls.
 
 mod common;
 

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import takewhile
 
-from dumbbell.plan.tc.reader import handle
+from dumbbell.plan.tc import handle
 from dumbbell.spec.qdisc import GRAMMAR, parse_qdisc
 from dumbbell.spec.script import Script
 from dumbbell.spec.units import rate_bps

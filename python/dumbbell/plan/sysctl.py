@@ -7,7 +7,7 @@ Every other one is refused by its name.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dumbbell.plan.tc.lacks import Lacks
+from dumbbell.plan.lacks import Lacks
 
 __all__ = ["Sysctls", "read_sysctls"]
 

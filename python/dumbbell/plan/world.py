@@ -1,4 +1,4 @@
-"""A plan as the simulator reads it: hosts, wires, disciplines in numbers, flows, probes, changes.
+"""A plan as the simulator reads it: hosts, links, tc commands, flows, probes, changes.
 
 A pure function from a `Plan` to the JSON of `crates/sim/src/plan.rs`. What the simulator lacks is an
 `ExperimentError` that names the key, and the engine that has it; which controllers there are, the engine asks.
@@ -6,17 +6,16 @@ A pure function from a `Plan` to the JSON of `crates/sim/src/plan.rs`. What the 
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan.inside import Place
+from dumbbell.plan.lacks import Lacks
 from dumbbell.plan.layout import Command
 from dumbbell.plan.model import FlowPlan, Plan
 from dumbbell.plan.sysctl import Sysctls, read_sysctls
-from dumbbell.plan.tc import Reader
-from dumbbell.plan.tc.disciplines import Device
-from dumbbell.plan.tc.lacks import Lacks
-from dumbbell.plan.tc.reader import handle
+from dumbbell.plan.tc import Device, Tree, handle, major
 from dumbbell.spec.units import Wrong, duration_ns, rate_bps
 
 __all__ = ["ELSEWHERE", "as_world"]
@@ -44,11 +43,14 @@ def as_world(plan: Plan, seed: int, *, capture: Place | None = None) -> dict[str
     Raises `ExperimentError` for what the simulator lacks.
     """
     ends = _ends(plan)
-    readers: dict[Place, Reader] = {}
+    devices: dict[Place, _Device] = {}
     for command in plan.setup:
         if command.argv[0] == "tc":
-            _read(plan, readers, command)
-    trees = {place: reader.tree for place, reader in readers.items()}
+            _execute(plan, devices, command)
+    set_up = [
+        {"at": ends[place], "facts": asdict(device.facts), "commands": device.commands} | _stamps(plan, place)
+        for place, device in devices.items()
+    ]
     sysctls = _named(lambda: ("tcp.sysctl", dict(plan.net.tcp.sysctl)), lambda: read_sysctls(plan.net.tcp.sysctl))
     return {
         "seed": seed,
@@ -58,11 +60,7 @@ def as_world(plan: Plan, seed: int, *, capture: Place | None = None) -> dict[str
         "every_change": plan.every_change,
         "hosts": list(plan.hosts),
         "wires": [{"left": wire.left_host, "right": wire.right_host} for wire in plan.net.wires],
-        "devices": [
-            {"at": ends[place], "root": tree} | _stamps(plan, place)
-            for place, tree in trees.items()
-            if tree is not None
-        ],
+        "devices": set_up,
         "flows": [_flow(plan, flow, sysctls) for flow in plan.flows],
         "probes": [
             {
@@ -77,12 +75,9 @@ def as_world(plan: Plan, seed: int, *, capture: Place | None = None) -> dict[str
             for number, probe in enumerate(plan.probes, start=1)
         ],
         "changes": [
-            {
-                "at": change.at_ns,
-                "device": ends[_place(change.command)],
-                "what": _read(plan, readers, change.command),
-            }
+            {"at": change.at_ns, "device": ends[_place(change.command)], "command": change.command.argv[1:]}
             for change in plan.changes
+            if _execute(plan, devices, change.command, is_setup=False)
         ],
         "queues": [
             {
@@ -116,12 +111,26 @@ def _place(command: Command) -> Place:
     return command.host, command.argv[command.argv.index("dev") + 1]
 
 
-def _read(plan: Plan, readers: dict[Place, Reader], command: Command) -> dict[str, Any] | None:
+class _Device:
+    """A device with the commands that set it up."""
+
+    def __init__(self, facts: Device) -> None:
+        self.facts = facts
+        self.tree = Tree(facts)
+        self.commands: list[tuple[str, ...]] = []
+
+
+def _execute(plan: Plan, devices: dict[Place, _Device], command: Command, *, is_setup: bool = True) -> bool:
+    """Execute a command, to find what is wrong with it; did it change a running qdisc?"""
     place = _place(command)
-    if place not in readers:
-        seeds = {handle(each.handle): each.seed for each in plan.netem_seeds if (each.host, each.device) == place}
-        readers[place] = Reader(Device(plan.net.mtu + ETHERNET_BYTES, seeds))
-    return _named(lambda: _origin(plan, place, command), lambda: readers[place].read(command.argv[1:]))
+    if place not in devices:
+        seeds = {major(each.handle): each.seed for each in plan.netem_seeds if (each.host, each.device) == place}
+        devices[place] = _Device(Device(plan.net.mtu + ETHERNET_BYTES, seeds=seeds))
+    device, words = devices[place], command.argv[1:]
+    change = _named(lambda: _origin(plan, place, command), lambda: device.tree.execute(words))
+    if is_setup:
+        device.commands.append(words)
+    return change is not None
 
 
 def _origin(plan: Plan, place: Place, command: Command) -> tuple[str, str]:

@@ -1,8 +1,8 @@
 """The grammar of queueing disciplines, as tc has it.
 
-One table: a discipline's options, and what each takes. It exists so that a slip is found
-where it was made, with the right spelling beside it, and so that a file from a stranger
-can say nothing to tc but a discipline: every word is a known option or a checked quantity.
+The options and their arguments are declared in `crates/core/src/tc`. This module checks every word of a discipline,
+so that an error names the option with the nearest spelling, and so that a file from a stranger passes nothing to tc but
+known options and checked quantities.
 Sources: the manual pages tc-*(8) of iproute2 6.1 and the parsers in its `tc/q_*.c`.
 """
 
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 
+from dumbbell import _sim
 from dumbbell.spec import units
 from dumbbell.spec.units import Wrong
 
-__all__ = ["GRAMMAR", "POLICE", "Qdisc", "check_options", "parse_qdisc", "read_options", "suggest"]
+__all__ = ["GRAMMAR", "POLICE", "Qdisc", "check_options", "parse_qdisc", "suggest"]
 
 TIME, RATE, SIZE, PACKETS, COUNT, SHARE, FRACTION = "time", "rate", "size", "packets", "count", "share", "fraction"
 BITS = "value/mask"
@@ -43,187 +44,7 @@ POLICE = "police"
 Options = dict[str, tuple[str, ...]]
 """An option's arguments; a trailing ? marks one that may be missing; words|like|this are a choice."""
 
-_FLAG: tuple[str, ...] = ()
-_CODEL: Options = {
-    "limit": (PACKETS,),
-    "target": (TIME,),
-    "interval": (TIME,),
-    "ecn": _FLAG,
-    "noecn": _FLAG,
-    "ce_threshold": (TIME,),
-}
-_PIE: Options = {
-    "limit": (PACKETS,),
-    "target": (TIME,),
-    "tupdate": (TIME,),
-    "alpha": (COUNT,),
-    "beta": (COUNT,),
-    "ecn": _FLAG,
-    "noecn": _FLAG,
-    "bytemode": _FLAG,
-    "nobytemode": _FLAG,
-    "dq_rate_estimator": _FLAG,
-    "no_dq_rate_estimator": _FLAG,
-}
-_RED: Options = {
-    "limit": (SIZE,),
-    "min": (SIZE,),
-    "max": (SIZE,),
-    "avpkt": (SIZE,),
-    "burst": (COUNT,),
-    "bandwidth": (RATE,),
-    "probability": (FRACTION,),
-    "ecn": _FLAG,
-    "harddrop": _FLAG,
-    "nodrop": _FLAG,
-    "adaptive": _FLAG,
-}
-_PRIO: Options = {"bands": (COUNT,), "priomap": (COUNT, *([f"{COUNT}?"] * 15))}
-_POLICE: Options = {"rate": (RATE,), "burst": (SIZE,), "mtu": (SIZE,), "peakrate": (RATE,)}
-
-GRAMMAR: dict[str, Options] = {
-    "pfifo": {"limit": (PACKETS,)},
-    "bfifo": {"limit": (SIZE,)},
-    "pfifo_head_drop": {"limit": (PACKETS,)},
-    "tbf": {
-        "rate": (RATE,),
-        "burst": (SIZE,),
-        "buffer": (SIZE,),
-        "maxburst": (SIZE,),
-        "limit": (SIZE,),
-        "latency": (TIME,),
-        "peakrate": (RATE,),
-        "mtu": (SIZE,),
-        "minburst": (SIZE,),
-        "mpu": (SIZE,),
-        "overhead": (COUNT,),
-    },
-    "htb": {"default": (COUNT,), "r2q": (COUNT,), "direct_qlen": (COUNT,)},
-    "netem": {
-        "limit": (PACKETS,),
-        "delay": (TIME, f"{TIME}?", f"{SHARE}?"),
-        "latency": (TIME, f"{TIME}?", f"{SHARE}?"),
-        "distribution": ("uniform|normal|pareto|paretonormal",),
-        "loss": ("random|state|gemodel?", *([f"{SHARE}?"] * 5)),
-        "drop": ("random|state|gemodel?", *([f"{SHARE}?"] * 5)),
-        "every": (COUNT,),  # Not tc's: one packet in so many is lost, as theory assumes; only the simulator can.
-        "ecn": _FLAG,
-        "corrupt": (SHARE, f"{SHARE}?"),
-        "duplicate": (SHARE, f"{SHARE}?"),
-        "reorder": (SHARE, f"{SHARE}?"),
-        "gap": (COUNT,),
-        "rate": (RATE, f"{COUNT}?", f"{COUNT}?", f"{COUNT}?"),
-        "slot": (TIME, f"{TIME}?"),
-        "packets": (COUNT,),
-        "bytes": (COUNT,),
-        "seed": (COUNT,),
-    },
-    "red": _RED,
-    "codel": _CODEL,
-    "fq_codel": _CODEL
-    | {"flows": (COUNT,), "quantum": (SIZE,), "memory_limit": (SIZE,), "drop_batch": (COUNT,)}
-    | {"ce_threshold_selector": (BITS,)},
-    "pie": _PIE,
-    "fq_pie": _PIE | {"flows": (COUNT,), "quantum": (SIZE,), "memory_limit": (SIZE,), "ecn_prob": (COUNT,)},
-    "fq": {
-        "limit": (PACKETS,),
-        "flow_limit": (PACKETS,),
-        "quantum": (SIZE,),
-        "initial_quantum": (SIZE,),
-        "maxrate": (RATE,),
-        "buckets": (COUNT,),
-        "orphan_mask": (COUNT,),
-        "pacing": _FLAG,
-        "nopacing": _FLAG,
-        "refill_delay": (TIME,),
-        "low_rate_threshold": (RATE,),
-        "ce_threshold": (TIME,),
-        "timer_slack": (TIME,),
-        "horizon": (TIME,),
-        "horizon_cap": _FLAG,
-        "horizon_drop": _FLAG,
-    },
-    "cake": {
-        "bandwidth": (RATE,),
-        "unlimited": _FLAG,
-        "rtt": (TIME,),
-        "memlimit": (SIZE,),
-        "overhead": (COUNT,),
-        "mpu": (COUNT,),
-        "fwmark": (COUNT,),
-    }
-    | dict.fromkeys(
-        "besteffort diffserv3 diffserv4 diffserv8 precedence flowblind srchost dsthost hosts flows dual-srchost "
-        "dual-dsthost triple-isolate nat nonat wash nowash ack-filter ack-filter-aggressive no-ack-filter split-gso "
-        "no-split-gso raw conservative noatm atm ptm ethernet ingress egress autorate-ingress datacentre lan metro "
-        "regional internet oceanic satellite interplanetary".split(),
-        _FLAG,
-    ),
-    "sfq": {
-        "limit": (PACKETS,),
-        "perturb": (COUNT,),
-        "quantum": (SIZE,),
-        "divisor": (COUNT,),
-        "depth": (COUNT,),
-        "flows": (COUNT,),
-        "headdrop": _FLAG,
-    }
-    | dict.fromkeys(("redflowlimit", "min", "max"), (COUNT,))
-    | {key: _RED[key] for key in ("avpkt", "burst", "probability", "ecn", "harddrop")},
-    "choke": {
-        "limit": (PACKETS,),
-        "min": (COUNT,),
-        "max": (COUNT,),
-        "avpkt": (SIZE,),
-        "burst": (COUNT,),
-        "bandwidth": (RATE,),
-        "probability": (FRACTION,),
-        "ecn": _FLAG,
-    },
-    "sfb": {
-        "rehash": (TIME,),
-        "db": (TIME,),
-        "limit": (PACKETS,),
-        "max": (COUNT,),
-        "target": (COUNT,),
-        "increment": (FRACTION,),
-        "decrement": (FRACTION,),
-        "penalty_rate": (COUNT,),
-        "penalty_burst": (COUNT,),
-    },
-    "hhf": {
-        "limit": (PACKETS,),
-        "quantum": (SIZE,),
-        "hh_limit": (COUNT,),
-        "reset_timeout": (TIME,),
-        "admit_bytes": (SIZE,),
-        "evict_timeout": (TIME,),
-        "non_hh_weight": (COUNT,),
-    },
-    "dualpi2": {
-        "limit": (PACKETS,),
-        "memlimit": (COUNT,),
-        "target": (TIME,),
-        "tupdate": (TIME,),
-        "alpha": (FRACTION,),
-        "beta": (FRACTION,),
-        "max_rtt": (TIME,),
-        "typical_rtt": (TIME,),
-        "step_thresh": (TIME_OR_PACKETS,),
-        "min_qlen_step": (COUNT,),
-        "coupling_factor": (COUNT,),
-        "classic_protection": (SHARE,),
-    }
-    | dict.fromkeys(
-        "drop_on_overload overflow drop_enqueue drop_dequeue l4s_ect any_ect split_gso no_split_gso".split(), _FLAG
-    ),
-    "pfifo_fast": {},
-    POLICE: _POLICE,  # Not tc's: a prio whose one filter polices; packets that come too fast die, none waits.
-    "skbprio": {"limit": (PACKETS,)},
-    "prio": _PRIO,
-    "drr": {},
-    "ets": {"bands": (COUNT,), "strict": (COUNT,)},
-}
+GRAMMAR: dict[str, Options] = _sim.QDISCS
 
 
 @dataclass(frozen=True)
@@ -300,13 +121,6 @@ def check_options(kind: str, words: Sequence[str], options: Options) -> dict[int
         for _, arguments in _read(kind, words, options)
         for position, wanted in arguments
         if words[position].lower().endswith("bdp")
-    }
-
-
-def read_options(kind: str, words: Sequence[str], options: Options) -> dict[str, tuple[str, ...]]:
-    """Each option that was written, with its arguments; of two alike the last counts, as with tc."""
-    return {
-        option: tuple(words[position] for position, _ in arguments) for option, arguments in _read(kind, words, options)
     }
 
 

@@ -11,6 +11,7 @@ import re
 import shlex
 from dataclasses import dataclass
 
+from dumbbell import _sim
 from dumbbell.spec.qdisc import GRAMMAR, POLICE, Options, check_options
 from dumbbell.spec.units import Wrong
 
@@ -23,14 +24,8 @@ FIRST_HANDLE = 0xDB00
 
 _WORD = re.compile(r"[A-Za-z0-9_.:,%/-]+\Z")
 _SHOWS = ("show", "list", "ls", "lst")
-_HTB: Options = dict.fromkeys(("rate", "ceil"), ("rate",))
-_HTB |= dict.fromkeys(("burst", "cburst", "quantum", "mtu", "mpu"), ("size",))
-_HTB |= dict.fromkeys(("prio", "overhead"), ("count",))
-CLASS_OPTIONS: dict[str, Options] = {
-    "htb": _HTB,
-    "drr": {"quantum": ("size",)},
-}
-POLICE_OPTIONS: Options = GRAMMAR[POLICE] | {"drop": (), "conform-exceed": ("drop|drop/ok|drop/pass",)}
+CLASS_OPTIONS: dict[str, Options] = _sim.CLASSES
+POLICE_OPTIONS: Options = _sim.POLICE_ACTION
 """What a filter's `action police` may say."""
 _FILTER_KINDS = ("fw", "u32", "matchall", "flower", "route")
 _FILTER_WORDS = frozenset(

@@ -19,6 +19,7 @@
 //! | `acks` | which ACKs are superseded |
 
 pub mod config;
+pub(crate) mod tc;
 
 mod acks;
 mod cobalt;
@@ -186,7 +187,7 @@ impl Cake {
         self.drop_packet(packet, stats, ctx);
     }
 
-    /// Dequeues a packet that the control loop lets pass. With `ingress`, the scheduler runs again after each drop.
+    /// Dequeues a packet that the control loop passes. With `ingress`, the scheduler runs again after each drop.
     fn serve(&mut self, index: usize, stats: &mut QdiscStats, ctx: &mut CallContext) -> Served {
         let bulk_flows = if self.config.ingress { self.rounds.bulk() } else { 0 };
         while let Some(mut packet) = self.pop(index, stats) {
@@ -270,10 +271,10 @@ fn flow_quantum(rate: Option<Rate>) -> u32 {
 
 /// Memory limit in bytes (`cake_reconfigure`).
 fn memory_limit(config: &CakeConfig) -> u64 {
-    let asked = config.memory_limit.unwrap_or(0);
+    let configured = config.memory_limit.unwrap_or(0);
     let of_rate = |rate: Rate| (rate.bytes_in(config.interval) * 4).max(MIN_MEMORY);
-    let wanted = if asked > 0 { asked } else { config.rate.map_or(u64::from(u32::MAX), of_rate) };
-    wanted.min(asked.max(MAX_PACKETS * u64::from(config.mtu)))
+    let limit = if configured > 0 { configured } else { config.rate.map_or(u64::from(u32::MAX), of_rate) };
+    limit.min(configured.max(MAX_PACKETS * u64::from(config.mtu)))
 }
 
 const MIN_QUANTUM: u64 = 300;

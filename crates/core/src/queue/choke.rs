@@ -16,6 +16,7 @@ use crate::rng::Rng;
 use crate::time::Time;
 use alloc::collections::VecDeque;
 
+pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
 

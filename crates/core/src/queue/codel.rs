@@ -1,5 +1,7 @@
 //! codel: one queue, one control loop (RFC 8289; Linux `net/sched/sch_codel.c`).
 
+pub(crate) mod tc;
+
 use super::control::{Control, PacketSource, Params};
 use super::qdisc::CallContext;
 use super::stats::QdiscStats;
@@ -23,7 +25,7 @@ impl Codel {
         Self { packets: VecDeque::new(), limit: config.limit, params: Params::new(config), control: Control::default() }
     }
 
-    /// Enqueues a packet if there is room.
+    /// Enqueues a packet if there is space.
     pub fn enqueue(&mut self, mut packet: Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
         if stats.backlog.packets >= self.limit {
             stats.counters.drops += 1;
@@ -36,7 +38,7 @@ impl Codel {
         Verdict::Queued
     }
 
-    /// Dequeues the next packet that the control loop lets pass.
+    /// Dequeues the next packet that the control loop passes.
     pub fn dequeue(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
         let mut source = Head { packets: &mut self.packets, stats, dropped: ctx.dropped };
         self.control.next(&self.params, ctx.now, &mut source).map_or(Next::Empty, Next::Packet)
@@ -49,7 +51,7 @@ impl Codel {
     }
 }
 
-/// The queue as its control loop sees it.
+/// The control loop's access to the queue.
 struct Head<'a> {
     packets: &'a mut VecDeque<Packet>,
     stats: &'a mut QdiscStats,

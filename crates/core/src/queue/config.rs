@@ -1,5 +1,5 @@
-//! Settings of qdiscs, as numbers. `dumbbell.spec.qdisc` translates tc's options into these; each qdisc's module
-//! describes their effect.
+//! Settings of qdiscs, as numbers. [`crate::tc`] makes them of tc's options; each qdisc's module describes their
+//! effect.
 
 mod aqm;
 mod bands;
@@ -17,11 +17,11 @@ use crate::time::Span;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use serde::Deserialize;
+use serde::Serialize;
 
-/// Settings of a qdisc. Sizes are bytes unless the name says packets.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
+/// Settings of a qdisc. Sizes are bytes unless the name contains `packets`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Config {
     /// First in, first out, limited in packets.
     Pfifo {
@@ -77,8 +77,7 @@ pub enum Config {
 }
 
 /// One qdisc in a device's tree.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Node {
     /// Handle as tc writes it, such as `10:`; the sampler and later changes find the qdisc by it.
     pub handle: String,
@@ -87,8 +86,7 @@ pub struct Node {
 }
 
 /// tbf: a bucket of `burst` bytes filled at `rate`, behind a queue of `limit` bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TbfConfig {
     /// Bytes per second.
     pub rate: Rate,
@@ -97,16 +95,14 @@ pub struct TbfConfig {
     /// Limit of the default bfifo.
     pub limit: u64,
     /// A second bucket that limits bursts: its rate and depth (`mtu`).
-    #[serde(default)]
     pub peak: Option<(Rate, u64)>,
     /// A qdisc that replaces the default bfifo.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub inner: Option<Node>,
 }
 
 /// htb: classes with guaranteed rates that may borrow up to their ceilings.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HtbConfig {
     /// Minor number of the default class; 0 sends unmatched packets unshaped.
     pub default: u32,
@@ -119,8 +115,7 @@ pub struct HtbConfig {
 }
 
 /// One htb class.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HtbClass {
     /// Minor number (`1:20` is 0x20).
     pub minor: u32,
@@ -139,76 +134,61 @@ pub struct HtbClass {
     /// Priority; 0 is served first.
     pub prio: u8,
     /// Qdisc of a leaf; None: a pfifo of the device's queue length.
-    #[serde(default)]
     pub leaf: Option<Node>,
 }
 
 /// A probability in units of 2⁻³² as netem keeps it: `u32::MAX` is always.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct Probability(pub u32);
 
 /// A probability with its correlation to the previous draw (netem's `crndstate`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Correlated {
     /// Probability.
     pub chance: Probability,
     /// Weight of the previous draw in the next.
-    #[serde(default)]
     pub correlation: Probability,
 }
 
 /// netem: emulates a wide-area path.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NetemConfig {
     /// Maximum packets on the emulated link.
     pub limit: u32,
     /// Delay.
-    #[serde(default)]
     pub delay: Span,
     /// Jitter.
-    #[serde(default)]
     pub jitter: Span,
     /// Correlation of the jitter.
-    #[serde(default)]
     pub delay_correlation: Probability,
     /// Distribution of the jitter.
-    #[serde(default)]
     pub distribution: Distribution,
     /// Loss model.
-    #[serde(default)]
     pub loss: Loss,
     /// Share of packets that skip the delay.
-    #[serde(default)]
     pub reorder: Correlated,
     /// Only every `gap`th packet may skip the delay; 0 is off.
-    #[serde(default)]
     pub gap: u32,
     /// Share of packets that are duplicated.
-    #[serde(default)]
     pub duplicate: Correlated,
     /// Share of packets that are corrupted: their checksum fails, so the receiving host drops them.
-    #[serde(default)]
     pub corrupt: Correlated,
     /// Rate of the emulated link with packet overhead, cell size and cell overhead in bytes.
-    #[serde(default)]
     pub rate: Option<NetemRate>,
     /// Slots: packets leave in bursts.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<SlotConfig>,
     /// Seed of its random numbers (`TCA_NETEM_PRNG_SEED`); None: drawn from the run's random streams.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// Child qdisc.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub inner: Option<Box<Node>>,
 }
 
 /// netem's slots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SlotConfig {
     /// Minimum time between slots.
     pub least: Span,
@@ -221,24 +201,20 @@ pub struct SlotConfig {
 }
 
 /// netem's rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct NetemRate {
     /// Bytes per second.
     pub rate: Rate,
     /// Bytes added to each packet.
-    #[serde(default)]
     pub packet_overhead: i32,
     /// Cell size; whole cells are sent. 0 is off.
-    #[serde(default)]
     pub cell_size: u32,
     /// Bytes added to each cell.
-    #[serde(default)]
     pub cell_overhead: i32,
 }
 
 /// Distribution of netem's jitter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
     /// Uniform between minus and plus the jitter (netem without a table).
@@ -253,8 +229,8 @@ pub enum Distribution {
 }
 
 /// netem's loss models (tc-netem(8)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Loss {
     /// No loss.
     #[default]
@@ -296,8 +272,7 @@ pub enum Loss {
 ///
 /// Averages are in bytes. Leave `adaptive` off to match tc on Linux: since iproute2 5.7 tc puts the flag into another
 /// attribute than the one that arms the timer (`__red_change`).
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that tc has")]
 pub struct RedConfig {
     /// Limit of the default bfifo in bytes.
@@ -317,25 +292,20 @@ pub struct RedConfig {
     /// `max_P`: probability at `max`, in units of 2⁻³².
     pub max_p: Probability,
     /// Mark ECN-capable packets instead of dropping them.
-    #[serde(default)]
     pub ecn: bool,
     /// Drop instead of marking above `max`.
-    #[serde(default)]
     pub harddrop: bool,
     /// Never drop packets that cannot be marked.
-    #[serde(default)]
     pub nodrop: bool,
     /// Adapt `max_p` every 500 ms.
-    #[serde(default)]
     pub adaptive: bool,
     /// A qdisc that replaces the default bfifo.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub inner: Option<Node>,
 }
 
 /// codel (RFC 8289).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CodelConfig {
     /// Maximum packets.
     pub limit: u32,
@@ -346,19 +316,17 @@ pub struct CodelConfig {
     /// Mark instead of dropping.
     pub ecn: bool,
     /// Mark every capable packet above this sojourn time.
-    #[serde(default)]
     pub ce_threshold: Option<Span>,
     /// Restrict `ce_threshold` to packets whose ECN bits, masked by the second number, equal the first
     /// (`ce_threshold_selector`).
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_selector: Option<(u8, u8)>,
     /// MTU of the device including the Ethernet header: no drops below this backlog.
     pub mtu: u32,
 }
 
 /// `fq_codel` (RFC 8290).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FqCodelConfig {
     /// Maximum packets in all queues.
     pub limit: u32,

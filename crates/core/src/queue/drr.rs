@@ -13,6 +13,7 @@ use crate::packet::Packet;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
 
@@ -123,7 +124,7 @@ impl Drr {
 }
 
 /// Bounds of `drr_change_class`.
-const fn quantum(bytes: u32) -> u32 {
+pub(crate) const fn quantum(bytes: u32) -> u32 {
     if bytes < MIN_QUANTUM {
         MIN_QUANTUM
     } else if bytes > MAX_QUANTUM {

@@ -23,6 +23,7 @@ use credit::Credit;
 
 mod control;
 mod credit;
+pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
 

@@ -1,5 +1,7 @@
 //! pfifo and bfifo: first in, first out, limited in packets or bytes (Linux `net/sched/sch_fifo.c`).
 
+pub(crate) mod tc;
+
 use super::lookahead::Peeked;
 use super::qdisc::CallContext;
 use super::stats::QdiscStats;
@@ -32,7 +34,7 @@ impl Fifo {
         Self { packets: VecDeque::new(), limit: Limit::Bytes(limit) }
     }
 
-    /// Enqueues a packet if there is room. Only qdiscs that use sojourn time record the arrival time.
+    /// Enqueues a packet if there is space. Only qdiscs that use sojourn time record the arrival time.
     #[inline]
     pub fn enqueue(&mut self, packet: &Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
         if !self.fits(packet.bytes, stats) {

@@ -16,6 +16,7 @@
 
 pub mod config;
 mod flow;
+pub(crate) mod tc;
 
 use self::flow::{Flow, FlowState};
 use super::flow_hash::mixed;
@@ -78,12 +79,12 @@ impl Fq {
     /// Enqueues a packet; it may leave at its departure time.
     pub fn enqueue(&mut self, mut packet: Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
         let horizon = ctx.now + self.config.horizon;
-        let wanted = self.departure(&packet).map_or(ctx.now, |time| time.max(ctx.now));
-        let is_beyond = wanted > horizon && self.config.horizon_drop;
+        let departs_at = self.departure(&packet).map_or(ctx.now, |time| time.max(ctx.now));
+        let is_beyond = departs_at > horizon && self.config.horizon_drop;
         if self.packets >= self.config.limit || is_beyond {
             return refuse(packet, stats, ctx);
         }
-        packet.queued_at = wanted.min(horizon);
+        packet.queued_at = departs_at.min(horizon);
         if self.may_pass(packet.queued_at, stats, ctx.now) {
             stats.add_packet(packet.bytes);
             self.fast.push_back(packet);
@@ -234,8 +235,9 @@ impl Fq {
     fn rest(&mut self, now: Time) -> Next {
         let Some(&(soonest, ..)) = self.waiting.first() else { return Next::Empty };
         let slack = self.config.timer_slack;
-        let stands = self.ring_at + slack > now && self.ring_at >= soonest && self.ring_at.since(soonest) <= slack;
-        if !stands {
+        let is_timer_kept =
+            self.ring_at + slack > now && self.ring_at >= soonest && self.ring_at.since(soonest) <= slack;
+        if !is_timer_kept {
             self.ring_at = soonest;
         }
         Next::At(self.ring_at + slack)

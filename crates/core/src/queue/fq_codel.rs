@@ -14,6 +14,7 @@ use crate::packet::{Body, Packet};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
 
@@ -128,7 +129,7 @@ impl FqCodel {
     }
 }
 
-/// One queue as its control loop sees it.
+/// A control loop's access to its queue.
 struct Head<'a> {
     packets: &'a mut VecDeque<Packet>,
     backlog: &'a mut u64,

@@ -14,6 +14,7 @@ use crate::rng::Rng;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
 

@@ -29,6 +29,7 @@ use tree::Tree;
 mod class;
 mod list;
 mod single;
+pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
 mod tree;

@@ -1,4 +1,4 @@
-//! A child that its parent peeks before it dequeues: tbf must know whether its tokens suffice.
+//! A child that its parent peeks before it dequeues: tbf compares the packet's size with its tokens.
 //!
 //! A fifo can show its head. Any other qdisc must dequeue the packet, so it is held here and still counts in the
 //! child's backlog (`qdisc_peek_dequeued`, Linux `include/net/sch_generic.h`).

@@ -36,6 +36,7 @@ mod link;
 mod loss;
 mod prandom;
 mod slot;
+pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
 
@@ -201,7 +202,7 @@ impl Netem {
         }
     }
 
-    /// Assigns a packet its departure time, or lets it skip the link.
+    /// Assigns a packet its departure time, or makes it skip the link.
     #[inline]
     fn admit(&mut self, packet: &Packet, is_corrupted: bool, stats: &mut QdiscStats, ctx: &mut CallContext) {
         stats.add_packet(packet.bytes);

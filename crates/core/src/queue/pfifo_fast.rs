@@ -22,7 +22,7 @@ impl PfifoFast {
         Self { band: Fifo::of_packets(limit) }
     }
 
-    /// Enqueues a packet if there is room.
+    /// Enqueues a packet if there is space.
     pub fn enqueue(&mut self, packet: &Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
         self.band.enqueue(packet, stats, ctx)
     }

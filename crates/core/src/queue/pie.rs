@@ -1,6 +1,8 @@
 //! pie: drops or marks arriving packets at random with a probability that follows the delay (RFC 8033; Linux
 //! `net/sched/sch_pie.c`). [`control`] computes the probability; this module is the queue.
 
+pub(crate) mod tc;
+
 use super::qdisc::{CallContext, QdiscContext};
 use super::stats::QdiscStats;
 use super::{Next, PieConfig, Verdict};

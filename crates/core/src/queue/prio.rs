@@ -11,6 +11,7 @@ use super::{Next, PrioConfig, Verdict};
 use crate::packet::Packet;
 use alloc::vec::Vec;
 
+pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
 

@@ -21,6 +21,7 @@ use slope::Slope;
 
 pub(super) mod early;
 pub(super) mod slope;
+pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
 

@@ -43,7 +43,7 @@ impl Rounds {
         }
     }
 
-    /// The queue that may send now; it may turn out to be empty.
+    /// The queue that may send now; it may be empty.
     #[inline]
     pub fn next(&mut self) -> Option<usize> {
         loop {
@@ -80,8 +80,10 @@ impl Rounds {
     }
 }
 
-/// Smallest quantum that both accept (`fq_codel_change`, `fq_pie_change`).
-const MIN_QUANTUM: u32 = 256;
+/// Bounds of a quantum (`fq_codel_change`, `fq_pie_change`).
+pub const MIN_QUANTUM: u32 = 256;
+/// As [`MIN_QUANTUM`].
+pub const MAX_QUANTUM: u32 = 1 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -18,6 +18,7 @@ use alloc::vec::Vec;
 use slot::{Action, Slot};
 
 mod slot;
+pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
 
@@ -271,7 +272,7 @@ fn to_usize(number: u32) -> usize {
 }
 
 /// Limits of `sfq_change`.
-const MAX_FLOWS: u32 = 0x1_0000 - MAX_DEPTH - 1;
-const MAX_DEPTH: u32 = 127;
-const MAX_DIVISOR: u32 = 65_536;
-const MIN_QUANTUM: u32 = 256;
+pub(crate) const MAX_FLOWS: u32 = 0x1_0000 - MAX_DEPTH - 1;
+pub(crate) const MAX_DEPTH: u32 = 127;
+pub(crate) const MAX_DIVISOR: u32 = 65_536;
+pub(crate) const MIN_QUANTUM: u32 = 256;

@@ -11,6 +11,7 @@ use super::stats::QdiscStats;
 use super::{Next, TbfConfig, Verdict};
 use crate::packet::{Packet, cut};
 
+pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
 

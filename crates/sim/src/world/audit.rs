@@ -83,8 +83,8 @@ mod tests {
     }
 
     const DATAGRAMS: &str = r#"{"udp": {"payload": 1000, "interval": 5000000}}"#;
-    const QUEUE: &str = r#"{"at": {"wire": 0, "side": "left"}, "root": {"handle": "1:", "config":
-        {"kind": "tbf", "rate": 125000, "burst": 1514, "limit": 10000}}}"#;
+    const QUEUE: &str = r#"{"at": {"wire": 0, "side": "left"}, "facts": {"mtu": 1514, "queue_length": 1000},
+        "commands": [["qdisc", "add", "root", "handle", "1:", "tbf", "rate", "1mbit", "burst", "1514", "limit", "10000"]]}"#;
 
     #[test]
     fn a_valid_run_violates_no_invariant() {

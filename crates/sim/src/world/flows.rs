@@ -219,7 +219,7 @@ impl World {
         self.after_turn(number);
     }
 
-    /// After the application ran: updates what it waits for, and sends what it wrote.
+    /// After the application ran: updates the event that it waits for, and sends its data.
     fn after_turn(&mut self, number: usize) {
         self.update_interest(number);
         for side in [SENDER, RECEIVER] {

@@ -23,8 +23,8 @@ impl World {
         assert_eq!(self.events, 0, "recording must start before the first event");
         let mut senders: Vec<_> = self.flows.iter().map(|flow| flow.report.name.clone()).collect();
         senders.resize(senders.len() + self.probes.len(), String::new());
-        for (name, place) in &self.probe_names {
-            senders[self.flows.len() + place].clone_from(name);
+        for (name, index) in &self.probe_names {
+            senders[self.flows.len() + index].clone_from(name);
         }
         for device in &mut self.net.devices {
             device.is_observed |= device.queue.is_some();

@@ -8,7 +8,7 @@ use crate::ends::End;
 use crate::error::Error;
 use crate::event_queue::{EventQueue, Kind};
 use crate::net::{self, DeviceId, Net};
-use crate::plan::{self, ChangeKind, Plan, Traffic as PlanTraffic};
+use crate::plan::{self, Plan, Traffic as PlanTraffic};
 use crate::report::FlowReport;
 use crate::sampler::{Sampler, Watched};
 use crate::telemetry::Telemetry;
@@ -19,6 +19,7 @@ use crate::traffic::udp::Datagrams;
 use crate::traffic::{Flow, Traffic};
 use dumbbell_core::packet::{Direction, FlowId};
 use dumbbell_core::queue::QdiscSnapshot;
+use dumbbell_core::tc::tree::Change as TcChange;
 use dumbbell_core::time::Time;
 use dumbbell_core::transport::Identity;
 
@@ -99,8 +100,8 @@ fn watch(plan: &Plan, net: &mut Net) -> Result<Vec<Watched>, Error> {
 fn check_changes(plan: &Plan, net: &Net) -> Result<(), Error> {
     for change in &plan.changes {
         let handle = match &change.what {
-            ChangeKind::Discipline(node) => &node.handle,
-            ChangeKind::Class { htb, .. } => htb,
+            TcChange::Qdisc(node) => &node.handle,
+            TcChange::Class { htb, .. } => htb,
         };
         let object = format!("the change at {} ns", change.at.as_nanos());
         let device = &net.devices[device_at(net, change.device, &object, plan)? as usize];

@@ -2,32 +2,28 @@
 
 use crate::rate::Rate;
 use crate::time::Span;
-use serde::Deserialize;
+use serde::Serialize;
 
 /// Settings of cake as tc passes them to the kernel.
 ///
 /// All packets here have DSCP 0, so only one of cake's tins is in use: the one for DSCP 0.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CakeConfig {
     /// Shaper rate; None is `unlimited`.
-    #[serde(default)]
     pub rate: Option<Rate>,
     /// Threshold rate of the tin; its quantum and target follow from it.
-    #[serde(default)]
     pub tin_rate: Option<Rate>,
     /// Target sojourn time.
     pub target: Span,
     /// Interval, before the adjustment for the rate.
     pub interval: Span,
-    /// Flow isolation: what gets its own queue and its own fair share.
+    /// Flow isolation: which packets share a queue and a fair share.
     pub isolation: Isolation,
     /// When an ACK is dropped for a later one.
     pub ack_filter: AckFilter,
     /// Link-layer overhead.
     pub link: Link,
     /// Memory limit; None: four intervals at the rate, at least 4 MiB.
-    #[serde(default)]
     pub memory_limit: Option<u64>,
     /// Split super-packets on arrival.
     pub split_gso: bool,
@@ -38,7 +34,7 @@ pub struct CakeConfig {
 }
 
 /// Flow isolation modes (tc-cake(8), "Flow Isolation Parameters").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
     /// One queue for all packets.
@@ -60,7 +56,7 @@ pub enum Isolation {
 }
 
 /// ACK filter modes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AckFilter {
     /// Off.
@@ -72,8 +68,7 @@ pub enum AckFilter {
 }
 
 /// Overhead of the link behind the shaper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Link {
     /// Bytes added to each packet; may be negative.
     pub overhead: i32,
@@ -86,7 +81,7 @@ pub struct Link {
 }
 
 /// Link framing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Framing {
     /// None.

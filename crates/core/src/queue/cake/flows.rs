@@ -1,7 +1,7 @@
 //! cake's flow queues: mapping packets to queues, and host fairness.
 //!
 //! A queue belongs to a flow while it holds packets. The hash is 8-way set-associative: if another flow owns the queue,
-//! the seven others of the set are tried, so collisions are rare (`cake_hash`). With host isolation each queue knows
+//! the seven others of the set are tried, so collisions are rare (`cake_hash`). With host isolation each queue stores
 //! its hosts, and a host's number of busy queues divides the quantum of each.
 
 use super::cobalt::Cobalt;

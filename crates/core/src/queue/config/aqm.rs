@@ -2,11 +2,10 @@
 
 use super::RedConfig;
 use crate::time::Span;
-use serde::Deserialize;
+use serde::Serialize;
 
 /// pie (RFC 8033).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PieConfig {
     /// Maximum packets.
     pub limit: u32,
@@ -29,8 +28,7 @@ pub struct PieConfig {
 }
 
 /// `fq_pie`: one pie per flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FqPieConfig {
     /// Maximum packets in all queues.
     pub limit: u32,
@@ -45,8 +43,7 @@ pub struct FqPieConfig {
 }
 
 /// choke: red that also compares each arrival with a queued packet.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ChokeConfig {
     /// Maximum packets.
     pub limit: u32,
@@ -55,8 +52,7 @@ pub struct ChokeConfig {
 }
 
 /// sfq: stochastic fairness queueing.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SfqConfig {
     /// Maximum packets in all queues.
     pub limit: u32,
@@ -69,12 +65,9 @@ pub struct SfqConfig {
     /// Quantum in bytes.
     pub quantum: u32,
     /// Seconds between changes of the hash; 0 is never.
-    #[serde(default)]
     pub perturb: u32,
     /// A full queue drops its oldest packet instead of the arriving one.
-    #[serde(default)]
     pub headdrop: bool,
     /// red per queue with thresholds in bytes; `limit`, `idle_damping`, `nodrop`, `adaptive` and `inner` are unused.
-    #[serde(default)]
     pub red: Option<RedConfig>,
 }

@@ -5,11 +5,11 @@ use crate::packet::Packet;
 use crate::rate::Rate;
 use crate::time::Span;
 use alloc::vec::Vec;
-use serde::Deserialize;
+use serde::Serialize;
 
 /// A filter: which class a packet belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Filter {
     /// Packets with this server port, in either direction.
     Port {
@@ -53,19 +53,16 @@ impl Filter {
 }
 
 /// A filter with its actions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Rule {
     /// Match and class.
     pub filter: Filter,
     /// Policer for matching packets.
-    #[serde(default)]
     pub police: Option<PoliceConfig>,
 }
 
 /// `action police … drop`: drops packets that exceed the bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PoliceConfig {
     /// Bytes per second.
     pub rate: Rate,
@@ -74,13 +71,11 @@ pub struct PoliceConfig {
     /// Larger packets are dropped; of a super-packet each segment is checked.
     pub mtu: u32,
     /// A second bucket of `mtu` bytes that fills at this rate.
-    #[serde(default)]
     pub peak: Option<Rate>,
 }
 
 /// prio: the first non-empty band sends.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PrioConfig {
     /// Qdisc of each band; None: a pfifo of the device's queue length.
     pub bands: Vec<Option<Node>>,
@@ -93,8 +88,7 @@ pub struct PrioConfig {
 }
 
 /// drr: deficit round robin among classes.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DrrConfig {
     /// Classes in order of creation.
     pub classes: Vec<DrrClass>,
@@ -105,14 +99,12 @@ pub struct DrrConfig {
 }
 
 /// One drr class.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DrrClass {
     /// Minor number.
     pub minor: u32,
     /// Quantum in bytes.
     pub quantum: u32,
     /// Qdisc of the class; None: a pfifo of the device's queue length.
-    #[serde(default)]
     pub leaf: Option<Node>,
 }

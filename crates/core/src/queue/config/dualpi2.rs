@@ -1,11 +1,10 @@
 //! Settings of dualpi2, as numbers.
 
 use crate::time::Span;
-use serde::Deserialize;
+use serde::Serialize;
 
 /// dualpi2 (RFC 9332) as the kernel gets it from tc.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that tc has")]
 pub struct DualPi2Config {
     /// Maximum packets in both queues.
@@ -41,7 +40,7 @@ pub struct DualPi2Config {
 }
 
 /// Step threshold of the low-latency queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepThreshold {
     /// Sojourn time.

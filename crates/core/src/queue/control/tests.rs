@@ -34,12 +34,12 @@ fn drops_follow_the_control_law_after_one_interval() {
     let mut bench = Bench::new(Config::Codel(config()));
     let times = drop_times(&mut bench, 1_000);
     // One Newton step per drop: 1/sqrt(2) is a half in Linux, 1/sqrt(3) 0.5625; later values are close.
-    let (mut wanted, mut inverse_sqrt) = (1_051.0, 1.0f64);
+    let (mut expected, mut inverse_sqrt) = (1_051.0, 1.0f64);
     for (n, time) in (1u32..).zip(&times).take(15) {
         #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
         let seen = *time as f64;
-        assert!((seen - wanted).abs() <= 4.0, "drop {n} at {seen}, expected {wanted}");
-        wanted += 1_000.0 * inverse_sqrt;
+        assert!((seen - expected).abs() <= 4.0, "drop {n} at {seen}, expected {expected}");
+        expected += 1_000.0 * inverse_sqrt;
         inverse_sqrt *= (3.0 - f64::from(n + 1) * inverse_sqrt.powi(2)) / 2.0;
         assert!(n < 4 || (inverse_sqrt * f64::from(n + 1).sqrt() - 1.0).abs() < 0.02);
     }
@@ -113,8 +113,8 @@ fn newton_steps_converge_to_one_over_the_root() {
         control.count = count;
         control.improve_inverse_sqrt();
         let seen = f64::from(control.inverse_sqrt) / 65_536.0;
-        let wanted = 1.0 / f64::from(count).sqrt();
-        assert!(count < 5 || (seen / wanted - 1.0).abs() < 0.02, "{count}: {seen} {wanted}");
+        let expected = 1.0 / f64::from(count).sqrt();
+        assert!(count < 5 || (seen / expected - 1.0).abs() < 0.02, "{count}: {seen} {expected}");
     }
 }
 

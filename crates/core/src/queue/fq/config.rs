@@ -2,11 +2,10 @@
 
 use crate::rate::Rate;
 use crate::time::Span;
-use serde::Deserialize;
+use serde::Serialize;
 
 /// Settings of fq as tc passes them to the kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FqConfig {
     /// Maximum packets, the fast path not counted.
     pub limit: u32,
@@ -19,7 +18,6 @@ pub struct FqConfig {
     /// Whether fq paces (and sockets of the host leave pacing to it).
     pub pacing: bool,
     /// Maximum rate per flow.
-    #[serde(default)]
     pub max_rate: Option<Rate>,
     /// Idle time after which a flow gets a new initial quantum.
     pub refill_delay: Span,
@@ -28,7 +26,6 @@ pub struct FqConfig {
     /// Mask of the hash for packets without a socket.
     pub orphan_mask: u32,
     /// Mark packets that leave later than this after their departure time.
-    #[serde(default)]
     pub ce_threshold: Option<Span>,
     /// Timer slack.
     pub timer_slack: Span,

@@ -7,11 +7,12 @@
 //! ```
 
 use super::list::ClassList;
+use super::tc::{RATE_TO_QUANTUM, default_quantum};
 use crate::queue::HtbClass;
 use crate::queue::bucket::Bucket;
 use crate::queue::qdisc::Qdisc;
 use crate::rate::Rate;
-use crate::time::Span;
+use crate::time::{PSCHED_TICK_NS, Span};
 use alloc::boxed::Box;
 
 /// Index of a class, in order of minor numbers.
@@ -155,7 +156,7 @@ fn pay(bucket: &mut Bucket, elapsed_ns: i64, bytes: u32) {
 /// integer), then whole ticks of 64 ns.
 fn depth(rate: Rate, bytes: u64) -> Span {
     let nanos = rate.time_for(bytes).as_micros() * 1_000;
-    Span::from_nanos(nanos - nanos % TICK_NS)
+    Span::from_nanos(nanos - nanos % PSCHED_TICK_NS)
 }
 
 fn priority(config: &HtbClass) -> usize {
@@ -165,15 +166,13 @@ fn priority(config: &HtbClass) -> usize {
 /// The given quantum, or a tenth of a second at `rate` within bounds (`r2q`).
 fn quantum(config: &HtbClass) -> i64 {
     match config.quantum {
-        0 => i64::try_from((config.rate.as_bytes() / 10).clamp(1_000, 200_000)).expect("it was clamped"),
+        0 => i64::from(default_quantum(config.rate, RATE_TO_QUANTUM)),
         given => i64::from(given),
     }
 }
 
 /// Maximum wait of a class, and maximum time that its buckets accumulate (`mbuffer`).
 const MAX_WAIT_NS: i64 = 60_000_000_000;
-/// The packet scheduler's clock (`PSCHED_SHIFT` 6).
-const TICK_NS: u64 = 64;
 
 #[cfg(test)]
 mod tests {

@@ -70,8 +70,8 @@ impl ClassList {
     /// Moves on to the next class.
     pub fn advance(&mut self) {
         let Some(id) = self.current_id else { return };
-        let place = self.first_from(id);
-        let next = if self.members.get(place) == Some(&id) { place + 1 } else { place };
+        let index = self.first_from(id);
+        let next = if self.members.get(index) == Some(&id) { index + 1 } else { index };
         self.current_id = self.members.get(next).copied();
     }
 
@@ -86,9 +86,9 @@ impl ClassList {
 
     fn remove(&mut self, id: Id) {
         if self.members.pop_if(|last| *last == id).is_none() {
-            let place = self.first_from(id);
-            assert!(self.members.get(place) == Some(&id), "class {id} is removed from a list that does not contain it");
-            self.members.remove(place);
+            let index = self.first_from(id);
+            assert!(self.members.get(index) == Some(&id), "class {id} is removed from a list that does not contain it");
+            self.members.remove(index);
         }
     }
 }

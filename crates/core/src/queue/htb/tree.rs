@@ -147,14 +147,14 @@ impl Tree {
     #[inline]
     fn serve(&mut self, row: Row, wake_ns: &mut i64, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
         let mut start = self.leaf_in_turn(row);
-        let mut asked = start;
-        while let Some(id) = asked {
+        let mut current = start;
+        while let Some(id) = current {
             let leaf = self.classes[id].leaf_mut().expect("a round ends at leaves");
             if leaf.is_empty() {
                 self.unlink_leaf(id);
-                asked = self.leaf_in_turn(row);
+                current = self.leaf_in_turn(row);
                 if start == Some(id) {
-                    start = asked;
+                    start = current;
                 }
                 continue;
             }
@@ -169,8 +169,8 @@ impl Tree {
                 Next::Empty => {}
             }
             self.advance(id, row);
-            asked = self.leaf_in_turn(row);
-            if asked == start {
+            current = self.leaf_in_turn(row);
+            if current == start {
                 break;
             }
         }
@@ -239,8 +239,8 @@ impl Tree {
         if waiting.back().is_none_or(|(due_ns, _)| *due_ns <= class.due_ns) {
             waiting.push_back((class.due_ns, id));
         } else {
-            let place = waiting.partition_point(|(due_ns, _)| *due_ns <= class.due_ns);
-            waiting.insert(place, (class.due_ns, id));
+            let index = waiting.partition_point(|(due_ns, _)| *due_ns <= class.due_ns);
+            waiting.insert(index, (class.due_ns, id));
         }
     }
 

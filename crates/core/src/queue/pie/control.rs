@@ -10,7 +10,7 @@
 use crate::packet::{Ecn, Packet, TCP_HEADERS_BYTES};
 use crate::queue::PieConfig;
 use crate::rng::Rng;
-use crate::time::{HZ, Time};
+use crate::time::{HZ, PSCHED_SHIFT, Time};
 use crate::transport::wheel;
 
 /// Parameters.
@@ -71,7 +71,7 @@ impl Params {
     /// From numbers as tc passes them.
     pub const fn new(config: &PieConfig) -> Self {
         Self {
-            target: config.target.as_nanos() >> TICK_SHIFT,
+            target: config.target.as_nanos() >> PSCHED_SHIFT,
             alpha: gain(config.alpha),
             beta: gain(config.beta),
             ecn: config.ecn,
@@ -285,7 +285,7 @@ fn buffer_bytes(packet: &Packet) -> u32 {
 }
 
 const fn ticks(time: Time) -> Ticks {
-    time.as_nanos() >> TICK_SHIFT
+    time.as_nanos() >> PSCHED_SHIFT
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "Linux keeps it in 32 bits, and it wraps")]
@@ -293,16 +293,15 @@ const fn low(number: u64) -> u32 {
     number as u32
 }
 
-const TICK_SHIFT: u32 = 6;
-const TICKS_PER_SECOND: u64 = 1_000_000_000 >> TICK_SHIFT;
+const TICKS_PER_SECOND: u64 = 1_000_000_000 >> PSCHED_SHIFT;
 /// A probability of one (`MAX_PROB`).
 const CERTAIN: u64 = u64::MAX >> 8;
 /// Up to this probability pie marks instead of dropping.
 pub(in crate::queue) const TEN_PERCENT: u64 = CERTAIN / 10;
 const TWO_PERCENT: i64 = (CERTAIN / 50).cast_signed();
 /// Burst allowance: 150 ms without drops after an idle period.
-const BURST: Ticks = 150_000_000 >> TICK_SHIFT;
-const LONG_DELAY: Ticks = 250_000_000 >> TICK_SHIFT;
+const BURST: Ticks = 150_000_000 >> PSCHED_SHIFT;
+const LONG_DELAY: Ticks = 250_000_000 >> PSCHED_SHIFT;
 /// Bytes per rate measurement, and minimum backlog to start one (`QUEUE_THRESHOLD`).
 const MEASURE_BYTES: u64 = 16_384;
 /// `PIE_SCALE`.

@@ -1,4 +1,4 @@
-//! pie: when it does not drop, how its probability changes, and what it marks.
+//! pie: conditions without drops, changes of the probability, and marks.
 
 use super::super::tests::{Bench, ms, packet};
 use super::super::{Config, Next, PieConfig, Verdict};

@@ -50,7 +50,7 @@ impl Slope {
         average + backlog - (average >> self.wlog)
     }
 
-    /// The average after an idle period, as if small packets had arrived at an empty queue.
+    /// The average after an idle period, decayed by the small packets that could have been sent in it.
     pub fn after_idling(&self, average: u64, idle: Span) -> u64 {
         let idle_us = idle.as_micros().min(LAST_CELL << self.scell_log);
         let cell = usize::try_from(idle_us >> self.scell_log).unwrap_or(CELLS - 1);

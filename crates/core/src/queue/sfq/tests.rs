@@ -99,8 +99,8 @@ fn colliding_flows_separate_after_a_perturbation() {
         });
         bench.offer(tcp(2, 1_514, 1, 0));
         bench.sent.clear();
-        let place = drained(&mut bench).iter().position(|(flow, _)| *flow == 2);
-        shared.push(place == Some(4));
+        let position = drained(&mut bench).iter().position(|(flow, _)| *flow == 2);
+        shared.push(position == Some(4));
     }
     assert!(shared.contains(&true) && shared.contains(&false), "{shared:?}");
 }

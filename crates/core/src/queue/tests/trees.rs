@@ -140,12 +140,12 @@ impl World {
     /// In + duplicated = out + dropped + queued.
     fn check(&self) -> Result<(), TestCaseError> {
         let bench = &self.bench;
-        let mut gone = bench.sent.iter().fold(Sum::default(), |sum, (_, packet)| sum.with(packet));
-        gone = bench.dropped.iter().fold(gone, Sum::with);
+        let mut departed = bench.sent.iter().fold(Sum::default(), |sum, (_, packet)| sum.with(packet));
+        departed = bench.dropped.iter().fold(departed, Sum::with);
         let (packets, bytes) = bench.queue.duplicated();
         let standing = bench.queue.backlog();
-        prop_assert_eq!(self.offered.bytes + bytes, gone.bytes + standing.bytes);
-        let left = (self.offered.segments + packets).checked_sub(gone.segments);
+        prop_assert_eq!(self.offered.bytes + bytes, departed.bytes + standing.bytes);
+        let left = (self.offered.segments + packets).checked_sub(departed.segments);
         prop_assert!(left.is_some_and(|left| left >= u64::from(standing.packets)));
         prop_assert!(standing.packets > 0 || left == Some(0));
         Ok(())

@@ -1,11 +1,12 @@
 //! Checks of a plan that need no lookup of names.
 
 use crate::error::Error;
-use crate::plan::{ChangeKind, Flow, Plan, Probe, Tcp, Traffic, Work};
+use crate::plan::{Flow, Plan, Probe, Tcp, Traffic, Work};
 use dumbbell_core::cc::Controller;
 use dumbbell_core::packet::{ETHERNET_BYTES, UDP_HEADERS_BYTES};
 use dumbbell_core::rate::Rate;
 use dumbbell_core::rng::Rng;
+use dumbbell_core::tc::tree::Change as TcChange;
 use dumbbell_core::time::Span;
 
 /// Plan indices sorted by name, which is the order of ids in the world.
@@ -36,8 +37,8 @@ pub fn validate(plan: &Plan) -> Result<(), Error> {
 
 fn qdiscs(plan: &Plan) -> Result<(), Error> {
     let changed = plan.changes.iter().filter_map(|change| match &change.what {
-        ChangeKind::Discipline(node) => Some((change.device, node)),
-        ChangeKind::Class { .. } => None,
+        TcChange::Qdisc(node) => Some((change.device, node)),
+        TcChange::Class { .. } => None,
     });
     for (at, node) in plan.devices.iter().map(|device| (device.at, &device.root)).chain(changed) {
         if let Some(problem) = node.problem() {
@@ -45,7 +46,7 @@ fn qdiscs(plan: &Plan) -> Result<(), Error> {
         }
     }
     for change in &plan.changes {
-        if let ChangeKind::Class { class, .. } = &change.what {
+        if let TcChange::Class { class, .. } = &change.what {
             let is_valid = class.rate > Rate::ZERO && class.ceil > Rate::ZERO;
             require(
                 is_valid,

@@ -35,8 +35,8 @@ fn the_normal_table_has_the_quantiles_of_the_normal_distribution() {
 fn the_pareto_table_matches_the_formula() {
     for entry in [0u16, 1, 2_048, 3_584, 4_000] {
         let u = f64::from(4_096 - entry) / 4_096.0;
-        let wanted = (4.0 / 3.0 * 8_192.0 * (u.powf(-1.0 / 3.0) - 1.5)).round();
-        assert!((f64::from(PARETO[usize::from(entry)]) - wanted).abs() < 0.5, "entry {entry}");
+        let expected = (4.0 / 3.0 * 8_192.0 * (u.powf(-1.0 / 3.0) - 1.5)).round();
+        assert!((f64::from(PARETO[usize::from(entry)]) - expected).abs() < 0.5, "entry {entry}");
     }
     assert_eq!(PARETO[4_095], i16::MAX);
 }

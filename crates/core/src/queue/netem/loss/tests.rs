@@ -20,8 +20,8 @@ fn measured(loss: Loss) -> (f64, f64) {
     (100.0 * f64::from(losses) / f64::from(PACKETS), f64::from(losses) / f64::from(runs.max(1)))
 }
 
-fn close(seen: f64, wanted: f64, tolerance: f64) -> bool {
-    (seen - wanted).abs() <= tolerance * wanted
+fn close(seen: f64, expected: f64, tolerance: f64) -> bool {
+    (seen - expected).abs() <= tolerance * expected
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn the_four_state_model_converges_to_its_stationary_loss() {
     let (enter, leave, pause, resume, alone) = (0.01, 0.2, 0.1, 0.3, 0.02);
     // In equilibrium transitions balance: good to burst and back, burst loss to burst reception and back.
     let good = 1.0 / (1.0 + alone + enter / leave * (1.0 + pause / resume));
-    let wanted = 100.0 * good * (enter / leave + alone);
+    let expected = 100.0 * good * (enter / leave + alone);
     let chance = |share: f64| percent(100.0 * share);
     let (share, _) = measured(Loss::State {
         p13: chance(enter),
@@ -68,7 +68,7 @@ fn the_four_state_model_converges_to_its_stationary_loss() {
         p23: chance(resume),
         p14: chance(alone),
     });
-    assert!(close(share, wanted, 0.04), "{share} {wanted}");
+    assert!(close(share, expected, 0.04), "{share} {expected}");
 }
 
 #[test]

@@ -1,0 +1,206 @@
+//! cake's options (iproute2 `tc/q_cake.c`, `net/sched/sch_cake.c`).
+//!
+//! All packets here have DSCP 0, so of the tins that a word such as `diffserv8` makes the simulator has one: the one
+//! that these packets go to.
+
+use crate::queue::Config;
+use crate::queue::config::{AckFilter, CakeConfig, Framing, Isolation, Link};
+use crate::rate::Rate;
+use crate::tc::disciplines::{Attributes, take_over};
+use crate::tc::grammar::{Argument, Grammar, Options, flag, flags, names, option, span_us};
+use crate::tc::quantity::count;
+use crate::tc::{Device, Wrong};
+use alloc::boxed::Box;
+use alloc::format;
+
+/// Interval and target in microseconds.
+type Times = (u32, u32);
+
+const PRESETS: [(&str, Times); 8] = [
+    ("datacentre", (100, 5)),
+    ("lan", (1_000, 50)),
+    ("metro", (10_000, 500)),
+    ("regional", (30_000, 1_500)),
+    ("internet", (100_000, 5_000)),
+    ("oceanic", (300_000, 15_000)),
+    ("satellite", (1_000_000, 50_000)),
+    ("interplanetary", (1_000_000_000, 50_000_000)),
+];
+const INTERNET: Times = (100_000, 5_000);
+const ISOLATIONS: [(&str, Isolation); 8] = [
+    ("flowblind", Isolation::Flowblind),
+    ("srchost", Isolation::Srchost),
+    ("dsthost", Isolation::Dsthost),
+    ("hosts", Isolation::Hosts),
+    ("flows", Isolation::Flows),
+    ("dual-srchost", Isolation::DualSrchost),
+    ("dual-dsthost", Isolation::DualDsthost),
+    ("triple-isolate", Isolation::TripleIsolate),
+];
+const FILTERS: [(&str, AckFilter); 3] = [
+    ("ack-filter", AckFilter::Filter),
+    ("ack-filter-aggressive", AckFilter::Aggressive),
+    ("no-ack-filter", AckFilter::None),
+];
+const TINS: [&str; 5] = ["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"];
+const LACKING: [(&str, &str); 2] =
+    [("autorate-ingress", "its shaper would follow an estimate"), ("fwmark", "its tins would follow marks")];
+const MIN_OVERHEAD: i64 = -64;
+const MAX_OVERHEAD: i64 = 256;
+
+/// What tc sends.
+#[derive(Clone, Debug)]
+pub struct Cake {
+    /// Zero is unlimited.
+    rate: Option<Rate>,
+    tins: Option<&'static str>,
+    times: Option<Times>,
+    isolation: Option<Isolation>,
+    ack_filter: Option<AckFilter>,
+    /// Bytes, and whether they apply to the frame as the device counts it.
+    overhead: Option<(i32, bool)>,
+    least: Option<u32>,
+    framing: Option<Framing>,
+    memory_limit: Option<u32>,
+    split_gso: Option<bool>,
+    ingress: Option<bool>,
+}
+
+impl Attributes for Cake {
+    const GRAMMAR: Grammar = &[
+        &[
+            option("bandwidth", &[Argument::Rate]),
+            flag("unlimited"),
+            option("rtt", &[Argument::Time]),
+            option("memlimit", &[Argument::Size]),
+            option("overhead", &[Argument::Count]),
+            option("mpu", &[Argument::Count]),
+            option("fwmark", &[Argument::Count]),
+        ],
+        &flags(&TINS),
+        &flags(&names(&ISOLATIONS)),
+        &flags(&["nat", "nonat", "wash", "nowash"]),
+        &flags(&names(&FILTERS)),
+        &flags(&["split-gso", "no-split-gso", "raw", "conservative", "noatm", "atm", "ptm", "ethernet"]),
+        &flags(&["ingress", "egress", "autorate-ingress"]),
+        &flags(&names(&PRESETS)),
+    ];
+
+    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
+        if let Some((option, why)) = LACKING.iter().find(|(option, _)| options.has(option)) {
+            return Err(Wrong::lacking(format!("the simulator's cake has no '{option}': {why}"), "leave it out"));
+        }
+        if options.has("nat") {
+            let right = "leave it out: there is no NAT here";
+            return Err(Wrong::new("cake's 'nat' needs a kernel that tracks connections", right));
+        }
+        let mut cake = Self {
+            rate: rate(options)?,
+            tins: options.last_of(&TINS),
+            times: times(options)?,
+            isolation: chosen(options, &ISOLATIONS),
+            ack_filter: chosen(options, &FILTERS),
+            overhead: None,
+            least: None,
+            framing: None,
+            memory_limit: options.size(&["memlimit"])?.filter(|bytes| *bytes > 0),
+            split_gso: options.switch("split-gso", "no-split-gso"),
+            ingress: options.switch("ingress", "egress"),
+        };
+        cake.link(options)?;
+        Ok(cake)
+    }
+
+    fn change(&mut self, new: Self) -> Result<(), Wrong> {
+        take_over!(self, new, rate, tins, times, isolation, ack_filter, overhead, least, framing);
+        take_over!(self, new, memory_limit, split_gso, ingress);
+        Ok(())
+    }
+
+    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+        let rate = self.rate.filter(|rate| *rate != Rate::ZERO);
+        let (interval, target) = self.times.unwrap_or(INTERNET);
+        let (overhead, raw) = self.overhead.unwrap_or((0, true));
+        let (least, framing) = (self.least.unwrap_or(0), self.framing.unwrap_or(Framing::Plain));
+        Ok(Config::Cake(Box::new(CakeConfig {
+            rate,
+            tin_rate: rate.map(|rate| tin_rate(rate, self.tins)),
+            target: span_us(target),
+            interval: span_us(interval),
+            isolation: self.isolation.unwrap_or(Isolation::TripleIsolate),
+            ack_filter: self.ack_filter.unwrap_or(AckFilter::None),
+            link: Link { overhead, raw, least, framing },
+            memory_limit: self.memory_limit.map(u64::from),
+            split_gso: self.split_gso.unwrap_or(true),
+            ingress: self.ingress.unwrap_or(false),
+            mtu: device.mtu,
+        })))
+    }
+}
+
+impl Cake {
+    /// Overhead, least size and framing: words add up in the order in which they were written.
+    fn link(&mut self, options: &Options<'_>) -> Result<(), Wrong> {
+        let raw = options.has("raw");
+        let mut overhead = None;
+        for (name, arguments) in options.iter() {
+            match name {
+                "overhead" => overhead = Some(bounded(arguments[0], name, MIN_OVERHEAD)?),
+                "mpu" => self.least = u32::try_from(bounded(arguments[0], name, 0)?).ok(),
+                "ethernet" => {
+                    overhead = Some(overhead.unwrap_or(0) + 38);
+                    self.least = Some(84);
+                }
+                "conservative" => (overhead, self.framing) = (Some(48), Some(Framing::Atm)),
+                "raw" => (overhead, self.framing) = (Some(0), Some(Framing::Plain)),
+                "atm" => self.framing = Some(Framing::Atm),
+                "ptm" => self.framing = Some(Framing::Ptm),
+                "noatm" => self.framing = Some(Framing::Plain),
+                _ => {}
+            }
+        }
+        self.overhead = overhead.map(|bytes| (bytes, raw));
+        Ok(())
+    }
+}
+
+fn chosen<T: Copy>(options: &Options<'_>, values: &[(&str, T)]) -> Option<T> {
+    options
+        .iter()
+        .rev()
+        .find_map(|(written, _)| values.iter().find(|(name, _)| *name == written).map(|(_, value)| *value))
+}
+
+fn rate(options: &Options<'_>) -> Result<Option<Rate>, Wrong> {
+    match options.last_of(&["bandwidth", "unlimited"]) {
+        Some("bandwidth") => options.rate("bandwidth"),
+        unlimited => Ok(unlimited.map(|_| Rate::ZERO)),
+    }
+}
+
+/// DSCP 0 goes to the tin with the whole rate, but of eight tins by `DiffServ` to the third.
+fn tin_rate(rate: Rate, tins: Option<&str>) -> Rate {
+    let next = |rate: u64| (rate * 7) >> 3;
+    if tins == Some("diffserv8") { Rate::from_bytes(next(next(rate.as_bytes()))) } else { rate }
+}
+
+/// Interval and target; a round trip that is written has a target of a twentieth.
+fn times(options: &Options<'_>) -> Result<Option<Times>, Wrong> {
+    let mut presets = PRESETS.iter().filter(|(name, _)| options.has(name));
+    let preset = presets.next();
+    if let (Some((one, _)), Some((other, _))) = (preset, presets.next()) {
+        return Err(Wrong::new(format!("cake takes one of {one} and {other}"), "give one of them"));
+    }
+    let rtt = options.iter().rev().find(|(name, _)| *name == "rtt" || preset.is_some_and(|(preset, _)| preset == name));
+    match rtt {
+        Some(("rtt", _)) => Ok(options.micros("rtt")?.map(|interval| (interval.max(1), (interval / 20).max(1)))),
+        _ => Ok(preset.map(|(_, times)| *times)),
+    }
+}
+
+fn bounded(word: &str, name: &str, min: i64) -> Result<i32, Wrong> {
+    let number = i64::try_from(count(word)?).unwrap_or(i64::MAX);
+    i32::try_from(number).ok().filter(|_| (min..=MAX_OVERHEAD).contains(&number)).ok_or_else(|| {
+        Wrong::new(format!("cake's {name} of {number} is out of range"), format!("{min} to {MAX_OVERHEAD}"))
+    })
+}

@@ -1,0 +1,45 @@
+//! The options of drr and its classes (iproute2 `tc/q_drr.c`, `net/sched/sch_drr.c`).
+
+use crate::queue::Config;
+use crate::queue::config::{DrrClass, DrrConfig};
+use crate::queue::drr::quantum as bounded;
+use crate::tc::disciplines::Attributes;
+use crate::tc::grammar::{Argument, Grammar, Keyword, Options, option};
+use crate::tc::{Device, Wrong};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// drr itself has no options.
+#[derive(Clone, Debug)]
+pub struct Drr;
+
+impl Attributes for Drr {
+    const GRAMMAR: Grammar = &[];
+
+    fn parse(_: &Options<'_>) -> Result<Self, Wrong> {
+        Ok(Self)
+    }
+
+    fn change(&mut self, _: Self) -> Result<(), Wrong> {
+        Err(Wrong::new("a drr can't be changed, at most its classes", ""))
+    }
+
+    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+        Ok(Config::Drr(Box::new(DrrConfig {
+            classes: Vec::new(),
+            rules: Vec::new(),
+            class_limit: device.queue_length,
+        })))
+    }
+}
+
+/// The keywords of a class.
+pub(crate) const CLASS: &[Keyword] = &[option("quantum", &[Argument::Size])];
+
+/// A class on this device.
+pub(crate) fn class(minor: u32, options: &Options<'_>, device: &Device) -> Result<DrrClass, Wrong> {
+    match options.size(&["quantum"])? {
+        Some(0) => Err(Wrong::new("a drr class has a quantum of 0", "such as quantum 1514")),
+        quantum => Ok(DrrClass { minor, quantum: bounded(quantum.unwrap_or(device.mtu)), leaf: None }),
+    }
+}

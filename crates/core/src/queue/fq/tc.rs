@@ -1,0 +1,121 @@
+//! fq's options (iproute2 `tc/q_fq.c`, `net/sched/sch_fq.c`).
+
+use crate::queue::Config;
+use crate::queue::config::FqConfig;
+use crate::rate::Rate;
+use crate::tc::disciplines::{Attributes, take_over};
+use crate::tc::grammar::{Argument, Grammar, Options, flag, option, span_us};
+use crate::tc::{Device, Wrong};
+use crate::time::Span;
+use alloc::boxed::Box;
+use alloc::format;
+
+const LIMIT: u32 = 10_000;
+const FLOW_LIMIT: u32 = 100;
+const MIN_QUANTUM: u32 = 256;
+const MAX_QUANTUM: u32 = 1 << 20;
+const REFILL_DELAY_US: u32 = 40_000;
+const TIMER_SLACK: Span = Span::from_micros(10);
+const HORIZON_US: u32 = 10_000_000;
+/// 550 kbit/s.
+const LOW_RATE_THRESHOLD: Rate = Rate::from_bits(550_000);
+const ORPHAN_MASK: u32 = 1_023;
+const MAX_BUCKETS: u32 = 1 << 18;
+
+/// Times in microseconds. `buckets` is read and has no effect that an experiment can measure.
+#[derive(Clone, Debug)]
+pub struct Fq {
+    limit: Option<u32>,
+    flow_limit: Option<u32>,
+    quantum: Option<u32>,
+    initial_quantum: Option<u32>,
+    max_rate: Option<Rate>,
+    orphan_mask: Option<u32>,
+    pacing: Option<bool>,
+    refill_delay: Option<u32>,
+    low_rate_threshold: Option<Rate>,
+    ce_threshold: Option<u32>,
+    timer_slack: Option<u32>,
+    horizon: Option<u32>,
+    horizon_drop: Option<bool>,
+}
+
+impl Attributes for Fq {
+    const GRAMMAR: Grammar = &[&[
+        option("limit", &[Argument::Packets]),
+        option("flow_limit", &[Argument::Packets]),
+        option("quantum", &[Argument::Size]),
+        option("initial_quantum", &[Argument::Size]),
+        option("maxrate", &[Argument::Rate]),
+        option("buckets", &[Argument::Count]),
+        option("orphan_mask", &[Argument::Count]),
+        flag("pacing"),
+        flag("nopacing"),
+        option("refill_delay", &[Argument::Time]),
+        option("low_rate_threshold", &[Argument::Rate]),
+        option("ce_threshold", &[Argument::Time]),
+        option("timer_slack", &[Argument::Time]),
+        option("horizon", &[Argument::Time]),
+        flag("horizon_cap"),
+        flag("horizon_drop"),
+    ]];
+
+    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
+        if options.count("buckets")?.is_some_and(|buckets| !(2..=MAX_BUCKETS).contains(&buckets)) {
+            return Err(Wrong::new(format!("fq takes 2 to {MAX_BUCKETS} buckets"), ""));
+        }
+        Ok(Self {
+            limit: options.count("limit")?,
+            flow_limit: options.count("flow_limit")?,
+            quantum: options.size(&["quantum"])?,
+            initial_quantum: options.size(&["initial_quantum"])?,
+            max_rate: options.rate("maxrate")?,
+            orphan_mask: options.count("orphan_mask")?,
+            pacing: options.switch("pacing", "nopacing"),
+            refill_delay: options.micros("refill_delay")?,
+            low_rate_threshold: options.rate("low_rate_threshold")?,
+            ce_threshold: options.micros("ce_threshold")?,
+            timer_slack: options.micros("timer_slack")?,
+            horizon: options.micros("horizon")?,
+            horizon_drop: options.switch("horizon_drop", "horizon_cap"),
+        })
+    }
+
+    fn change(&mut self, new: Self) -> Result<(), Wrong> {
+        take_over!(self, new, limit, flow_limit, quantum, initial_quantum, max_rate, orphan_mask, pacing);
+        take_over!(self, new, refill_delay, low_rate_threshold, ce_threshold, timer_slack, horizon, horizon_drop);
+        Ok(())
+    }
+
+    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+        let default_initial = device.mtu.saturating_mul(10).min(MAX_QUANTUM);
+        let initial_quantum = self.initial_quantum.unwrap_or(default_initial);
+        if initial_quantum > MAX_QUANTUM {
+            return Err(Wrong::new(format!("fq's initial_quantum is above {MAX_QUANTUM}"), ""));
+        }
+        Ok(Config::Fq(Box::new(FqConfig {
+            limit: self.limit.unwrap_or(LIMIT),
+            flow_limit: self.flow_limit.unwrap_or(FLOW_LIMIT),
+            quantum: self.quantum.unwrap_or(device.mtu.saturating_mul(2)).clamp(MIN_QUANTUM, MAX_QUANTUM),
+            initial_quantum,
+            pacing: self.pacing.unwrap_or(true),
+            max_rate: limited(self.max_rate)?,
+            refill_delay: span_us(self.refill_delay.unwrap_or(REFILL_DELAY_US)),
+            low_rate_threshold: self.low_rate_threshold.unwrap_or(LOW_RATE_THRESHOLD),
+            orphan_mask: self.orphan_mask.unwrap_or(ORPHAN_MASK),
+            ce_threshold: self.ce_threshold.map(span_us),
+            timer_slack: self.timer_slack.map_or(TIMER_SLACK, span_us),
+            horizon: span_us(self.horizon.unwrap_or(HORIZON_US)),
+            horizon_drop: self.horizon_drop.unwrap_or(true),
+        })))
+    }
+}
+
+/// The attribute has 32 bits; all of them set are no limit.
+fn limited(rate: Option<Rate>) -> Result<Option<Rate>, Wrong> {
+    let max = u64::from(u32::MAX);
+    match rate {
+        Some(rate) if rate.as_bytes() > max => Err(Wrong::new("fq's maxrate does not fit 32 bits", "at most 34.3gbit")),
+        _ => Ok(rate.filter(|rate| rate.as_bytes() < max)),
+    }
+}

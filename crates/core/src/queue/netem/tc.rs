@@ -1,0 +1,272 @@
+//! netem's options (iproute2 `tc/q_netem.c`, `net/sched/sch_netem.c`).
+//!
+//! tc always sends delay, jitter, limit, gap, loss and duplication; the three correlations together, if one of them
+//! was written; the rest if it was written.
+
+use crate::queue::config::{Correlated, Distribution, Loss, NetemConfig, NetemRate, SlotConfig};
+use crate::queue::{Config, Probability};
+use crate::tc::disciplines::{Attributes, take_over};
+use crate::tc::grammar::{ALWAYS, Argument, Grammar, Options, flag, names, option};
+use crate::tc::quantity::{count, micros, per_cent, probability, probability_of, rate, tick_span, time_ns};
+use crate::tc::{Device, Wrong};
+use crate::time::Span;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+
+const LIMIT: u32 = 1_000;
+const NEVER: Probability = Probability(0);
+const MAX_IN_SLOT: u32 = i32::MAX as u32;
+const MODELS: Argument = Argument::OneOf(&["random", "state", "gemodel"]);
+const SHARES: [Argument; 6] =
+    [MODELS, Argument::Share, Argument::Share, Argument::Share, Argument::Share, Argument::Share];
+const DISTRIBUTIONS: [(&str, Distribution); 4] = [
+    ("uniform", Distribution::Uniform),
+    ("normal", Distribution::Normal),
+    ("pareto", Distribution::Pareto),
+    ("paretonormal", Distribution::Paretonormal),
+];
+
+/// Correlations of delay, loss and duplication.
+#[derive(Clone, Copy, Debug, Default)]
+struct Correlations {
+    delay: Probability,
+    loss: Probability,
+    duplicate: Probability,
+}
+
+/// What tc sends.
+#[derive(Clone, Debug)]
+pub struct Netem {
+    limit: u32,
+    delay: Span,
+    jitter: Span,
+    gap: u32,
+    loss: Loss,
+    duplicate: Probability,
+    correlations: Option<Correlations>,
+    distribution: Option<Distribution>,
+    reorder: Option<Correlated>,
+    corrupt: Option<Correlated>,
+    rate: Option<NetemRate>,
+    /// One of no length turns slots off.
+    slot: Option<SlotConfig>,
+    seed: Option<u64>,
+    ecn: bool,
+}
+
+impl Attributes for Netem {
+    const GRAMMAR: Grammar = &[&[
+        option("limit", &[Argument::Packets]),
+        option("delay", &[Argument::Time]).and(&[Argument::Time, Argument::Share]),
+        option("latency", &[Argument::Time]).and(&[Argument::Time, Argument::Share]),
+        option("distribution", &[Argument::OneOf(&names(&DISTRIBUTIONS))]),
+        option("loss", &[]).and(&SHARES),
+        option("drop", &[]).and(&SHARES),
+        // Not tc's: one packet in so many is lost, as theory assumes; only the simulator has it.
+        option("every", &[Argument::Count]),
+        flag("ecn"),
+        option("corrupt", &[Argument::Share]).and(&[Argument::Share]),
+        option("duplicate", &[Argument::Share]).and(&[Argument::Share]),
+        option("reorder", &[Argument::Share]).and(&[Argument::Share]),
+        option("gap", &[Argument::Count]),
+        option("rate", &[Argument::Rate]).and(&[Argument::Count, Argument::Count, Argument::Count]),
+        option("slot", &[Argument::Time]).and(&[Argument::Time]),
+        option("packets", &[Argument::Count]),
+        option("bytes", &[Argument::Count]),
+        option("seed", &[Argument::Count]),
+    ]];
+
+    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
+        let delay = either(options, "delay", "latency");
+        let time = |index: usize| delay.get(index).map_or(Ok(Span::ZERO), |word| micros(word).map(tick_span));
+        let duplicate = options.arguments("duplicate").unwrap_or_default();
+        let netem = Self {
+            limit: options.count("limit")?.unwrap_or(LIMIT),
+            delay: time(0)?,
+            jitter: time(1)?,
+            gap: gap(options, !delay.is_empty())?,
+            loss: loss(options)?,
+            duplicate: duplicate.first().map_or(Ok(NEVER), |share| probability(share))?,
+            correlations: correlations(options)?,
+            distribution: options.first("distribution").and_then(distribution),
+            reorder: correlated(options, "reorder")?,
+            corrupt: correlated(options, "corrupt")?,
+            rate: options.arguments("rate").map(link_rate).transpose()?,
+            slot: slot(options)?,
+            seed: options.first("seed").map(count).transpose()?,
+            ecn: options.has("ecn"),
+        };
+        if netem.distribution.is_some() && (netem.delay == Span::ZERO || netem.jitter == Span::ZERO) {
+            let right = "such as delay 10ms 2ms distribution normal";
+            return Err(Wrong::new("netem's distribution needs a delay and a jitter", right));
+        }
+        Ok(netem)
+    }
+
+    fn change(&mut self, new: Self) -> Result<(), Wrong> {
+        let old = core::mem::replace(self, new.clone());
+        take_over!(self, old, correlations, distribution, reorder, corrupt, rate, slot);
+        take_over!(self, new, correlations, distribution, reorder, corrupt, rate, slot);
+        Ok(())
+    }
+
+    fn config(&self, _: &Device) -> Result<Config, Wrong> {
+        if self.ecn {
+            return Err(Wrong::lacking("the simulator's netem has no 'ecn'", ""));
+        }
+        let correlations = self.correlations.unwrap_or_default();
+        let loss = match self.loss {
+            Loss::Random(Correlated { chance, .. }) => {
+                Loss::Random(Correlated { chance, correlation: correlations.loss })
+            }
+            model => model,
+        };
+        Ok(Config::Netem(Box::new(NetemConfig {
+            limit: self.limit,
+            delay: self.delay,
+            jitter: self.jitter,
+            delay_correlation: correlations.delay,
+            distribution: self.distribution.unwrap_or_default(),
+            loss,
+            reorder: self.reorder.unwrap_or_default(),
+            gap: self.gap,
+            duplicate: Correlated { chance: self.duplicate, correlation: correlations.duplicate },
+            corrupt: self.corrupt.unwrap_or_default(),
+            rate: self.rate,
+            slot: self.slot.filter(|slot| slot.most > Span::ZERO),
+            seed: self.seed,
+            inner: None,
+        })))
+    }
+}
+
+/// Arguments of two synonyms.
+fn either<'a, 'b>(options: &'b Options<'a>, one: &str, other: &str) -> &'b [&'a str] {
+    options.last_of(&[one, other]).and_then(|name| options.arguments(name)).unwrap_or_default()
+}
+
+fn distribution(word: &str) -> Option<Distribution> {
+    DISTRIBUTIONS.iter().find(|(name, _)| *name == word).map(|(_, distribution)| *distribution)
+}
+
+fn correlated(options: &Options<'_>, name: &str) -> Result<Option<Correlated>, Wrong> {
+    let Some(words) = options.arguments(name) else { return Ok(None) };
+    let share = |index: usize| words.get(index).map_or(Ok(NEVER), |word| probability(word));
+    Ok(Some(Correlated { chance: share(0)?, correlation: share(1)? }))
+}
+
+/// A loss model and its shares.
+fn loss_words<'a, 'b>(options: &'b Options<'a>) -> (&'a str, &'b [&'a str]) {
+    let words = either(options, "loss", "drop");
+    match words.first() {
+        Some(model @ (&"random" | &"state" | &"gemodel")) => (model, &words[1..]),
+        _ => ("random", words),
+    }
+}
+
+fn correlations(options: &Options<'_>) -> Result<Option<Correlations>, Wrong> {
+    let (model, losses) = loss_words(options);
+    let loss = if model == "random" { losses.get(1) } else { None };
+    let delay = either(options, "delay", "latency").get(2);
+    let duplicate = options.arguments("duplicate").unwrap_or_default().get(1);
+    if loss.is_none() && delay.is_none() && duplicate.is_none() {
+        return Ok(None);
+    }
+    let share = |word: Option<&&str>| word.map_or(Ok(NEVER), |word| probability(word));
+    Ok(Some(Correlations { delay: share(delay)?, loss: share(loss)?, duplicate: share(duplicate)? }))
+}
+
+fn loss(options: &Options<'_>) -> Result<Loss, Wrong> {
+    if let Some(every) = options.count_above_zero("every")? {
+        return Ok(Loss::Every { every: u64::from(every) });
+    }
+    if options.last_of(&["loss", "drop"]).is_none() {
+        return Ok(Loss::None);
+    }
+    let (model, words) = loss_words(options);
+    let Some(first) = words.first() else {
+        return Err(Wrong::new("netem's loss without a share", "such as loss 1%"));
+    };
+    let most = match model {
+        "state" => 5,
+        "gemodel" => 4,
+        _ => 2,
+    };
+    if words.len() > most {
+        return Err(Wrong::new(format!("too many shares for netem's loss {model}"), "see tc-netem(8)"));
+    }
+    let shares: Vec<_> = words.iter().map(|word| probability(word)).collect::<Result<_, _>>()?;
+    let share = |index: usize, default: Probability| shares.get(index).copied().unwrap_or(default);
+    let rest = remainder(per_cent(first)?);
+    Ok(match model {
+        "state" => Loss::State {
+            p13: shares[0],
+            p31: share(1, rest),
+            p32: share(2, NEVER),
+            p23: share(3, ALWAYS),
+            p14: share(4, NEVER),
+        },
+        // tc takes 1-h, and sends h.
+        "gemodel" => Loss::Gemodel {
+            p: shares[0],
+            r: share(1, rest),
+            h: shares.get(2).map_or(NEVER, |share| Probability(u32::MAX - share.0)),
+            k1: share(3, NEVER),
+        },
+        _ => Loss::Random(Correlated { chance: shares[0], correlation: NEVER }),
+    })
+}
+
+/// The rest of a first share, which tc takes for the second.
+#[expect(clippy::float_arithmetic, reason = "tc computes with doubles")]
+fn remainder(per_cent: f64) -> Probability {
+    probability_of(1.0 - per_cent / 100.0)
+}
+
+/// Without a gap of its own a reorder has one of 1; a gap needs a reorder, and that a delay.
+fn gap(options: &Options<'_>, has_delay: bool) -> Result<u32, Wrong> {
+    let gap = options.count("gap")?.unwrap_or(0);
+    let reorders = correlated(options, "reorder")?.is_some_and(|reorder| reorder.chance > NEVER);
+    if gap > 0 && !reorders {
+        return Err(Wrong::new("netem's gap needs a reorder", "such as reorder 25% gap 5"));
+    }
+    if reorders && !has_delay {
+        return Err(Wrong::new("netem's reorder needs a delay", "such as delay 5ms reorder 25%"));
+    }
+    Ok(if gap > 0 { gap } else { u32::from(reorders) })
+}
+
+/// Slots (`get_slot`).
+fn slot(options: &Options<'_>) -> Result<Option<SlotConfig>, Wrong> {
+    let Some(words) = options.arguments("slot") else {
+        if options.has("packets") || options.has("bytes") {
+            return Err(Wrong::new("netem's packets and bytes are those of a slot", "such as slot 5ms packets 16"));
+        }
+        return Ok(None);
+    };
+    let least = time_ns(words[0])?;
+    let most = words.get(1).map_or(Ok(least), |word| time_ns(word))?;
+    if most < least {
+        return Err(Wrong::new("netem's slots whose most is below their least", "such as slot 2ms 6ms"));
+    }
+    let limit = |name| Ok(options.count_above_zero(name)?.unwrap_or(MAX_IN_SLOT).min(MAX_IN_SLOT));
+    let slot = SlotConfig {
+        least: Span::from_nanos(least),
+        most: Span::from_nanos(most),
+        packets: limit("packets")?,
+        bytes: limit("bytes")?,
+    };
+    Ok(Some(slot))
+}
+
+fn link_rate(words: &[&str]) -> Result<NetemRate, Wrong> {
+    let bytes =
+        |index: usize| words.get(index).map_or(Ok(0), |word| Ok(i32::try_from(count(word)?).unwrap_or(i32::MAX)));
+    Ok(NetemRate {
+        rate: rate(words[0])?,
+        packet_overhead: bytes(1)?,
+        cell_size: bytes(2)?.unsigned_abs(),
+        cell_overhead: bytes(3)?,
+    })
+}

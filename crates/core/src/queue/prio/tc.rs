@@ -1,0 +1,65 @@
+//! prio's options (iproute2 `tc/q_prio.c`, `net/sched/sch_prio.c`).
+
+use crate::queue::Config;
+use crate::queue::config::PrioConfig;
+use crate::tc::disciplines::Attributes;
+use crate::tc::grammar::{Argument, Grammar, Options, option};
+use crate::tc::quantity::{count, fit};
+use crate::tc::{Device, Wrong};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+
+const BANDS: u32 = 3;
+const MIN_BANDS: u32 = 2;
+const MAX_BANDS: u32 = 16;
+/// Band by priority.
+const PRIORITY_MAP: [u32; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+
+/// tc always sends both.
+#[derive(Clone, Debug)]
+pub struct Prio {
+    bands: u32,
+    priority_map: [u32; 16],
+}
+
+impl Attributes for Prio {
+    const GRAMMAR: Grammar =
+        &[&[option("bands", &[Argument::Count]), option("priomap", &[Argument::Count]).and(&[Argument::Count; 15])]];
+
+    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
+        let bands = options.count("bands")?.unwrap_or(BANDS);
+        if !(MIN_BANDS..=MAX_BANDS).contains(&bands) {
+            return Err(Wrong::new(format!("prio has {MIN_BANDS} to {MAX_BANDS} bands"), ""));
+        }
+        let mut priority_map = PRIORITY_MAP;
+        let written = options.arguments("priomap").unwrap_or_default();
+        let written: Vec<_> = written.iter().map(|word| fit(count(word)?, word)).collect::<Result<_, Wrong>>()?;
+        priority_map[..written.len()].copy_from_slice(&written);
+        if let Some(band) = priority_map.iter().max().filter(|band| **band >= bands) {
+            let right = "bands are numbered from 0: give a priomap";
+            return Err(Wrong::new(format!("prio's priomap names band {band} of {bands}"), right));
+        }
+        Ok(Self { bands, priority_map })
+    }
+
+    fn change(&mut self, new: Self) -> Result<(), Wrong> {
+        if new.bands != self.bands {
+            let problem = "the simulator can't change the number of a prio's bands";
+            return Err(Wrong::lacking(problem, "the same number of bands"));
+        }
+        *self = new;
+        Ok(())
+    }
+
+    /// All packets have priority 0 (`net/ipv4/route.c`, `ip_tos2prio`, ignores ECN's bits).
+    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+        Ok(Config::Prio(Box::new(PrioConfig {
+            bands: vec![None; self.bands as usize],
+            default: self.priority_map[0],
+            rules: Vec::new(),
+            band_limit: device.queue_length,
+        })))
+    }
+}

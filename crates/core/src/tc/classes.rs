@@ -1,0 +1,52 @@
+//! Classes of htb and drr.
+
+use super::grammar::Grammar;
+use crate::queue::config::{DrrClass, HtbClass};
+use crate::queue::{Node, drr, htb};
+
+/// The kinds of classes that tc has options for here.
+pub const KINDS: &[(&str, Grammar)] = &[("htb", &[htb::tc::CLASS]), ("drr", &[drr::tc::CLASS])];
+
+/// A class of either kind.
+#[derive(Clone, Debug)]
+pub(crate) enum Class {
+    /// Of an htb.
+    Htb(HtbClass),
+    /// Of a drr.
+    Drr(DrrClass),
+}
+
+impl Class {
+    pub const fn minor(&self) -> u32 {
+        match self {
+            Self::Htb(class) => class.minor,
+            Self::Drr(class) => class.minor,
+        }
+    }
+
+    /// Minor number of the class above; 0: none.
+    pub const fn parent(&self) -> u32 {
+        match self {
+            Self::Htb(class) => class.parent,
+            Self::Drr(_) => 0,
+        }
+    }
+
+    /// A class of an htb.
+    pub fn htb(self) -> Option<HtbClass> {
+        if let Self::Htb(class) = self { Some(class) } else { None }
+    }
+
+    /// A class of a drr.
+    pub fn drr(self) -> Option<DrrClass> {
+        if let Self::Drr(class) = self { Some(class) } else { None }
+    }
+
+    /// The same with a qdisc.
+    pub fn with_leaf(&self, leaf: Option<Node>) -> Self {
+        match self {
+            Self::Htb(class) => Self::Htb(HtbClass { leaf, ..class.clone() }),
+            Self::Drr(class) => Self::Drr(DrrClass { leaf, ..class.clone() }),
+        }
+    }
+}

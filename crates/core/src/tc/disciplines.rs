@@ -1,0 +1,173 @@
+//! Every kind of qdisc: its grammar, the attributes that tc sends, and the settings that Linux makes of them.
+
+use super::grammar::{Argument, Grammar, Keyword, Options, flag, option};
+use super::{Device, Wrong};
+use crate::queue::Config;
+use crate::queue::{
+    cake, choke, codel, drr, dualpi2, fifo, fq, fq_codel, fq_pie, htb, netem, pie, prio, red, sfq, tbf,
+};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+
+/// What tc sends for one kind of qdisc, in the kernel's units.
+pub trait Attributes: Clone + Sized {
+    /// The kind's keywords.
+    const GRAMMAR: Grammar;
+
+    /// Reads options as tc does.
+    ///
+    /// # Errors
+    ///
+    /// tc refuses them.
+    fn parse(options: &Options<'_>) -> Result<Self, Wrong>;
+
+    /// Takes over what `tc qdisc change` sends; the kernel keeps the rest.
+    ///
+    /// # Errors
+    ///
+    /// Linux does not change this kind, or not this attribute.
+    fn change(&mut self, new: Self) -> Result<(), Wrong> {
+        *self = new;
+        Ok(())
+    }
+
+    /// Settings on this device, without children.
+    ///
+    /// # Errors
+    ///
+    /// Linux refuses them, or the simulator does not have them.
+    fn config(&self, device: &Device) -> Result<Config, Wrong>;
+}
+
+/// Takes over every attribute that is Some.
+macro_rules! take_over {
+    ($old:expr, $new:expr, $($field:ident),+ $(,)?) => {
+        $(if $new.$field.is_some() { $old.$field = $new.$field; })+
+    };
+}
+pub(crate) use take_over;
+
+macro_rules! disciplines {
+    ($($kind:literal => $variant:ident($attributes:ty)),+ $(,)?) => {
+        /// The attributes of a qdisc of any kind.
+        #[derive(Clone, Debug)]
+        pub enum AnyAttributes {
+            $(#[doc = concat!("`", $kind, "`")] $variant(Box<$attributes>),)+
+        }
+
+        /// Every kind that the simulator has, with its grammar.
+        pub const SIMULATED: &[(&str, Grammar)] = &[$(($kind, <$attributes as Attributes>::GRAMMAR)),+];
+
+        impl AnyAttributes {
+            /// Reads a kind and its options.
+            ///
+            /// # Errors
+            ///
+            /// tc refuses them, or the simulator does not have the kind.
+            pub fn parse(kind: &str, words: &[&str]) -> Result<Self, Wrong> {
+                match kind {
+                    $($kind => {
+                        let options = Options::read(kind, words, <$attributes as Attributes>::GRAMMAR)?;
+                        Ok(Self::$variant(Box::new(<$attributes as Attributes>::parse(&options)?)))
+                    })+
+                    _ => Err(Wrong::lacking(format!("the simulator has no '{kind}'"), format!("it has {}", names()))),
+                }
+            }
+
+            /// The kind as tc writes it.
+            #[must_use]
+            pub const fn kind(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $kind,)+ }
+            }
+
+            /// As [`Attributes::change`].
+            ///
+            /// # Errors
+            ///
+            /// As there; another kind.
+            pub fn change(&mut self, new: Self) -> Result<(), Wrong> {
+                match (self, new) {
+                    $((Self::$variant(old), Self::$variant(new)) => old.change(*new),)+
+                    (old, new) => {
+                        Err(Wrong::new(format!("a {} can't become a {}", old.kind(), new.kind()), "tc qdisc replace"))
+                    }
+                }
+            }
+
+            /// As [`Attributes::config`].
+            ///
+            /// # Errors
+            ///
+            /// As there.
+            pub fn config(&self, device: &Device) -> Result<Config, Wrong> {
+                match self { $(Self::$variant(attributes) => attributes.config(device),)+ }
+            }
+        }
+    };
+}
+
+disciplines! {
+    "bfifo" => Bfifo(fifo::tc::Bytes),
+    "cake" => Cake(cake::tc::Cake),
+    "choke" => Choke(choke::tc::Choke),
+    "codel" => Codel(codel::tc::Codel),
+    "drr" => Drr(drr::tc::Drr),
+    "dualpi2" => DualPi2(dualpi2::tc::DualPi2),
+    "fq" => Fq(fq::tc::Fq),
+    "fq_codel" => FqCodel(fq_codel::tc::FqCodel),
+    "fq_pie" => FqPie(fq_pie::tc::FqPie),
+    "htb" => Htb(htb::tc::Htb),
+    "netem" => Netem(netem::tc::Netem),
+    "pfifo" => Pfifo(fifo::tc::Packets),
+    "pfifo_fast" => PfifoFast(fifo::tc::Fast),
+    "pfifo_head_drop" => PfifoHeadDrop(fifo::tc::HeadDrop),
+    "pie" => Pie(pie::tc::Pie),
+    "prio" => Prio(prio::tc::Prio),
+    "red" => Red(red::tc::Red),
+    "sfq" => Sfq(sfq::tc::Sfq),
+    "tbf" => Tbf(tbf::tc::Tbf),
+}
+
+fn names() -> alloc::string::String {
+    SIMULATED.iter().map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ")
+}
+
+/// Kinds that only a kernel has.
+pub const KERNEL_ONLY: &[(&str, Grammar)] =
+    &[("ets", &[ETS]), ("hhf", &[HHF]), ("sfb", &[SFB]), ("skbprio", &[SKBPRIO])];
+
+const SKBPRIO: &[Keyword] = &[option("limit", &[Argument::Packets])];
+const ETS: &[Keyword] = &[option("bands", &[Argument::Count]), option("strict", &[Argument::Count])];
+const HHF: &[Keyword] = &[
+    option("limit", &[Argument::Packets]),
+    option("quantum", &[Argument::Size]),
+    option("hh_limit", &[Argument::Count]),
+    option("reset_timeout", &[Argument::Time]),
+    option("admit_bytes", &[Argument::Size]),
+    option("evict_timeout", &[Argument::Time]),
+    option("non_hh_weight", &[Argument::Count]),
+];
+const SFB: &[Keyword] = &[
+    option("rehash", &[Argument::Time]),
+    option("db", &[Argument::Time]),
+    option("limit", &[Argument::Packets]),
+    option("max", &[Argument::Count]),
+    option("target", &[Argument::Count]),
+    option("increment", &[Argument::Fraction]),
+    option("decrement", &[Argument::Fraction]),
+    option("penalty_rate", &[Argument::Count]),
+    option("penalty_burst", &[Argument::Count]),
+];
+
+/// An experiment's policer: a prio whose only filter polices.
+pub const POLICE: &[Keyword] = &[
+    option("rate", &[Argument::Rate]),
+    option("burst", &[Argument::Size]),
+    option("mtu", &[Argument::Size]),
+    option("peakrate", &[Argument::Rate]),
+];
+
+/// What `action police` of a filter adds to [`POLICE`].
+pub const POLICE_ACTION: &[Keyword] =
+    &[flag("drop"), option("conform-exceed", &[Argument::OneOf(&["drop", "drop/ok", "drop/pass"])])];

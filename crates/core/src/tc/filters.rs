@@ -1,0 +1,192 @@
+//! Filters to the classes of htb, prio and drr, and their only action, a policer (iproute2 `tc/f_*.c`,
+//! `tc/m_police.c`; `net/sched/cls_*.c`, `act_police.c`).
+
+use super::Wrong;
+use super::disciplines::{POLICE, POLICE_ACTION};
+use super::grammar::Options;
+use super::quantity::{tick_span, transmit_micros};
+use super::tree::minor;
+use crate::queue::config::{Filter, PoliceConfig, Rule};
+use crate::rate::Rate;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+const FIRST_AUTO_PRIORITY: u32 = 0xC000;
+const KINDS: [&str; 4] = ["fw", "u32", "flower", "matchall"];
+/// Largest packet that a policer passes without `mtu`: 255 cells of 8 bytes.
+const POLICE_MTU: u32 = 2_040;
+const WANTED: &str = "fw by mark, u32 or flower by port, matchall";
+const PORT_EXAMPLE: &str = "u32 match ip dport 5201 0xffff flowid 1:10";
+
+/// The words of a filter: `parent 1: protocol ip prio 1 handle 10 fw flowid 1:10`.
+#[derive(Clone, Debug)]
+pub(crate) struct FilterWords<'a> {
+    pub parent: Option<&'a str>,
+    priority: Option<&'a str>,
+    handle: Option<&'a str>,
+    kind: &'a str,
+    rest: &'a [&'a str],
+}
+
+impl<'a> FilterWords<'a> {
+    /// Splits the words after `filter add`.
+    pub fn read(words: &'a [&'a str]) -> Result<Self, Wrong> {
+        let mut read = Self { parent: None, priority: None, handle: None, kind: "", rest: words };
+        loop {
+            let Some((name, rest)) = read.rest.split_first() else {
+                return Err(Wrong::new("a filter without a kind", WANTED));
+            };
+            if KINDS.contains(name) {
+                return Ok(Self { kind: name, rest, ..read });
+            }
+            let lacking = || Wrong::lacking(format!("the simulator has no filter with '{name}'"), WANTED);
+            let (value, rest) = rest.split_first().ok_or_else(lacking)?;
+            match *name {
+                "dev" => {}
+                "parent" => read.parent = Some(value),
+                "prio" | "pref" | "priority" => read.priority = Some(value),
+                "handle" => read.handle = Some(value),
+                "protocol" if matches!(*value, "ip" | "all") => {}
+                "protocol" => {
+                    let problem = format!("the simulator has no filter for protocol '{value}'");
+                    return Err(Wrong::lacking(problem, "protocol ip"));
+                }
+                _ => return Err(lacking()),
+            }
+            read.rest = rest;
+        }
+    }
+}
+
+/// The filters of one qdisc.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filters(Vec<(u32, Rule)>);
+
+impl Filters {
+    /// Adds a filter behind those of its priority.
+    pub fn add(&mut self, words: &FilterWords<'_>) -> Result<(), Wrong> {
+        let (rest, police) = action(words.rest)?;
+        let priority = match words.priority {
+            Some(word) => number(word)
+                .and_then(|priority| u32::try_from(priority).ok())
+                .ok_or_else(|| Wrong::new(format!("'{word}' is not a priority"), "such as prio 1"))?,
+            // The kernel puts it before all others (`tcf_auto_prio`).
+            None => self.0.first().map_or(FIRST_AUTO_PRIORITY, |(first, _)| first.saturating_sub(1)),
+        };
+        let minor = target(words.kind, rest)?;
+        let filter = match words.kind {
+            "fw" => Filter::Mark { mark: sixteen_bits(words.handle, "fw needs a handle", true)?, minor },
+            "matchall" => Filter::All { minor },
+            kind => Filter::Port { port: port(kind, rest)?, minor },
+        };
+        let end = self.0.partition_point(|(other, _)| *other <= priority);
+        self.0.insert(end, (priority, Rule { filter, police }));
+        Ok(())
+    }
+
+    /// In the order in which the kernel tries them.
+    pub fn rules(&self) -> Vec<Rule> {
+        self.0.iter().map(|(_, rule)| *rule).collect()
+    }
+
+    /// Whether any of them polices.
+    pub fn have_policer(&self) -> bool {
+        self.0.iter().any(|(_, rule)| rule.police.is_some())
+    }
+}
+
+/// The words before `action`, and its policer.
+fn action<'a>(words: &'a [&'a str]) -> Result<(&'a [&'a str], Option<PoliceConfig>), Wrong> {
+    let Some(end) = words.iter().position(|word| *word == "action") else { return Ok((words, None)) };
+    match words[end + 1..].split_first() {
+        Some((&"police", rest)) => {
+            let options = Options::read("police", rest, &[POLICE, POLICE_ACTION])?;
+            Ok((&words[..end], Some(police(&options)?)))
+        }
+        _ => Err(Wrong::lacking("the simulator has no action but police", "action police rate … burst … drop")),
+    }
+}
+
+/// A policer, with its bucket in time as tc sends it.
+fn police(options: &Options<'_>) -> Result<PoliceConfig, Wrong> {
+    let rate = options.rate("rate")?.filter(|rate| *rate != Rate::ZERO);
+    let size = |name| Ok(options.size(&[name])?.filter(|bytes| *bytes > 0));
+    let (burst, mtu) = (size("burst")?, size("mtu")?);
+    let (Some(rate), Some(burst)) = (rate, burst) else {
+        return Err(Wrong::new("police needs 'rate' and 'burst'", "such as police rate 10mbit burst 20kb"));
+    };
+    if !options.has("drop") && !options.has("conform-exceed") {
+        return Err(Wrong::lacking("a policer without 'drop': Linux classifies such packets again", "add drop"));
+    }
+    let peak = options.rate("peakrate")?;
+    if peak.is_some_and(|peak| peak == Rate::ZERO || mtu.is_none()) {
+        return Err(Wrong::new("police's 'peakrate' needs 'mtu'", "such as mtu 1514"));
+    }
+    let burst = tick_span(transmit_micros(u64::from(burst), rate));
+    Ok(PoliceConfig { rate, burst, mtu: mtu.unwrap_or(POLICE_MTU), peak })
+}
+
+/// The class that a filter gives its packets to.
+fn target(kind: &str, words: &[&str]) -> Result<u32, Wrong> {
+    let after = |name: &str| {
+        let index = words.iter().position(|word| *word == name)?;
+        words.get(index + 1)
+    };
+    match after("flowid").or_else(|| after("classid")).filter(|class| class.contains(':')) {
+        Some(class) => minor(class),
+        // Of these kinds only fw needs one (`fw_change`).
+        None if kind == "fw" => Err(Wrong::new("a filter that names no class", "flowid 1:10")),
+        None => Err(Wrong::lacking("a filter that names no class", "flowid 1:10")),
+    }
+}
+
+/// The server's port, the only match of u32 and flower that the simulator has.
+fn port(kind: &str, words: &[&str]) -> Result<u16, Wrong> {
+    let patterns: &[&[&str]] = match kind {
+        "u32" => &[&["match", "ip", "dport", "*", "0xffff"]],
+        _ => &[&["ip_proto", "tcp"], &["dst_port", "*"]],
+    };
+    let mut rest: Vec<&str> = words.to_vec();
+    for name in ["flowid", "classid"] {
+        if let Some(index) = rest.iter().position(|word| *word == name) {
+            rest.drain(index..(index + 2).min(rest.len()));
+        }
+    }
+    let mut ports = Vec::new();
+    for pattern in patterns {
+        let matches =
+            |window: &[&str]| window.iter().zip(*pattern).all(|(word, wanted)| *wanted == "*" || wanted == word);
+        if let Some(index) = rest.windows(pattern.len()).position(matches) {
+            ports.extend(pattern.iter().position(|wanted| *wanted == "*").map(|offset| rest[index + offset]));
+            rest.drain(index..index + pattern.len());
+        }
+    }
+    match ports[..] {
+        [port] if rest.is_empty() => sixteen_bits(Some(port), "not a port", false),
+        _ => {
+            let words = words.join(" ");
+            let problem = format!("the simulator's filters match a server's port only, not '{words}'");
+            Err(Wrong::lacking(problem, PORT_EXAMPLE))
+        }
+    }
+}
+
+/// A number as C writes it: decimal, `0x` hexadecimal, `0` octal.
+fn number(word: &str) -> Option<u64> {
+    match (word.strip_prefix("0x"), word.strip_prefix('0')) {
+        (Some(hexadecimal), _) => u64::from_str_radix(hexadecimal, 16).ok(),
+        (None, Some(octal)) if !octal.is_empty() => u64::from_str_radix(octal, 8).ok(),
+        _ => word.parse().ok(),
+    }
+}
+
+/// A port, or a mark, which has 32 bits in Linux.
+fn sixteen_bits(word: Option<&str>, problem: &str, is_mark: bool) -> Result<u16, Wrong> {
+    let number = word.and_then(number).ok_or_else(|| Wrong::new(problem, PORT_EXAMPLE))?;
+    u16::try_from(number).map_err(|_| Wrong {
+        problem: format!("a mark or port of {number} does not fit 16 bits"),
+        right: "0 to 65535".to_string(),
+        is_lacking: is_mark && u32::try_from(number).is_ok(),
+    })
+}
