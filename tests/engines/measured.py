@@ -1,5 +1,7 @@
 """Runs one experiment on an engine and gives access to its result."""
 
+import hashlib
+import shutil
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +12,11 @@ import pytest
 from dumbbell.analysis import summary
 from dumbbell.engines import Engine, KernelEngine, Request, Simulator
 from dumbbell.results import result
-from dumbbell.results.result import Run
+from dumbbell.results.result import TABLES, Run
 from dumbbell.spec import parse
 
+PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
+"""The system's Python: a virtual environment may be invisible in a guest."""
 CUBIC = '[[flows]]\ncc = "cubic"\n'
 
 
@@ -79,3 +83,8 @@ def measure(folder: Path, text: str, *, seed: int = 1, name: str = "run") -> Out
     request = Request("experiment", case, seed, folder / name)
     engine: Engine = Simulator() if chosen == "sim" else KernelEngine()
     return Outcome(result.load(engine.run(request, lambda _seconds: None)))
+
+
+def table_hashes(folder: Path) -> dict[str, str]:
+    """SHA-256 of each table's file in a result folder."""
+    return {name: hashlib.sha256((folder / f"{name}.parquet").read_bytes()).hexdigest() for name in TABLES}

@@ -19,12 +19,12 @@ def plain(duration: str = "1s", qdisc: str = "pfifo limit 50", rest: str = '[[fl
 
 
 @cache
-def why_not() -> str:
-    """Why this host can't run experiments; empty if it can."""
+def host_engine_error() -> str:
+    """The reason that this host can't run experiments; empty if it can."""
     try:
         engine = HostEngine(Permissions(host=True))
-        tried = probe_capabilities(engine.agent, plan_case(parse(plain(), Path("experiment.toml"))[0], 1))
+        probed = probe_capabilities(engine.agent, plan_case(parse(plain(), Path("experiment.toml"))[0], 1))
     except DumbbellError as error:
         return str(error)
-    lacking = [f"{what}: {reason}" for what, reason in tried.refused.items() if reason]
-    return "; ".join(lacking)
+    missing = [f"{command}: {reason}" for command, reason in probed.refused.items() if reason]
+    return "; ".join(missing)

@@ -25,15 +25,15 @@ DIRECT_RECEIVER = "192.168.7.2"
 
 
 @cache
-def lacking() -> str:
-    """Why the testbed can't be created; empty if it can."""
+def ssh_testbed_error() -> str:
+    """The reason that the testbed can't be created; empty if it can."""
     if not Path(SSHD).exists() or shutil.which("ssh") is None:
-        return "no sshd or no ssh here (packages openssh-server and openssh-client)"
-    tried = subprocess.run(
+        return "no sshd or no ssh (packages openssh-server and openssh-client)"
+    probed = subprocess.run(
         ["unshare", "-n", "-m", "-u", "ip", "link", "add", "one", "type", "veth", "peer", "name", "two"],
         capture_output=True, text=True, check=False, timeout=20,
     )  # fmt: skip
-    return f"no namespaces here: {tried.stderr.strip()}" if tried.returncode else ""
+    return f"no namespaces: {probed.stderr.strip()}" if probed.returncode else ""
 
 
 @dataclass
@@ -122,16 +122,16 @@ def processes() -> Iterator[tuple[int, str, str]]:
 @contextmanager
 def connected_hosts(folder: Path, *, router: bool) -> Iterator[SshTestbed]:
     """Yields the hosts, reachable by ssh; removes them at the end of the block."""
-    made = SshTestbed(folder)
+    testbed = SshTestbed(folder)
     names = ["admin", "sender", *(["router"] if router else []), "receiver"]
     try:
         for name in names:
-            made.all_hosts[name] = RemoteHost(name, _hold(name))
-        _connect(made, names, router=router)
-        _open(made)
-        yield made
+            testbed.all_hosts[name] = RemoteHost(name, _start_host(name))
+        _connect(testbed, names, router=router)
+        _open(testbed)
+        yield testbed
     finally:
-        for host in made.all_hosts.values():
+        for host in testbed.all_hosts.values():
             for process in (host.sshd, host.holder):
                 if process is not None:
                     process.kill()
@@ -140,7 +140,7 @@ def connected_hosts(folder: Path, *, router: bool) -> Iterator[SshTestbed]:
                 host.holder.stdout.close()
 
 
-def _hold(name: str) -> subprocess.Popen[bytes]:
+def _start_host(name: str) -> subprocess.Popen[bytes]:
     script = (
         f"mount -t tmpfs none /run && mkdir /run/sshd && hostname {name} && mount -t sysfs none /sys && "
         "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1 && echo up && exec sleep 7200"
@@ -153,35 +153,35 @@ def _hold(name: str) -> subprocess.Popen[bytes]:
     return holder
 
 
-def _connect(made: SshTestbed, names: list[str], *, router: bool) -> None:
-    def pair(left: RemoteHost, one: str, right: RemoteHost, other: str) -> None:
-        left.run(f"ip link add {one} type veth peer name {other} netns {right.holder.pid}")
-        for host, device in ((left, one), (right, other)):
+def _connect(testbed: SshTestbed, names: list[str], *, router: bool) -> None:
+    def pair(left: RemoteHost, left_device: str, right: RemoteHost, right_device: str) -> None:
+        left.run(f"ip link add {left_device} type veth peer name {right_device} netns {right.holder.pid}")
+        for host, device in ((left, left_device), (right, right_device)):
             host.run(f"ip link set {device} up; ip link set lo up")
 
-    admin = made["admin"]
+    admin = testbed["admin"]
     for number, name in enumerate(names[1:], start=1):
-        pair(admin, f"to{number}", made[name], "eth0")
+        pair(admin, f"to{number}", testbed[name], "eth0")
         admin.run(f"ip addr add 10.99.{number}.1/24 dev to{number}")
-        made[name].run(f"ip addr add 10.99.{number}.2/24 dev eth0")
-    sender, receiver = made["sender"], made["receiver"]
+        testbed[name].run(f"ip addr add 10.99.{number}.2/24 dev eth0")
+    sender, receiver = testbed["sender"], testbed["receiver"]
     if not router:
         pair(sender, "eth1", receiver, "eth1")
         sender.run(f"ip addr add {SENDER}/24 dev eth1")
         receiver.run(f"ip addr add {DIRECT_RECEIVER}/24 dev eth1")
         return
-    middle = made["router"]
-    pair(sender, "eth1", middle, "eth1")
-    pair(middle, "eth2", receiver, "eth1")
+    router_host = testbed["router"]
+    pair(sender, "eth1", router_host, "eth1")
+    pair(router_host, "eth2", receiver, "eth1")
     sender.run(f"ip addr add {SENDER}/24 dev eth1; ip route add 192.168.8.0/24 via 192.168.7.254")
     receiver.run(f"ip addr add {RECEIVER}/24 dev eth1; ip route add 192.168.7.0/24 via 192.168.8.254")
-    middle.run("ip addr add 192.168.7.254/24 dev eth1; ip addr add 192.168.8.254/24 dev eth2")
-    middle.run("sysctl -qw net.ipv4.ip_forward=1")
+    router_host.run("ip addr add 192.168.7.254/24 dev eth1; ip addr add 192.168.8.254/24 dev eth2")
+    router_host.run("sysctl -qw net.ipv4.ip_forward=1")
 
 
-def _open(made: SshTestbed) -> None:
+def _open(testbed: SshTestbed) -> None:
     """Start an sshd in each host and write the client's configuration."""
-    folder = made.folder
+    folder = testbed.folder
     folder.mkdir(parents=True, exist_ok=True)
     for key in ("host", "person"):
         subprocess.run(
@@ -189,7 +189,7 @@ def _open(made: SshTestbed) -> None:
         )  # fmt: skip
     shutil.copy(folder / "person.pub", folder / "authorized")
     config, known = [], []
-    for number, host in enumerate(made.hosts, start=1):
+    for number, host in enumerate(testbed.hosts, start=1):
         address = f"10.99.{number}.2"
         server = folder / f"sshd-{host.name}"
         server.write_text(
@@ -206,8 +206,8 @@ def _open(made: SshTestbed) -> None:
         "".join(config) + f"Host *\n  IdentityFile {folder}/person\n  IdentitiesOnly yes\n"
         f"  UserKnownHostsFile {folder}/known\n  GlobalKnownHostsFile /dev/null\n"
     )
-    for host in made.hosts:
-        until = time.monotonic() + 60
+    for host in testbed.hosts:
+        deadline = time.monotonic() + 60
         while ":22 " not in host.run("ss -Hltn"):
-            assert time.monotonic() < until, f"sshd of {host.name} does not listen"
+            assert time.monotonic() < deadline, f"sshd of {host.name} does not listen"
             time.sleep(0.05)

@@ -45,8 +45,8 @@ def test_tshark_finds_the_retransmissions_that_the_flows_counted(tmp_path: Path)
     assert next(queue["drops"] for queue in run.manifest["queues"] if queue["name"] == "bottleneck") == 0
     for flow, port in zip(run.manifest["flows"], (5201, 5202), strict=True):
         # tshark takes a retransmission soon after other data for reordering; this path does not reorder.
-        again = "(tcp.analysis.retransmission or tcp.analysis.out_of_order)"
-        found = tshark(capture, f"tcp.dstport == {port} and tcp.len > 0 and {again}")
+        retransmission = "(tcp.analysis.retransmission or tcp.analysis.out_of_order)"
+        found = tshark(capture, f"tcp.dstport == {port} and tcp.len > 0 and {retransmission}")
         assert flow["retransmits"] > 20
         assert len(found) == flow["retransmits"]
     assert tshark(capture, "_ws.malformed") == []

@@ -39,12 +39,12 @@ def end_report(local: str, remote: str, seen_ns: int) -> dict[str, object]:
 
 def rows(number: int, sent: list[int], received: list[int]) -> np.ndarray:
     """One record every 10 ms."""
-    made = np.zeros(len(sent), FLOW_RECORD)
-    made["time_ns"] = (np.arange(len(sent)) + 1) * 10_000_000
-    made["flow"] = number
-    made["info"]["bytes_sent"] = sent
-    made["bytes_received"] = received
-    return made
+    records = np.zeros(len(sent), FLOW_RECORD)
+    records["time_ns"] = (np.arange(len(sent)) + 1) * 10_000_000
+    records["flow"] = number
+    records["info"]["bytes_sent"] = sent
+    records["bytes_received"] = received
+    return records
 
 
 @given(
@@ -59,7 +59,7 @@ def test_each_connection_is_one_flow_in_the_direction_of_its_data(
     connections: list[tuple[int, int, int, bool]],
 ) -> None:
     ends: list[dict[str, object]] = []
-    records, wanted = [], []
+    records, expected = [], []
     for port, up, down, both in connections:
         server, client = "10.0.1.1:80", f"10.0.2.2:{port}"
         records.append(rows(len(ends), [0, down], [0, up + 1]))  # The FIN counts at the receiver.
@@ -67,13 +67,13 @@ def test_each_connection_is_one_flow_in_the_direction_of_its_data(
         if both:
             records.append(rows(len(ends), [0, up], [0, down + 1]))
             ends.append(end_report(client, server, 10))
-        wanted.append((up, down, both))
+        expected.append((up, down, both))
     end = {"connections": ends, "duration_ns": PLAN.duration_ns}
     found = read(np.concatenate(records), end)
     assert len(found.reports) == len(connections) == len(found.plan.flows)
     assert len({flow.name for flow in found.plan.flows}) == len(connections)
-    got = sorted(report["bytes_received"] for report in found.reports)
-    assert got == sorted(max(up, down) if both else 0 for up, down, both in wanted)
+    received_bytes = sorted(report["bytes_received"] for report in found.reports)
+    assert received_bytes == sorted(max(up, down) if both else 0 for up, down, both in expected)
     for flow, report in zip(found.plan.flows, found.reports, strict=True):
         assert flow.group in ("server", "client")
         assert report["started_ns"] == 10

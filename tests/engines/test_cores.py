@@ -1,4 +1,4 @@
-"""Locks that give each guest a CPU core of its own."""
+"""Locks that give each guest a separate CPU core."""
 
 import os
 import tempfile
@@ -28,7 +28,7 @@ def test_cores_are_shared_round_robin_when_all_are_taken() -> None:
         for _ in CORES:
             runs.enter_context(claimed())
         shared = [runs.enter_context(claimed()) for _ in CORES]
-        assert sorted(shared) == CORES, "each in its turn"
+        assert sorted(shared) == CORES, "each core once"
 
 
 def test_a_core_is_released_even_after_an_error() -> None:
@@ -37,9 +37,9 @@ def test_a_core_is_released_even_after_an_error() -> None:
             fail_on(CORES[0])
 
 
-def fail_on(wanted: int) -> None:
+def fail_on(expected: int) -> None:
     with claimed() as core:
-        assert core == wanted
+        assert core == expected
         raise RuntimeError
 
 
@@ -51,20 +51,20 @@ def test_only_this_user_can_hold_the_locks(tmp_path: Path) -> None:
 
 def test_a_planted_lock_is_left_alone(tmp_path: Path) -> None:
     """A link instead of a lock file, and instead of the folder."""
-    precious = tmp_path / "precious"
-    precious.mkdir()
-    (precious / str(CORES[0])).write_text("precious")
+    protected = tmp_path / "precious"
+    protected.mkdir()
+    (protected / str(CORES[0])).write_text("precious")
     with claimed():
         (folder,) = (tmp_path / "cache").iterdir()
     (folder / str(CORES[0])).unlink()
-    (folder / str(CORES[0])).symlink_to(precious / str(CORES[0]))
+    (folder / str(CORES[0])).symlink_to(protected / str(CORES[0]))
     with claimed() as core:
         assert core != CORES[0] or len(CORES) == 1
     folder.rename(tmp_path / "aside")
-    folder.symlink_to(precious)
+    folder.symlink_to(protected)
     with claimed() as core:
         assert core in CORES
-    assert [(each.name, each.read_text()) for each in precious.iterdir()] == [(str(CORES[0]), "precious")]
+    assert [(each.name, each.read_text()) for each in protected.iterdir()] == [(str(CORES[0]), "precious")]
 
 
 def test_cores_are_shared_without_a_private_folder(tmp_path: Path) -> None:

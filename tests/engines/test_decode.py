@@ -1,6 +1,6 @@
 """Every column decoded from raw records with known fields."""
 
-# ruff: noqa: E501 — tables read across
+# ruff: noqa: E501 — each row of a table is one line
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +71,13 @@ CONTROLLERS = [column for column in FLOWS if column.startswith(("bbr_", "vegas_"
 def record(
     time_ns: int = 0, flow: int = 1, kind: int = NONE, received: int = 123, cc: bytes = b"", **info: int
 ) -> np.ndarray:
-    made = np.zeros(1, FLOW_RECORD)
-    made["time_ns"], made["flow"], made["cc_kind"], made["bytes_received"] = time_ns, flow, kind, received
-    made["info_bytes"], made["rcv_space"] = 256, 65_536
-    made["cc"] = np.void(cc.ljust(32, b"\0"))
+    records = np.zeros(1, FLOW_RECORD)
+    records["time_ns"], records["flow"], records["cc_kind"], records["bytes_received"] = time_ns, flow, kind, received
+    records["info_bytes"], records["rcv_space"] = 256, 65_536
+    records["cc"] = np.void(cc.ljust(32, b"\0"))
     for name, value in info.items():
-        made["info"][name] = value
-    return made
+        records["info"][name] = value
+    return records
 
 
 def flows(folder: Path, plan: Plan, *records: np.ndarray) -> pl.DataFrame:
@@ -96,7 +96,7 @@ def test_records_have_the_sizes_that_the_agent_writes() -> None:
     info = FLOW_RECORD.fields["info"][0]
     assert info.fields is not None
     # Offsets in Linux's struct tcp_info (include/uapi/linux/tcp.h).
-    known = {
+    offsets = {
         "rto": 8,
         "unacked": 24,
         "rtt": 68,
@@ -107,7 +107,7 @@ def test_records_have_the_sizes_that_the_agent_writes() -> None:
         "bytes_sent": 200,
         "snd_wnd": 228,
     }
-    assert {name: info.fields[name][1] for name in known} == known
+    assert {name: info.fields[name][1] for name in offsets} == offsets
 
 
 def test_every_column_of_a_tcp_flow(tmp_path: Path, plan: Plan) -> None:
@@ -129,7 +129,7 @@ def test_inflight_is_never_below_zero(tmp_path: Path, plan: Plan) -> None:
 
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(["open", "disorder", "cwr", "recovery", "loss"])))
-def test_the_states_of_congestion_avoidance_have_names(tmp_path: Path, plan: Plan, number: int, name: str) -> None:
+def test_ca_states_have_names(tmp_path: Path, plan: Plan, number: int, name: str) -> None:
     assert row(tmp_path, plan, ca_state=number)["ca_state"] == name
 
 
@@ -172,8 +172,8 @@ def test_dctcp_columns(tmp_path: Path, plan: Plan) -> None:
 
 
 def test_a_udp_flow_fills_its_bytes_and_nothing_else(tmp_path: Path, plan: Plan) -> None:
-    made = record(time_ns=5, flow=3, kind=UDP, received=900)
-    raw = bytearray(made.tobytes())
+    records = record(time_ns=5, flow=3, kind=UDP, received=900)
+    raw = bytearray(records.tobytes())
     raw[64:72] = (1000).to_bytes(8, "little")
     (tmp_path / "flows.bin").write_bytes(raw)
     got = decode.flows(tmp_path / "flows.bin", plan).row(0, named=True)
@@ -189,8 +189,8 @@ def test_the_fin_does_not_count_as_a_byte_of_a_sized_flow(tmp_path: Path, plan: 
 
 
 def test_rows_are_in_order_of_time_and_then_of_flow(tmp_path: Path, plan: Plan) -> None:
-    places = [(20, 1), (10, 2), (20, 0), (10, 0), (0, 3)]
-    table = flows(tmp_path, plan, *(record(time_ns=time, flow=flow) for time, flow in places))
+    order = [(20, 1), (10, 2), (20, 0), (10, 0), (0, 3)]
+    table = flows(tmp_path, plan, *(record(time_ns=time, flow=flow) for time, flow in order))
     assert table.select("time_ns", "flow").rows() == [
         (0, "udp"),
         (10, "bbr"),
@@ -211,13 +211,15 @@ def test_no_queues_give_an_empty_table_with_every_column(tmp_path: Path) -> None
     assert decode.queues(tmp_path / "empty", [], []).schema == pl.Schema(QUEUES)
 
 
-def sampled(folder: Path, named: list[QueuePlan], kinds: list[str], *fields: dict[str, Any]) -> list[dict[str, Any]]:
-    made = np.zeros(len(fields), QUEUE_RECORD)
+def sampled(
+    folder: Path, queue_plans: list[QueuePlan], kinds: list[str], *fields: dict[str, Any]
+) -> list[dict[str, Any]]:
+    records = np.zeros(len(fields), QUEUE_RECORD)
     for number, values in enumerate(fields):
         for name, value in values.items():
-            made[number][name] = np.void(value.ljust(64, b"\0")) if name == "xstats" else value
-    (folder / "queues.bin").write_bytes(made.tobytes())
-    return decode.queues(folder / "queues.bin", named, kinds).rows(named=True)
+            records[number][name] = np.void(value.ljust(64, b"\0")) if name == "xstats" else value
+    (folder / "queues.bin").write_bytes(records.tobytes())
+    return decode.queues(folder / "queues.bin", queue_plans, kinds).rows(named=True)
 
 
 def test_every_column_of_a_queue(tmp_path: Path) -> None:
@@ -263,11 +265,11 @@ def test_the_rate_follows_changes(tmp_path: Path) -> None:
 
 
 def test_every_column_of_a_probe(tmp_path: Path, plan: Plan) -> None:
-    made = np.array(
+    records = np.array(
         [(1, 4, 300, 340, 400), (0, 1, 100, NEVER, 150), (0, 2, 200, 220, NEVER), (0, 3, 250, NEVER, NEVER)],
         PROBE_RECORD,
     )
-    (tmp_path / "probes.bin").write_bytes(made.tobytes())
+    (tmp_path / "probes.bin").write_bytes(records.tobytes())
     table = decode.probes(tmp_path / "probes.bin", plan)
     assert table.schema == pl.Schema(PROBES)
     assert table.rows() == [

@@ -17,7 +17,7 @@ from engines.measured import CUBIC, Outcome, experiment, measure
 
 @pytest.fixture(autouse=True, params=measured.ENGINES)
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each engine in turn."""
+    """Each of the two engines."""
     monkeypatch.setattr(measured, "chosen", request.param)
     return str(request.param)
 
@@ -159,7 +159,7 @@ def test_a_rate_changes_at_the_configured_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "at_first",
+    "loss_before",
     [
         pytest.param('loss = "0%"', id="from 0%"),
         pytest.param(
@@ -168,8 +168,8 @@ def test_a_rate_changes_at_the_configured_time(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_loss_begins_at_the_configured_time(tmp_path: Path, at_first: str) -> None:
-    got = valid(tmp_path, experiment(CUBIC + '[[changes]]\nat = "1s"\nloss = "5%"\n', path=at_first))
+def test_a_loss_begins_at_the_configured_time(tmp_path: Path, loss_before: str) -> None:
+    got = valid(tmp_path, experiment(CUBIC + '[[changes]]\nat = "1s"\nloss = "5%"\n', path=loss_before))
     netem = got.run.queues.filter(pl.col("queue") == "path.netem")
     assert netem.filter(pl.col("time_ns") <= 10**9)["drops_packets"].max() == 0
     assert got.queue("path.netem")["drops"] > 5
@@ -201,8 +201,8 @@ def test_marks_replace_losses(tmp_path: Path) -> None:
 
 def test_one_group_negotiates_ecn_and_the_other_does_not(tmp_path: Path) -> None:
     got = valid(tmp_path, experiment(CUBIC + 'ecn = true\n[[flows]]\ncc = "reno"\n', qdisc="codel ecn"))
-    said = dict(got.run.flows.drop_nulls("ecn").group_by("flow").agg(pl.col("ecn").last()).iter_rows())
-    assert said == {"cubic": True, "reno": False}
+    negotiated = dict(got.run.flows.drop_nulls("ecn").group_by("flow").agg(pl.col("ecn").last()).iter_rows())
+    assert negotiated == {"cubic": True, "reno": False}
 
 
 def test_controller_columns_are_filled(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_controller_columns_are_filled(tmp_path: Path) -> None:
 
 
 def test_offloads_make_super_packets(tmp_path: Path) -> None:
-    def bytes_a_packet(offloads: str) -> float:
+    def bytes_per_packet(offloads: str) -> float:
         text = experiment(
             rate="1gbit", rtt="2ms", qdisc="bfifo limit 3mb", path=f"offloads = {offloads}", duration="1s"
         )
@@ -223,8 +223,8 @@ def test_offloads_make_super_packets(tmp_path: Path) -> None:
         full = queue.filter(pl.col("backlog_packets") > 0)
         return float((full["backlog_bytes"] / full["backlog_packets"]).max())  # type: ignore[arg-type]
 
-    assert bytes_a_packet("false") <= 1514
-    assert bytes_a_packet("true") > 10 * 1514
+    assert bytes_per_packet("false") <= 1514
+    assert bytes_per_packet("true") > 10 * 1514
 
 
 @pytest.mark.parametrize(
@@ -305,23 +305,23 @@ def test_a_pacing_rate_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "shown"),
+    ("path", "effect"),
     [
-        ('delay = "10ms"\njitter = "3ms"\ndistribution = "normal"', "spread"),
-        ('delay = "10ms"\nreorder = "25% 50%"', "early"),
-        ('duplicate = "10%"', "twice"),
-        ('corrupt = "5%"', "broken"),
+        ('delay = "10ms"\njitter = "3ms"\ndistribution = "normal"', "jitter"),
+        ('delay = "10ms"\nreorder = "25% 50%"', "reordered"),
+        ('duplicate = "10%"', "duplicated"),
+        ('corrupt = "5%"', "corrupted"),
     ],
 )
-def test_netem_impairments_are_visible(tmp_path: Path, path: str, shown: str) -> None:
+def test_netem_impairments_are_visible(tmp_path: Path, path: str, effect: str) -> None:
     got = valid(tmp_path, experiment('[[flows]]\nkind = "udp"\nrate = "2mbit"\n' + UDP_PROBE, path=path))
     probes = got.run.probes.drop_nulls("forward_ns")["forward_ns"]
     bottleneck, bytes_received = got.queue("bottleneck"), got.flow("udp")["bytes"]
-    if shown == "spread":
+    if effect == "jitter":
         assert probes.std() > 1e6  # type: ignore[operator]
-    elif shown == "early":
+    elif effect == "reordered":
         assert probes.min() < 2e6 < probes.median()  # type: ignore[operator]
-    elif shown == "twice":
+    elif effect == "duplicated":
         assert bottleneck["sent_packets"] * 1200 > 1.05 * 2e6 / 8 * 2
     else:
         assert bytes_received < 0.98 * 2e6 / 8 * 2
@@ -346,7 +346,7 @@ def test_controller_parameters_are_applied(tmp_path: Path) -> None:
     assert least < 110 * 512 / 1024  # CUBIC's own 0.7 of the capacity of queue and path would be more
 
 
-LOT = """
+ENTER_AND_LEAVE = """
 [[flows]]
 name = "long"
 cc = "cubic"
@@ -364,7 +364,7 @@ access = { delay = "20ms" }
 
 def test_flows_that_enter_and_leave_cross_their_links_only(tmp_path: Path) -> None:
     links = '[[path.links]]\nname = "second"\nrate = "5mbit"\nqdisc = "pfifo limit 50"\n'
-    got = valid(tmp_path, experiment(links + LOT, duration="5s"))
+    got = valid(tmp_path, experiment(links + ENTER_AND_LEAVE, duration="5s"))
     assert got.mbps("long") + got.mbps("second") == pytest.approx(4.7, abs=0.3)
     assert got.mbps("long") + got.mbps("first") == pytest.approx(9.4, abs=0.5)
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from dumbbell.engines.kernel.kernel_engine import KernelEngine
 from dumbbell.errors import EngineError, ExperimentError, GuestHang, GuestOutOfMemory, GuestPanic
 from dumbbell.plan import Plan, plan_case
 from dumbbell.spec import parse
+from processes import processes_in
 
 pytestmark = pytest.mark.kernel
 
@@ -32,51 +32,45 @@ def plan() -> Plan:
     return plan_case(parse(TEXT, Path("grief.toml"))[0], 1)
 
 
-def guest(folder: Path, made: Plan, *, memory_mib: int = 512, wall_limit_s: float = 60) -> Guest:
-    (folder / "plan.json").write_text(json.dumps(made.for_agent()), encoding="utf-8")
+def guest(folder: Path, agent_plan: Plan, *, memory_mib: int = 512, wall_limit_s: float = 60) -> Guest:
+    (folder / "plan.json").write_text(json.dumps(agent_plan.for_agent()), encoding="utf-8")
     engine = KernelEngine()
     return Guest(engine.kernel, engine.agent, folder, 1, memory_mib, wall_limit_s)
-
-
-def guests_in(folder: Path) -> list[str]:
-    """Processes whose current folder is the guest's folder."""
-    listed = subprocess.run(["/bin/sh", "-c", "ls -l /proc/[0-9]*/cwd"], capture_output=True, text=True, check=False)
-    return [line for line in listed.stdout.splitlines() if line.endswith(str(folder))]
 
 
 def test_a_guest_that_exceeds_its_limit_is_stopped(tmp_path: Path) -> None:
     with pytest.raises(GuestHang, match="still running after"):
         run_guest(guest(tmp_path, plan(), wall_limit_s=0.3), lambda: 0.0)
-    assert guests_in(tmp_path) == []
+    assert processes_in(tmp_path) == []
 
 
 def test_a_guest_with_too_little_memory_reports_it(tmp_path: Path) -> None:
     with pytest.raises(GuestOutOfMemory, match="ran out of its 12 MiB of memory; its last output:\nToo few"):
         run_guest(guest(tmp_path, plan(), memory_mib=12), lambda: 0.0)
-    assert guests_in(tmp_path) == []
+    assert processes_in(tmp_path) == []
 
 
 def test_a_guest_without_an_agent_panics_with_an_error(tmp_path: Path) -> None:
     broken = tmp_path / "broken-agent"
     broken.write_text("not a program")
     broken.chmod(0o755)
-    wanted = dataclasses.replace(guest(tmp_path, plan()), agent=broken)
+    failing_guest = dataclasses.replace(guest(tmp_path, plan()), agent=broken)
     with pytest.raises(GuestPanic, match="panic - not syncing"):
-        run_guest(wanted, lambda: 0.0)
+        run_guest(failing_guest, lambda: 0.0)
 
 
 def test_a_refused_command_is_named_in_the_error(tmp_path: Path) -> None:
-    made = plan()
-    refused = dataclasses.replace(made.setup[-1], argv=tuple("tc qdisc add dev nowhere root netem".split()))
+    agent_plan = plan()
+    refused = dataclasses.replace(agent_plan.setup[-1], argv=tuple("tc qdisc add dev nowhere root netem".split()))
     with pytest.raises(ExperimentError, match=r"refused 'tc qdisc add dev nowhere root netem'.*nowhere"):
-        run_guest(guest(tmp_path, dataclasses.replace(made, setup=(*made.setup, refused))), lambda: 0.0)
+        run_guest(guest(tmp_path, dataclasses.replace(agent_plan, setup=(*agent_plan.setup, refused))), lambda: 0.0)
 
 
 def test_an_invalid_plan_is_reported(tmp_path: Path) -> None:
-    wanted = guest(tmp_path, plan())
+    failing_guest = guest(tmp_path, plan())
     (tmp_path / "plan.json").write_text("{}", encoding="utf-8")
     with pytest.raises(EngineError, match=r"plan\.json: missing field"):
-        run_guest(wanted, lambda: 0.0)
+        run_guest(failing_guest, lambda: 0.0)
 
 
 def test_an_interrupted_watch_ends_the_guest(tmp_path: Path) -> None:
@@ -85,7 +79,7 @@ def test_an_interrupted_watch_ends_the_guest(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run_guest(guest(tmp_path, plan()), interrupt)
-    assert guests_in(tmp_path) == []
+    assert processes_in(tmp_path) == []
 
 
 def test_a_kernel_fault_gives_no_result(tmp_path: Path) -> None:

@@ -19,15 +19,15 @@ from dumbbell.plan.inside import Inside
 from dumbbell.results import result
 from dumbbell.results.result import Run
 from dumbbell.spec import Case, parse
-from engines.on_host import plain, why_not
+from engines.on_host import host_engine_error, plain
 
 UNKNOWN = "Error: Specified qdisc kind is unknown.\nCommand failed -:1"
 POLICED = plain(qdisc="police rate 10mbit burst 20kb").replace('rate = "10mbit"\n', "")
 
 
 @pytest.fixture
-def on_this_machine() -> None:
-    if reason := why_not():
+def host_engine() -> None:
+    if reason := host_engine_error():
         pytest.skip(reason)
 
 
@@ -42,7 +42,7 @@ def run(text: str, folder: Path, inside: Inside | None = None, capture: Path | N
     return result.load(HostEngine(Permissions(host=True)).run(request, lambda _seconds: None))
 
 
-def lacking(text: str, *kinds: str) -> str:
+def missing_error(text: str, *kinds: str) -> str:
     case, plan = planned(text)
     refused = {what: UNKNOWN if what in kinds else None for what in probe_commands(plan)}
     assert set(kinds) <= set(refused)
@@ -91,20 +91,20 @@ def test_a_change_of_the_rtt_needs_a_netem() -> None:
 def test_missing_kernel_features_are_reported_with_the_keys_that_need_them(
     text: str, kinds: tuple[str, ...], message: str
 ) -> None:
-    assert message in lacking(text, *kinds)
-    assert bool(message) == bool(lacking(text, *kinds))
+    assert message in missing_error(text, *kinds)
+    assert bool(message) == bool(missing_error(text, *kinds))
 
 
 def test_a_filter_on_a_missing_qdisc_is_not_reported() -> None:
-    assert "filter" not in lacking(POLICED, "prio", "filter matchall with police")
-    assert "CONFIG_NET_CLS_MATCHALL and CONFIG_NET_ACT_POLICE" in lacking(POLICED, "filter matchall with police")
+    assert "filter" not in missing_error(POLICED, "prio", "filter matchall with police")
+    assert "CONFIG_NET_CLS_MATCHALL and CONFIG_NET_ACT_POLICE" in missing_error(POLICED, "filter matchall with police")
 
 
 def test_other_errors_of_tc_are_reported() -> None:
     case, plan = planned(plain())
-    tried = ProbeResult({"pfifo": "Error: Exclusivity flag on.", "htb": None}, [], [], large_buffers=True)
-    assert "no pfifo" in str(missing(tried, plan, case, "6"))
-    assert "(tc: Exclusivity flag on)" in str(missing(tried, plan, case, "6"))
+    probed = ProbeResult({"pfifo": "Error: Exclusivity flag on.", "htb": None}, [], [], large_buffers=True)
+    assert "no pfifo" in str(missing(probed, plan, case, "6"))
+    assert "(tc: Exclusivity flag on)" in str(missing(probed, plan, case, "6"))
 
 
 @pytest.mark.parametrize(
@@ -128,13 +128,13 @@ def test_system_wide_settings_are_refused_by_name(text: str, inside: Inside, mes
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.usefixtures("on_this_machine")
+@pytest.mark.usefixtures("host_engine")
 def test_a_missing_controller_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match=r"flows\.0\.cc: this kernel .* has no congestion control with this name"):
         run(plain(rest='[[flows]]\ncc = "nosuch"\n'), tmp_path)
 
 
-@pytest.mark.usefixtures("on_this_machine")
+@pytest.mark.usefixtures("host_engine")
 def test_a_run_records_its_host_and_leaves_nothing_else(tmp_path: Path) -> None:
     rest = '[[flows]]\ncc = "cubic"\n[[flows]]\ncc = "reno"\n[tcp]\necn = true\n'
     got = run(plain(rest=rest), tmp_path, Inside(sockets_ns=10**8, counters_ns=10**8), tmp_path / "packets.pcap")
@@ -155,7 +155,7 @@ def test_a_run_records_its_host_and_leaves_nothing_else(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["packets.pcap", "run"]
 
 
-@pytest.mark.usefixtures("on_this_machine")
+@pytest.mark.usefixtures("host_engine")
 def test_a_refused_command_is_in_the_error(tmp_path: Path) -> None:
     text = plain(rest='[[flows]]\ncc = "cubic"\n[tcp.sysctl]\n"net.ipv4.tcp_nosuch" = "1"\n')
     with pytest.raises(ExperimentError, match=r"net\.ipv4\.tcp_nosuch does not exist in a host"):
@@ -163,7 +163,7 @@ def test_a_refused_command_is_in_the_error(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.usefixtures("on_this_machine")
+@pytest.mark.usefixtures("host_engine")
 def test_a_run_that_exceeds_its_limit_is_stopped(tmp_path: Path) -> None:
     case, _ = planned(plain("60s"))
     with pytest.raises(EngineError, match="was still running after 1 s"):
@@ -175,7 +175,7 @@ def test_a_run_that_exceeds_its_limit_is_stopped(tmp_path: Path) -> None:
 
 def test_without_namespaces_the_error_states_the_remedy(tmp_path: Path) -> None:
     """A process in a user namespace that may create no further namespaces."""
-    if reason := why_not():
+    if reason := host_engine_error():
         pytest.skip(reason)
     (tmp_path / "trial.json").write_text('{"commands": {}, "controllers": []}')
     script = (
@@ -203,7 +203,7 @@ def test_an_agent_that_exits_early_is_an_error_with_its_output(tmp_path: Path) -
         start_worker(Worker(agent, "worker", tmp_path, 10))
 
 
-@pytest.mark.usefixtures("on_this_machine")
+@pytest.mark.usefixtures("host_engine")
 def test_the_command_line_accepts_the_engine(dumbbell: Dumbbell, tmp_path: Path) -> None:
     (tmp_path / "experiment.toml").write_text(plain("500ms"))
     done = dumbbell("run", "experiment.toml", "--engine", "host", "--out", "out", "--json")

@@ -30,22 +30,22 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_a_host_in_a_guest_measures_what_the_kernel_engine_does(dumbbell: Dumbbell, tmp_path: Path) -> None:
-    inner = (
+    script = (
         f'printf "%s" "$0" > x.toml && exec {sys.executable} -m dumbbell run x.toml --engine host --out inner --json'
     )
-    outer = ("exec", "cyclic", "--no-flows", "--powers", "--timeout", "300s", "--out", tmp_path / "outer")
-    # A typed command, so that the guest sees this Python wherever it is installed.
-    done = dumbbell(*outer, "--", "/bin/sh", "-c", inner, EXPERIMENT, cwd=ROOT)
+    arguments = ("exec", "cyclic", "--no-flows", "--powers", "--timeout", "300s", "--out", tmp_path / "outer")
+    # Run in the checkout, so that the guest finds this Python.
+    done = dumbbell(*arguments, "--", "/bin/sh", "-c", script, EXPERIMENT, cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    there = json.loads(done.stdout)
+    in_guest = json.loads(done.stdout)
     case = parse(EXPERIMENT, tmp_path / "x.toml")[0]
     run = KernelEngine().run(Request("x", case, 1, tmp_path / "run"), lambda _seconds: None)
-    here = summary(result.load(run))
-    assert there["valid"], there["warnings"]
-    assert there["engine"] == "host"
+    in_kernel_engine = summary(result.load(run))
+    assert in_guest["valid"], in_guest["warnings"]
+    assert in_guest["engine"] == "host"
     for group in ("cubic", "reno"):
-        expected = here["groups"][group]["throughput_mbps"]
-        assert there["groups"][group]["throughput_mbps"] == pytest.approx(expected, rel=0.02)
-    assert there["queue"]["packets"]["mean"] == pytest.approx(here["queue"]["packets"]["mean"], abs=1)
-    assert there["ping_ms"]["mean"] == pytest.approx(here["ping_ms"]["mean"], abs=0.5)
-    assert there["utilisation"] == pytest.approx(here["utilisation"], abs=0.01)
+        expected = in_kernel_engine["groups"][group]["throughput_mbps"]
+        assert in_guest["groups"][group]["throughput_mbps"] == pytest.approx(expected, rel=0.02)
+    assert in_guest["queue"]["packets"]["mean"] == pytest.approx(in_kernel_engine["queue"]["packets"]["mean"], abs=1)
+    assert in_guest["ping_ms"]["mean"] == pytest.approx(in_kernel_engine["ping_ms"]["mean"], abs=0.5)
+    assert in_guest["utilisation"] == pytest.approx(in_kernel_engine["utilisation"], abs=0.01)

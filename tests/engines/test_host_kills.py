@@ -17,22 +17,13 @@ from typing import Any
 import pytest
 
 from conftest import COMMAND
-from engines.on_host import plain, why_not
+from engines.on_host import host_engine_error, plain
+from processes import processes_in
 
 MOMENTS = int(os.environ.get("DUMBBELL_KILLS", "3"))
 DURATION_S = 1.5
 PATIENCE_S = 60.0
 """Time limit of waiting; on an idle host one second is enough."""
-
-
-def processes_of(folder: Path) -> list[int]:
-    """All processes whose current folder is this folder, even if deleted: keeper and worker."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if str((entry / "cwd").readlink()).startswith(str(folder)):
-                found.append(int(entry.name))
-    return sorted(found)
 
 
 def namespaces_of(process: int) -> set[str]:
@@ -51,8 +42,8 @@ def all_namespaces() -> set[str]:
 def host_state() -> dict[str, object]:
     """What an experiment may not change: qdiscs, links, routes, rules, network namespaces, mounts, settings."""
 
-    def output(*words: str) -> str:
-        text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    def output(*arguments: str) -> str:
+        text = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
         return re.sub(r"expires \d+sec", "", text)
 
     return {
@@ -74,83 +65,83 @@ def settings() -> Iterator[tuple[str, str]]:
                 yield str(file), file.read_text()
 
 
-def until(done: "subprocess.Popen[Any]", what: str, condition: Callable[[], object]) -> None:
-    """Wait for a condition; the run may end first."""
+def wait_until(process: "subprocess.Popen[Any]", event: str, condition: Callable[[], object]) -> None:
+    """Wait for a condition or the end of the process."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
-        assert time.monotonic() < deadline, f"{what} took more than {PATIENCE_S:g} s"
-        if done.poll() is not None:
+        assert time.monotonic() < deadline, f"{event} took more than {PATIENCE_S:g} s"
+        if process.poll() is not None:
             return
         time.sleep(0.01)
 
 
 @pytest.mark.parametrize("victim", ["command", "keeper", "worker"])
 def test_a_killed_run_leaves_nothing(victim: str, tmp_path: Path) -> None:
-    if reason := why_not():
+    if reason := host_engine_error():
         pytest.skip(reason)
     file = tmp_path / "experiment.toml"
     file.write_text(plain(f"{DURATION_S}s"))
-    before, place = host_state(), tmp_path / "results"
+    before, results = host_state(), tmp_path / "results"
     rng = random.Random(victim)
     for moment in range(MOMENTS):
-        run_folder = place / f".{moment}.running" / str(moment)
+        run_folder = results / f".{moment}.running" / str(moment)
         command = subprocess.Popen(
-            [COMMAND, "run", file, "--engine", "host", "--out", place / str(moment)],
+            [COMMAND, "run", file, "--engine", "host", "--out", results / str(moment)],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
-        until(command, "a worker", partial(has_both, run_folder / "host"))
-        keeper, worker = [*processes_of(run_folder / "host"), 0, 0][:2]
-        theirs = namespaces_of(keeper) | namespaces_of(worker)
+        wait_until(command, "a worker", partial(has_both, run_folder / "host"))
+        keeper, worker = [*processes_in(run_folder / "host"), 0, 0][:2]
+        run_namespaces = namespaces_of(keeper) | namespaces_of(worker)
         time.sleep(rng.uniform(0, DURATION_S))
         target_pid = {"command": command.pid, "keeper": keeper, "worker": worker}[victim]
         if target_pid:
             with suppress(ProcessLookupError):
                 os.kill(target_pid, signal.SIGKILL)
         _, stderr = command.communicate(timeout=PATIENCE_S)
-        until_gone(run_folder)
-        assert not (theirs - namespaces_of(os.getpid())) & all_namespaces()
+        wait_for_exit(run_folder)
+        assert not (run_namespaces - namespaces_of(os.getpid())) & all_namespaces()
         if victim == "command":
             assert command.returncode in (-9, 0)
         elif command.returncode:
             assert b"killed before the experiment ended" in stderr
             assert not run_folder.exists(), "the command cleans up after its agent"
     assert host_state() == before
-    # The next command removes what a killed one left.
-    again: list[str | Path] = [COMMAND, "run", file, "--set", "duration=100ms", "--out", place / "next"]
-    subprocess.run(again, check=True, capture_output=True)
-    assert not list(place.glob(".*"))
+    # The next command removes the files of a killed one.
+    next_command: list[str | Path] = [COMMAND, "run", file, "--set", "duration=100ms", "--out", results / "next"]
+    subprocess.run(next_command, check=True, capture_output=True)
+    assert not list(results.glob(".*"))
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_ends_a_run_and_leaves_nothing(sign: signal.Signals, tmp_path: Path) -> None:
-    if reason := why_not():
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_a_run_and_leaves_nothing(signal_number: signal.Signals, tmp_path: Path) -> None:
+    if reason := host_engine_error():
         pytest.skip(reason)
-    file, place = tmp_path / "experiment.toml", tmp_path / "results"
+    file, results = tmp_path / "experiment.toml", tmp_path / "results"
     file.write_text(plain("1000s"))
     before = host_state()
     command = subprocess.Popen(
-        [COMMAND, "run", file, "--engine", "host", "--out", place / "run"],
+        [COMMAND, "run", file, "--engine", "host", "--out", results / "run"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    run_folder = place / ".run.running/run"
-    until(command, "a worker", partial(has_both, run_folder / "host"))
-    theirs = set().union(*map(namespaces_of, processes_of(run_folder / "host")))
-    command.send_signal(sign)
-    output, said = command.communicate(timeout=PATIENCE_S)
+    run_folder = results / ".run.running/run"
+    wait_until(command, "a worker", partial(has_both, run_folder / "host"))
+    run_namespaces = set().union(*map(namespaces_of, processes_in(run_folder / "host")))
+    command.send_signal(signal_number)
+    output, errors = command.communicate(timeout=PATIENCE_S)
     assert (command.returncode, output) == (130, "")
-    assert said == "dumbbell: interrupted; nothing was left behind\n"
-    assert processes_of(run_folder) == []
-    assert not (theirs - namespaces_of(os.getpid())) & all_namespaces()
-    assert list(place.iterdir()) == []
+    assert errors == "dumbbell: interrupted; nothing was left behind\n"
+    assert processes_in(run_folder) == []
+    assert not (run_namespaces - namespaces_of(os.getpid())) & all_namespaces()
+    assert list(results.iterdir()) == []
     assert host_state() == before
 
 
 def has_both(run_folder: Path) -> bool:
-    return len(processes_of(run_folder)) == 2
+    return len(processes_in(run_folder)) == 2
 
 
-def until_gone(run_folder: Path) -> None:
+def wait_for_exit(run_folder: Path) -> None:
     deadline = time.monotonic() + PATIENCE_S
-    while processes_of(run_folder):
-        assert time.monotonic() < deadline, "a process of a killed run lives on"
+    while processes_in(run_folder):
+        assert time.monotonic() < deadline, "a process of a killed run still exists"
         time.sleep(0.01)

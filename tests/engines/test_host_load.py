@@ -31,7 +31,7 @@ def load(
     lines = [
         {
             "time_ns": tenth * 10**8, "late_ns": 1000, "agent_ns": round(agent * tenth * 10**8),
-            "cores": [[round(part * tenth * 10) for part in (busy, softirq, steal, 1)]],
+            "cores": [[round(share * tenth * 10) for share in (busy, softirq, steal, 1)]],
         }
         for tenth in range(SECONDS * 10 + 1)
     ]  # fmt: skip
@@ -47,8 +47,8 @@ def load(
     return load_statistics(read_load_samples(file), end, shares or {})
 
 
-def judge_run(folder: Path, **machine: Any) -> tuple[list[str], list[str]]:
-    verdict = judge_host(PLAN, load(folder, **machine), FLOWS, SECONDS * 10**9)
+def judge_run(folder: Path, **statistics: Any) -> tuple[list[str], list[str]]:
+    verdict = judge_host(PLAN, load(folder, **statistics), FLOWS, SECONDS * 10**9)
     return verdict.invalid, verdict.warnings
 
 
@@ -64,7 +64,7 @@ def test_shares_refer_to_elapsed_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "message"),
+    ("conditions", "message"),
     [
         (
             {"late_p99_ns": 10_000_001},
@@ -78,15 +78,15 @@ def test_shares_refer_to_elapsed_time(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_host_that_was_the_limit_makes_a_run_invalid(machine: dict[str, Any], message: str, tmp_path: Path) -> None:
-    invalid, _ = judge_run(tmp_path, **machine)
+def test_an_overloaded_host_makes_a_run_invalid(conditions: dict[str, Any], message: str, tmp_path: Path) -> None:
+    invalid, _ = judge_run(tmp_path, **conditions)
     assert len(invalid) == 1
     assert message in invalid[0]
     assert "--engine kernel" in invalid[0]
 
 
 @pytest.mark.parametrize(
-    ("machine", "message"),
+    ("statistics", "message"),
     [
         ({"late_p99_ns": 6_000_000}, "flows' median RTT (51 ms)"),
         ({"busy": 1.0}, "all cores were busy in 100% of the run's seconds"),
@@ -95,8 +95,8 @@ def test_a_host_that_was_the_limit_makes_a_run_invalid(machine: dict[str, Any], 
         ({"squeezed": 1000}, "exhausted its packet budget 1,000 times"),
     ],
 )
-def test_possible_disturbances_are_warnings(machine: dict[str, Any], message: str, tmp_path: Path) -> None:
-    invalid, warnings = judge_run(tmp_path, **machine)
+def test_possible_disturbances_are_warnings(statistics: dict[str, Any], message: str, tmp_path: Path) -> None:
+    invalid, warnings = judge_run(tmp_path, **statistics)
     assert invalid == []
     assert len(warnings) == 1
     assert message in warnings[0]

@@ -36,11 +36,11 @@ def test_controller_columns_are_filled(tmp_path: Path) -> None:
     got = valid(tmp_path, experiment(flows, qdisc="codel ecn"))
     assert [flow["cc"] for flow in got.numbers["flows"]] == ["bbr", "vegas", "dctcp", "reno"]
     for column, owner in (("bbr_bw_bps", "bbr"), ("vegas_rtt_ns", "vegas"), ("dctcp_alpha", "dctcp")):
-        told = got.run.flows.drop_nulls(column)
-        assert set(told["flow"]) == {owner}
+        filled = got.run.flows.drop_nulls(column)
+        assert set(filled["flow"]) == {owner}
 
 
-def test_cake_shapes_by_itself(tmp_path: Path) -> None:
+def test_cake_is_a_shaper(tmp_path: Path) -> None:
     got = valid(tmp_path, experiment(rate=None, qdisc="cake bandwidth 5mbit"))
     assert 4 < got.mbps() < 5
 
@@ -52,19 +52,19 @@ def test_a_missing_sysctl_is_reported(tmp_path: Path) -> None:
 
 
 def test_simulator_only_options_are_refused_by_name(tmp_path: Path) -> None:
-    for flows, more, why in (
+    for flows, path, message in (
         ('[[flows]]\ncc = "hpcc"\n', "telemetry = true", "no congestion control with this name"),
         (CUBIC, "telemetry = true", "write no telemetry into packets"),
     ):
-        with pytest.raises(ExperimentError, match=why):
-            measure(tmp_path, experiment(flows, path=more))
+        with pytest.raises(ExperimentError, match=message):
+            measure(tmp_path, experiment(flows, path=path))
     with pytest.raises(ExperimentError, match="sampling interval is too short"):
         measure(tmp_path, experiment(CUBIC, top='sample = "10us"'))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_touches_nothing_outside_its_folder(tmp_path: Path) -> None:
-    """The guest sees the host's files read-only: none changes, and none appears."""
+def test_a_run_changes_nothing_outside_its_folder(tmp_path: Path) -> None:
+    """The guest sees the host's files read-only: none is changed or added."""
     for name in ("before", "deep/er"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("mine")
@@ -73,11 +73,11 @@ def test_a_run_touches_nothing_outside_its_folder(tmp_path: Path) -> None:
         files = (file for folder in folders for file in folder.rglob("*") if not file.is_relative_to(tmp_path / "run"))
         return {file: (file.lstat().st_mtime_ns, file.lstat().st_size) for file in files}
 
-    watched = (tmp_path, Path("/etc"), Path(__file__).parents[2] / "scenarios")
-    before = state(*watched)
+    watched_folders = (tmp_path, Path("/etc"), Path(__file__).parents[2] / "scenarios")
+    before = state(*watched_folders)
     valid(tmp_path, experiment(duration="1s"))
-    after = state(*watched)
-    assert {path: seen for path, seen in after.items() if path != tmp_path} == {
+    after = state(*watched_folders)
+    assert {path: state_after for path, state_after in after.items() if path != tmp_path} == {
         p: s for p, s in before.items() if p != tmp_path
     }
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
@@ -87,7 +87,7 @@ def test_a_run_touches_nothing_outside_its_folder(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("as_root")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_an_ordinary_user_measures_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unprivileged_user_gets_the_same_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guest runs as root, and in a child without privileges; tables follow from its records."""
     engine = KernelEngine()
     case = parse(experiment(duration="1s"), Path("experiment.toml"))[0]
@@ -101,9 +101,9 @@ def test_an_ordinary_user_measures_the_same_bytes(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(tempfile, "tempdir", name)
         kernel = KernelEngine().kernel
         assert kernel.folder.is_relative_to(home)
-        for room in (home / "root", home / "nobody"):
-            room.mkdir()
-            (room / "plan.json").write_text(json.dumps(plan))
+        for folder in (home / "root", home / "nobody"):
+            folder.mkdir()
+            (folder / "plan.json").write_text(json.dumps(plan))
         run_guest(Guest(kernel, home / "agent", home / "root", 1, 1024, 100.0), lambda: 0.0)
         os.chown(home / "nobody", 65534, 65534)
         child = os.fork()
@@ -119,15 +119,15 @@ def test_an_ordinary_user_measures_the_same_bytes(monkeypatch: pytest.MonkeyPatc
             finally:
                 os._exit(0)
         os.waitpid(child, 0)
-        told = home / "nobody" / "error"
-        assert not told.exists(), told.read_text()
+        error_file = home / "nobody" / "error"
+        assert not error_file.exists(), error_file.read_text()
         assert (home / "nobody" / "flows.bin").stat().st_uid == 65534
         for records in ("flows.bin", "queues.bin", "probes.bin"):
-            hashes = {hashlib.sha256((home / who / records).read_bytes()).hexdigest() for who in ("root", "nobody")}
+            hashes = {hashlib.sha256((home / user / records).read_bytes()).hexdigest() for user in ("root", "nobody")}
             assert len(hashes) == 1, records
 
 
-def test_record_files_have_whole_records(tmp_path: Path) -> None:
+def test_record_files_have_complete_records(tmp_path: Path) -> None:
     """The record sizes of the agent and numpy are the same: no partial records."""
     engine = KernelEngine()
     case = parse(experiment(duration="1s"), Path("experiment.toml"))[0]

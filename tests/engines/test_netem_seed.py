@@ -40,9 +40,9 @@ def drops(folder: Path, engine: str, loss: str, seed: int = 1) -> list[int]:
 
 @pytest.mark.parametrize("loss", ["3%", "gemodel 1% 10% 70% 0.1%", "state 1% 20% 5% 60% 2%"])
 def test_both_engines_lose_the_same_packets(loss: str, tmp_path: Path) -> None:
-    there = drops(tmp_path, "kernel", loss)
-    assert drops(tmp_path, "sim", loss) == there
-    assert there[-1] > 100
+    on_kernel = drops(tmp_path, "kernel", loss)
+    assert drops(tmp_path, "sim", loss) == on_kernel
+    assert on_kernel[-1] > 100
 
 
 def test_another_seed_loses_other_packets(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from dumbbell.spec import Case, load, parse, scenarios
 from engines.measured import CUBIC, experiment
 
 MS = 10**6
-NO_BEAT = 'sample = "9999991ns"'
+ODD_SAMPLE = 'sample = "9999991ns"'
 """Avoids samples at the same instant as other events."""
 
 
@@ -26,7 +26,7 @@ def request_of(case: Case, seed: int = 1) -> Request:
     return Request("mine", case, seed, Path("never"))
 
 
-def of(text: str) -> Request:
+def request_from(text: str) -> Request:
     return request_of(parse(text, Path("mine.toml"))[0])
 
 
@@ -42,11 +42,11 @@ def run_with_traces(request: Request) -> tuple[Run, pl.DataFrame]:
 
 def queued(packets: pl.DataFrame, queue: str, time_ns: int) -> int | None:
     """Packets in a queue; None if one arrived or left at this instant."""
-    mine = packets.filter(pl.col("queue") == queue)
+    in_queue = packets.filter(pl.col("queue") == queue)
     out = pl.coalesce("dequeued_ns", "dropped_ns")
-    if mine.filter((pl.col("queued_ns") == time_ns) | (out == time_ns)).height:
+    if in_queue.filter((pl.col("queued_ns") == time_ns) | (out == time_ns)).height:
         return None
-    return mine.filter((pl.col("queued_ns") < time_ns) & (out.is_null() | (out > time_ns))).height
+    return in_queue.filter((pl.col("queued_ns") < time_ns) & (out.is_null() | (out > time_ns))).height
 
 
 def backlogs(run: Run, queue: str) -> list[tuple[int, int]]:
@@ -71,19 +71,19 @@ QDISCS = [
     st.integers(1, 1000),
 )
 def test_packets_agree_with_the_samples_of_the_queue(qdisc: str, ccs: list[str], path: str, seed: int) -> None:
-    flows = "".join(f'[[flows]]\nname = "{cc}-{place}"\ncc = "{cc}"\n' for place, cc in enumerate(ccs))
+    flows = "".join(f'[[flows]]\nname = "{cc}-{number}"\ncc = "{cc}"\n' for number, cc in enumerate(ccs))
     rate = None if qdisc.startswith("tbf") else "8mbit"
-    text = experiment(flows, rate=rate, qdisc=qdisc, path=path, duration="1s", top=NO_BEAT)
-    run, packets = run_with_traces(replace(of(text), seed=seed))
+    text = experiment(flows, rate=rate, qdisc=qdisc, path=path, duration="1s", top=ODD_SAMPLE)
+    run, packets = run_with_traces(replace(request_from(text), seed=seed))
     compared = [(queued(packets, "bottleneck", time), backlog) for time, backlog in backlogs(run, "bottleneck")]
-    known = [(mine, backlog) for mine, backlog in compared if mine is not None]
-    assert len(known) > 90
-    assert [mine for mine, _ in known] == [backlog for _, backlog in known]
-    assert sum(backlog for _, backlog in known) > 0
+    comparable = [(in_queue, backlog) for in_queue, backlog in compared if in_queue is not None]
+    assert len(comparable) > 90
+    assert [in_queue for in_queue, _ in comparable] == [backlog for _, backlog in comparable]
+    assert sum(backlog for _, backlog in comparable) > 0
     # A shaper also counts drops of the queue below it; the trace names the inner queue.
     drops = {queue["name"]: queue["drops"] for queue in run.manifest["queues"] if not queue["name"].endswith(".shaper")}
-    died = dict(packets["dropped_at"].drop_nulls().value_counts().iter_rows())
-    assert {name: count for name, count in drops.items() if count} == died
+    dropped = dict(packets["dropped_at"].drop_nulls().value_counts().iter_rows())
+    assert {name: count for name, count in drops.items() if count} == dropped
 
 
 @pytest.mark.parametrize("name", ["cyclic", "two-classes-script", "parking-lot", "wifi", "leo"])
@@ -131,7 +131,7 @@ def test_classes_of_one_device_are_distinguished() -> None:
 
 
 def test_data_have_sequence_numbers_and_acks_have_ack_numbers() -> None:
-    request = of(experiment('[[flows]]\ncc = "cubic"\nbytes = "100kB"\n', top=NO_BEAT + "\nprobes = []"))
+    request = request_from(experiment('[[flows]]\ncc = "cubic"\nbytes = "100kB"\n', top=ODD_SAMPLE + "\nprobes = []"))
     run, packets = run_with_traces(request)
     data = packets.filter(pl.col("kind") == "data", ~pl.col("retransmit"))
     assert data["sequence_bytes"].to_list() == list(range(0, 100_000, 1448))
@@ -146,19 +146,19 @@ def test_data_have_sequence_numbers_and_acks_have_ack_numbers() -> None:
 
 
 def test_marks_are_in_the_traces() -> None:
-    request = of(experiment(CUBIC, qdisc="codel limit 1000 ecn", top="tcp = { ecn = true }", duration="3s"))
+    request = request_from(experiment(CUBIC, qdisc="codel limit 1000 ecn", top="tcp = { ecn = true }", duration="3s"))
     run, packets = run_with_traces(request)
     marks = run.queues.filter(pl.col("queue") == "bottleneck")["marks_packets"].max()
     assert 0 < packets["marked"].sum() == marks
 
 
 def test_rows_are_limited_and_missing_ones_are_counted() -> None:
-    request = of(experiment())
+    request = request_from(experiment())
     window = Window(500 * MS, 800 * MS)
-    every = packet_traces(request, window)
-    some = packet_traces(request, replace(window, most_rows=50))
-    assert some.packets.equals(every.packets.head(50))
-    assert some.left_out == every.packets.height - 50
+    all_rows = packet_traces(request, window)
+    limited_rows = packet_traces(request, replace(window, most_rows=50))
+    assert limited_rows.packets.equals(all_rows.packets.head(50))
+    assert limited_rows.left_out == all_rows.packets.height - 50
 
 
 @pytest.mark.parametrize(
@@ -172,12 +172,12 @@ def test_rows_are_limited_and_missing_ones_are_counted() -> None:
 )
 def test_an_invalid_window_is_refused(window: Window, message: str) -> None:
     with pytest.raises(ExperimentError, match=message):
-        packet_traces(of(experiment()), window)
+        packet_traces(request_from(experiment()), window)
 
 
 def test_the_simulator_s_refusals_are_raised() -> None:
     with pytest.raises((ExperimentError, PlanError)):
-        packet_traces(of(experiment(qdisc="pfifo_fast", top='trace = "nonsense"')), Window(0, 1))
+        packet_traces(request_from(experiment(qdisc="pfifo_fast", top='trace = "nonsense"')), Window(0, 1))
 
 
 def test_the_python_api() -> None:
@@ -194,7 +194,7 @@ def test_the_python_api() -> None:
         path__rtt="10ms",
     )
     assert isinstance(got, PacketTraces)
-    trip = (got.packets["received_ns"] - got.packets["sent_ns"]).filter(got.packets["kind"] == "ack")
-    assert trip.min() == 10 * MS
+    delay_ns = (got.packets["received_ns"] - got.packets["sent_ns"]).filter(got.packets["kind"] == "ack")
+    assert delay_ns.min() == 10 * MS
     with pytest.raises(ExperimentError, match="a time without a unit"):
         db.packet_traces(db.scenario("cyclic"), start="3")

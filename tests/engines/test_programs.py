@@ -1,7 +1,6 @@
 """Programs in a guest: what they see, what they can't do, and what is reported about them."""
 
 import json
-import shutil
 import textwrap
 from pathlib import Path
 
@@ -13,10 +12,8 @@ from dumbbell.errors import ExperimentError
 from dumbbell.results import result
 from dumbbell.results.result import TABLES
 from dumbbell.spec import parse
-from engines.measured import Outcome, experiment, measure
+from engines.measured import PYTHON, Outcome, experiment, measure
 
-PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
-"""The system's Python: a virtual environment may be invisible in a guest."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -56,22 +53,22 @@ def output_of(outcome: Outcome, name: str) -> str:
 @pytest.mark.kernel
 def test_a_download_is_a_flow_of_the_server_s_controller_and_repeats_byte_for_byte(tmp_path: Path) -> None:
     text = experiment(SERVER + CLIENT, duration="20s")
-    one, again = measure(tmp_path, text, name="one"), measure(tmp_path, text, name="again")
-    assert one.problems == []
-    size, seconds = output_of(one, "client").split()
+    first, second = measure(tmp_path, text, name="one"), measure(tmp_path, text, name="again")
+    assert first.problems == []
+    size, seconds = output_of(first, "client").split()
     assert int(size) == 3_000_000
-    assert output_of(again, "client") == output_of(one, "client")
+    assert output_of(second, "client") == output_of(first, "client")
     for table in TABLES:
-        assert (again.run.folder / f"{table}.parquet").read_bytes() == (
-            one.run.folder / f"{table}.parquet"
+        assert (second.run.folder / f"{table}.parquet").read_bytes() == (
+            first.run.folder / f"{table}.parquet"
         ).read_bytes()
-    flow = one.flow("server")
+    flow = first.flow("server")
     assert (flow["cc"], flow["group"]) == ("bbr", "server")
     assert 3_000_000 < flow["bytes"] < 3_001_000  # Including the response header.
     assert 3_000_000 * 8 / 10e6 < float(seconds) < 4
     # The experiment ends with the client.
-    assert one.run.manifest["duration_s"] == pytest.approx(one.run.manifest["programs"][1]["ended_s"])
-    rows = one.run.flows.filter(flow="server")
+    assert first.run.manifest["duration_s"] == pytest.approx(first.run.manifest["programs"][1]["ended_s"])
+    rows = first.run.flows.filter(flow="server")
     assert rows["bbr_bw_bps"].drop_nulls().len() > 100
     assert rows["bytes_received"].is_sorted()
     assert rows["bytes_received"].max() == flow["bytes"]
@@ -81,8 +78,8 @@ ESCAPE = """
 import ctypes, json, os, pathlib, signal
 libc = ctypes.CDLL(None, use_errno=True)
 none = ctypes.c_char_p(None)
-told = {"uid": os.getuid(), "cwd": os.getcwd(), "homes": os.path.isdir("/root") and os.listdir("/root")}
-told["mounts"] = [
+report = {"uid": os.getuid(), "cwd": os.getcwd(), "homes": os.path.isdir("/root") and os.listdir("/root")}
+report["mounts"] = [
     libc.mount(none, b"/", none, 4096 | 32, none),  # MS_BIND | MS_REMOUNT
     libc.mount(none, b"/", none, 32, none),  # MS_REMOUNT, to be written
     libc.mount(b"none", b"/mnt", b"hostfs", 0, b"/"),
@@ -96,41 +93,41 @@ def tries(work):
         return "done"
     except OSError as error:
         return error.strerror
-told["writes"] = {place: tries(lambda: open(place, "a").write("x")) for place in PLACES}
-told["own"] = {place: tries(lambda: open(place, "w").write("x")) for place in ("file", "/tmp/x", "/var/log/x")}
-told["device"] = tries(lambda: os.mknod("/tmp/mem", 0o20666, os.makedev(1, 1)))
-told["memory"] = tries(lambda: open("/dev/mem", "r+b"))
-told["agent"] = tries(lambda: os.listdir("/proc/1/root"))
-told["core"] = tries(lambda: open("/proc/sys/kernel/core_pattern", "w").write("|/bin/sh"))
-told["network"] = tries(lambda: open("/proc/sys/net/ipv4/tcp_ecn", "w").write("1"))
-told["folder"] = os.path.exists("/run/dumbbell")
-told["hosts"] = pathlib.Path("/etc/hosts").read_text()
+report["writes"] = {path: tries(lambda: open(path, "a").write("x")) for path in PATHS}
+report["own"] = {path: tries(lambda: open(path, "w").write("x")) for path in ("file", "/tmp/x", "/var/log/x")}
+report["device"] = tries(lambda: os.mknod("/tmp/mem", 0o20666, os.makedev(1, 1)))
+report["memory"] = tries(lambda: open("/dev/mem", "r+b"))
+report["agent"] = tries(lambda: os.listdir("/proc/1/root"))
+report["core"] = tries(lambda: open("/proc/sys/kernel/core_pattern", "w").write("|/bin/sh"))
+report["network"] = tries(lambda: open("/proc/sys/net/ipv4/tcp_ecn", "w").write("1"))
+report["folder"] = os.path.exists("/run/dumbbell")
+report["hosts"] = pathlib.Path("/etc/hosts").read_text()
 os.kill(1, signal.SIGKILL)
-print(json.dumps(told))
+print(json.dumps(report))
 """
 
 
 @pytest.mark.kernel
 def test_root_in_a_guest_can_t_write_the_host_s_files_or_leave_its_sandbox(tmp_path: Path) -> None:
     # The test's user could write at least the last of these.
-    places = ["/dumbbell-was-here", "/etc/dumbbell-was-here", "/usr/dumbbell-was-here", str(ROOT / "was-here")]
-    got = measure(tmp_path, experiment(program("prisoner", "sender", ESCAPE.replace("PLACES", repr(places)))))
+    paths = ["/dumbbell-was-here", "/etc/dumbbell-was-here", "/usr/dumbbell-was-here", str(ROOT / "was-here")]
+    got = measure(tmp_path, experiment(program("prisoner", "sender", ESCAPE.replace("PATHS", repr(paths)))))
     assert got.problems == []
-    told = json.loads(output_of(got, "prisoner"))
-    assert told["uid"] == 0
-    assert told["cwd"] == "/run/program"
-    assert told["homes"] in ([], False)
-    assert told["mounts"] == [-1] * 6
+    report = json.loads(output_of(got, "prisoner"))
+    assert report["uid"] == 0
+    assert report["cwd"] == "/run/program"
+    assert report["homes"] in ([], False)
+    assert report["mounts"] == [-1] * 6
     # If the checkout is below a covered folder, the file is written to a tmpfs, or the folder is missing.
-    assert set(list(told["writes"].values())[:3]) == {"Read-only file system"}
-    assert told["own"] == {"file": "done", "/tmp/x": "done", "/var/log/x": "done"}
-    assert told["device"] == "Operation not permitted"
-    for barred in ("memory", "agent", "core"):
-        assert told[barred] != "done", barred
-    assert told["network"] == "Read-only file system"
-    assert told["folder"] is False
-    assert "10.0.1.1\tsender" in told["hosts"]
-    assert not any(Path(place).exists() for place in places)
+    assert set(list(report["writes"].values())[:3]) == {"Read-only file system"}
+    assert report["own"] == {"file": "done", "/tmp/x": "done", "/var/log/x": "done"}
+    assert report["device"] == "Operation not permitted"
+    for denied in ("memory", "agent", "core"):
+        assert report[denied] != "done", denied
+    assert report["network"] == "Read-only file system"
+    assert report["folder"] is False
+    assert "10.0.1.1\tsender" in report["hosts"]
+    assert not any(Path(path).exists() for path in paths)
 
 
 @pytest.mark.kernel
@@ -179,7 +176,7 @@ def test_problems_of_programs_are_reported(tmp_path: Path) -> None:
 
 @pytest.mark.kernel
 def test_short_connections_of_two_programs_are_discovered(tmp_path: Path) -> None:
-    listens = """
+    server_script = """
     import socket
     listener = socket.create_server(("", {port}))
     while True:
@@ -187,7 +184,7 @@ def test_short_connections_of_two_programs_are_discovered(tmp_path: Path) -> Non
         socket_.sendall(bytes({size}))
         socket_.close()
     """
-    asks = """
+    client_script = """
     import socket
     for port, size in ((81, 1000), (82, 50000), (82, 50000)):
         with socket.create_connection(("sender", port)) as connection:
@@ -198,9 +195,9 @@ def test_short_connections_of_two_programs_are_discovered(tmp_path: Path) -> Non
     """
     text = experiment(
         '[[flows]]\ncc = "cubic"\nbytes = "1MB"\n'
-        + program("small", "sender", listens.format(port=81, size=1000), "serves = 81")
-        + program("large", "sender", listens.format(port=82, size=50000), "serves = 82")
-        + program("asker", "receiver", asks),
+        + program("small", "sender", server_script.format(port=81, size=1000), "serves = 81")
+        + program("large", "sender", server_script.format(port=82, size=50000), "serves = 82")
+        + program("asker", "receiver", client_script),
         top='sample = "500ms"',
         rtt="2ms",
         duration="5s",

@@ -21,7 +21,7 @@ from dumbbell.results import result
 from dumbbell.results.result import INSIDE, Run
 from dumbbell.spec import parse
 
-# Randomness everywhere: BBR's phases, RED's drops, netem's losses. One more random draw changes everything after it.
+# BBR's phases, RED's drops and netem's losses are random: one more random draw changes all later ones.
 RANDOM = """
 duration = "2s"
 [path]
@@ -57,7 +57,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("seen")
     return run(folder, "run", Inside(ALL, sockets_ns=100_000_000, counters_ns=500_000_000), folder / "packets.pcapng")
 
@@ -67,11 +67,11 @@ def packets(file: Path) -> Any:
 
 
 @pytest.mark.kernel
-def test_recording_changes_nothing(plain: Run, seen: Run) -> None:
+def test_recording_changes_nothing(plain: Run, recorded: Run) -> None:
     for table in ("flows", "queues", "probes"):
-        assert (plain.folder / f"{table}.parquet").read_bytes() == (seen.folder / f"{table}.parquet").read_bytes()
+        assert (plain.folder / f"{table}.parquet").read_bytes() == (recorded.folder / f"{table}.parquet").read_bytes()
     assert plain.manifest["valid"]
-    assert seen.manifest["warnings"] == plain.manifest["warnings"]
+    assert recorded.manifest["warnings"] == plain.manifest["warnings"]
 
 
 @pytest.mark.kernel
@@ -101,8 +101,8 @@ def test_a_capture_has_every_packet_that_the_queue_sent(tmp_path: Path, plain: R
 
 @pytest.mark.kernel
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (make test tries to)")
-def test_tshark_knows_the_devices_and_the_directions(seen: Run) -> None:
-    file = seen.folder.parent / "packets.pcapng"
+def test_tshark_reads_devices_and_directions(recorded: Run) -> None:
+    file = recorded.folder.parent / "packets.pcapng"
     fields = ["-e", "frame.interface_name", "-e", "frame.packet_flags_direction"]
     command = [
         "tshark",
@@ -119,31 +119,31 @@ def test_tshark_knows_the_devices_and_the_directions(seen: Run) -> None:
     names = ["sender.right", "netem.left", "netem.right", "router.left", "router.right", "receiver.left"]
     first = [line.split("\t") for line in message[:6]]
     assert sorted(name for name, _ in first) == sorted(names)
-    assert {name: int(way, 0) for name, way in first} == {
+    assert {name: int(direction, 0) for name, direction in first} == {
         name: 2 if name.endswith("right") else 1 for name in names
     }  # fmt: skip
 
 
 @pytest.mark.kernel
-def test_counters_agree_with_the_sockets(seen: Run) -> None:
-    totals = {(host, counter): value for host, counter, value in counted(seen).iter_rows()}
-    retransmits = sum(flow["retransmits"] for flow in seen.manifest["flows"])
+def test_counters_agree_with_the_sockets(recorded: Run) -> None:
+    totals = {(host, counter): value for host, counter, value in counted(recorded).iter_rows()}
+    retransmits = sum(flow["retransmits"] for flow in recorded.manifest["flows"])
     assert retransmits > 0
     assert totals["sender", "TcpRetransSegs"] == retransmits
     assert totals["sender", "TcpActiveOpens"] == totals["receiver", "TcpPassiveOpens"] == 5
-    looks = seen.inside("counters")
-    assert looks is not None
-    assert looks["time_ns"].unique().sort().to_list() == [n * 500_000_000 for n in range(5)]
-    part = counted(seen, (500_000_000, 1_000_000_000))
-    assert 0 < part.filter(counter="TcpOutSegs", host="sender")["value"].item() < totals["sender", "TcpOutSegs"]
+    samples = recorded.inside("counters")
+    assert samples is not None
+    assert samples["time_ns"].unique().sort().to_list() == [n * 500_000_000 for n in range(5)]
+    second_half = counted(recorded, (500_000_000, 1_000_000_000))
+    assert 0 < second_half.filter(counter="TcpOutSegs", host="sender")["value"].item() < totals["sender", "TcpOutSegs"]
 
 
 @pytest.mark.kernel
-def test_every_socket_is_there_as_the_flows_table_has_it(seen: Run) -> None:
-    at = sockets_at(seen, (0, 1_000_000_000))
+def test_sockets_agree_with_the_flows_table(recorded: Run) -> None:
+    at = sockets_at(recorded, (0, 1_000_000_000))
     assert at.filter(state="listen", host="receiver")["local_port"].sort().to_list() == [5201, 5202, 5203]
     bbr = at.filter(cc="bbr", host="sender", state="established").row(0, named=True)
-    flow = seen.flows.filter(pl.col("flow") == "bbr", pl.col("time_ns") == 1_000_000_000).row(0, named=True)
+    flow = recorded.flows.filter(pl.col("flow") == "bbr", pl.col("time_ns") == 1_000_000_000).row(0, named=True)
     for column in ("cwnd_packets", "rtt_ns", "min_rtt_ns", "bytes_acked", "unacked_packets", "mss_bytes"):
         assert bbr[column] == flow[column]
     receiver = at.filter(host="receiver", peer_port=bbr["local_port"]).row(0, named=True)
@@ -186,7 +186,7 @@ def test_missing_recordings_are_reported(plain: Run) -> None:
 
 
 @pytest.mark.kernel
-def test_a_capture_never_overwrites_on_a_kernel_either(tmp_path: Path) -> None:
+def test_a_capture_of_the_kernel_engine_never_overwrites(tmp_path: Path) -> None:
     (tmp_path / "x.pcap").write_text("mine")
     with pytest.raises(OutputError, match=r"x\.pcap: exists already"):
         run(tmp_path, "run", capture=tmp_path / "x.pcap")
@@ -203,7 +203,7 @@ def test_a_kernel_without_trace_events_is_reported_with_the_remedy(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("wishes", "message"),
+    ("requests", "message"),
     [
         (Inside(sockets_ns=1), "--sockets: the simulator has no kernel to record from; use --engine kernel"),
         (Inside(counters_ns=1), "--counters: the simulator has no kernel"),
@@ -211,9 +211,9 @@ def test_a_kernel_without_trace_events_is_reported_with_the_remedy(tmp_path: Pat
         (Inside(ALL), "--pcap-device: the simulator captures at one device only, got 'all'"),
     ],
 )
-def test_the_simulator_has_no_kernel_recordings(tmp_path: Path, wishes: Inside, message: str) -> None:
+def test_the_simulator_has_no_kernel_recordings(tmp_path: Path, requests: Inside, message: str) -> None:
     case = parse(RANDOM.partition("[tcp.sysctl]")[0], tmp_path / "x.toml")[0]
-    request = Request("x", case, 1, tmp_path / "run", capture=tmp_path / "x.pcap", inside=wishes)
+    request = Request("x", case, 1, tmp_path / "run", capture=tmp_path / "x.pcap", inside=requests)
     with pytest.raises(ExperimentError) as raised:
         Simulator().run(request, lambda _: None)
     assert message in str(raised.value)
@@ -221,13 +221,13 @@ def test_the_simulator_has_no_kernel_recordings(tmp_path: Path, wishes: Inside, 
 
 def test_the_simulator_captures_at_any_device(tmp_path: Path) -> None:
     case = parse(RANDOM.partition("[tcp.sysctl]")[0], tmp_path / "x.toml")[0]
-    heard = {}
+    packet_counts = {}
     for device in ("sender.right", "router.right", "receiver.left"):
         file = tmp_path / f"{device}.pcap"
         inside = Inside(device)
         Simulator().run(Request("x", case, 1, tmp_path / device, capture=file, inside=inside), lambda _: None)
-        heard[device] = len(packets(file).time_ns)
-    assert heard["sender.right"] > heard["router.right"], "netem lost none"
+        packet_counts[device] = len(packets(file).time_ns)
+    assert packet_counts["sender.right"] > packet_counts["router.right"], "netem lost none"
 
 
 LINES = """# tracer: nop

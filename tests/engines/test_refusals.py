@@ -1,4 +1,4 @@
-"""What the simulator refuses, the kernel engine refuses or runs; the message states which."""
+"""The kernel engine refuses or runs the options that the simulator refuses; the message states which."""
 
 from pathlib import Path
 

@@ -15,12 +15,12 @@ from dumbbell.engines.permissions import Permissions
 from dumbbell.errors import DumbbellError, HostError, HostLost
 from dumbbell.results import result
 from dumbbell.spec import parse
-from engines.on_host import why_not
-from engines.ssh_testbed import SshTestbed, connected_hosts, lacking
+from engines.on_host import host_engine_error
+from engines.ssh_testbed import SshTestbed, connected_hosts, ssh_testbed_error
 
 pytestmark = [
     pytest.mark.kernel,
-    pytest.mark.skipif(bool(lacking()), reason=lacking() or "machines for tests can be made here"),
+    pytest.mark.skipif(bool(ssh_testbed_error()), reason=ssh_testbed_error() or "the testbed can be created"),
 ]
 
 PATH = '[path]\nrtt = "0ms"\n[path.bottleneck]\nqdisc = "tbf rate 20mbit burst 10kb limit 100kb"\n'
@@ -33,12 +33,12 @@ BOTH = '[[flows]]\ncc = "cubic"\n[[flows]]\ncc = "bbr"\n'
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshTestbed]:
-    with connected_hosts(tmp_path_factory.mktemp("hosts"), router=True) as made:
-        yield made
+    with connected_hosts(tmp_path_factory.mktemp("hosts"), router=True) as remote_run:
+        yield remote_run
 
 
 @pytest.fixture(autouse=True)
-def called(hosts: SshTestbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def use_testbed(hosts: SshTestbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The hosts are reachable by ssh; the test must leave them unchanged."""
     monkeypatch.setenv("DUMBBELL_SSH", hosts.ssh)
     before = hosts.snapshots()
@@ -50,65 +50,65 @@ def called(hosts: SshTestbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 def run(hosts: SshTestbed | None, out: Path, flows: str = BOTH, path: str = PATH, duration: str = "3s") -> result.Run:
     text = f'title = "t"\nduration = "{duration}"\n{path}{flows}' + (hosts.table() if hosts else "")
     case = parse(text, Path("x.toml"))[0]
-    named = tuple(sorted(case.experiment.hosts.targets)) if case.experiment.hosts else ()
-    HostEngine(Permissions(host=True, hosts=named)).run(Request("x", case, 1, out), lambda _: None)
+    targets = tuple(sorted(case.experiment.hosts.targets)) if case.experiment.hosts else ()
+    HostEngine(Permissions(host=True, hosts=targets)).run(Request("x", case, 1, out), lambda _: None)
     return result.load(out)
 
 
-def rate_mbps(made: result.Run) -> float:
+def rate_mbps(remote_run: result.Run) -> float:
     """Sum over all flows, at their receivers."""
-    got = sum(flow["bytes_received"] for flow in made.manifest["flows"])
-    return float(got * 8e-6 / made.manifest["duration_s"])
+    got = sum(flow["bytes_received"] for flow in remote_run.manifest["flows"])
+    return float(got * 8e-6 / remote_run.manifest["duration_s"])
 
 
 def test_real_hosts_measure_the_same_as_the_host_engine(hosts: SshTestbed, tmp_path: Path) -> None:
-    there = run(hosts, tmp_path / "there")
-    assert [flow["cc"] for flow in there.manifest["flows"]] == ["cubic", "bbr"]
-    assert set(there.manifest["machines"]) == {"sender", "router", "receiver"}
-    assert {row[0] for row in there.queues.select("queue").unique().iter_rows()} == {"bottleneck"}
-    assert there.flows.filter(pl.col("bytes_received") > 0).height > 300
-    assert there.flows["cwnd_packets"].null_count() == 0
-    busy = there.flows.filter(pl.col("time_ns") > 10**9)
+    on_hosts = run(hosts, tmp_path / "there")
+    assert [flow["cc"] for flow in on_hosts.manifest["flows"]] == ["cubic", "bbr"]
+    assert set(on_hosts.manifest["machines"]) == {"sender", "router", "receiver"}
+    assert {row[0] for row in on_hosts.queues.select("queue").unique().iter_rows()} == {"bottleneck"}
+    assert on_hosts.flows.filter(pl.col("bytes_received") > 0).height > 300
+    assert on_hosts.flows["cwnd_packets"].null_count() == 0
+    busy = on_hosts.flows.filter(pl.col("time_ns") > 10**9)
     # Data must be sent before it arrives; sample times on two hosts differ by their timers' lateness.
     sent = busy.select("bytes_received", pl.col("bytes_sent").shift(-LATE_SAMPLES).over("flow")).drop_nulls()
     assert sent.height > 300
     assert (sent["bytes_received"] <= sent["bytes_sent"]).all()
-    if why_not():
-        pytest.skip(f"no run on this machine to compare with: {why_not()}")
-    here = run(None, tmp_path / "here")
-    assert rate_mbps(there) == pytest.approx(rate_mbps(here), rel=0.05)
-    assert there.flows.columns == here.flows.columns
+    if host_engine_error():
+        pytest.skip(f"no run on this host to compare with: {host_engine_error()}")
+    on_host_engine = run(None, tmp_path / "here")
+    assert rate_mbps(on_hosts) == pytest.approx(rate_mbps(on_host_engine), rel=0.05)
+    assert on_hosts.flows.columns == on_host_engine.flows.columns
 
 
 def test_every_kind_of_flow_and_probe_runs_between_two_hosts(hosts: SshTestbed, tmp_path: Path) -> None:
     flows = (
         '[[flows]]\nname = "sized"\ncc = "cubic"\nbytes = "200kB"\ncount = 2\n'
-        '[[flows]]\nname = "asked"\ncc = "cubic"\nrequest = "100"\nresponse = "20kB"\nthink = "50ms"\n'
+        '[[flows]]\nname = "requests"\ncc = "cubic"\nrequest = "100"\nresponse = "20kB"\nthink = "50ms"\n'
         '[[flows]]\nname = "even"\nkind = "udp"\nrate = "1mbit"\nstop = "1s"\n'
         '[[flows]]\nname = "bursts"\ncc = "bbr"\non = "200ms"\noff = "200ms"\n'
         '[[probes]]\nkind = "udp"\n[[probes]]\nkind = "ping"\n'
     )
-    made = run(hosts, tmp_path / "run", flows, path=DEEP, duration="2s")
-    by_name = {flow["name"]: flow for flow in made.manifest["flows"]}
+    remote_run = run(hosts, tmp_path / "run", flows, path=DEEP, duration="2s")
+    by_name = {flow["name"]: flow for flow in remote_run.manifest["flows"]}
     for name in ("sized-1", "sized-2"):
         assert by_name[name]["completed"]
         assert by_name[name]["bytes_received"] == 200_000
-    assert len(by_name["asked"]["exchanges_s"]) > 5
-    assert made.queues["drops_packets"].max() == 0
+    assert len(by_name["requests"]["exchanges_s"]) > 5
+    assert remote_run.queues["drops_packets"].max() == 0
     assert 60_000 < by_name["even"]["bytes_received"] <= 126_000
     assert 0 < by_name["bursts"]["bytes_received"] < 20e6 / 8 * 2
-    assert made.probes.group_by("kind").agg(pl.col("rtt_ns").is_not_null().sum() > 10)["rtt_ns"].all()
-    assert not any(flow["error"] for flow in made.manifest["flows"])
+    assert remote_run.probes.group_by("kind").agg(pl.col("rtt_ns").is_not_null().sum() > 10)["rtt_ns"].all()
+    assert not any(flow["error"] for flow in remote_run.manifest["flows"])
 
 
 def test_completed_flows_end_the_run(hosts: SshTestbed, tmp_path: Path) -> None:
-    made = run(hosts, tmp_path / "run", '[[flows]]\ncc = "cubic"\nbytes = "100kB"\n', duration="30s")
-    assert made.manifest["duration_s"] < 5
-    assert made.manifest["flows"][0]["completed"]
+    remote_run = run(hosts, tmp_path / "run", '[[flows]]\ncc = "cubic"\nbytes = "100kB"\n', duration="30s")
+    assert remote_run.manifest["duration_s"] < 5
+    assert remote_run.manifest["flows"][0]["completed"]
 
 
 def test_missing_kernel_features_are_reported_and_the_host_is_restored(hosts: SshTestbed, tmp_path: Path) -> None:
-    """No kernel has this one."""
+    """No kernel has this sysctl."""
     broken = PATH.replace("[path.bottleneck]", '[tcp]\nsysctl = { "net.ipv4.tcp_no_such" = 1 }\n[path.bottleneck]')
     with pytest.raises(HostLost, match=r"this kernel has no net\.ipv4\.tcp_no_such|reading /proc/sys"):
         run(hosts, tmp_path / "run", path=broken)
@@ -135,7 +135,7 @@ def test_device_problems_are_reported_before_any_change(hosts: SshTestbed, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         ("IdentityFile /nowhere", "refused the login"),
         ("UserKnownHostsFile /dev/null", "log in once by hand"),
@@ -143,14 +143,14 @@ def test_device_problems_are_reported_before_any_change(hosts: SshTestbed, tmp_p
     ],
 )
 def test_ssh_errors_are_reported_with_a_remedy(
-    hosts: SshTestbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, says: str
+    hosts: SshTestbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, message: str
 ) -> None:
     other = tmp_path / "config"
     key = change.split(maxsplit=1)[0]
-    kept = [line for line in (hosts.folder / "config").read_text().splitlines() if key not in line]
-    other.write_text(f"{change}\n" + "\n".join(kept) + "\n")
+    other_lines = [line for line in (hosts.folder / "config").read_text().splitlines() if key not in line]
+    other.write_text(f"{change}\n" + "\n".join(other_lines) + "\n")
     monkeypatch.setenv("DUMBBELL_SSH", hosts.ssh.replace(str(hosts.folder / "config"), str(other)))
-    with pytest.raises(HostError, match=says):
+    with pytest.raises(HostError, match=message):
         run(hosts, tmp_path / "run")
 
 
@@ -159,7 +159,9 @@ def test_the_command_plans_and_runs(hosts: SshTestbed, tmp_path: Path) -> None:
     file.write_text(f'title = "t"\nduration = "1s"\n{PATH}{BOTH}' + hosts.table())
     shown = subprocess.run([COMMAND, "plan", str(file)], capture_output=True, text=True, check=True, timeout=60)
     assert "router 'tc qdisc add dev eth2" in shown.stdout
-    words = [str(COMMAND), "run", str(file), "--engine", "host", "--hosts", "sender,router,receiver", "--json"]
-    done = subprocess.run([*words, "--out", tmp_path / "out"], capture_output=True, text=True, check=False, timeout=60)
+    command = [str(COMMAND), "run", str(file), "--engine", "host", "--hosts", "sender,router,receiver", "--json"]
+    done = subprocess.run(
+        [*command, "--out", tmp_path / "out"], capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.stdout, done.stderr
     assert json.loads(done.stdout)["engine"] == "host"

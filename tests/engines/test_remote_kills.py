@@ -1,4 +1,4 @@
-"""Real hosts are restored whatever is killed: control, watchdog, all agents, ssh, Python, or the connection.
+"""Real hosts are restored after a kill of the control, watchdog, all agents, ssh or Python, and after a disconnection.
 
 `DUMBBELL_KILLS=10` tries ten times of the kill instead of two.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.ssh_testbed import SshTestbed, connected_hosts, lacking, processes
+from engines.ssh_testbed import SshTestbed, connected_hosts, processes, ssh_testbed_error
 
 MOMENTS = int(os.environ.get("DUMBBELL_KILLS", "2"))
 LIMIT_S = 15.0
@@ -25,11 +25,11 @@ LONGEST_S = 4.0
 
 pytestmark = [
     pytest.mark.kernel,
-    pytest.mark.skipif(bool(lacking()), reason=lacking() or "machines for tests can be made here"),
+    pytest.mark.skipif(bool(ssh_testbed_error()), reason=ssh_testbed_error() or "the testbed can be created"),
 ]
 
 EXPERIMENT = """
-title = "to be cut off"
+title = "to be disconnected"
 duration = "3s"
 [path]
 rtt = "0ms"
@@ -42,16 +42,16 @@ cc = "cubic"
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshTestbed]:
-    with connected_hosts(tmp_path_factory.mktemp("hosts"), router=False) as made:
-        (made.folder / "x.toml").write_text(EXPERIMENT + made.table())
-        yield made
+    with connected_hosts(tmp_path_factory.mktemp("hosts"), router=False) as testbed:
+        (testbed.folder / "x.toml").write_text(EXPERIMENT + testbed.table())
+        yield testbed
 
 
 def start(hosts: SshTestbed, out: Path, *more: str) -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-m", "dumbbell", "run", str(hosts.folder / "x.toml"), "--engine", "host"]
-    words += ["--hosts", "sender,receiver"]
+    arguments = [sys.executable, "-m", "dumbbell", "run", str(hosts.folder / "x.toml"), "--engine", "host"]
+    arguments += ["--hosts", "sender,receiver"]
     return subprocess.Popen(
-        [*words, *more, "--out", str(out)], env=os.environ | {"DUMBBELL_SSH": hosts.ssh}, start_new_session=True,
+        [*arguments, *more, "--out", str(out)], env=os.environ | {"DUMBBELL_SSH": hosts.ssh}, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
 
@@ -90,7 +90,7 @@ def kill_python(_hosts: SshTestbed, run: subprocess.Popen[bytes]) -> None:
     kill(run.pid)
 
 
-def cut_connection(hosts: SshTestbed, _run: subprocess.Popen[bytes]) -> None:
+def disconnect(hosts: SshTestbed, _run: subprocess.Popen[bytes]) -> None:
     hosts["sender"].run("ip link set eth0 down")
 
 
@@ -127,70 +127,70 @@ KILLS: dict[str, Callable[[SshTestbed, subprocess.Popen[bytes]], None]] = {
     "all agents": kill_all_agents,
     "ssh": kill_ssh,
     "python": kill_python,
-    "line": cut_connection,
+    "line": disconnect,
 }
 
 
 @pytest.mark.parametrize("moment", range(MOMENTS))
-@pytest.mark.parametrize("what", KILLS)
+@pytest.mark.parametrize("victim", KILLS)
 def test_hosts_are_restored(
-    hosts: SshTestbed, what: str, moment: int, tmp_path: Path, record_property: Callable[[str, object], None]
+    hosts: SshTestbed, victim: str, moment: int, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     before = hosts.snapshots()
-    later_s = random.Random(f"{what}/{moment}").uniform(0, LONGEST_S)
+    later_s = random.Random(f"{victim}/{moment}").uniform(0, LONGEST_S)
     # A cut connection is detected only by a timeout, which the experiment must outlast.
-    run = start(hosts, tmp_path / "out", *(["--set", "duration=60s"] if what == "line" else []))
+    run = start(hosts, tmp_path / "out", *(["--set", "duration=60s"] if victim == "line" else []))
     try:
         wait_for_agents(hosts)
         time.sleep(later_s)
-        KILLS[what](hosts, run)
-        if what == "all agents":
+        KILLS[victim](hosts, run)
+        if victim == "all agents":
             # No process is left to restore the host; the next run does it from the undo file.
             run.wait(timeout=60)
-            put_back = start(hosts, tmp_path / "next")
-            put_back.communicate(timeout=60)
+            restoring_run = start(hosts, tmp_path / "next")
+            restoring_run.communicate(timeout=60)
             # Its exit status depends on the host's load, too.
             assert (tmp_path / "next" / "run.json").exists()
-        took_s = settle(hosts, before)
-        record_property("moment", f"{what} after {later_s:.1f} s: as before {took_s:.1f} s later")
+        took_s = wait_until_restored(hosts, before)
+        record_property("moment", f"{victim} after {later_s:.1f} s: restored after {took_s:.1f} s")
     finally:
         hosts["sender"].run("ip link set eth0 up")
-        end(run)
+        wait_for_exit(run)
     assert hosts.agents() == []
     assert hosts.snapshots() == before
 
 
 def wait_for_agents(hosts: SshTestbed) -> None:
-    until = time.monotonic() + 60
+    deadline = time.monotonic() + 60
     while not hosts.agents():
-        assert time.monotonic() < until, "no agent came"
+        assert time.monotonic() < deadline, "no agent started"
         time.sleep(0.05)
 
 
-def settle(hosts: SshTestbed, before: dict[str, dict[str, str]]) -> float:
+def wait_until_restored(hosts: SshTestbed, before: dict[str, dict[str, str]]) -> float:
     """Seconds until everything is restored, except for the cut connection."""
-    began = time.monotonic()
-    while hosts.agents() or shaped(hosts.snapshots()) != shaped(before):
-        assert time.monotonic() - began < LIMIT_S, difference(shaped(before), shaped(hosts.snapshots()))
+    started = time.monotonic()
+    while hosts.agents() or changeable(hosts.snapshots()) != changeable(before):
+        assert time.monotonic() - started < LIMIT_S, difference(changeable(before), changeable(hosts.snapshots()))
         time.sleep(0.2)
-    return time.monotonic() - began
+    return time.monotonic() - started
 
 
-def shaped(snapshots: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+def changeable(snapshots: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     """What a run may change; a cut connection also changes links and routes."""
     return {
         host: {key: each[key] for key in ("qdiscs", "offloads", "sysctls", "run")} for host, each in snapshots.items()
     }
 
 
-def difference(before: dict[str, dict[str, str]], now: dict[str, dict[str, str]]) -> str:
+def difference(before: dict[str, dict[str, str]], current: dict[str, dict[str, str]]) -> str:
     return "\n".join(
-        f"{host} {key}:\n{before[host][key]}\n--- is now\n{now[host][key]}"
-        for host in before for key in before[host] if before[host][key] != now[host][key]
+        f"{host} {key}:\n{before[host][key]}\n--- is now\n{current[host][key]}"
+        for host in before for key in before[host] if before[host][key] != current[host][key]
     )  # fmt: skip
 
 
-def end(run: subprocess.Popen[bytes]) -> None:
+def wait_for_exit(run: subprocess.Popen[bytes]) -> None:
     try:
         run.communicate(timeout=60)
     except subprocess.TimeoutExpired:

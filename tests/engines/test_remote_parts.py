@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from dumbbell.engines.remote.clock_offset import Comparison, Reading, compare
 from dumbbell.engines.remote.frames import Frame, Inbox, InvalidFrame, order
+from dumbbell.engines.remote.host_group import connect_hosts
 from dumbbell.engines.remote.join import join
 from dumbbell.engines.remote.preflight import check, facts_request
 from dumbbell.engines.remote.ssh import LAUNCH, command, explained
@@ -44,14 +45,14 @@ def plan() -> RemotePlan:
 @given(st.lists(st.tuples(st.sampled_from(["beat", "file", "done"]), st.binary(max_size=300))), st.data())
 def test_frames_are_parsed_from_fragments(frames: list[tuple[str, bytes]], data: st.DataObject) -> None:
     stream = b"".join(order(kind, body, bytes=len(body)) for kind, body in frames)
-    inbox, heard = Inbox(), []
+    inbox, parsed = Inbox(), []
     while stream:
         cut = data.draw(st.integers(1, len(stream)))
         inbox.add(stream[:cut])
         stream = stream[cut:]
         while (frame := inbox.frame()) is not None:
-            heard.append((frame.kind, frame.body))
-    assert heard == frames
+            parsed.append((frame.kind, frame.body))
+    assert parsed == frames
 
 
 @given(st.binary(max_size=400))
@@ -80,14 +81,14 @@ def test_an_excessive_length_is_an_error(length: object) -> None:
     st.integers(-(10**15), 10**15),
     st.lists(st.tuples(st.integers(0, 10**8), st.integers(0, 10**8)), min_size=1, max_size=30),
 )
-def test_the_offset_is_within_its_error(offset_ns: int, ways_ns: list[tuple[int, int]]) -> None:
+def test_the_offset_is_within_its_error(offset_ns: int, delays_ns: list[tuple[int, int]]) -> None:
     now_ns, readings = 10**15, []
-    for there_ns, back_ns in ways_ns:
-        readings.append(Reading(now_ns, now_ns + there_ns + offset_ns, now_ns + there_ns + back_ns))
+    for forward_ns, reverse_ns in delays_ns:
+        readings.append(Reading(now_ns, now_ns + forward_ns + offset_ns, now_ns + forward_ns + reverse_ns))
         now_ns += 10**9
     found = compare(readings)
     assert abs(found.offset_ns - offset_ns) <= found.error_ns + 1
-    assert found.error_ns == -(-min(there + back for there, back in ways_ns) // 2)
+    assert found.error_ns == -(-min(forward + reverse for forward, reverse in delays_ns) // 2)
 
 
 def test_clock_drift_is_measured() -> None:
@@ -122,10 +123,10 @@ def test_an_incomplete_agent_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_the_user_s_ssh_is_called_non_interactively() -> None:
-    words = command("lab", {"DUMBBELL_SSH": f"{sys.executable} -F cfg"})
-    assert words[:3] == [sys.executable, "-F", "cfg"]
-    assert "BatchMode=yes" in words
-    assert words[-3:-1] == ["--", "lab"]
+    ssh_command = command("lab", {"DUMBBELL_SSH": f"{sys.executable} -F cfg"})
+    assert ssh_command[:3] == [sys.executable, "-F", "cfg"]
+    assert "BatchMode=yes" in ssh_command
+    assert ssh_command[-3:-1] == ["--", "lab"]
     with pytest.raises(ToolMissing):
         command("lab", {"DUMBBELL_SSH": "/no/such/ssh"})
 
@@ -146,6 +147,42 @@ def test_ssh_failures_are_explained(stderr: str, message: str) -> None:
     assert message in explained("lab", 255, stderr)
 
 
+# --- host group
+
+FAILING_HOST = """#!/bin/sh
+echo "dumbbell-shell Linux $(uname -m) root"
+read -r count
+head -c "$count" > /dev/null
+echo '{"kind": "hello"}'
+while read -r order; do
+  case "$order" in
+    *plan*) echo '{"kind": "restored", "differences": []}' ;;
+    *time*) echo '{"kind": "failed", "reason": "no such qdisc"}' ;;
+  esac
+done
+"""
+
+
+def test_a_host_that_fails_while_it_is_set_up_is_reported_with_its_own_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It restores itself and says so, and sends the reason afterwards: here only when the next order arrives."""
+    script = tmp_path / "ssh"
+    script.write_text(FAILING_HOST)
+    script.chmod(0o755)
+    monkeypatch.setenv("DUMBBELL_SSH", str(script))
+    machine = plan().machines[0]
+    with connect_hosts([machine], b"the agent's program", lambda: None) as host_group:
+        connection = host_group.connections[machine.role]
+        host_group.expect(machine.role, "hello")
+        connection.send(order("plan"))
+        while not connection.frames:
+            host_group.listen(1.0)
+        connection.send(order("time"))
+        with pytest.raises(HostError, match=r"\(one\): no such qdisc$"):
+            host_group.expect(machine.role, "ready")
+
+
 # --- checks
 
 
@@ -154,8 +191,8 @@ def facts(role: str, **other: object) -> dict[str, Any]:
     address = plan().machine(role).address
 
     def link(**keys: object) -> str:
-        told = {"flags": ["UP"], "operstate": "UP", "mtu": 1500, "addr_info": [{"local": address}]}
-        return json.dumps([{}, told | keys])
+        properties = {"flags": ["UP"], "operstate": "UP", "mtu": 1500, "addr_info": [{"local": address}]}
+        return json.dumps([{}, properties | keys])
 
     routes = [json.dumps([{"dev": device}]) for device in devices]
     return {
@@ -194,24 +231,24 @@ def test_each_missing_property_is_reported(role: str, other: dict[str, Any], mes
 
 
 def test_ssh_through_the_device_under_test_is_a_warning() -> None:
-    told = check(plan(), plan().machine("sender"), facts("sender", control=json.dumps([{"dev": "eth1"}])))
-    assert "the ssh connection uses 'eth1'" in told[0]
+    warnings = check(plan(), plan().machine("sender"), facts("sender", control=json.dumps([{"dev": "eth1"}])))
+    assert "the ssh connection uses 'eth1'" in warnings[0]
 
 
 @given(st.text(max_size=60) | st.recursive(st.none() | st.integers(), st.lists).map(json.dumps))
-def test_any_output_of_ip_is_parsed_or_an_error(answer: str) -> None:
+def test_any_output_of_ip_is_parsed_or_an_error(output: str) -> None:
     with suppress(HostError):
-        check(plan(), plan().machine("sender"), facts("sender", devices={"eth1": answer}, control=answer))
+        check(plan(), plan().machine("sender"), facts("sender", devices={"eth1": output}, control=output))
 
 
-def test_a_router_is_asked_for_both_routes() -> None:
+def test_a_router_s_request_has_both_routes() -> None:
     assert facts_request(plan(), plan().machine("router"))["routes"] == [[None, "192.168.8.2"], [None, "192.168.7.1"]]
 
 
 # --- the joined records
 
 
-def leave(folder: Path, flows: list[tuple[int, int, int]], probes: list[tuple[int, int, int, int]]) -> None:
+def write_records(folder: Path, flows: list[tuple[int, int, int]], probes: list[tuple[int, int, int, int]]) -> None:
     """Rows of flows: time, flow, bytes received; of probes: sequence, sent, arrived, answered."""
     folder.mkdir(parents=True)
     records = np.zeros(len(flows), FLOW_RECORD)
@@ -235,8 +272,8 @@ def leave(folder: Path, flows: list[tuple[int, int, int]], probes: list[tuple[in
 
 
 def joined(tmp_path: Path, error_ns: int) -> Any:
-    leave(tmp_path / "sender", [(10, 0, 0), (20, 0, 0), (30, 0, 0)], [(0, 5, NEVER, 25), (1, 15, NEVER, NEVER)])
-    leave(tmp_path / "receiver", [(20, 0, 700), (40, 0, 900)], [(0, NEVER, 12, NEVER), (1, NEVER, 22, NEVER)])
+    write_records(tmp_path / "sender", [(10, 0, 0), (20, 0, 0), (30, 0, 0)], [(0, 5, NEVER, 25), (1, 15, NEVER, NEVER)])
+    write_records(tmp_path / "receiver", [(20, 0, 700), (40, 0, 900)], [(0, NEVER, 12, NEVER), (1, NEVER, 22, NEVER)])
     clocks = {role: Comparison(0, error_ns, 0) for role in ("sender", "receiver")}
     folders = {role: tmp_path / role for role in ("sender", "receiver")}
     return join(folders, tmp_path, clocks)
@@ -259,7 +296,7 @@ def test_one_way_delays_are_known_if_the_clock_offset_is(tmp_path: Path) -> None
     assert np.fromfile(tmp_path / "probes.bin", PROBE_RECORD)["arrived_ns"].tolist() == [12, 22]
 
 
-def test_one_way_delays_are_left_out_if_the_clocks_are_too_inaccurate(tmp_path: Path) -> None:
+def test_one_way_delays_are_omitted_if_the_clocks_are_too_inaccurate(tmp_path: Path) -> None:
     assert not joined(tmp_path, 5).one_way_known
     rows = np.fromfile(tmp_path / "probes.bin", PROBE_RECORD)
     assert rows["arrived_ns"].tolist() == [NEVER, NEVER]

@@ -21,7 +21,7 @@ from dumbbell.plan import plan_case
 from dumbbell.results import result
 from dumbbell.results.result import TABLES, Run
 from dumbbell.spec import Case, load, parse, published, scenarios
-from engines.measured import CUBIC, experiment
+from engines.measured import CUBIC, experiment, table_hashes
 
 QUIET = '[[flows]]\nkind = "udp"\nrate = "800kbit"\npacket = 1000\nname = "quiet"\n'
 LOUD = '[[flows]]\nkind = "udp"\nrate = "20mbit"\npacket = 1200\nname = "loud"\n'
@@ -34,10 +34,6 @@ def case_of(text: str, folder: Path) -> Case:
 def run(folder: Path, text: str, *, seed: int = 1, name: str = "run", **more: Any) -> Run:
     request = Request("mine", case_of(text, folder), seed, folder / name, **more)
     return result.load(Simulator().run(request, lambda _seconds: None))
-
-
-def hashes(folder: Path) -> dict[str, str]:
-    return {name: hashlib.sha256((folder / f"{name}.parquet").read_bytes()).hexdigest() for name in TABLES}
 
 
 def test_a_folder_has_every_column_and_a_manifest(tmp_path: Path) -> None:
@@ -71,21 +67,21 @@ def test_a_run_in_memory_equals_the_one_read_from_a_folder(tmp_path: Path, name:
     short = case.experiment.model_copy(update={"duration": min(case.experiment.duration, SHORT_NS)})
     request = Request(name, replace(case, experiment=short), 7, tmp_path / "run")
     try:
-        made = Simulator().simulate(request)
-    except (ExperimentError, PlanError) as refused:
-        with pytest.raises(type(refused), match=re.escape(str(refused))):
+        in_memory = Simulator().simulate(request)
+    except (ExperimentError, PlanError) as refusal:
+        with pytest.raises(type(refusal), match=re.escape(str(refusal))):
             Simulator().run(request, lambda _seconds: None)
         return
     assert not request.out.exists()
-    read = result.load(Simulator().run(request, lambda _seconds: None))
+    from_folder = result.load(Simulator().run(request, lambda _seconds: None))
     for table in TABLES:
-        assert getattr(made, table).schema == getattr(read, table).schema
-        assert getattr(made, table).equals(getattr(read, table))
-    assert made.folder == read.folder
-    assert measures(made) == measures(read)
+        assert getattr(in_memory, table).schema == getattr(from_folder, table).schema
+        assert getattr(in_memory, table).equals(getattr(from_folder, table))
+    assert in_memory.folder == from_folder.folder
+    assert measures(in_memory) == measures(from_folder)
     clocks = {"wall_s": None, "phases_s": None}
-    assert made.manifest | clocks == read.manifest | clocks
-    assert made.manifest.keys() == read.manifest.keys()
+    assert in_memory.manifest | clocks == from_folder.manifest | clocks
+    assert in_memory.manifest.keys() == from_folder.manifest.keys()
 
 
 def test_a_run_in_memory_can_capture_packets(tmp_path: Path) -> None:
@@ -96,8 +92,8 @@ def test_a_run_in_memory_can_capture_packets(tmp_path: Path) -> None:
 
 def test_both_engines_write_the_same_keys(tmp_path: Path) -> None:
     """Except for entries about the engine."""
-    mine = set(run(tmp_path, experiment(QUIET)).manifest)
-    assert mine - {"simulator", "simulated", "device_drops"} == set(
+    keys = set(run(tmp_path, experiment(QUIET)).manifest)
+    assert keys - {"simulator", "simulated", "device_drops"} == set(
         "format dumbbell name case title engine seed command duration_s asked_duration_s valid invalid warnings "
         "experiment expect source host commands flows queues bottleneck probes generator phases_s wall_s".split()
     )
@@ -180,20 +176,20 @@ def test_unsupported_options_are_reported_with_file_and_key(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("raised", "wanted", "message"),
+    ("raised", "expected", "message"),
     [
         (_sim.Refused("no way"), PlanError, "the simulator can't run this: no way"),
         (_sim.Fault("a law was broken; please report it"), EngineError, "please report it"),
     ],
 )
 def test_the_extension_s_errors_are_converted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: Exception, wanted: type[Exception], message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: Exception, expected: type[Exception], message: str
 ) -> None:
     def simulate(*_arguments: object) -> None:
         raise raised
 
     monkeypatch.setattr(_sim, "simulate", simulate)
-    with pytest.raises(wanted) as error:
+    with pytest.raises(expected) as error:
         run(tmp_path, experiment())
     assert message in str(error.value)
     assert list(tmp_path.iterdir()) == []
@@ -223,25 +219,27 @@ def test_a_scenario_repeats_bit_for_bit(tmp_path: Path, name: str) -> None:
     if case.experiment.duration > SHORT_NS:
         case = load(scenarios()[name], [SHORT])[0]
     folders = [Simulator().run(Request(name, case, 3, tmp_path / copy), lambda _seconds: None) for copy in ("a", "b")]
-    assert hashes(folders[0]) == hashes(folders[1])
+    assert table_hashes(folders[0]) == table_hashes(folders[1])
     other = Simulator().run(Request(name, case, 4, tmp_path / "c"), lambda _seconds: None)
     assert result.load(other).manifest["seed"] == 4
 
 
 def test_another_seed_gives_another_run(tmp_path: Path) -> None:
     text = experiment(CUBIC, path='loss = "2%"')
-    assert hashes(run(tmp_path, text, seed=1, name="a").folder) != hashes(run(tmp_path, text, seed=2, name="b").folder)
+    assert table_hashes(run(tmp_path, text, seed=1, name="a").folder) != table_hashes(
+        run(tmp_path, text, seed=2, name="b").folder
+    )
 
 
 def test_concurrent_runs_equal_single_runs(tmp_path: Path) -> None:
     text = experiment(CUBIC + QUIET, path='loss = "1%"')
-    alone = hashes(run(tmp_path, text, name="alone").folder)
+    alone = table_hashes(run(tmp_path, text, name="alone").folder)
     together: dict[int, dict[str, str]] = {}
 
-    def one(number: int) -> None:
-        together[number] = hashes(run(tmp_path, text, name=f"run-{number}").folder)
+    def run_one(number: int) -> None:
+        together[number] = table_hashes(run(tmp_path, text, name=f"run-{number}").folder)
 
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(4)]
+    threads = [threading.Thread(target=run_one, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -303,13 +301,13 @@ _ignore: Callable[[float], None] = lambda _seconds: None  # noqa: E731
 
 
 def test_the_plan_that_was_simulated_is_plain_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
+    plans: list[str] = []
     real = _sim.simulate
 
     def simulate(plan: str, *rest: Any) -> Any:
-        seen.append(plan)
+        plans.append(plan)
         return real(plan, *rest)
 
     monkeypatch.setattr(_sim, "simulate", simulate)
     run(tmp_path, experiment(QUIET), seed=2**63 - 1)
-    assert json.loads(seen[0])["seed"] == 2**63 - 1
+    assert json.loads(plans[0])["seed"] == 2**63 - 1

@@ -11,9 +11,8 @@ from dumbbell.engines import KernelEngine, Request
 from dumbbell.engines.kernel.stall_detector import FILE_NAME, program_of
 from dumbbell.errors import GuestHang
 from dumbbell.spec import parse
-from engines.measured import experiment, measure
+from engines.measured import PYTHON, experiment, measure
 
-PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
 IPERF3 = shutil.which("iperf3", path="/usr/bin:/bin:/usr/local/bin")
 POLL = """
 import select, socket, time
@@ -53,9 +52,9 @@ def test_iperf3_as_the_sending_client_exits(tmp_path: Path) -> None:
         ),
     )
     assert outcome.problems == []
-    said = (outcome.run.folder / "programs" / "client.out").read_text()
-    assert said.endswith("iperf Done.\n")
-    received = next(line for line in said.splitlines() if line.endswith("receiver")).split()
+    output = (outcome.run.folder / "programs" / "client.out").read_text()
+    assert output.endswith("iperf Done.\n")
+    received = next(line for line in output.splitlines() if line.endswith("receiver")).split()
     # At 10 Mbit/s, with 1,448 of 1,514 bytes of data; slow start takes the first tenth of a second.
     assert 9.56 * 0.95 < float(received[received.index("Mbits/sec") - 1]) <= 9.57
 

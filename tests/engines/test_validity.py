@@ -1,6 +1,6 @@
 """A clean run is valid; each possible problem makes it invalid."""
 
-# ruff: noqa: E501 — as the kernel writes it
+# ruff: noqa: E501 — lines as in the kernel's files
 import copy
 from pathlib import Path
 from typing import Any
@@ -57,10 +57,10 @@ class SampleRun:
 
     def __init__(self) -> None:
         self.plan: Plan = make(parse(TEXT, Path("known.toml"))[0].experiment, Attachments(), 1)
-        calm = {host: counters() for host in self.plan.hosts}
+        zero_counters = {host: counters() for host in self.plan.hosts}
         self.end: dict[str, Any] = {
-            "counters_before": calm,
-            "counters": copy.deepcopy(calm),
+            "counters_before": zero_counters,
+            "counters": copy.deepcopy(zero_counters),
             "flows": [report("bbr", completed_ns=5), report("cubic"), report(None)],
         }
         self.drops: dict[str, int] = {queue.name: 0 for queue in self.plan.queues}
@@ -150,14 +150,14 @@ def test_memory_pressure_is_a_warning(sample_run: SampleRun) -> None:
         ({"error": "reset"}, "flow 'bbr' broke: reset"),
     ],
 )
-def test_a_flow_that_is_not_what_was_asked_spoils_the_run(
+def test_a_flow_that_differs_from_the_request_makes_the_run_invalid(
     sample_run: SampleRun, changes: dict[str, Any], reason: str
 ) -> None:
     sample_run.end["flows"][0] |= changes
     assert sample_run.judge().invalid == [reason]
 
 
-def test_a_flow_that_had_no_time_to_start_spoils_nothing(sample_run: SampleRun) -> None:
+def test_a_flow_that_did_not_start_does_not_make_the_run_invalid(sample_run: SampleRun) -> None:
     sample_run.end["flows"][0] = report(None, started_ns=None, connected_ns=None)
     assert sample_run.judge() == Verdict([], [])
 
@@ -171,10 +171,10 @@ SYN_SENT = 2
 """include/net/tcp_states.h"""
 
 
-def test_a_window_of_zero_is_told_of_the_flow_whose_controller_set_it() -> None:
+def test_a_window_of_zero_set_by_a_controller_is_reported() -> None:
     rows = [
-        ("calm", 1, 10, ESTABLISHED), ("closed", 1, 10, ESTABLISHED), ("early", 1, 0, SYN_SENT),
-        ("calm", 2, 1, ESTABLISHED), ("closed", 1_500_000_000, 0, ESTABLISHED), ("early", 2, 10, ESTABLISHED),
+        ("normal", 1, 10, ESTABLISHED), ("closed", 1, 10, ESTABLISHED), ("early", 1, 0, SYN_SENT),
+        ("normal", 2, 1, ESTABLISHED), ("closed", 1_500_000_000, 0, ESTABLISHED), ("early", 2, 10, ESTABLISHED),
         ("udp", 2, None, None), ("closed", 1_600_000_000, 0, ESTABLISHED),
     ]  # fmt: skip
     flows = pl.DataFrame(rows, schema=["flow", "time_ns", "cwnd_packets", "state"], orient="row")

@@ -1,21 +1,20 @@
-"""What tests of sweeps share: a cache of their own, small sweep files, the command as a process that can be killed."""
+"""Fixtures of the sweep tests: an empty cache, a small sweep file, the command as a process that can be killed."""
 
 import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from conftest import COMMAND
 from dumbbell.errors import KernelError
 from dumbbell.kernels.store import kernels_dir
 from dumbbell.spec.sweep import Sweep, parse_sweep
 
-COMMAND = Path(sys.executable).with_name("dumbbell")
 SMALL = """
 title = "Small: BBR against CUBIC"  # with a remark
 seeds = "1..2"
@@ -39,12 +38,10 @@ buffer = ["0.5bdp", "1bdp", "4bdp", "16bdp"]
 """
 RUNS = 24
 
-Asked = Callable[..., Sweep]
-
 
 @pytest.fixture
 def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache for this test, but for the kernels that are built."""
+    """An empty cache for this test, with links to the kernels already built."""
     folder = tmp_path_factory.mktemp("cache")
     try:
         kernels = kernels_dir()
@@ -64,27 +61,27 @@ def small(tmp_path: Path) -> Path:
     return file
 
 
-def asked(text: str, folder: Path) -> Sweep:
-    """A sweep of this text, of a file that is not there."""
-    return parse_sweep(text, folder / "asked.toml")
+def sweep_from(text: str, folder: Path) -> Sweep:
+    """Parse a sweep from text; its file does not exist."""
+    return parse_sweep(text, folder / "sweep.toml")
 
 
-class Going:
-    """A sweep that goes on in a group of processes of its own."""
+class SweepProcess:
+    """A running sweep in its own process group."""
 
-    def __init__(self, *words: str | Path, cwd: Path) -> None:
+    def __init__(self, *arguments: str | Path, cwd: Path) -> None:
         self.out = cwd / "out"
         self.process = subprocess.Popen(
-            [COMMAND, "sweep", *words, "--out", self.out], cwd=cwd, start_new_session=True,
+            [COMMAND, "sweep", *arguments, "--out", self.out], cwd=cwd, start_new_session=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
     def until_rows(self, rows: int) -> None:
-        """Wait until so many are in the journal, or it has ended."""
+        """Wait until the journal has this many rows, or the sweep has ended."""
         self.until(lambda: self.rows() >= rows)
 
-    def until(self, happened: Callable[[], bool]) -> None:
-        while self.process.poll() is None and not happened():
+    def until(self, condition: Callable[[], bool]) -> None:
+        while self.process.poll() is None and not condition():
             time.sleep(0.01)
 
     def rows(self) -> int:
@@ -98,28 +95,28 @@ class Going:
             return 0
 
     def workers(self) -> list[int]:
-        """Its processes."""
+        """Process ids of the sweep's workers."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(word) for word in children.read_text().split()]
 
     def kill_all(self) -> None:
-        """Kill -9 of the whole group."""
+        """Send SIGKILL to the process group."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.communicate()
 
-    def ended(self) -> tuple[int, str]:
-        """Its status and what it said on standard error."""
-        _, said = self.process.communicate()
-        return self.process.returncode, said
+    def wait(self) -> tuple[int, str]:
+        """Wait for the end; return the exit status and standard error."""
+        _, errors = self.process.communicate()
+        return self.process.returncode, errors
 
 
 @pytest.fixture
-def going(tmp_path: Path) -> Iterator[Callable[..., Going]]:
-    """Starts sweeps, and ends what is left of them."""
-    started: list[Going] = []
+def start_sweep(tmp_path: Path) -> Iterator[Callable[..., SweepProcess]]:
+    """Start sweeps; kill those still running at the end of the test."""
+    started: list[SweepProcess] = []
 
-    def start(*words: str | Path) -> Going:
-        started.append(Going(*words, cwd=tmp_path))
+    def start(*arguments: str | Path) -> SweepProcess:
+        started.append(SweepProcess(*arguments, cwd=tmp_path))
         return started[-1]
 
     yield start
@@ -128,6 +125,6 @@ def going(tmp_path: Path) -> Iterator[Callable[..., Going]]:
             each.kill_all()
 
 
-def outcome(folder: Path) -> tuple[bytes, bytes]:
-    """What a sweep came to."""
+def result_files(folder: Path) -> tuple[bytes, bytes]:
+    """The contents of a finished sweep's files."""
     return (folder / "runs.parquet").read_bytes(), (folder / "sweep.json").read_bytes()

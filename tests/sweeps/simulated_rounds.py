@@ -1,4 +1,4 @@
-"""A sweep played through with values from a function instead of runs: what `due` decides, to the end."""
+"""Simulate all rounds of a sweep: `next_round` selects the runs, a function gives their metric."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,10 +8,10 @@ from dumbbell.spec.sweep import Sweep, read_sweep
 from dumbbell.sweeps.pending import next_round
 from dumbbell.sweeps.task import Row, Status, Task
 
-__all__ = ["METRIC", "Told", "played", "row_of", "sweep_of"]
+__all__ = ["METRIC", "MetricFunction", "row_of", "simulate_rounds", "sweep_of"]
 
 METRIC = "groups.flow.throughput_mbps"
-Told = Callable[[Task], float | None]
+MetricFunction = Callable[[Task], float | None]
 EXPERIMENT = {
     "duration": "2s",
     "path": {"rtt": "20ms", "bottleneck": {"rate": "10mbit", "qdisc": "pfifo limit 50"}},
@@ -28,12 +28,12 @@ def row_of(task: Task, value: float | None, status: Status = "ok") -> Row:
     return Row(task.point, task.seed, task.engine, task.kernel, task.values, status, None, metrics)
 
 
-def played(sweep: Sweep, told: Told, most_rounds: int = 200) -> list[Row]:
-    """Every row, round by round; rows arrive in the reverse order, since order must not matter."""
+def simulate_rounds(sweep: Sweep, metric: MetricFunction, most_rounds: int = 200) -> list[Row]:
+    """Every row, round by round; the rows of a round arrive in reverse, since their order must not matter."""
     rows: list[Row] = []
     for _ in range(most_rounds):
-        due = next_round(sweep, rows)
-        if not due:
+        pending = next_round(sweep, rows)
+        if not pending:
             return rows
-        rows = [row_of(task, told(task)) for task in due][::-1] + rows
+        rows = [row_of(task, metric(task)) for task in pending][::-1] + rows
     raise AssertionError(f"not done after {most_rounds} rounds")

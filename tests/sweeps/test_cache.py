@@ -1,4 +1,4 @@
-"""The cache answers for a run that is the same in everything, and for no other; it is bounded, and never in the way."""
+"""The cache returns a row only for an identical run; its size is bounded, and its errors do not stop a sweep."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,20 +11,20 @@ from dumbbell.sweeps.cache import Cache, Known, cache_file, clear
 from dumbbell.sweeps.identity import key_of
 from dumbbell.sweeps.task import base_of, tasks_at
 from dumbbell.sweeps.task_runner import case_of
-from sweeps.conftest import SMALL, asked
+from sweeps.conftest import SMALL, sweep_from
 
 KNOWN = Known("invalid", "a reason", {"jain": 0.1 + 0.2})
 
 
 def key(folder: Path, text: str = SMALL, point: int = 0, **changes: Any) -> str | None:
-    """Of one run of a sweep."""
-    sweep = asked(text, folder)
+    """The cache key of one run of a sweep."""
+    sweep = sweep_from(text, folder)
     base = base_of(sweep)
     task = replace(tasks_at(sweep, sweep.points()[point], [1])[0], **changes)
     return key_of(base, task, case_of(base, task))
 
 
-def test_what_was_put_is_found_by_another(tmp_path: Path) -> None:
+def test_a_stored_row_is_found_when_the_cache_is_reopened(tmp_path: Path) -> None:
     with Cache(tmp_path / "c" / "rows.sqlite") as cache:
         assert cache.get("a") is None
         cache.put("a", KNOWN)
@@ -34,7 +34,7 @@ def test_what_was_put_is_found_by_another(tmp_path: Path) -> None:
         assert cache.cache_error is None
 
 
-def test_a_key_is_of_what_is_meant_not_of_how_it_is_written(tmp_path: Path) -> None:
+def test_equal_experiments_in_different_notation_have_equal_keys(tmp_path: Path) -> None:
     assert key(tmp_path) == key(tmp_path)
     assert key(tmp_path) == key(tmp_path, SMALL.replace('duration = "1s"', 'duration = "1000ms"'))
     assert key(tmp_path) == key(
@@ -56,17 +56,17 @@ def test_a_key_is_of_what_is_meant_not_of_how_it_is_written(tmp_path: Path) -> N
     ids=["point", "seed", "engine", "experiment", "metrics", "window"],
 )
 @pytest.mark.kernel
-def test_any_other_run_has_another_key(tmp_path: Path, changed: dict[str, Any]) -> None:
+def test_different_runs_have_different_keys(tmp_path: Path, changed: dict[str, Any]) -> None:
     assert key(tmp_path, **changed) != key(tmp_path)
 
 
-def test_another_build_has_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_different_build_has_a_different_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = key(tmp_path)
     monkeypatch.setattr(identity, "build", lambda: {"sources": "others"})
     assert key(tmp_path) != before
 
 
-def test_what_a_named_file_holds_is_part_of_the_key(tmp_path: Path) -> None:
+def test_the_content_of_a_referenced_file_changes_the_key(tmp_path: Path) -> None:
     text = (
         SMALL.replace('rate = "10mbit"', 'trace = "up.trace"')
         .replace("{buffer}", "15000")
@@ -79,13 +79,13 @@ def test_what_a_named_file_holds_is_part_of_the_key(tmp_path: Path) -> None:
     assert key(tmp_path, text) != before
 
 
-def test_what_never_repeats_is_never_kept(tmp_path: Path) -> None:
+def test_runs_that_are_not_reproducible_have_no_key(tmp_path: Path) -> None:
     assert key(tmp_path, engine="host") is None
     program = '\n[[experiment.programs]]\nname = "x"\non = "sender"\nrun = "true"\n[[axes]]\n"path.rtt"'
     assert key(tmp_path, SMALL.replace('\n[[axes]]\n"path.rtt"', program)) is None
 
 
-def test_the_oldest_go_when_it_is_full(tmp_path: Path) -> None:
+def test_the_oldest_rows_are_removed_when_the_cache_is_full(tmp_path: Path) -> None:
     file, most = tmp_path / "rows.sqlite", 200_000
     with Cache(file, most) as cache:
         for number in range(2000):
@@ -96,7 +96,7 @@ def test_the_oldest_go_when_it_is_full(tmp_path: Path) -> None:
         assert cache.get("key 0") is None
 
 
-def test_a_cache_that_can_t_be_used_is_off_and_says_why(tmp_path: Path) -> None:
+def test_an_unusable_cache_is_disabled_and_reports_its_error(tmp_path: Path) -> None:
     (tmp_path / "rows.sqlite").write_text("not a database, not a database, not a database")
     with Cache(tmp_path / "rows.sqlite") as cache:
         cache.put("a", KNOWN)
@@ -104,7 +104,7 @@ def test_a_cache_that_can_t_be_used_is_off_and_says_why(tmp_path: Path) -> None:
         assert cache.cache_error == "file is not a database"
 
 
-def test_clearing_forgets_everything(cache: Path) -> None:
+def test_clear_removes_every_row(cache: Path) -> None:
     with Cache(cache_file()) as kept:
         kept.put("a", KNOWN)
     assert cache_file().is_relative_to(cache)

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,17 +57,17 @@ path.rtt = "20ms"
 path.bottleneck.rate = "10mbit"
 flows = [{ name = "flow", cc = "cubic" }]
 """
-POISON = """
+FATAL_TASK = """
 import os
 from dumbbell.sweeps import cluster_worker
 from dumbbell.sweeps.task_runner import run_task
 
-def deadly(base, task, *rest, **named):
+def run_or_kill_worker(base, task, *rest, **options):
     if (task.point, task.seed) == (1, 13):
         os.kill(os.getpid(), 9)
-    return run_task(base, task, *rest, **named)
+    return run_task(base, task, *rest, **options)
 
-cluster_worker.run_task = deadly
+cluster_worker.run_task = run_or_kill_worker
 """
 OTHER_TOOLS = """
 from dumbbell.sweeps import iproute2
@@ -81,31 +81,33 @@ from dumbbell.sweeps import cluster_worker
 libraries = dict(cluster_worker.BUILD.libraries) | {"numpy": "0.1"}
 cluster_worker.BUILD = replace(cluster_worker.BUILD, libraries=tuple(libraries.items()))
 """
-POISONED = 13
+FATAL_SEED = 13
 
 
-class Staff:
-    """Two workers, one with a nanny, with an empty cache and a folder of their own for what is temporary."""
+class ClusterWorkers:
+    """Two workers, one with a nanny; they share an empty cache and a folder for temporary files."""
 
     def __init__(self, site: Site, folder: Path) -> None:
         self.cache, self.temporary = folder / "cache", folder / "temporary"
         self.temporary.mkdir()
-        (folder / "poison.py").write_text(POISON)
+        (folder / "fatal.py").write_text(FATAL_TASK)
         self._site = site
-        self._words = ("--preload", str(folder / "poison.py"))
-        self._named = {"DUMBBELL_CACHE": str(self.cache), "TMPDIR": str(self.temporary)}
+        self._options = ("--preload", str(folder / "fatal.py"))
+        self._environment = {"DUMBBELL_CACHE": str(self.cache), "TMPDIR": str(self.temporary)}
         self._stack = ExitStack()
         self.nanny: subprocess.Popen[bytes]
-        (self.nanny,) = self._stack.enter_context(site.workers(1, *self._words, nanny=True, environment=self._named))
+        (self.nanny,) = self._stack.enter_context(
+            site.workers(1, *self._options, nanny=True, environment=self._environment)
+        )
         self.plain = self._plain()
 
-    def complete(self) -> None:
-        """A test may have ended one; nannies see to theirs."""
+    def restart_stopped(self) -> None:
+        """Restart the worker without a nanny if a test ended it; nannies restart theirs."""
         if self.plain.poll() is not None:
             self.plain = self._plain()
 
     def worker_payloads(self) -> set[Path]:
-        """What workers have of sweeps; those of one that a test killed are still there."""
+        """Payload folders of the workers; those of a killed worker remain."""
         return set(self.temporary.glob("dumbbell-payload-*"))
 
     def close(self) -> None:
@@ -113,7 +115,7 @@ class Staff:
 
     def _plain(self) -> "subprocess.Popen[bytes]":
         plain: subprocess.Popen[bytes]
-        (plain,) = self._stack.enter_context(self._site.workers(1, *self._words, environment=self._named))
+        (plain,) = self._stack.enter_context(self._site.workers(1, *self._options, environment=self._environment))
         return plain
 
 
@@ -124,29 +126,29 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def hired(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Staff]:
-    staff = Staff(site, tmp_path_factory.mktemp("staff"))
-    yield staff
-    staff.close()
+def module_workers(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterWorkers]:
+    workers = ClusterWorkers(site, tmp_path_factory.mktemp("workers"))
+    yield workers
+    workers.close()
 
 
 @pytest.fixture
-def staff(hired: Staff) -> Staff:
-    hired.complete()
-    return hired
+def workers(module_workers: ClusterWorkers) -> ClusterWorkers:
+    module_workers.restart_stopped()
+    return module_workers
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Sweep:
-    folder = tmp_path / "asked"
+    folder = tmp_path / "sweep"
     folder.mkdir()
     (folder / "steps.trace").write_text("".join(f"{time_ms}\n" for time_ms in range(1, 101)))
     return parse_sweep(SWEEP, folder / "small.toml")
 
 
-def executor_at(site: Site, told: list[str] | None = None, cache: Cache | None = None) -> Cluster:
-    hears = (told if told is not None else []).append
-    return Cluster(WorkerRegistry(connected(site.address, hears), site.address, hears, timeout_s=60.0), cache)
+def executor_on(site: Site, messages: list[str] | None = None, cache: Cache | None = None) -> Cluster:
+    report = (messages if messages is not None else []).append
+    return Cluster(WorkerRegistry(connected(site.address, report), site.address, report, timeout_s=60.0), cache)
 
 
 def table(rows: list[Row], sweep: Sweep, path: Path) -> bytes:
@@ -154,27 +156,27 @@ def table(rows: list[Row], sweep: Sweep, path: Path) -> bytes:
     return path.read_bytes()
 
 
-def by_place(rows: list[Row]) -> Counter[tuple[int, int]]:
+def counts_by_point_and_seed(rows: list[Row]) -> Counter[tuple[int, int]]:
     return Counter((row.point, row.seed) for row in rows)
 
 
-def local(sweep: Sweep) -> list[Row]:
+def local_rows(sweep: Sweep) -> list[Row]:
     return run_sweep(sweep, InProcessExecutor(), lambda _row: None)
 
 
-def test_another_build_is_refused_by_name_before_anything_runs(small: Sweep, tmp_path: Path) -> None:
+def test_a_worker_of_another_build_is_refused_before_any_run(small: Sweep, tmp_path: Path) -> None:
     other = tmp_path / "other" / "dumbbell"
     shutil.copytree(Path(dumbbell.__file__).parent, other, ignore=shutil.ignore_patterns("__pycache__"))
     source = other / "analysis" / "measures.py"
     source.write_text(f"{source.read_text()}\n# One line more.\n")
-    told: list[str] = []
+    messages: list[str] = []
     with (
         Site(tmp_path) as site,
         site.workers(1, environment={"PYTHONPATH": str(other.parent)}),
         site.workers(1, environment=site.without),
-        executor_at(site, told) as executor,
+        executor_on(site, messages) as executor,
     ):
-        # Both are there first: the sweep would end as soon as the first is refused.
+        # Wait for both: the sweep would end as soon as the first is refused.
         executor._registry.client.wait_for_workers(2, timeout=60)
         with pytest.raises(ClusterError, match=r"no usable worker at tcp://.*:\n  tcp://") as refused:
             run_sweep(small, executor, lambda _row: None)
@@ -182,8 +184,8 @@ def test_another_build_is_refused_by_name_before_anything_runs(small: Sweep, tmp
         with site.workers(1):
             executor._registry.client.wait_for_workers(3, timeout=60)
             assert {row.status for row in run_sweep(small, executor, lambda _row: None)} == {"ok"}
-    texts = [text for text in told if "gets no runs" in text]
-    assert len(texts) == 2, told
+    texts = [text for text in messages if "gets no runs" in text]
+    assert len(texts) == 2, messages
     assert any(
         "it runs another build: different sources in analysis; install the same Dumbbell" in text for text in texts
     )
@@ -191,160 +193,162 @@ def test_another_build_is_refused_by_name_before_anything_runs(small: Sweep, tmp
     assert all(text.startswith("worker tcp://127.0.0.1:") for text in texts)
 
 
-def test_the_table_is_the_local_one_to_the_byte_and_files_travel(
-    site: Site, staff: Staff, small: Sweep, tmp_path: Path
+def test_a_cluster_s_table_equals_the_local_one_and_files_are_sent(
+    site: Site, workers: ClusterWorkers, small: Sweep, tmp_path: Path
 ) -> None:
-    before = staff.worker_payloads()
-    with executor_at(site) as executor:
+    before = workers.worker_payloads()
+    with executor_on(site) as executor:
         rows = run_sweep(small, executor, lambda _row: None)
-        again = run_sweep(small, executor, lambda _row: None)
-    ours = local(small)
+        repeated = run_sweep(small, executor, lambda _row: None)
+    expected = local_rows(small)
     assert {row.status for row in rows} == {"ok"}
-    assert table(rows, small, tmp_path / "theirs") == table(ours, small, tmp_path / "ours")
-    assert table(again, small, tmp_path / "again") == table(ours, small, tmp_path / "ours")
-    assert until_true(lambda: staff.worker_payloads() == before)
+    assert table(rows, small, tmp_path / "cluster") == table(expected, small, tmp_path / "local")
+    assert table(repeated, small, tmp_path / "repeated") == table(expected, small, tmp_path / "local")
+    assert until_true(lambda: workers.worker_payloads() == before)
 
 
-@pytest.mark.usefixtures("staff")
-def test_what_one_sweep_ran_no_other_runs_again_here_or_there(site: Site, small: Sweep, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("workers")
+def test_cached_runs_are_reused_on_the_cluster_and_locally(site: Site, small: Sweep, tmp_path: Path) -> None:
     some = replace(small, seeds=(1, 2))
-    with Cache(tmp_path / "rows.sqlite") as cache, executor_at(site, cache=cache) as executor:
+    with Cache(tmp_path / "rows.sqlite") as cache, executor_on(site, cache=cache) as executor:
         assert not any(row.cached for row in run_sweep(some, executor, lambda _row: None))
         rows = run_sweep(small, executor, lambda _row: None)
     assert sorted(row.seed for row in rows if not row.cached) == [3] * 4
     with Cache(tmp_path / "rows.sqlite") as cache, Local(1, tmp_path, None, cache) as pool:
-        ours = run_sweep(small, pool, lambda _row: None)
-    assert all(row.cached for row in ours)
-    assert table(ours, small, tmp_path / "ours") == table(rows, small, tmp_path / "theirs")
-    assert ours == local(small)
+        expected = run_sweep(small, pool, lambda _row: None)
+    assert all(row.cached for row in expected)
+    assert table(expected, small, tmp_path / "local") == table(rows, small, tmp_path / "cluster")
+    assert expected == local_rows(small)
 
 
 @pytest.mark.kernel
-def test_a_worker_without_the_kernel_gets_it_once(site: Site, staff: Staff, tmp_path: Path) -> None:
+def test_a_missing_kernel_is_sent_to_a_worker_once(tmp_path: Path) -> None:
+    """Workers of its own: other tests may have sent the kernel to the shared ones."""
     sweep = parse_sweep(KERNEL, tmp_path / "kernel.toml")
-    assert not staff.cache.exists()
-    with executor_at(site) as executor:
-        rows = run_sweep(sweep, executor, lambda _row: None)
-    (sent,) = staff.cache.glob("sent/*/*/linux")
-    assert sent.parent.name == find().name
-    assert sent.read_bytes() == find().binary.read_bytes()
-    arrived_ns = sent.stat().st_mtime_ns
-    with executor_at(site) as executor:
-        again = run_sweep(sweep, executor, lambda _row: None)
-    assert sent.stat().st_mtime_ns == arrived_ns
-    ours = table(local(sweep), sweep, tmp_path / "ours")
+    with Site(tmp_path) as site, closing(ClusterWorkers(site, tmp_path)) as workers:
+        assert not workers.cache.exists()
+        with executor_on(site) as executor:
+            rows = run_sweep(sweep, executor, lambda _row: None)
+        (sent,) = workers.cache.glob("sent/*/*/linux")
+        assert sent.parent.name == find().name
+        assert sent.read_bytes() == find().binary.read_bytes()
+        arrived_ns = sent.stat().st_mtime_ns
+        with executor_on(site) as executor:
+            repeated = run_sweep(sweep, executor, lambda _row: None)
+        assert sent.stat().st_mtime_ns == arrived_ns
+    expected = table(local_rows(sweep), sweep, tmp_path / "local")
     assert {row.status for row in rows} == {"ok"}
-    assert table(rows, sweep, tmp_path / "theirs") == table(again, sweep, tmp_path / "again") == ours
+    assert table(rows, sweep, tmp_path / "cluster") == table(repeated, sweep, tmp_path / "repeated") == expected
 
 
 @pytest.mark.kernel
-@pytest.mark.usefixtures("staff")
-def test_runs_of_guests_are_remembered_too(site: Site, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("workers")
+def test_kernel_engine_runs_are_cached(site: Site, tmp_path: Path) -> None:
     sweep = parse_sweep(KERNEL, tmp_path / "kernel.toml")
-    with Cache(tmp_path / "rows.sqlite") as cache, executor_at(site, cache=cache) as executor:
+    with Cache(tmp_path / "rows.sqlite") as cache, executor_on(site, cache=cache) as executor:
         rows = run_sweep(sweep, executor, lambda _row: None)
-        again = run_sweep(sweep, executor, lambda _row: None)
+        repeated = run_sweep(sweep, executor, lambda _row: None)
     assert {row.cached for row in rows} == {False}
-    assert {row.cached for row in again} == {True}
-    assert rows == again
+    assert {row.cached for row in repeated} == {True}
+    assert rows == repeated
 
 
 @pytest.mark.kernel
-def test_a_worker_with_another_iproute2_gets_no_guests_and_another_library_s_rows_are_not_kept(
+def test_a_worker_with_another_iproute2_gets_no_kernel_runs_and_rows_of_another_numpy_are_not_cached(
     small: Sweep, tmp_path: Path
 ) -> None:
-    """Both in one worker, whose `ip` is another program and whose build says another numpy."""
+    """One worker has both differences: another `ip` program, and another numpy version in its build."""
     other = tmp_path / "bin" / "ip"
     other.parent.mkdir()
     other.write_text("#!/bin/sh\necho ip utility, iproute2-0.9.8, libbpf 0.1\n")
     other.chmod(0o755)
     (tmp_path / "other.py").write_text(OTHER_TOOLS.replace("{folder}", str(other.parent)) + OTHER_LIBRARY)
-    told: list[str] = []
-    said = r"it has ip of iproute2-0\.9\.8 instead of iproute2-\S+; install the same iproute2 on its host"
+    messages: list[str] = []
+    error = r"it has ip of iproute2-0\.9\.8 instead of iproute2-\S+; install the same iproute2 on its host"
     with (
         Site(tmp_path) as site,
         site.workers(1, "--preload", str(tmp_path / "other.py")),
         Cache(tmp_path / "rows.sqlite") as cache,
     ):
-        with executor_at(site, cache=cache) as executor, pytest.raises(ClusterError, match=said):
+        with executor_on(site, cache=cache) as executor, pytest.raises(ClusterError, match=error):
             run_sweep(parse_sweep(KERNEL, tmp_path / "kernel.toml"), executor, lambda _row: None)
-        with executor_at(site, told, cache) as executor:
+        with executor_on(site, messages, cache) as executor:
             assert {row.cached for row in run_sweep(small, executor, lambda _row: None)} == {False}
             assert {row.cached for row in run_sweep(small, executor, lambda _row: None)} == {False}
-    assert any("has numpy 0.1 instead of" in text for text in told)
+    assert any("has numpy 0.1 instead of" in text for text in messages)
 
 
 @pytest.mark.kernel
-@pytest.mark.usefixtures("staff")
-def test_a_kernel_that_is_not_here_fails_as_it_would_without_a_cluster(site: Site, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("workers")
+def test_an_unknown_kernel_fails_as_it_does_without_a_cluster(site: Site, tmp_path: Path) -> None:
     sweep = parse_sweep(f'kernel = "none-such"\n{KERNEL}', tmp_path / "kernel.toml")
-    with executor_at(site) as executor:
+    with executor_on(site) as executor:
         rows = run_sweep(sweep, executor, lambda _row: None)
     assert {row.status for row in rows} == {"failed"}
-    assert sorted(rows, key=lambda row: row.seed) == local(sweep)
+    assert sorted(rows, key=lambda row: row.seed) == local_rows(sweep)
 
 
-def test_an_interrupt_ends_what_runs_and_workers_forget(site: Site, staff: Staff, tmp_path: Path) -> None:
+def test_an_interrupt_stops_runs_and_deletes_payloads(site: Site, workers: ClusterWorkers, tmp_path: Path) -> None:
     text = SWEEP.replace('"1s"', '"3000s"').replace('trace = "steps.trace"', 'rate = "1gbit"')
     sweep = parse_sweep(text, tmp_path / "long.toml")
-    before = staff.worker_payloads()
-    with executor_at(site) as executor:
+    before = workers.worker_payloads()
+    with executor_on(site) as executor:
         client = executor._registry.client
         rows = executor.rows(base_of(sweep), next_round(sweep, []))
         with pytest.raises(KeyboardInterrupt):
             interrupted_while_running(rows, client)
-        assert until_true(lambda: not busy(client))
-        assert until_true(lambda: staff.worker_payloads() == before)
+        assert until_true(lambda: not has_running_batch(client))
+        assert until_true(lambda: workers.worker_payloads() == before)
 
 
-def test_a_killed_worker_loses_nothing_and_nothing_comes_twice(
-    site: Site, staff: Staff, small: Sweep, tmp_path: Path
+def test_a_killed_worker_loses_no_rows_and_duplicates_none(
+    site: Site, workers: ClusterWorkers, small: Sweep, tmp_path: Path
 ) -> None:
-    told: list[str] = []
-    with executor_at(site, told) as executor:
+    messages: list[str] = []
+    with executor_on(site, messages) as executor:
         # A nanny gives up a worker that dies while it starts.
         executor._registry.client.wait_for_workers(2, timeout=60)
         rows = executor.rows(base_of(small), next_round(small, []))
-        came = [next(rows)]
-        # Both have done what they had: a quick machine does it before they can be killed.
-        assert until_true(lambda: not busy(executor._registry.client))
-        for worker in (*children(staff.nanny), staff.plain.pid):
+        received = [next(rows)]
+        # Both are idle: a fast host completes their batches before they can be killed.
+        assert until_true(lambda: not has_running_batch(executor._registry.client))
+        for worker in (*children(workers.nanny), workers.plain.pid):
             os.kill(worker, signal.SIGKILL)
-        came += rows
-    assert set(by_place(came).values()) == {1}
-    gone = [text.split()[1] for text in told if text.endswith(" disconnected; its runs go to other workers")]
-    assert len(set(gone)) == len(gone) == 2, told
-    assert table(came, small, tmp_path / "theirs") == table(local(small), small, tmp_path / "ours")
+        received += rows
+    assert set(counts_by_point_and_seed(received).values()) == {1}
+    lost = [text.split()[1] for text in messages if text.endswith(" disconnected; its runs go to other workers")]
+    assert len(set(lost)) == len(lost) == 2, messages
+    assert table(received, small, tmp_path / "cluster") == table(local_rows(small), small, tmp_path / "local")
 
 
-@pytest.mark.usefixtures("staff")
-def test_a_task_that_ends_its_workers_is_a_failed_row_and_no_other_is_blamed(site: Site, small: Sweep) -> None:
-    with_poison = replace(small, seeds=(1, POISONED))
-    with config.set({"distributed.scheduler.allowed-failures": 2}), executor_at(site) as executor:
-        rows = run_sweep(with_poison, executor, lambda _row: None)
+@pytest.mark.usefixtures("workers")
+def test_a_task_that_kills_its_workers_is_a_failed_row_and_other_tasks_succeed(site: Site, small: Sweep) -> None:
+    with_fatal_task = replace(small, seeds=(1, FATAL_SEED))
+    with config.set({"distributed.scheduler.allowed-failures": 2}), executor_on(site) as executor:
+        rows = run_sweep(with_fatal_task, executor, lambda _row: None)
     failed = [(row.point, row.seed, row.reason) for row in rows if row.status == "failed"]
-    assert failed == [(1, POISONED, "its worker died, 2 times")]
-    good = {(row.point, row.seed): row for row in local(with_poison)}
+    assert failed == [(1, FATAL_SEED, "its worker died, 2 times")]
+    good = {(row.point, row.seed): row for row in local_rows(with_fatal_task)}
     assert all(row == good[row.point, row.seed] for row in rows if row.status == "ok")
-    assert by_place(rows) == Counter(good.keys())
+    assert counts_by_point_and_seed(rows) == Counter(good.keys())
 
 
-def test_a_scheduler_that_goes_away_ends_the_sweep_and_what_came_is_kept(small: Sweep, tmp_path: Path) -> None:
-    """Over TLS, by Dask's own settings."""
-    secure, named = certificates(tmp_path)
-    came = []
+def test_a_lost_scheduler_ends_the_sweep_and_received_rows_are_kept(small: Sweep, tmp_path: Path) -> None:
+    """Over TLS, with Dask's own settings."""
+    secure, variables = certificates(tmp_path)
+    received = []
     with (
-        Site(tmp_path, named, secure=True) as site,
-        site.workers(1, environment=named),
+        Site(tmp_path, variables, secure=True) as site,
+        site.workers(1, environment=variables),
         config.set(secure),
-        executor_at(site) as executor,
+        executor_on(site) as executor,
     ):
         rows = executor.rows(base_of(small), next_round(small, []))
-        came.append(next(rows))
+        received.append(next(rows))
         os.kill(site.scheduler.pid, signal.SIGKILL)
         with pytest.raises(ClusterLost, match=r"^the connection to the scheduler at tls://.* was lost; .*--resume$"):
-            came += rows
-    assert set(by_place(came).values()) == {1}
+            received += rows
+    assert set(counts_by_point_and_seed(received).values()) == {1}
 
 
 def certificates(folder: Path) -> tuple[dict[str, object], dict[str, str]]:
@@ -359,19 +363,19 @@ def certificates(folder: Path) -> tuple[dict[str, object], dict[str, str]]:
         for role in ("scheduler", "worker", "client")
         for what in ("cert", "key")
     }
-    named = {
+    variables = {
         f"DASK_DISTRIBUTED__COMM__TLS__{k.replace('.', '__').replace('-', '_').upper()}": v for k, v in tls.items()
     }
-    return {f"distributed.comm.tls.{key}": value for key, value in tls.items()}, named
+    return {f"distributed.comm.tls.{key}": value for key, value in tls.items()}, variables
 
 
 def interrupted_while_running(rows: Iterator[Row], client: Client) -> None:
-    """Ctrl-C, once workers are at it."""
+    """Send SIGINT once a worker runs a batch."""
     # A shell ignores SIGINT in background jobs, and so do their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt() -> None:
-        if until_true(lambda: busy(client)):
+        if until_true(lambda: has_running_batch(client)):
             time.sleep(0.5)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
@@ -383,15 +387,15 @@ def interrupted_while_running(rows: Iterator[Row], client: Client) -> None:
         helper.join()
 
 
-def busy(client: Client) -> bool:
-    """Is a batch of a sweep at a worker?"""
+def has_running_batch(client: Client) -> bool:
+    """Whether a worker runs a batch of a sweep."""
     return any(str(key).startswith(f"{run_tasks.__name__}-") for keys in client.processing().values() for key in keys)
 
 
-def until_true(holds: Callable[[], bool]) -> bool:
+def until_true(condition: Callable[[], bool]) -> bool:
     until = time.monotonic() + 60
     while time.monotonic() < until:
-        if holds():
+        if condition():
             return True
         time.sleep(0.1)
     return False

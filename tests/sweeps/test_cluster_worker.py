@@ -1,4 +1,4 @@
-"""A worker's side, without a cluster."""
+"""The functions that a cluster's worker runs, called without a cluster."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,13 +24,7 @@ flows = [{ cc = "cubic" }]
 """
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-def swept(folder: Path, text: str = TRACES) -> tuple[Base, list[Task]]:
+def sweep_and_tasks(folder: Path, text: str = TRACES) -> tuple[Base, list[Task]]:
     (folder / "here" / "below").mkdir(parents=True)
     (folder / "secret").write_text("1\n")
     (folder / "here" / "one.trace").write_text("1\n")
@@ -39,75 +33,75 @@ def swept(folder: Path, text: str = TRACES) -> tuple[Base, list[Task]]:
     return base_of(made), next_round(made, [])
 
 
-def test_files_that_any_point_names_travel_and_no_other(tmp_path: Path) -> None:
-    worker_payload = payload_of(*swept(tmp_path))
+def test_only_files_that_a_point_references_are_in_the_payload(tmp_path: Path) -> None:
+    worker_payload = payload_of(*sweep_and_tasks(tmp_path))
     assert worker_payload.files == {"one.trace": b"1\n", "below/two.trace": b"2\n"}
 
 
-def test_what_runs_on_this_machine_only_is_refused(tmp_path: Path) -> None:
-    base, tasks = swept(tmp_path)
+def test_a_run_of_the_host_engine_is_refused(tmp_path: Path) -> None:
+    base, tasks = sweep_and_tasks(tmp_path)
     with pytest.raises(PlanError, match="host engine measures this host"):
         payload_of(base, [replace(tasks[0], engine="host")])
 
 
-def test_another_file_gives_another_payload(tmp_path: Path) -> None:
-    base, tasks = swept(tmp_path)
+def test_a_changed_file_changes_the_payload(tmp_path: Path) -> None:
+    base, tasks = sweep_and_tasks(tmp_path)
     before = payload_of(base, tasks).key
     assert payload_of(base, tasks).key == before
     (tmp_path / "here" / "one.trace").write_text("3\n")
     assert payload_of(base, tasks).key != before
 
 
-def test_a_file_that_leads_out_of_the_folder_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_outside_the_folder_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    base, _ = swept(tmp_path)
+    base, _ = sweep_and_tasks(tmp_path)
     with pytest.raises(OutputError, match="outside the experiment's folder"):
         cluster_worker.equip("key", base, {"../../../out": b""}, {})
 
 
-def test_a_worker_that_was_not_equipped_runs_nothing(tmp_path: Path) -> None:
-    _, tasks = swept(tmp_path)
-    assert cluster_worker.run_tasks("never heard of", tasks) == cluster_worker.Unprepared()
+def test_a_worker_without_the_payload_runs_no_task(tmp_path: Path) -> None:
+    _, tasks = sweep_and_tasks(tmp_path)
+    assert cluster_worker.run_tasks("unknown key", tasks) == cluster_worker.Unprepared()
 
 
-@pytest.mark.usefixtures("cache")
-def test_a_kernel_is_kept_whole_and_a_damaged_one_replaced() -> None:
+@pytest.mark.usefixtures("empty_cache")
+def test_a_received_kernel_is_stored_and_a_damaged_one_replaced() -> None:
     bundle = KernelBundle("mine", {"linux": b"\x7fELF", "config": b"CONFIG_X=y\n"})
-    wanted = {bundle.key: (bundle.name, bundle.hashes)}
-    assert cluster_worker.missing_kernels(wanted) == [bundle.key]
+    required = {bundle.key: (bundle.name, bundle.hashes)}
+    assert cluster_worker.missing_kernels(required) == [bundle.key]
     cluster_worker.keep_kernel(bundle)
     cluster_worker.keep_kernel(bundle)
-    assert cluster_worker.missing_kernels(wanted) == []
+    assert cluster_worker.missing_kernels(required) == []
     kept = cluster_worker._sent(bundle.key, bundle.name)
     (kept / "config").write_text("other")
-    assert cluster_worker.missing_kernels(wanted) == [bundle.key]
+    assert cluster_worker.missing_kernels(required) == [bundle.key]
     cluster_worker.keep_kernel(bundle)
-    assert cluster_worker.missing_kernels(wanted) == []
+    assert cluster_worker.missing_kernels(required) == []
     assert [path.name for path in kept.parents[1].iterdir()] == [bundle.key]
 
 
-@pytest.mark.usefixtures("cache")
-def test_a_kernel_s_file_is_a_plain_name() -> None:
+@pytest.mark.usefixtures("empty_cache")
+def test_a_kernel_file_with_a_path_is_refused() -> None:
     with pytest.raises(KernelError, match="is not a valid file name in a kernel folder"):
         cluster_worker.keep_kernel(KernelBundle("mine", {"../linux": b""}))
 
 
-def test_what_differs_is_named() -> None:
+def test_differences_of_builds_are_listed() -> None:
     assert difference(BUILD, BUILD) == remarks(BUILD, BUILD) == ""
     other = replace(
         BUILD, python="3.99.1", simulator="ff", machine="riscv64",
-        sources=tuple((room, "" if room == "plan" else digest) for room, digest in BUILD.sources),
+        sources=tuple((package, "" if package == "plan" else digest) for package, digest in BUILD.sources),
         libraries=tuple((name, "0.1" if name == "polars" else release) for name, release in BUILD.libraries),
     )  # fmt: skip
-    told = difference(BUILD, other)
-    for part in (
+    text = difference(BUILD, other)
+    for expected in (
         "Python 3.99 instead of",
         "riscv64 instead of",
         "simulator ff instead of",
         "different sources in plan",
     ):
-        assert part in told
-    assert "agent" not in told
+        assert expected in text
+    assert "agent" not in text
     assert "polars 0.1 instead of" in remarks(BUILD, other)
     assert BUILD.simulator
     assert all(digest for _, digest in BUILD.sources)

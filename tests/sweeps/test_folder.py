@@ -1,4 +1,4 @@
-"""A sweep's folder: what was written is read again, and what doesn't fit is said."""
+"""A sweep's folder is read as it was written; invalid files are errors."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
     return ran(TWO, tmp_path_factory.mktemp("sweeps") / "two")
 
 
-def test_a_sweep_that_ran_is_read_as_it_was_written(two: Sweep) -> None:
+def test_a_finished_sweep_is_read_as_it_was_written(two: Sweep) -> None:
     assert is_sweep(two.folder)
     assert not is_sweep(two.folder.parent)
     assert two.runs.height == 36
@@ -44,7 +44,7 @@ def small(folder: Path) -> Sweep:
     return made(folder, [rtt], [{"path.rtt": "5ms"}, {"path.rtt": "9ms"}], lambda _point, seed: float(seed))
 
 
-def test_a_folder_that_is_none_says_so(tmp_path: Path) -> None:
+def test_a_folder_without_a_finished_sweep_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ResultError, match=r"not a finished sweep: it has no sweep\.json$"):
         load(tmp_path)
     (tmp_path / "rows.sqlite").touch()
@@ -56,7 +56,7 @@ COUNTS = '"counts": {"ok": 0, "invalid": 0, "failed": 0}'
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[" * 100_000, "can't be read"),
         ("{}", "it has no 'format'"),
@@ -72,15 +72,15 @@ COUNTS = '"counts": {"ok": 0, "invalid": 0, "failed": 0}'
         ),
     ],
 )
-def test_a_certificate_that_does_not_fit_says_where(text: str, said: str, tmp_path: Path) -> None:
+def test_an_invalid_manifest_is_an_error_with_its_position(text: str, message: str, tmp_path: Path) -> None:
     folder = small(tmp_path / "made").folder
     (folder / MANIFEST).write_text(text)
     with pytest.raises(ResultError) as error:
         load(folder)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
-def test_a_table_that_does_not_fit_says_where(tmp_path: Path) -> None:
+def test_an_invalid_table_is_an_error_with_its_column(tmp_path: Path) -> None:
     sweep = small(tmp_path / "made")
 
     def broken(table: pl.DataFrame) -> str:
@@ -99,7 +99,7 @@ def test_a_table_that_does_not_fit_says_where(tmp_path: Path) -> None:
         load(sweep.folder)
 
 
-def test_what_a_sweep_holds_is_told(two: Sweep) -> None:
+def test_the_summary_has_counts_axes_and_metrics(two: Sweep) -> None:
     numbers = json.loads(json.dumps(summary(two)))
     assert numbers["counts"] == {"wanted": 36, "ok": 36, "invalid": 0, "failed": 0}
     assert numbers["points"] == 12
@@ -115,17 +115,17 @@ def test_reasons_are_counted(tmp_path: Path) -> None:
     assert summary(sweep)["reasons"] == [{"status": "failed", "reason": "guest hang", "runs": 4, "point": 0}]
 
 
-def test_sql_sees_the_table_and_needs_no_quotes_for_dots(two: Sweep) -> None:
+def test_sql_reads_the_table_and_needs_no_quotes_for_dots(two: Sweep) -> None:
     text = "select path.rtt, avg(groups.bbr.share) as share from runs where seed < 3 group by path.rtt order by share"
     found = query(two.runs, text)
-    wanted = two.runs.filter(pl.col("seed") < 3).group_by("path.rtt").agg(share=pl.col("groups.bbr.share").mean())
-    assert_frame_equal(found, wanted.sort("share"))
+    expected = two.runs.filter(pl.col("seed") < 3).group_by("path.rtt").agg(share=pl.col("groups.bbr.share").mean())
+    assert_frame_equal(found, expected.sort("share"))
     joined = query(two.runs, "select a.path.rtt from runs a join runs b on a.run = b.run + 1 limit 1")
     assert joined.columns == ["path.rtt"]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("select shar from runs", 'unable to find column "shar"; the table is runs, its columns: run, point'),
         ("select 1 from nothing", "nothing"),
@@ -133,7 +133,7 @@ def test_sql_sees_the_table_and_needs_no_quotes_for_dots(two: Sweep) -> None:
         ("", "SQL"),
     ],
 )
-def test_sql_that_is_wrong_says_which_columns_there_are(two: Sweep, text: str, said: str) -> None:
+def test_invalid_sql_is_an_error_that_lists_the_columns(two: Sweep, text: str, message: str) -> None:
     with pytest.raises(ResultError) as error:
         query(two.runs, text)
-    assert said in str(error.value)
+    assert message in str(error.value)

@@ -1,4 +1,4 @@
-"""The journal keeps rows as they are, and what was committed outlives everything."""
+"""The journal stores rows unchanged; committed rows survive a crash."""
 
 import sqlite3
 from pathlib import Path
@@ -28,16 +28,16 @@ ROWS = st.builds(
 
 
 @given(st.lists(ROWS, max_size=8, unique_by=lambda row: (row.point, row.seed)))
-def test_rows_come_back_as_they_were_by_point_and_seed(
+def test_rows_are_read_as_written_ordered_by_point_and_seed(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Row]
 ) -> None:
     file = tmp_path_factory.mktemp("journal") / JOURNAL
-    Journal.create(file, {"asked": {"a": [1]}})
+    Journal.create(file, {"sweep": {"a": [1]}})
     with Journal(file) as journal:
         for row in rows:
             journal.add(row)
     with Journal(file) as journal:
-        assert journal.about == {"asked": {"a": [1]}}
+        assert journal.about == {"sweep": {"a": [1]}}
         assert journal.rows() == sorted(rows, key=lambda row: (row.point, row.seed))
         assert journal.known() == {(row.point, row.seed) for row in rows}
         assert sum(journal.counts().values()) == len(rows)
@@ -47,17 +47,17 @@ def row(point: int) -> Row:
     return Row(point, 1, "sim", None, {}, "ok", None, {"jain": 1.0})
 
 
-def test_what_was_added_is_committed_without_another_word(tmp_path: Path) -> None:
+def test_an_added_row_is_committed_without_a_further_call(tmp_path: Path) -> None:
     Journal.create(tmp_path / JOURNAL, {})
     with Journal(tmp_path / JOURNAL) as journal:
         journal.add(row(0))
         other = sqlite3.connect(tmp_path / JOURNAL)
         while not other.execute("SELECT count(*) FROM rows").fetchone()[0]:
-            pass  # Within half a second, or the test never ends.
+            pass  # The commit follows within half a second; without it the test does not end.
         other.close()
 
 
-def test_a_journal_that_can_t_be_written_says_so_and_loses_nothing_once_it_can(tmp_path: Path) -> None:
+def test_a_locked_journal_is_an_error_and_keeps_its_rows_until_unlocked(tmp_path: Path) -> None:
     """Another program holds the file, longer than SQLite waits."""
     Journal.create(tmp_path / JOURNAL, {})
     other = sqlite3.connect(tmp_path / JOURNAL)
@@ -71,14 +71,14 @@ def test_a_journal_that_can_t_be_written_says_so_and_loses_nothing_once_it_can(t
         assert journal.rows() == [row(0)]
 
 
-def test_what_is_no_journal_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_no_journal_is_an_error(tmp_path: Path) -> None:
     (tmp_path / JOURNAL).write_text("not a database, not a database, not a database")
     with pytest.raises(ResultError, match=r"rows\.sqlite: not a sweep's journal"):
         Journal(tmp_path / JOURNAL)
 
 
-def test_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
-    """SQLite's own limit of pages gives the same error as a disk without room."""
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
+    """SQLite's own page limit gives the same error as a full disk."""
     link = sqlite3.connect(tmp_path / "full.sqlite")
     link.execute("CREATE TABLE t (x)")
     link.execute("PRAGMA max_page_count = 3")

@@ -1,4 +1,4 @@
-"""Names of metrics in a sweep file are looked up in what its runs will have."""
+"""Metric names in a sweep file are checked against the metrics that its runs will have."""
 
 from typing import Any
 
@@ -26,23 +26,23 @@ AXES = [{"path.rtt": ["5ms", "20ms"]}]
         ({"maps": [{"x": "path.rtt", "value": f"{METRIC} / queue.dorps"}]}, "maps.0.value", "queue.drops"),
     ],
 )
-def test_a_slip_is_named_with_what_there_is(keys: dict[str, Any], key: str, right: str) -> None:
+def test_an_unknown_metric_is_an_error_with_suggestions(keys: dict[str, Any], key: str, right: str) -> None:
     with pytest.raises(ExperimentError, match="unknown metric") as caught:
         check_metrics(sweep_of(axes=AXES, **keys))
     assert caught.value.key == key
     assert right in caught.value.right
 
 
-def test_formulas_of_metrics_and_axes_are_right() -> None:
+def test_formulas_of_metrics_and_axes_are_valid() -> None:
     maps = [{"x": "path.rtt", "value": f"{METRIC} * path.rtt_ms / 2.5 + utilisation"}]
     check_metrics(sweep_of(axes=AXES, maps=maps, metrics=["queue.*", "*"]))
 
 
-def test_flows_that_only_some_points_have_count() -> None:
+def test_metrics_of_flows_that_only_some_points_have_are_valid() -> None:
     axes = [{"flows.flow.count": [1, 2]}]
     check_metrics(sweep_of(axes=axes, metrics=["flows.flow-2.throughput_mbps"]))
 
 
 @pytest.mark.parametrize("name", sweeps())
-def test_every_built_in_sweep_names_metrics_that_there_are(name: str) -> None:
+def test_every_built_in_sweep_names_existing_metrics(name: str) -> None:
     check_metrics(load_sweep(name))

@@ -1,4 +1,4 @@
-"""The forecast of a sweep: the pure part from made-up measurements, the pilot on the simulator itself."""
+"""The forecast of a sweep: estimates from synthetic measurements, pilots on the simulator."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -16,8 +16,8 @@ from sweeps.simulated_rounds import METRIC, sweep_of
 AXES = [{"path.bottleneck.rate": ["5mbit", "10mbit"]}, {"duration": ["1s", "2s"]}]
 
 
-class Counting:
-    """The simulator, with a note of what ran, and a clock that a run moves by its packets."""
+class RecordingExecutor:
+    """The simulator; it records its tasks, and each run advances a clock by half a second."""
 
     def __init__(self) -> None:
         self.ran: list[Task] = []
@@ -30,8 +30,8 @@ class Counting:
             yield from InProcessExecutor().rows(base, [task])
 
 
-def test_it_says_how_many_and_how_long() -> None:
-    executor = Counting()
+def test_the_forecast_has_the_number_of_runs_and_the_wall_time() -> None:
+    executor = RecordingExecutor()
     found = forecast(sweep_of(axes=AXES, seeds="1..3"), 2, executor, clock=lambda: executor.now_s)
     assert (found.points.least, found.runs.least, found.runs.most) == (4, 12, 12)
     assert {task.point for task in executor.ran} == {0, 1, 2, 3}
@@ -41,16 +41,16 @@ def test_it_says_how_many_and_how_long() -> None:
     assert found.json["wall_s"] == {"least": found.wall_s.least, "most": found.wall_s.most}
 
 
-def test_a_pilot_has_an_end() -> None:
-    executor = Counting()
+def test_a_pilot_stops_at_its_time_budget() -> None:
+    executor = RecordingExecutor()
     axes = [{"path.rtt": {"from": "1ms", "to": "100ms", "points": 50}}]
     forecast(sweep_of(axes=axes, set={"duration": "100ms"}), 1, executor, budget_s=4, clock=lambda: executor.now_s)
     assert 4 <= len(executor.ran) <= 8
     assert BUDGET_S <= 10
 
 
-def test_adaptive_parts_make_it_a_span() -> None:
-    executor = Counting()
+def test_adaptive_repeats_and_refinement_give_a_range() -> None:
+    executor = RecordingExecutor()
     sweep = sweep_of(
         axes=[{"path.rtt": ["5ms", "20ms"]}],
         until={"metric": METRIC, "half_width": 1, "least": 3, "most": 6},
@@ -62,13 +62,13 @@ def test_adaptive_parts_make_it_a_span() -> None:
     assert (found.wall_s.least, found.wall_s.most) == pytest.approx((3, 12))
 
 
-def test_what_is_kept_is_weighed() -> None:
+def test_the_size_of_kept_results_is_estimated() -> None:
     found = forecast(sweep_of(axes=AXES, seeds="1..3", keep="runs"), 1)
     assert found.kept_bytes
     assert 12 * 5_000 < found.kept_bytes.least < 12 * 1_000_000
 
 
-def test_a_pilot_that_fails_gives_no_time_but_its_reason() -> None:
+def test_a_failed_pilot_gives_its_reason_and_no_time() -> None:
     sweep = sweep_of(axes=[{"path.rtt": ["5ms", "20ms"]}], set={"flows.flow.cc": "nosuch"})
     found = forecast(sweep, 1)
     assert found.wall_s is None
@@ -85,7 +85,7 @@ def test_an_engine_is_estimated_by_its_own_pilots() -> None:
     assert estimate(sweep, loads, pilots[:1], 1).wall_s is None
 
 
-def test_the_load_of_a_point_is_what_its_link_carries() -> None:
+def test_the_load_of_a_point_is_the_packets_that_its_link_can_carry() -> None:
     sweep = sweep_of(axes=AXES)
     load = load_of(sweep, sweep.points()[3])
     assert load.packets == pytest.approx(10e6 * 2 / 8 / 1500)
@@ -97,7 +97,7 @@ LOADS = st.lists(st.tuples(st.floats(1, 1e6), st.floats(1, 1e6)), min_size=8, ma
 
 
 @given(FACTORS, LOADS)
-def test_what_follows_the_model_is_foretold(
+def test_wall_times_of_the_model_are_estimated_exactly(
     factors: tuple[float, float, float], sizes: list[tuple[float, float]]
 ) -> None:
     loads = [Load("sim", *size) for size in sizes]
@@ -110,7 +110,7 @@ def test_what_follows_the_model_is_foretold(
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 1e6)), min_size=1, max_size=12))
-def test_nothing_that_was_measured_gives_a_negative_time(measured: list[tuple[float, float]]) -> None:
+def test_no_measurement_gives_a_negative_time(measured: list[tuple[float, float]]) -> None:
     pilots = [Pilot(at, Load("sim", size, size), wall, None, None) for at, (wall, size) in enumerate(measured)]
     loads: list[Any] = list(itertools.chain((each.load for each in pilots), [Load("sim", 1e9, 0)]))
     found = estimate(sweep_of(axes=AXES), loads, pilots, 1)

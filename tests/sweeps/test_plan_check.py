@@ -1,4 +1,4 @@
-"""Slips that are found before the first run: what runs beside is tried where it runs."""
+"""Errors found before the first run: validated points are planned for the second engine too."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from dumbbell.errors import ExperimentError
 from dumbbell.spec.sweep import parse_sweep
 from dumbbell.sweeps.plan_check import check
 
-BESIDE = """
+VALIDATED = """
 [experiment]
 duration = "1s"
 path.rtt = "20ms"
@@ -25,7 +25,7 @@ engine = "kernel"
 
 
 @pytest.mark.kernel
-def test_what_only_the_simulator_can_may_stand_where_nothing_runs_beside(tmp_path: Path) -> None:
-    check(parse_sweep(BESIDE + 'at = { "flows.flow.cc" = ["cubic"] }\n', tmp_path / "beside.toml"))
+def test_a_setting_of_the_simulator_only_is_valid_at_points_without_validation(tmp_path: Path) -> None:
+    check(parse_sweep(VALIDATED + 'at = { "flows.flow.cc" = ["cubic"] }\n', tmp_path / "validated.toml"))
     with pytest.raises(ExperimentError, match=r"axes\.engine = 'kernel'"):
-        check(parse_sweep(BESIDE, tmp_path / "beside.toml"))
+        check(parse_sweep(VALIDATED, tmp_path / "validated.toml"))

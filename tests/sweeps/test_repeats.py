@@ -1,4 +1,4 @@
-"""Adaptive repeats: as many runs as the variance asks for, and what looking often costs."""
+"""Adaptive repeats: as many runs as the variance requires; the effect of repeated checks on coverage."""
 
 import math
 from collections.abc import Callable
@@ -14,24 +14,24 @@ from dumbbell.sweeps.pending import next_round, precisions
 from dumbbell.sweeps.repeats import runs_needed, seeds_of
 from dumbbell.sweeps.sample import Sample, sample_of
 from dumbbell.sweeps.task import Task
-from sweeps.simulated_rounds import METRIC, played, row_of, sweep_of
+from sweeps.simulated_rounds import METRIC, row_of, simulate_rounds, sweep_of
 
 TWO = [{"path.rtt": ["5ms", "20ms"]}]
 
 
-def asking(half_width: float | str, least: int = 5, most: int = 40, seeds: str = "1..3") -> Sweep:
+def sweep_until(half_width: float | str, least: int = 5, most: int = 40, seeds: str = "1..3") -> Sweep:
     until = {"metric": METRIC, "half_width": half_width, "least": least, "most": most}
     return sweep_of(axes=TWO, seeds=seeds, until=until)
 
 
 def noise(task: Task, spread: float) -> float:
-    """Of a point and seed, the same whenever it is asked."""
+    """A metric that is a function of point and seed."""
     return 10 + spread * float(np.random.default_rng((task.point, task.seed)).standard_normal())
 
 
-def test_the_noisy_point_gets_runs_and_the_quiet_one_none() -> None:
-    sweep = asking(0.5)
-    rows = played(sweep, lambda task: noise(task, 1.0 if task.point else 0.01))
+def test_a_noisy_point_gets_more_runs_and_a_quiet_one_none() -> None:
+    sweep = sweep_until(0.5)
+    rows = simulate_rounds(sweep, lambda task: noise(task, 1.0 if task.point else 0.01))
     runs = [sum(row.point == point for row in rows) for point in (0, 1)]
     assert runs[0] == 5
     assert 8 < runs[1] <= 40
@@ -40,15 +40,15 @@ def test_the_noisy_point_gets_runs_and_the_quiet_one_none() -> None:
     assert found[1].sample.half_width <= 0.5
 
 
-def test_seeds_go_on_from_those_that_were_asked_for() -> None:
-    rows = played(asking(0.5, seeds="7..8"), lambda task: noise(task, 1.0))
+def test_further_seeds_follow_the_requested_ones() -> None:
+    rows = simulate_rounds(sweep_until(0.5, seeds="7..8"), lambda task: noise(task, 1.0))
     seeds = sorted(row.seed for row in rows if row.point == 1)
     assert seeds == list(range(7, 7 + len(seeds)))
 
 
-def test_a_cap_ends_it_and_says_how_wide_the_interval_is() -> None:
-    sweep = asking(0.001, most=12)
-    rows = played(sweep, lambda task: noise(task, 1.0))
+def test_the_limit_ends_repeats_and_reports_the_interval() -> None:
+    sweep = sweep_until(0.001, most=12)
+    rows = simulate_rounds(sweep, lambda task: noise(task, 1.0))
     assert [sum(row.point == point for row in rows) for point in (0, 1)] == [12, 12]
     assert sweep.until
     found = precisions(sweep, rows)[1]
@@ -57,50 +57,52 @@ def test_a_cap_ends_it_and_says_how_wide_the_interval_is() -> None:
     assert "after 12 runs, ± 0.001 was requested" in found.shortfall(sweep.until)
 
 
-def test_a_metric_that_no_run_tells_ends_it_too() -> None:
-    sweep = asking(0.5)
-    rows = played(sweep, lambda task: None if task.point else noise(task, 0.1))
+def test_a_metric_that_no_run_has_ends_repeats() -> None:
+    sweep = sweep_until(0.5)
+    rows = simulate_rounds(sweep, lambda task: None if task.point else noise(task, 0.1))
     assert sweep.until
     found = precisions(sweep, rows)[1]
     assert (found.state, found.sample.runs) == ("unknown", 5)
     assert found.shortfall(sweep.until) == f"none of 5 runs has {METRIC}"
 
 
-def test_invalid_and_failed_runs_are_runs_and_no_values() -> None:
-    sweep = asking(0.5)
+def test_invalid_runs_count_as_runs_without_values() -> None:
+    sweep = sweep_until(0.5)
     tasks = next_round(sweep, [])
     rows = [row_of(task, noise(task, 1.0), "invalid" if task.seed % 2 else "ok") for task in tasks]
     sample = sample_of([row for row in rows if row.point == 0], METRIC)
     assert (sample.runs, sample.count) == (5, 2)
-    assert len([task for task in next_round(sweep, rows) if task.point == 0]) == 5  # Doubled: nothing is known yet.
+    assert len([task for task in next_round(sweep, rows) if task.point == 0]) == 5  # Doubled: no estimate exists yet.
 
 
-def test_a_share_of_the_mean() -> None:
-    rows = played(asking("5%"), lambda task: noise(task, 1.0))
+def test_the_half_width_may_be_a_share_of_the_mean() -> None:
+    rows = simulate_rounds(sweep_until("5%"), lambda task: noise(task, 1.0))
     sample = sample_of([row for row in rows if row.point == 1], METRIC)
     assert sample.half_width <= 0.05 * sample.mean
 
 
-def test_without_chance_the_least_is_enough() -> None:
-    assert len(played(asking(0.001), lambda _: 0.1)) == 10
+def test_without_variance_the_least_number_is_enough() -> None:
+    assert len(simulate_rounds(sweep_until(0.001), lambda _: 0.1)) == 10
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30), st.floats(1e-3, 1e6), st.integers(0, 10))
-def test_more_runs_are_wanted_just_when_the_interval_is_too_wide(values: list[float], width: float, lost: int) -> None:
+def test_more_runs_are_needed_exactly_when_the_interval_is_too_wide(
+    values: list[float], width: float, lost: int
+) -> None:
     until = Until(metric=METRIC, half_width=width, least=2, most=100)
     mean = math.fsum(values) / len(values)
     sample = Sample(len(values) + lost, len(values), mean, float(np.var(values, ddof=1)))
-    wanted = runs_needed(until, sample)
-    assert sample.runs <= wanted <= min(2 * sample.runs, 100)
-    assert (wanted > sample.runs) == (sample.half_width > width)
+    needed = runs_needed(until, sample)
+    assert sample.runs <= needed <= min(2 * sample.runs, 100)
+    assert (needed > sample.runs) == (sample.half_width > width)
 
 
-def test_the_first_so_many_seeds() -> None:
+def test_seeds_continue_after_the_last_one() -> None:
     sweep = sweep_of(axes=TWO, seeds=[4, 9])
     assert (seeds_of(sweep, 1), seeds_of(sweep, 4)) == ((4,), (4, 9, 10, 11))
 
 
-def covered(draw: str, least: int, width: float, repeats: int = 1500) -> float:
+def coverage(draw: str, least: int, width: float, repeats: int = 1500) -> float:
     """How often the interval at which the rule stops holds the true mean, with random numbers of a fixed seed."""
     rng = np.random.default_rng(20261122)
     samplers: dict[str, tuple[Callable[[], np.ndarray[Any, Any]], float]] = {
@@ -116,11 +118,11 @@ def covered(draw: str, least: int, width: float, repeats: int = 1500) -> float:
         values = sampler()
         count = least
         while True:
-            part = values[:count]
-            sample = Sample(count, count, float(part.mean()), float(part.var(ddof=1)))
-            if (wanted := runs_needed(until, sample)) == count:
+            first = values[:count]
+            sample = Sample(count, count, float(first.mean()), float(first.var(ddof=1)))
+            if (needed := runs_needed(until, sample)) == count:
                 break
-            count = wanted
+            count = needed
         held += abs(sample.mean - mean) <= sample.half_width
     return held / repeats
 
@@ -128,10 +130,10 @@ def covered(draw: str, least: int, width: float, repeats: int = 1500) -> float:
 @pytest.mark.parametrize(
     ("draw", "least"), [("normal", 0.93), ("uniform", 0.92), ("exponential", 0.85), ("two values", 0.87)]
 )
-def test_looking_often_costs_some_coverage_and_least_keeps_most_of_it(draw: str, least: float) -> None:
+def test_repeated_checks_reduce_coverage_only_a_little_with_enough_first_runs(draw: str, least: float) -> None:
     """Of 95 %: what is left when the rule stops at a third of a standard deviation (some 40 runs)."""
-    assert least <= covered(draw, least=10, width=0.33) <= 0.97
+    assert least <= coverage(draw, least=10, width=0.33) <= 0.97
 
 
-def test_a_first_look_after_three_runs_would_cost_much() -> None:
-    assert covered("two values", least=3, width=0.33) < 0.7
+def test_a_first_check_after_three_runs_reduces_coverage_much() -> None:
+    assert coverage("two values", least=3, width=0.33) < 0.7

@@ -1,6 +1,8 @@
 """Workers requested from Slurm: options, the job script, and the error without `sbatch`."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,21 +12,21 @@ from hypothesis import strategies as st
 from dumbbell.errors import ClusterError
 from dumbbell.sweeps.slurm import Slurm, parse_jobs, script, started
 
-ASKED = "slurm:workers=8,cores=16,memory=32GB,walltime=02:00:00,queue=short,extra=--exclusive+--constraint=fast"
+OPTIONS = "slurm:workers=8,cores=16,memory=32GB,walltime=02:00:00,queue=short,extra=--exclusive+--constraint=fast"
 
 
-def test_options_in_a_line_and_in_a_file_say_the_same(tmp_path: Path) -> None:
+def test_options_of_the_command_line_and_of_a_file_are_equal(tmp_path: Path) -> None:
     file = tmp_path / "big.toml"
     file.write_text(
         '[slurm]\nworkers = 8\ncores = 16\nmemory = "32GB"\nwalltime = "02:00:00"\nqueue = "short"\n'
         'extra = ["--exclusive", "--constraint=fast"]\n'
     )
-    assert parse_jobs(ASKED) == parse_jobs(str(file))
+    assert parse_jobs(OPTIONS) == parse_jobs(str(file))
     assert parse_jobs("slurm") == Slurm()
 
 
-def test_the_script_asks_slurm_for_it() -> None:
-    lines = script(parse_jobs(ASKED)).splitlines()
+def test_the_script_requests_the_options_from_slurm() -> None:
+    lines = script(parse_jobs(OPTIONS)).splitlines()
     assert {
         "#SBATCH -J dumbbell", "#SBATCH -p short", "#SBATCH --cpus-per-task=16", "#SBATCH --mem=30G",
         "#SBATCH -t 02:00:00", "#SBATCH --exclusive", "#SBATCH --constraint=fast", "export POLARS_MAX_THREADS=1",
@@ -34,14 +36,29 @@ def test_the_script_asks_slurm_for_it() -> None:
     assert "--nthreads 1" in command
 
 
+SIGINT_HANDLERS = """
+import signal
+from dumbbell.sweeps.slurm import Slurm, script
+
+before = signal.getsignal(signal.SIGINT)
+script(Slurm())
+assert signal.getsignal(signal.SIGINT) == before
+"""
+
+
+def test_ctrl_c_still_interrupts_after_the_import_of_dask_jobqueue() -> None:
+    """In a process of its own: a module is imported once."""
+    subprocess.run([sys.executable, "-c", SIGINT_HANDLERS], check=True, timeout=120)
+
+
 @pytest.mark.skipif(shutil.which("sbatch") is not None, reason="Slurm is here")
-def test_without_slurm_the_error_says_what_to_do_instead() -> None:
+def test_without_slurm_the_error_gives_an_alternative() -> None:
     with pytest.raises(ClusterError, match=r"'sbatch' is not installed.*--cluster tcp://"):
         started(Slurm())
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("slurm:cores", "invalid or duplicate option 'cores'"),
         ("slurm:cores=1,cores=2", "invalid or duplicate option 'cores=2'"),
@@ -50,8 +67,8 @@ def test_without_slurm_the_error_says_what_to_do_instead() -> None:
         ("none.toml", r"none\.toml: can't be read"),
     ],
 )
-def test_a_slip_is_named(text: str, told: str) -> None:
-    with pytest.raises(ClusterError, match=told):
+def test_an_invalid_option_is_an_error(text: str, message: str) -> None:
+    with pytest.raises(ClusterError, match=message):
         parse_jobs(text)
 
 

@@ -4,6 +4,7 @@ The scheduler runs in this process: start the sweep on a host that can submit jo
 """
 
 import shutil
+import signal
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -70,18 +71,27 @@ def script(slurm: Slurm) -> str:
 
 
 def _cluster(slurm: Slurm) -> Any:
-    try:
-        from dask_jobqueue import SLURMCluster  # noqa: PLC0415 — an optional dependency
-    except ImportError:
-        raise ClusterError("Slurm needs dask-jobqueue, which is not installed here; "
-                           "type: pip install 'dumbbell[cluster]'") from None  # fmt: skip
-    return SLURMCluster(
+    return _cluster_class()(
         cores=slurm.cores, processes=slurm.cores, memory=slurm.memory, walltime=slurm.walltime, queue=slurm.queue,
         account=slurm.account, interface=slurm.interface, job_extra_directives=[*slurm.extra],
         job_name="dumbbell", job_script_prologue=["export POLARS_MAX_THREADS=1"],
         # No dashboard, and any free port: several sweeps may run on one host.
         scheduler_options={"dashboard": False, "dashboard_address": ":0"},
     )  # fmt: skip
+
+
+def _cluster_class() -> Any:
+    """Import dask-jobqueue's class. Its import makes Ctrl-C exit with status 0; the handler before is put back."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        from dask_jobqueue import SLURMCluster  # noqa: PLC0415 — an optional dependency
+    except ImportError:
+        raise ClusterError("Slurm needs dask-jobqueue, which is not installed here; "
+                           "type: pip install 'dumbbell[cluster]'") from None  # fmt: skip
+    finally:
+        if before is not None and signal.getsignal(signal.SIGINT) != before:
+            signal.signal(signal.SIGINT, before)
+    return SLURMCluster
 
 
 def _listed(text: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Finds the guest process that computes without letting virtual time advance.
+"""Processes of a guest: the one that computes without letting virtual time advance, and those that still run.
 
 Virtual time stops while a guest's process computes, so a loop without system calls is never interrupted from within:
 no timer fires. On the host, each guest process is a child of the guest kernel's process, which sleeps while the
@@ -8,17 +8,17 @@ child computes. The guest kernel passes a SIGFPE at such a child to the guest's 
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CpuUse", "busy_process", "interrupt", "read_cpu_use"]
+__all__ = ["CpuUse", "busy_process", "interrupt", "is_group_running", "read_cpu_use"]
 
 LEAST_TICKS = 20
 """Minimum CPU time in ticks of 10 ms."""
 KERNEL_SHARE = 0.1
 """Maximum share of the guest kernel: a higher one means that a system call is in progress."""
-_STATE, _PARENT, _USER, _SYSTEM = 0, 1, 11, 12
+_STATE, _PARENT, _GROUP, _USER, _SYSTEM = 0, 1, 2, 11, 12
 """Indexes in /proc/PID/stat after the name (proc(5))."""
 
 
@@ -32,12 +32,13 @@ class CpuUse:
 
 def read_cpu_use(kernel: int) -> CpuUse:
     """CPU time that a guest has used so far; `kernel` is its kernel's PID."""
-    children = {}
-    for process in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
-        fields = _fields(process)
-        if fields and fields[_PARENT] == str(kernel):
-            children[process] = _ticks(fields)
+    children = {process: _ticks(fields) for process, fields in _processes() if fields[_PARENT] == str(kernel)}
     return CpuUse(_ticks(_fields(kernel)), children)
+
+
+def is_group_running(group: int) -> bool:
+    """Whether a process of this group has not exited yet; one that only waits to be reaped has."""
+    return any(fields[_GROUP] == str(group) and fields[_STATE] not in {"Z", "X"} for _, fields in _processes())
 
 
 def busy_process(kernel: int, before: CpuUse) -> int | None:
@@ -58,6 +59,13 @@ def interrupt(kernel: int, before: CpuUse) -> bool | None:
     if process:
         os.kill(process, signal.SIGFPE)
     return None if process is None else bool(process)
+
+
+def _processes() -> Iterator[tuple[int, list[str]]]:
+    """Every process with its fields."""
+    for process in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
+        if fields := _fields(process):
+            yield process, fields
 
 
 def _fields(process: int) -> list[str]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dumbbell.engines.cores import claimed
+from dumbbell.engines.kernel.cpu_use import is_group_running
 from dumbbell.engines.kernel.crash_report import crash_message, panic_location, process_location
 from dumbbell.engines.kernel.stall_detector import StallDetector
 from dumbbell.errors import (
@@ -39,6 +40,7 @@ __all__ = ["Guest", "hang_error", "peak_bytes", "run_guest"]
 START_NS = 1_700_000_000_000_000_000
 """Start time of every guest: a day in November 2023."""
 POLL_S = 0.02
+KILL_POLL_S = 0.001
 LEAST_FREE_BYTES = 64 << 10
 FULL_SIGNS = ("mount likely just ran out of space", "Kernel mode signal 7")
 """SIGBUS: the file that holds the guest's memory could not grow."""
@@ -182,10 +184,14 @@ def _wait(process: subprocess.Popen[bytes], guest: Guest, watch: Callable[[], fl
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process group: the guest's processes are children of its kernel."""
+    """Kill the process group and wait for all of it: the guest's processes are children of its kernel."""
+    was_running = process.poll() is None
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    # The children belong to init now, which reaps them. Until they exit they use the guest's folder.
+    while was_running and is_group_running(process.pid):
+        time.sleep(KILL_POLL_S)
 
 
 def _judge(guest: Guest, console: str) -> None:

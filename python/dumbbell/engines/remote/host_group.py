@@ -45,6 +45,9 @@ class HostGroup:
         Raises `HostError` or, if a host may have been changed, `HostLost`.
         """
         frame = self.next(role, within_s)
+        if frame.kind == "restored" != kind:
+            # The host's setup failed: its agent restores it first and sends the reason next, which `next` raises.
+            frame = self.next(role, within_s)
         if frame.kind != kind:
             raise self._lost(self.connections[role], f"it sent '{frame.kind}' instead of '{kind}'")
         return frame
